@@ -1,0 +1,107 @@
+// Package id shows UUIDv7 identifiers with a prefix that names their kind:
+// ld_01JD3Z…, 26 digits of Crockford base32, upper case; read in either case.
+package id
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Kind is the prefix of an identifier, with its underscore.
+type Kind string
+
+const (
+	Lead     Kind = "ld_"
+	Partner  Kind = "pt_"
+	Account  Kind = "ac_"
+	Secret   Kind = "sk_"
+	RateCard Kind = "rc_"
+	Payout   Kind = "po_"
+	Request  Kind = "rq_"
+)
+
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// digits is the length of 128 bits in base32.
+const digits = 26
+
+// Append appends the identifier's text to dst.
+func Append(dst []byte, kind Kind, u uuid.UUID) []byte {
+	dst = append(dst, kind...)
+	hi, lo := binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:])
+	var out [digits]byte
+	for i := digits - 1; i >= 0; i-- {
+		out[i] = alphabet[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
+	}
+	return append(dst, out[:]...)
+}
+
+// Format is the identifier's text.
+func Format(kind Kind, u uuid.UUID) string {
+	return string(Append(make([]byte, 0, len(kind)+digits), kind, u))
+}
+
+// Parse reads an identifier of the given kind, in either case. Crockford's
+// look-alikes (I and L for 1, O for 0) are read as what they were meant to be.
+func Parse(kind Kind, text string) (uuid.UUID, error) {
+	bad := fmt.Errorf("not an identifier of the form %s followed by %d letters and digits", kind, digits)
+	if len(text) != len(kind)+digits || !strings.EqualFold(text[:len(kind)], string(kind)) {
+		return uuid.Nil, bad
+	}
+	body := text[len(kind):]
+	if value(body[0]) > 7 { // 26 digits hold 130 bits, an identifier has 128
+		return uuid.Nil, bad
+	}
+	var hi, lo uint64
+	for i := range digits {
+		v := value(body[i])
+		if v < 0 {
+			return uuid.Nil, bad
+		}
+		hi = hi<<5 | lo>>59
+		lo = lo<<5 | uint64(v)
+	}
+	var u uuid.UUID
+	binary.BigEndian.PutUint64(u[:8], hi)
+	binary.BigEndian.PutUint64(u[8:], lo)
+	return u, nil
+}
+
+func value(c byte) int {
+	if c >= 'a' && c <= 'z' {
+		c -= 'a' - 'A'
+	}
+	switch c {
+	case 'I', 'L':
+		return 1
+	case 'O':
+		return 0
+	}
+	return strings.IndexByte(alphabet, c)
+}
+
+// NewV7 builds a UUIDv7 from a time and ten random bytes, of which 74 bits are
+// used. Time and randomness come from the caller, so that quotes and leads are
+// dated by the service's clock and tests are repeatable.
+func NewV7(at time.Time, random [10]byte) uuid.UUID {
+	var u uuid.UUID
+	ms := uint64(at.UnixMilli())
+	u[0], u[1], u[2] = byte(ms>>40), byte(ms>>32), byte(ms>>24)
+	u[3], u[4], u[5] = byte(ms>>16), byte(ms>>8), byte(ms)
+	copy(u[6:], random[:])
+	u[6] = u[6]&0x0f | 0x70
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// Time is the millisecond that a UUIDv7 was made at.
+func Time(u uuid.UUID) time.Time {
+	ms := int64(u[0])<<40 | int64(u[1])<<32 | int64(u[2])<<24 | int64(u[3])<<16 | int64(u[4])<<8 | int64(u[5])
+	return time.UnixMilli(ms).UTC()
+}

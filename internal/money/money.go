@@ -1,0 +1,117 @@
+// Package money holds amounts as integers of a currency's minor unit (D10).
+//
+// Nothing here is a float, and amounts of different currencies never mix.
+package money
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Currency is one of the five in which the platform trades.
+type Currency uint8
+
+// The numbers are sealed into quotes: they never change.
+const (
+	GBP Currency = iota + 1
+	EUR
+	USD
+	CAD
+	AUD
+)
+
+// Currencies lists them all in their fixed order.
+var Currencies = [...]Currency{GBP, EUR, USD, CAD, AUD}
+
+var codes = [...]string{"", "GBP", "EUR", "USD", "CAD", "AUD"}
+
+// Valid reports whether c is one of the five.
+func (c Currency) Valid() bool { return c >= GBP && c <= AUD }
+
+// String is the ISO 4217 code.
+func (c Currency) String() string {
+	if !c.Valid() {
+		return "XXX"
+	}
+	return codes[c]
+}
+
+// ParseCurrency reads an ISO 4217 code, upper case.
+func ParseCurrency(code string) (Currency, error) {
+	for _, c := range Currencies {
+		if codes[c] == code {
+			return c, nil
+		}
+	}
+	return 0, fmt.Errorf("currency %q is not one of GBP, EUR, USD, CAD, AUD", code)
+}
+
+// Amount is a number of minor units of a currency: {4560, GBP} is 45.60 pounds.
+// All five currencies have two decimals.
+type Amount struct {
+	Minor    int64
+	Currency Currency
+}
+
+// String is for people: "45.60 GBP".
+func (a Amount) String() string {
+	sign, m := "", a.Minor
+	if m < 0 {
+		sign = "-"
+	}
+	return fmt.Sprintf("%s%d.%02d %s", sign, abs(m)/100, abs(m)%100, a.Currency)
+}
+
+// AppendDecimal appends minor units as the shortest exact decimal of major
+// units, the form of the API's numbers: 4560 is 45.6, 4500 is 45 (D10).
+func AppendDecimal(dst []byte, minor int64) []byte {
+	if minor < 0 {
+		dst = append(dst, '-')
+	}
+	u := abs(minor)
+	dst = strconv.AppendUint(dst, u/100, 10)
+	switch rest := u % 100; {
+	case rest == 0:
+		return dst
+	case rest%10 == 0:
+		return append(dst, '.', byte('0'+rest/10))
+	default:
+		return append(dst, '.', byte('0'+rest/10), byte('0'+rest%10))
+	}
+}
+
+// ParseDecimal reads a plain decimal of major units into minor units: digits,
+// at most two decimals, an optional minus. No exponent, no separator, no blank.
+func ParseDecimal(s string) (int64, error) {
+	bad := fmt.Errorf("%q is not an amount: write digits and at most two decimals, like 45.6", s)
+	body, negative := strings.CutPrefix(s, "-")
+	whole, frac, dotted := strings.Cut(body, ".")
+	if whole == "" || len(frac) > 2 || (dotted && frac == "") {
+		return 0, bad
+	}
+	for len(frac) < 2 {
+		frac += "0"
+	}
+	for _, r := range whole + frac {
+		if r < '0' || r > '9' {
+			return 0, bad
+		}
+	}
+	minor, err := strconv.ParseInt(whole+frac, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is too large for an amount", s)
+	}
+	if negative {
+		minor = -minor
+	}
+	return minor, nil
+}
+
+// abs of the smallest int64 does not fit an int64, hence the unsigned result.
+func abs(m int64) uint64 {
+	if m < 0 {
+		return -uint64(m)
+	}
+	return uint64(m)
+}

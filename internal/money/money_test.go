@@ -1,0 +1,60 @@
+package money
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestAppendDecimal(t *testing.T) {
+	for minor, want := range map[int64]string{
+		4560: "45.6", 4500: "45", 4501: "45.01", 5: "0.05", 50: "0.5", 0: "0",
+		-4560: "-45.6", -5: "-0.05", math.MinInt64: "-92233720368547758.08",
+	} {
+		if got := string(AppendDecimal(nil, minor)); got != want {
+			t.Errorf("AppendDecimal(%d) = %s, want %s", minor, got, want)
+		}
+	}
+}
+
+func TestDecimalRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		minor := rapid.Int64Range(math.MinInt64+1, math.MaxInt64).Draw(t, "minor")
+		got, err := ParseDecimal(string(AppendDecimal(nil, minor)))
+		if err != nil || got != minor {
+			t.Fatalf("%d came back as %d (%v)", minor, got, err)
+		}
+	})
+}
+
+func TestParseDecimalRefuses(t *testing.T) {
+	for _, s := range []string{"", "-", ".5", "5.", "1.234", "1e3", "1,5", " 1", "+1", "0x1", "NaN", "99999999999999999999"} {
+		if got, err := ParseDecimal(s); err == nil {
+			t.Errorf("ParseDecimal(%q) = %d, want an error", s, got)
+		}
+	}
+}
+
+func TestAmountString(t *testing.T) {
+	for want, a := range map[string]Amount{
+		"45.60 GBP": {4560, GBP}, "-0.05 EUR": {-5, EUR}, "0.00 XXX": {},
+	} {
+		if a.String() != want {
+			t.Errorf("%#v prints %q, want %q", a, a.String(), want)
+		}
+	}
+}
+
+func TestParseCurrency(t *testing.T) {
+	for _, c := range Currencies {
+		if got, err := ParseCurrency(c.String()); err != nil || got != c {
+			t.Errorf("%s came back as %s (%v)", c, got, err)
+		}
+	}
+	for _, s := range []string{"", "gbp", "CHF", "XXX"} {
+		if _, err := ParseCurrency(s); err == nil {
+			t.Errorf("ParseCurrency(%q) was accepted", s)
+		}
+	}
+}
