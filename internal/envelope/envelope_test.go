@@ -1,0 +1,170 @@
+package envelope
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+func local(t testing.TB, fill byte) *Local {
+	t.Helper()
+	l, err := NewLocal(bytes.Repeat([]byte{fill}, KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func sealFor(t testing.TB, w *Wrappers, lead, partner uuid.UUID, plain []byte) Envelope {
+	t.Helper()
+	key, err := w.DataKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer key.Zero()
+	e, err := Seal(key, lead, partner, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func open(t testing.TB, w *Wrappers, e Envelope, lead, partner uuid.UUID) ([]byte, error) {
+	t.Helper()
+	key, err := w.Unwrap(t.Context(), e.Wrapped)
+	if err != nil {
+		return nil, err
+	}
+	return Open(e, key, lead, partner)
+}
+
+func TestRoundTrip(t *testing.T) {
+	w := NewWrappers(local(t, 1))
+	rapid.Check(t, func(rt *rapid.T) {
+		plain := rapid.SliceOf(rapid.Byte()).Draw(rt, "plain")
+		lead, partner := uuid.New(), uuid.New()
+		e := sealFor(t, w, lead, partner, plain)
+		if got, err := open(t, w, e, lead, partner); err != nil || !bytes.Equal(got, plain) {
+			rt.Fatalf("%q came back as %q (%v)", plain, got, err)
+		}
+	})
+}
+
+func TestNothingElseOpens(t *testing.T) {
+	w := NewWrappers(local(t, 1))
+	lead, partner, other := uuid.New(), uuid.New(), uuid.New()
+	e, theirs := sealFor(t, w, lead, partner, []byte("person@example.com")), sealFor(t, w, other, partner, []byte("someone else here!"))
+
+	check := func(name string, e Envelope, lead, partner uuid.UUID) {
+		t.Helper()
+		if got, err := open(t, w, e, lead, partner); err == nil {
+			t.Errorf("%s: opened as %q", name, got)
+		}
+	}
+	check("another lead", e, other, partner)
+	check("another partner", e, lead, other)
+	check("lead and partner swapped", e, partner, lead)
+
+	swap := func(name string, change func(*Envelope)) {
+		t.Helper()
+		c := e
+		change(&c)
+		check(name, c, lead, partner)
+	}
+	swap("another's ciphertext", func(c *Envelope) { c.Ciphertext, c.AuthTag, c.IV = theirs.Ciphertext, theirs.AuthTag, theirs.IV })
+	swap("another's data key", func(c *Envelope) { c.Wrapped = theirs.Wrapped })
+	swap("another's salt", func(c *Envelope) { c.Salt = theirs.Salt })
+	swap("another's iv", func(c *Envelope) { c.IV = theirs.IV })
+	swap("salt erased", func(c *Envelope) { c.Salt = nil })
+	swap("no tag", func(c *Envelope) { c.AuthTag = nil })
+
+	for name, part := range map[string]func(*Envelope) *[]byte{
+		"ciphertext": func(c *Envelope) *[]byte { return &c.Ciphertext },
+		"iv":         func(c *Envelope) *[]byte { return &c.IV },
+		"tag":        func(c *Envelope) *[]byte { return &c.AuthTag },
+		"data key":   func(c *Envelope) *[]byte { return &c.Wrapped },
+		"salt":       func(c *Envelope) *[]byte { return &c.Salt },
+	} {
+		for i := range *part(&e) {
+			swap(name+": a flipped bit", func(c *Envelope) {
+				changed := bytes.Clone(*part(c))
+				changed[i] ^= 1
+				*part(c) = changed
+			})
+		}
+	}
+	if got, err := open(t, w, e, lead, partner); err != nil || string(got) != "person@example.com" {
+		t.Fatalf("the untouched envelope: %q, %v", got, err)
+	}
+}
+
+func TestEveryEnvelopeDiffers(t *testing.T) {
+	w := NewWrappers(local(t, 1))
+	lead, partner := uuid.New(), uuid.New()
+	a, b := sealFor(t, w, lead, partner, []byte("same")), sealFor(t, w, lead, partner, []byte("same"))
+	if bytes.Equal(a.Ciphertext, b.Ciphertext) || bytes.Equal(a.IV, b.IV) || bytes.Equal(a.Salt, b.Salt) || bytes.Equal(a.Wrapped, b.Wrapped) {
+		t.Error("two envelopes share key, salt, iv or ciphertext")
+	}
+}
+
+func TestLocalKeysAreToldApart(t *testing.T) {
+	one, two := local(t, 1), local(t, 2)
+	key, err := NewDataKey(t.Context(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.Unwrap(t.Context(), key.Wrapped); !errors.Is(err, ErrNotWrapped) {
+		t.Errorf("another key unwrapped it: %v", err)
+	}
+	wrapper, version, err := Origin(key.Wrapped)
+	if err != nil || wrapper != LocalName || len(version) != 8 {
+		t.Errorf("origin %q %q, %v", wrapper, version, err)
+	}
+	for _, bad := range []string{"", "local", "local:", "local:x", "::", ":x:y"} {
+		if _, _, err := Origin([]byte(bad)); err == nil {
+			t.Errorf("%q names an origin", bad)
+		}
+	}
+}
+
+func TestWithoutAWrapper(t *testing.T) {
+	w := NewWrappers(nil)
+	if w.Configured() || w.Writer() != "" {
+		t.Error("nothing is configured, yet there is a writer")
+	}
+	if _, err := w.DataKey(t.Context()); err == nil {
+		t.Error("a data key without a wrapper")
+	}
+	if _, err := w.Unwrap(t.Context(), []byte("vault:v1:AAAA")); !errors.Is(err, ErrNotWrapped) {
+		t.Errorf("unwrapped by nobody: %v", err)
+	}
+}
+
+func TestZeroForgetsTheKey(t *testing.T) {
+	key, err := NewDataKey(t.Context(), local(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key.Zero()
+	if key.Plain != [KeySize]byte{} {
+		t.Error("the key is still there")
+	}
+}
+
+func BenchmarkSealLocal(b *testing.B) {
+	w, lead, partner := NewWrappers(local(b, 1)), uuid.New(), uuid.New()
+	plain := bytes.Repeat([]byte("x"), 300)
+	b.ReportAllocs()
+	for b.Loop() {
+		key, err := w.DataKey(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Seal(key, lead, partner, plain); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

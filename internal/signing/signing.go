@@ -1,0 +1,150 @@
+// Package signing checks the signature of a post: HMAC-SHA256, hex, over the
+// X-Timestamp header's text, a dot, and the body's exact bytes (the
+// specification's Authentication; D12, D15).
+//
+// The package is pure: it is given the headers, the time and the secrets.
+package signing
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+// Tolerance is how far a timestamp may be from the service's clock, either way.
+const Tolerance = 300 * time.Second
+
+// The specification's refusals. Each is a 401.
+var (
+	ErrNoSignature     = fault.New(fault.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
+	ErrSignature       = fault.New(fault.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
+	ErrNoTimestamp     = fault.New(fault.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection")
+	ErrTimestampFormat = fault.New(fault.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format")
+	ErrTimestampWindow = fault.New(fault.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
+)
+
+// Headers are the values as they were sent, one entry each time a name occurs.
+type Headers struct {
+	Timestamp []string // X-Timestamp
+	Signature []string // X-Signature-SHA256
+	Alias     []string // X-Signature
+}
+
+// Claim is what the headers say once their form has been checked. It proves
+// nothing until Verify does.
+type Claim struct {
+	Signed    bool
+	timestamp string // as sent, surrounding blanks trimmed: part of the signed bytes
+	mac       [sha256.Size]byte
+}
+
+// Check judges the headers' form and the timestamp's window at now, in the
+// order of D12. An unsigned post may have no timestamp; one that is there is
+// still checked.
+func Check(h Headers, now time.Time) (Claim, error) {
+	claim := Claim{Signed: len(h.Signature)+len(h.Alias) > 0}
+	switch {
+	case len(h.Timestamp) == 0 && claim.Signed:
+		return claim, ErrNoTimestamp
+	case len(h.Timestamp) == 0:
+		return claim, nil
+	case len(h.Timestamp) > 1:
+		return claim, ErrTimestampFormat
+	}
+	claim.timestamp = trim(h.Timestamp[0])
+	if err := checkTimestamp(claim.timestamp, now); err != nil {
+		return claim, err
+	}
+	if !claim.Signed {
+		return claim, nil
+	}
+	mac, ok := parseSignature(h)
+	if !ok {
+		return claim, ErrSignature
+	}
+	claim.mac = mac
+	return claim, nil
+}
+
+func checkTimestamp(text string, now time.Time) error {
+	if text == "" {
+		return ErrTimestampFormat
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return ErrTimestampFormat
+		}
+	}
+	// A whole number that overflows is a whole number far outside the window.
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return ErrTimestampWindow
+	}
+	if age := now.Unix() - seconds; age > int64(Tolerance/time.Second) || age < -int64(Tolerance/time.Second) {
+		return ErrTimestampWindow
+	}
+	return nil
+}
+
+func parseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
+	if len(h.Signature) > 1 || len(h.Alias) > 1 {
+		return mac, false
+	}
+	for i, values := range [][]string{h.Signature, h.Alias} {
+		if len(values) == 0 {
+			continue
+		}
+		var one [sha256.Size]byte
+		text := trim(values[0])
+		if len(text) != hex.EncodedLen(len(one)) {
+			return mac, false
+		}
+		if _, err := hex.Decode(one[:], []byte(text)); err != nil {
+			return mac, false
+		}
+		if i == 1 && len(h.Signature) == 1 && one != mac {
+			return mac, false // the two names with different values
+		}
+		mac = one
+	}
+	return mac, true
+}
+
+// trim removes what HTTP calls optional white space, and nothing else: a
+// no-break space is part of the value and makes it malformed.
+func trim(s string) string { return strings.Trim(s, " \t") }
+
+// Verifier checks claims against one secret without deriving its pads each
+// time. It is not safe for concurrent use; Reset between posts is implied.
+type Verifier struct{ mac hash.Hash }
+
+// NewVerifier takes the secret's UTF-8 bytes exactly as shown to the partner (D16).
+func NewVerifier(secret []byte) *Verifier { return &Verifier{hmac.New(sha256.New, secret)} }
+
+// Verify reports, in constant time, whether the claim was signed with the secret.
+func (v *Verifier) Verify(c Claim, body []byte) bool {
+	if !c.Signed {
+		return false
+	}
+	var sum [sha256.Size]byte
+	v.mac.Reset()
+	return hmac.Equal(v.append(sum[:0], c.timestamp, body), c.mac[:])
+}
+
+func (v *Verifier) append(dst []byte, timestamp string, body []byte) []byte {
+	var head [32]byte
+	v.mac.Write(append(append(head[:0], timestamp...), '.'))
+	v.mac.Write(body)
+	return v.mac.Sum(dst)
+}
+
+// Sign is the signature that a partner sends: hex, lower case.
+func Sign(secret []byte, timestamp string, body []byte) string {
+	return hex.EncodeToString(NewVerifier(secret).append(nil, timestamp, body))
+}
