@@ -1,0 +1,55 @@
+package partners
+
+import (
+	"context"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/models"
+)
+
+// NewAccount is what CreateAccount needs. Identifier is the post's "partnerId".
+type NewAccount struct {
+	Identifier, Name string
+	Signing          models.SigningMode // "inherit" when empty
+	Sandbox          bool
+}
+
+// CreateAccount gives a partner an account. The first one is its default.
+func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
+	if n.Signing == "" {
+		n.Signing = models.SigningInherit
+	}
+	if err := checkMode(n.Signing, models.SigningInherit); err != nil {
+		return models.Account{}, err
+	}
+	if n.Name == "" {
+		n.Name = n.Identifier
+	}
+	newID, now := s.newID()
+	a := models.Account{
+		ID: newID, PartnerID: partner.ID, Identifier: strings.TrimSpace(n.Identifier), Name: strings.TrimSpace(n.Name),
+		Sandbox: n.Sandbox, Status: models.AccountActive, SigningMode: n.Signing, CreatedAt: now, UpdatedAt: now,
+	}
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		// The partner's row is the lock that makes "the first" unambiguous.
+		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
+			return err
+		}
+		var others int64
+		if err := tx.Model(&models.Account{}).Where("partner_id = ?", partner.ID).Count(&others).Error; err != nil {
+			return err
+		}
+		a.IsDefault = others == 0
+		return tx.Create(&a).Error
+	})
+	return a, err
+}
+
+// Accounts lists a partner's accounts, the default first.
+func (s *Service) Accounts(ctx context.Context, partner models.Partner) ([]models.Account, error) {
+	var out []models.Account
+	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").Find(&out).Error
+	return out, err
+}

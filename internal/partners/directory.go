@@ -1,0 +1,238 @@
+package partners
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Directory is every partner with its accounts, secrets and own prices, as the
+// partner API reads it: immutable, and replaced whole after a change.
+type Directory struct {
+	bySlug       map[string]*Partner
+	byID         map[uuid.UUID]*Partner
+	byIdentifier map[string]*Account
+	shared       []*Partner // approved, to be recognised by their secret alone
+}
+
+// Partner is a directory entry.
+type Partner struct {
+	ID      uuid.UUID
+	Slug    string
+	Status  models.PartnerStatus
+	Signing models.SigningMode
+	Default *Account // nil while the partner has no account
+	Secrets []*Secret
+	Price   *Price // nil when the partner is priced by the rate card alone
+}
+
+// Active reports whether the partner may deliver leads.
+func (p *Partner) Active() bool { return p.Status == models.PartnerApproved }
+
+// Account is a directory entry.
+type Account struct {
+	ID         uuid.UUID
+	Identifier string
+	Partner    *Partner
+	Sandbox    bool
+	active     bool
+	signing    models.SigningMode
+}
+
+// Active reports whether both the account and its partner are.
+func (a *Account) Active() bool { return a.active && a.Partner.Active() }
+
+// Mode is the signing mode in force: the account's, else its partner's, else
+// the platform's default (D14).
+func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
+	switch {
+	case a.signing != models.SigningInherit:
+		return a.signing
+	case a.Partner.Signing != models.SigningDefault:
+		return a.Partner.Signing
+	}
+	return platform
+}
+
+// Price is what a partner has of its own (D4, D5).
+type Price struct {
+	Adjustment   int // ten-thousandths added to the rate card's price
+	Exclusions   []Exclusion
+	DailyLeadCap int // 0 for none
+}
+
+// Exclusion is a part of the trade that the partner does not sell; an empty
+// field means any.
+type Exclusion struct {
+	Industry string `json:"industry,omitempty"`
+	Category string `json:"category,omitempty"`
+	Country  string `json:"country,omitempty"`
+}
+
+// Covers reports whether the exclusion applies to a cell.
+func (e Exclusion) Covers(industry, category, country string) bool {
+	return (e.Industry == "" || e.Industry == industry) &&
+		(e.Category == "" || e.Category == category) &&
+		(e.Country == "" || e.Country == country)
+}
+
+// Secret is a signing secret ready to verify with.
+type Secret struct {
+	ID        uuid.UUID
+	notBefore time.Time
+	retiresAt time.Time // zero for never
+	verifiers sync.Pool
+}
+
+// InForce reports whether the secret is valid at now: its end is exclusive.
+func (s *Secret) InForce(now time.Time) bool {
+	return !now.Before(s.notBefore) && (s.retiresAt.IsZero() || now.Before(s.retiresAt))
+}
+
+// Verify reports, in constant time, whether the claim was signed with the secret.
+func (s *Secret) Verify(claim signing.Claim, body []byte) bool {
+	v := s.verifiers.Get().(*signing.Verifier)
+	defer s.verifiers.Put(v)
+	return v.Verify(claim, body)
+}
+
+// Verify returns the partner's secret in force that signed the claim, or nil.
+func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secret {
+	for _, s := range p.Secrets {
+		if s.InForce(now) && s.Verify(claim, body) {
+			return s
+		}
+	}
+	return nil
+}
+
+// BySlug finds the partner of a base URL; nil when there is none.
+func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
+
+// ByID finds a partner; nil when there is none.
+func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
+
+// Account finds an account by the "partnerId" of a post, matched exactly; nil
+// when there is none.
+func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
+
+// Shared lists the partners that a signed post naming nobody may belong to.
+func (d *Directory) Shared() []*Partner { return d.shared }
+
+// House is the account of unsigned posts that name nobody.
+func (d *Directory) House() *Account { return d.byID[models.House.Partner].Default }
+
+// capped lists the partners with a daily cap.
+func (d *Directory) capped() (ids []uuid.UUID) {
+	for _, p := range d.byID {
+		if p.Price != nil && p.Price.DailyLeadCap > 0 {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// LoadDirectory reads everything in one repeatable-read transaction, so that no
+// account lacks its partner.
+func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
+	var (
+		partners []models.Partner
+		accounts []models.Account
+		secrets  []models.SigningSecret
+		prices   []models.PartnerPrice
+	)
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`).Error; err != nil {
+			return err
+		}
+		for _, q := range []*gorm.DB{
+			tx.Order("id").Find(&partners), tx.Order("id").Find(&accounts), tx.Find(&prices),
+			tx.Where("state = ?", models.SecretActive).Order("created_at DESC, id DESC").Find(&secrets),
+		} {
+			if q.Error != nil {
+				return q.Error
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	d := &Directory{bySlug: map[string]*Partner{}, byID: map[uuid.UUID]*Partner{}, byIdentifier: map[string]*Account{}}
+	for _, row := range partners {
+		d.addPartner(row)
+	}
+	for _, row := range accounts {
+		d.addAccount(row)
+	}
+	for _, row := range secrets {
+		if err := s.addToDirectory(d, row); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range prices {
+		if err := d.addPrice(row); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *Directory) addPartner(row models.Partner) {
+	p := &Partner{ID: row.ID, Slug: row.Slug, Status: row.Status, Signing: row.SigningMode}
+	d.bySlug[p.Slug], d.byID[p.ID] = p, p
+	if row.SharedAddress && p.Active() {
+		d.shared = append(d.shared, p)
+	}
+}
+
+func (d *Directory) addAccount(row models.Account) {
+	p := d.byID[row.PartnerID]
+	a := &Account{
+		ID: row.ID, Identifier: row.Identifier, Partner: p, Sandbox: row.Sandbox,
+		active: row.Status == models.AccountActive, signing: row.SigningMode,
+	}
+	d.byIdentifier[a.Identifier] = a
+	if row.IsDefault {
+		p.Default = a
+	}
+}
+
+func (s *Service) addToDirectory(d *Directory, row models.SigningSecret) error {
+	plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
+	if err != nil {
+		return fmt.Errorf("signing secret %s: %w", row.ID, err)
+	}
+	secret := &Secret{ID: row.ID, notBefore: row.NotBefore}
+	if row.RetiresAt != nil {
+		secret.retiresAt = *row.RetiresAt
+	}
+	secret.verifiers.New = func() any { return signing.NewVerifier(plain) }
+	p := d.byID[row.PartnerID]
+	p.Secrets = append(p.Secrets, secret)
+	return nil
+}
+
+func (d *Directory) addPrice(row models.PartnerPrice) error {
+	price := &Price{Adjustment: row.Adjustment}
+	if row.DailyLeadCap != nil {
+		price.DailyLeadCap = *row.DailyLeadCap
+	}
+	if err := json.Unmarshal([]byte(row.Exclusions), &price.Exclusions); err != nil {
+		return fmt.Errorf("the exclusions of partner %s are not a list of selectors", row.PartnerID)
+	}
+	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {
+		d.byID[row.PartnerID].Price = price
+	}
+	return nil
+}

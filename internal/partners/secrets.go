@@ -1,0 +1,179 @@
+package partners
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	secretPrefix = "pp_"
+	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	secretDigits = 43 // of base62: 256 bits, as 32 random bytes hold
+	minImported  = 16
+	maxImported  = 256
+)
+
+// DefaultOverlap is how long the older secrets stay valid after a rotation.
+const DefaultOverlap = 24 * time.Hour
+
+var (
+	errNoSecret     = fault.New(fault.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
+	errOverlap      = fault.New(fault.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
+	errImportedForm = fault.New(fault.Invalid, "secret_form", "An imported secret has 16 to 256 printable characters, without blanks at its ends.")
+	errNegative     = fault.New(fault.Invalid, "overlap", "The overlap is zero or longer.")
+)
+
+// Created is a new secret with its plaintext, which is shown once and never again.
+type Created struct {
+	models.SigningSecret
+	Plain string
+}
+
+// CreateSecret makes a secret beside those that the partner has.
+func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (Created, error) {
+	return s.addSecret(ctx, s.db.Gorm, partner, label, generateSecret())
+}
+
+// ImportSecret takes over a secret that the partner uses already.
+func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, label, plain string) (Created, error) {
+	if n := utf8.RuneCountInString(plain); n < minImported || n > maxImported || !utf8.ValidString(plain) ||
+		strings.TrimSpace(plain) != plain || strings.IndexFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+		return Created{}, errImportedForm
+	}
+	return s.addSecret(ctx, s.db.Gorm, partner, label, plain)
+}
+
+// RotateSecret makes a new secret and lets the others retire after overlap, so
+// that the partner changes over without an outage. A second rotation while an
+// older secret still retires is refused unless forced.
+func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool) (Created, error) {
+	if overlap < 0 {
+		return Created{}, errNegative
+	}
+	var out Created
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
+			return err
+		}
+		now := s.clock.Now()
+		active := tx.Model(&models.SigningSecret{}).Where("partner_id = ? AND state = ?", partner.ID, models.SecretActive)
+		var retiring int64
+		if err := active.Session(&gorm.Session{}).Where("retires_at > ?", now).Count(&retiring).Error; err != nil {
+			return err
+		}
+		if retiring > 0 && !force {
+			return errOverlap
+		}
+		ends := now.Add(overlap)
+		if err := active.Session(&gorm.Session{}).Where("retires_at IS NULL OR retires_at > ?", ends).
+			Updates(map[string]any{"retires_at": ends}).Error; err != nil {
+			return err
+		}
+		var err error
+		out, err = s.addSecret(ctx, tx, partner, label, generateSecret())
+		return err
+	})
+	return out, err
+}
+
+// RevokeSecret ends a secret at once, on every node within a second.
+func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
+	now := s.clock.Now()
+	res := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).
+		Where("id = ? AND partner_id = ? AND state = ?", secret, partner.ID, models.SecretActive).
+		Updates(map[string]any{"state": models.SecretRevoked, "revoked_at": now})
+	if res.Error == nil && res.RowsAffected == 0 {
+		return errNoSecret
+	}
+	return store.Translate(res.Error)
+}
+
+// Secrets lists a partner's secrets, the newest first.
+func (s *Service) Secrets(ctx context.Context, partner models.Partner) ([]models.SigningSecret, error) {
+	var out []models.SigningSecret
+	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("created_at DESC, id DESC").Find(&out).Error
+	return out, store.Translate(err)
+}
+
+// FindSecret looks a partner's secret up by its id in the prefixed form.
+func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text string) (models.SigningSecret, error) {
+	secretID, err := id.Parse(id.Secret, text)
+	if err != nil {
+		return models.SigningSecret{}, errNoSecret
+	}
+	var out models.SigningSecret
+	err = s.db.Gorm.WithContext(ctx).Where("id = ? AND partner_id = ?", secretID, partner.ID).Take(&out).Error
+	if err = store.Translate(err); fault.As(err) != nil {
+		return out, errNoSecret
+	}
+	return out, err
+}
+
+func (s *Service) addSecret(ctx context.Context, db *gorm.DB, partner models.Partner, label, plain string) (Created, error) {
+	newID, now := s.newID()
+	if label = strings.TrimSpace(label); label == "" {
+		label = "secret of " + now.Format(time.DateOnly)
+	}
+	// An older platform key would give another digest of the same secret, which
+	// the unique constraint cannot see.
+	var known int64
+	if err := db.WithContext(ctx).Model(&models.SigningSecret{}).
+		Where("digest IN ?", s.keys.Digests(sealed.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
+		return Created{}, store.Translate(err)
+	}
+	if known > 0 {
+		return Created{}, fault.New(fault.Conflict, "secret_known", "This secret is in use on the platform already: choose another.")
+	}
+	prefix, last := shown(plain)
+	row := models.SigningSecret{
+		ID: newID, PartnerID: partner.ID, Label: label, Prefix: prefix, LastFour: last,
+		Sealed: s.keys.Seal(sealed.SigningSecret, newID[:], []byte(plain)),
+		Digest: s.keys.Digest(sealed.Uniqueness, []byte(plain)),
+		State:  models.SecretActive, NotBefore: now, CreatedAt: now,
+	}
+	if err := db.WithContext(ctx).Create(&row).Error; err != nil {
+		return Created{}, store.Translate(err)
+	}
+	return Created{SigningSecret: row, Plain: plain}, nil
+}
+
+// shown is how much of a secret a list may show: enough to tell two apart, too
+// little to help a guess. An imported one gives less of itself away.
+func shown(plain string) (prefix, last string) {
+	runes := []rune(plain)
+	if strings.HasPrefix(plain, secretPrefix) {
+		prefix = secretPrefix
+	}
+	if len(runes) < 2*minImported {
+		return prefix, string(runes[len(runes)-2:])
+	}
+	return prefix, string(runes[len(runes)-4:])
+}
+
+// generateSecret draws 256 bits as base62 digits, without modulo bias.
+func generateSecret() string {
+	out := []byte(secretPrefix)
+	var buf [64]byte
+	for len(out) < len(secretPrefix)+secretDigits {
+		rand.Read(buf[:])
+		for _, b := range buf {
+			if int(b) < 4*len(base62) && len(out) < len(secretPrefix)+secretDigits {
+				out = append(out, base62[int(b)%len(base62)])
+			}
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+// constraints turns what the schema refuses into what a person can mend. A
+// constraint that is not named here is a defect of ours, not of the request.
+var constraints = map[string]*fault.Error{
+	"partners_slug_key":               fault.New(fault.Conflict, "slug_taken", "A partner with this slug exists already: choose another slug."),
+	"partners_slug_form":              fault.New(fault.Invalid, "slug_form", "A slug has 1 to 63 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen."),
+	"partners_name_given":             fault.New(fault.Invalid, "name", "A partner needs a name."),
+	"accounts_identifier_key":         fault.New(fault.Conflict, "identifier_taken", "An account with this partnerId exists already: choose another."),
+	"accounts_identifier_folded":      fault.New(fault.Conflict, "identifier_taken", "An account with this partnerId, apart from upper and lower case, exists already: choose another."),
+	"accounts_identifier_form":        fault.New(fault.Invalid, "identifier_form", "A partnerId has 1 to 128 letters, digits, dots, hyphens and underscores, and starts with a letter or digit."),
+	"accounts_name_given":             fault.New(fault.Invalid, "name", "An account needs a name."),
+	"accounts_one_default":            fault.New(fault.Conflict, "second_default", "The partner has a default account already."),
+	"signing_secrets_digest_key":      fault.New(fault.Conflict, "secret_known", "This secret is in use on the platform already: choose another."),
+	"pricing_rules_immutable":         fault.New(fault.Conflict, "published", "A published rate card does not change: make a new version."),
+	"rate_cards_immutable":            fault.New(fault.Conflict, "published", "A published rate card does not change: make a new version."),
+	"rate_cards_version_key":          fault.New(fault.Conflict, "version_taken", "Another rate card was made with this version meanwhile: try again."),
+	"ledger_entries_reference_key":    fault.New(fault.Conflict, "entry_exists", "This ledger entry exists already."),
+	"partner_prices_adjustment_range": fault.New(fault.Invalid, "adjustment", "A price adjustment is between -90 % and +900 %."),
+}
+
+// Err is a failure of the database without the values of the statement: only
+// SQLSTATE, table and constraint. Postgres's own message and detail quote rows.
+type Err struct {
+	SQLState, Table, Constraint string
+	kind                        string
+	cause                       error
+}
+
+func (e *Err) Error() string {
+	if e.SQLState == "" {
+		return "database: " + e.kind
+	}
+	return fmt.Sprintf("database: SQLSTATE %s (table %q, constraint %q)", e.SQLState, e.Table, e.Constraint)
+}
+
+// Is keeps context errors recognisable without exposing the rest of the chain.
+func (e *Err) Is(target error) bool {
+	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)
+}
+
+// Translate turns an error of pgx or GORM into a fault where the caller can
+// mend it, and otherwise into an Err that is safe to log. Faults pass through.
+func Translate(err error) error {
+	if err == nil || fault.As(err) != nil {
+		return err
+	}
+	if errors.Is(err, gorm.ErrRecordNotFound) || errors.Is(err, pgx.ErrNoRows) {
+		return fault.New(fault.NotFound, "not_found", "Not Found")
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		safe := &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName}
+		if known, ok := constraints[pg.ConstraintName]; ok {
+			return known.WithCause(safe)
+		}
+		return safe
+	}
+	return redact(err)
+}
+
+// redact keeps the kind of a failure and drops its text: connection errors name
+// hosts and users, and encoding errors quote values.
+func redact(err error) error {
+	var already *Err
+	if errors.As(err, &already) {
+		return already
+	}
+	kind := "the statement failed"
+	var netErr net.Error
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.Is(err, context.Canceled):
+		kind = "cancelled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		kind = "timed out"
+	case errors.As(err, &connect):
+		kind = "cannot connect"
+	case errors.As(err, &netErr), pgconn.SafeToRetry(err):
+		kind = "connection lost"
+	}
+	return &Err{kind: kind, cause: err}
+}
+
+func isUndefinedTable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "42P01"
+}
+
+// Ambiguous reports whether a statement may have been committed although it
+// returned an error: the connection or the time ran out while the server may
+// have been at work. What the server itself refused was not.
+func Ambiguous(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		// 57014, a cancelled statement, may race with its commit; class 08 and
+		// 57P01-03 end the connection; the rest rolled back.
+		return pg.Code == "57014" || pg.Code[:2] == "08" || pg.Code[:3] == "57P"
+	}
+	var connect *pgconn.ConnectError
+	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
+}

@@ -1,0 +1,101 @@
+package models
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// LeadState is delivered, or erased once the lead's salt is gone.
+type LeadState string
+
+const (
+	LeadDelivered LeadState = "delivered"
+	LeadErased    LeadState = "erased"
+)
+
+// Lead is a stored lead with its whole quote and its sealed contact record.
+type Lead struct {
+	ID            uuid.UUID `gorm:"primaryKey"`
+	Transaction   uuid.UUID
+	TransactionID string
+	PartnerID     uuid.UUID
+	AccountID     uuid.UUID
+	SecretID      *uuid.UUID
+	HMACVerified  bool `gorm:"column:hmac_verified"`
+	Sandbox       bool
+	State         LeadState
+
+	PriceMinor     int64
+	Currency       string
+	Industry       string
+	TermID         int
+	Urgency        string
+	CardVersion    int
+	QuotedPartner  *uuid.UUID
+	QuotedCountry  string
+	QuotedPostcode string
+	QuotedAt       time.Time
+	ReceivedAt     time.Time
+
+	Country      string
+	Postcode     string
+	EmailDigest  []byte
+	PhoneDigest  []byte
+	PhoneFlagged bool
+	BodyDigest   []byte
+
+	Ciphertext []byte
+	IV         []byte
+	AuthTag    []byte
+	Salt       []byte
+	WrappedKey []byte
+	KeyWrapper string
+	KeyVersion string
+}
+
+// Consent is the immutable record that a person agreed to be contacted.
+type Consent struct {
+	LeadID           uuid.UUID `gorm:"primaryKey"`
+	PartnerID        uuid.UUID
+	Acknowledged     bool
+	AcknowledgedAt   *time.Time
+	DisclosureText   *string
+	RecipientHash    *string
+	FormCertURL      *string `gorm:"column:form_cert_url"`
+	ThirdPartyLeadID *string
+	Sandbox          bool
+	ReceivedAt       time.Time
+}
+
+// LeadEvent is a line of a lead's timeline.
+type LeadEvent struct {
+	ID     int64 `gorm:"primaryKey;autoIncrement"`
+	LeadID uuid.UUID
+	Kind   string
+	Detail string `gorm:"type:jsonb;default:'{}'"`
+	At     time.Time
+}
+
+// EntryKind is what a ledger entry stands for; its sign follows from it.
+type EntryKind string
+
+const (
+	EntryAccrual    EntryKind = "accrual"    // + a lead was delivered
+	EntryReturn     EntryKind = "return"     // − a lead was returned
+	EntryAdjustment EntryKind = "adjustment" // ± a correction
+	EntryPayment    EntryKind = "payment"    // − a payout was paid
+)
+
+// LedgerEntry is a signed amount; what is owed is their sum. Append-only.
+type LedgerEntry struct {
+	ID          int64 `gorm:"primaryKey;autoIncrement"`
+	PartnerID   uuid.UUID
+	AccountID   uuid.UUID
+	LeadID      *uuid.UUID
+	Kind        EntryKind
+	Reference   string
+	AmountMinor int64
+	Currency    string
+	OccurredAt  time.Time
+}
