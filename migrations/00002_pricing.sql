@@ -20,7 +20,7 @@ CREATE TABLE pricing_rules (
     position     integer NOT NULL,
     industry     text,
     category     text,
-    country      char(2),
+    country      text, -- a market of markets.yaml: a country code, or "other"
     urgency      text,
     base         jsonb, -- {"GBP": 4560}: minor units by currency
     floor        jsonb,

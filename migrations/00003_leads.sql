@@ -49,6 +49,7 @@ CREATE TABLE leads (
 -- Identifiers are UUIDv7: an index on them is an index on time.
 CREATE INDEX leads_by_partner ON leads (partner_id, id);
 CREATE INDEX leads_by_email ON leads (email_digest) WHERE email_digest IS NOT NULL;
+CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- a day's worth, to be forgotten
 CREATE INDEX leads_by_phone ON leads (phone_digest) WHERE phone_digest IS NOT NULL;
 
 CREATE TABLE consents (

@@ -43,9 +43,9 @@ type Partner struct {
 	SharedAddress  bool
 	AccountManager string
 	Notes          string
-	RowVersion     int `gorm:"default:1"`
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	RowVersion     int       `gorm:"default:1"`
+	CreatedAt      time.Time `gorm:"autoCreateTime:false"`
+	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 }
 
 // House is the partner of unsigned posts that name nobody (D13). The first
@@ -74,9 +74,9 @@ type Account struct {
 	Sandbox     bool
 	Status      AccountStatus
 	SigningMode SigningMode
-	RowVersion  int `gorm:"default:1"`
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	RowVersion  int       `gorm:"default:1"`
+	CreatedAt   time.Time `gorm:"autoCreateTime:false"`
+	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
 }
 
 // SecretState is active or revoked; retiring is an active secret with an end.
@@ -101,5 +101,5 @@ type SigningSecret struct {
 	NotBefore time.Time
 	RetiresAt *time.Time
 	RevokedAt *time.Time
-	CreatedAt time.Time
+	CreatedAt time.Time `gorm:"autoCreateTime:false"`
 }

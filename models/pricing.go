@@ -24,7 +24,7 @@ type RateCard struct {
 	Approver    string
 	Note        string
 	EffectiveAt *time.Time
-	CreatedAt   time.Time
+	CreatedAt   time.Time `gorm:"autoCreateTime:false"`
 }
 
 // PricingRule is a rule of a rate card; nil selectors mean any. Base, Floor and
@@ -51,6 +51,6 @@ type PartnerPrice struct {
 	Adjustment   int       // ten-thousandths added to the price
 	Exclusions   string    `gorm:"type:jsonb;default:'[]'"`
 	DailyLeadCap *int
-	RowVersion   int `gorm:"default:1"`
-	UpdatedAt    time.Time
+	RowVersion   int       `gorm:"default:1"`
+	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }

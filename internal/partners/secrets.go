@@ -44,7 +44,7 @@ type Created struct {
 
 // CreateSecret makes a secret beside those that the partner has.
 func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (Created, error) {
-	return s.addSecret(ctx, s.db.Gorm, partner, label, generateSecret())
+	return s.addSecret(ctx, s.db.Gorm, partner, label, GenerateSecret())
 }
 
 // ImportSecret takes over a secret that the partner uses already.
@@ -83,7 +83,7 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 			return err
 		}
 		var err error
-		out, err = s.addSecret(ctx, tx, partner, label, generateSecret())
+		out, err = s.addSecret(ctx, tx, partner, label, GenerateSecret())
 		return err
 	})
 	return out, err
@@ -163,8 +163,8 @@ func shown(plain string) (prefix, last string) {
 	return prefix, string(runes[len(runes)-4:])
 }
 
-// generateSecret draws 256 bits as base62 digits, without modulo bias.
-func generateSecret() string {
+// GenerateSecret draws 256 bits as base62 digits, without modulo bias.
+func GenerateSecret() string {
 	out := []byte(secretPrefix)
 	var buf [64]byte
 	for len(out) < len(secretPrefix)+secretDigits {

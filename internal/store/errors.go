@@ -47,6 +47,19 @@ func (e *Err) Error() string {
 	return fmt.Sprintf("database: SQLSTATE %s (table %q, constraint %q)", e.SQLState, e.Table, e.Constraint)
 }
 
+// Temporary reports whether the server refused because of its own state: it is
+// starting, stopping, read-only, out of room or of connections.
+func (e *Err) Temporary() bool {
+	if e.SQLState == "" {
+		return true
+	}
+	switch e.SQLState[:2] {
+	case "08", "53", "57", "58", "40", "25":
+		return true
+	}
+	return false
+}
+
 // Is keeps context errors recognisable without exposing the rest of the chain.
 func (e *Err) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)

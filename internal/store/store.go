@@ -65,7 +65,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		Logger:                 logger.Discard,
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
-		NowFunc:                func() time.Time { return time.Time{} }, // times are the service's clock, set by hand
 	})
 	if err != nil {
 		pool.Close()

@@ -1,0 +1,70 @@
+// Package api is the partner API: routes, wire types, and the one map from
+// faults to HTTP. It decides nothing: what a ping or post means is intake's.
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/intake"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// MaxBody is the largest request body in bytes (D22).
+const MaxBody = 64 << 10
+
+// Options are what the API is built from. All but TrustedProxies are required.
+type Options struct {
+	Intake         *intake.Intake
+	Taxonomy       *pricingrules.Taxonomy
+	PublicURL      string // the origin that the documentation names
+	TrustedProxies []netip.Prefix
+	Clock          clock.Clock
+	Log            *slog.Logger
+	AccessLog      bool
+	Metrics        *Metrics
+}
+
+// server answers requests; *gin.Context travels no further than its methods.
+type server struct {
+	Options
+}
+
+// New builds the handler of the api listener.
+func New(o Options) (http.Handler, error) {
+	s := &server{o}
+	engine := gin.New()
+	engine.HandleMethodNotAllowed = true
+	engine.RedirectTrailingSlash = false
+	engine.RedirectFixedPath = false
+	engine.RemoveExtraSlash = false
+	var proxies []string
+	for _, p := range o.TrustedProxies {
+		proxies = append(proxies, p.String())
+	}
+	if err := engine.SetTrustedProxies(proxies); err != nil {
+		return nil, err
+	}
+	engine.NoRoute(s.endpoint("none", s.notFound))
+	engine.NoMethod(s.endpoint("none", s.methodNotAllowed))
+
+	ping, post := s.endpoint("ping", s.ping), s.endpoint("post", s.post)
+	for _, prefix := range []string{"", "/p/:slug"} {
+		engine.POST(prefix+"/api/lead/ping", ping)
+		engine.POST(prefix+"/api/lead/post", post)
+	}
+	documents, err := s.documents()
+	if err != nil {
+		return nil, err
+	}
+	for path, d := range documents {
+		handler := s.endpoint(path, d.serve)
+		engine.GET(path, handler)
+		engine.HEAD(path, handler)
+	}
+	return engine, nil
+}

@@ -1,0 +1,279 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+// docsCSS is the stylesheet of the documentation page, to be served at
+// /docs.css: the page has no inline style, which a strict Content-Security-Policy
+// would refuse.
+//
+//go:embed docs.css
+var docsCSS []byte
+
+// renderDocs makes the documentation page for partners out of the OpenAPI
+// document. publicURL is the origin that partners reach the service at, such as
+// https://leads.example.com; it stands in the code samples. Call it once, at
+// start-up. The error is a document that the page cannot be made from, or a
+// publicURL that is not absolute.
+func renderDocs(document []byte, publicURL string) ([]byte, error) {
+	origin, err := url.Parse(publicURL)
+	if err != nil || origin.Host == "" {
+		return nil, fmt.Errorf("the public URL must be absolute, like https://leads.example.com")
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document cannot be read as YAML: %w", err)
+	}
+	var doc node
+	if len(root.Content) == 1 {
+		doc = node{at: root.Content[0], root: root.Content[0]}
+	}
+	page, err := newDocsPage(doc, strings.TrimSuffix(publicURL, "/"))
+	if err != nil {
+		return nil, err
+	}
+	tmpl, err := template.New("docs").Parse(docsHTML)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the template of the documentation page: %w", err)
+	}
+	var out bytes.Buffer
+	if err := tmpl.Execute(&out, page); err != nil {
+		return nil, fmt.Errorf("rendering the documentation page: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// docsPage is what the template shows.
+type docsPage struct {
+	Origin, Title, Version, Summary string
+
+	Intro       []block
+	Guide       []guideSection
+	Signing     signingGuide
+	Endpoints   []endpointDoc
+	Others      []endpointDoc // what is read and has no JSON of its own to explain
+	Errors      []errorRow
+	ErrorBodies []sample
+	ErrorFields []fieldRow
+	Currencies  []block
+	Categories  []industryGroup
+}
+
+type guideSection struct {
+	ID, Title string
+	Blocks    []block
+}
+
+type signingGuide struct {
+	Blocks                             []block
+	Secret, Timestamp, Body, Signature string
+	PingBody                           string
+}
+
+type endpointDoc struct {
+	ID, Method, Path, OwnPath, Summary string
+
+	Blocks, OwnBlocks []block
+	Headers, Fields   []fieldRow
+	Requests          []sample
+	Answer            answerDoc
+	Refusals          []refusalDoc
+}
+
+// answerDoc is an endpoint's 200.
+type answerDoc struct {
+	Text    []span
+	Headers []fieldRow
+	Shapes  []shape
+	Samples []sample
+}
+
+type refusalDoc struct {
+	Status string
+	Text   []span
+}
+
+type sample struct {
+	Title []span
+	JSON  string
+}
+
+// errorRow is one cause of an error and its mend.
+type errorRow struct {
+	Status, Message string
+	Where           []string
+	Cause, Mend     []span
+}
+
+type industryGroup struct {
+	Name  string
+	Slugs []string
+}
+
+// Link is the endpoint's address relative to the page, which may stand behind a
+// proxy that puts a prefix before both.
+func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
+
+// ownBase starts the paths of a partner's own base URL (D13).
+const ownBase = "/p/{partnerSlug}"
+
+func newDocsPage(doc node, origin string) (*docsPage, error) {
+	info, components := doc.get("info"), doc.get("components")
+	page := &docsPage{Origin: origin, Title: info.text("title"), Version: info.text("version"), Summary: info.text("summary")}
+	page.Intro, page.Guide = guide(strings.ReplaceAll(info.text("description"), "{origin}", origin))
+	page.Currencies = blocks(components.get("schemas", "Currency").text("description"))
+
+	scheme := components.get("securitySchemes", "signature")
+	example := scheme.get("x-worked-example")
+	page.Signing = signingGuide{
+		Blocks: blocks(scheme.text("description")),
+		Secret: example.text("secret"), Timestamp: example.text("timestamp"),
+		Body: example.text("body"), Signature: example.text("signature"),
+		PingBody: components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
+	}
+	for _, name := range []string{"InvalidPost", "ExpiredAfterDelivery"} {
+		page.ErrorBodies = append(page.ErrorBodies, newSample(components.get("examples", name)))
+	}
+	page.ErrorFields = fieldRows("errors[].", components.get("schemas", "FieldError"))
+	page.Categories = industryGroups(components.get("schemas", "IndustrySlug"))
+	for _, e := range endpoints(doc.get("paths")) {
+		if len(e.Answer.Samples) > 0 {
+			page.Endpoints = append(page.Endpoints, e)
+		} else {
+			page.Others = append(page.Others, e)
+		}
+	}
+	page.Errors = errorRows(doc.get("paths"))
+	if page.Title == "" || page.Signing.Signature == "" || page.ErrorBodies[0].JSON == "" || len(page.Endpoints) == 0 {
+		return nil, fmt.Errorf("the OpenAPI document lacks its title, its endpoints, or the examples that the page is made of")
+	}
+	return page, nil
+}
+
+// endpoints lists the operations in the document's order. One on a partner's
+// own base URL is a note to its twin on the shared one.
+func endpoints(paths node) []endpointDoc {
+	var list []endpointDoc
+	for path, item := range paths.entries() {
+		for method, operation := range item.entries() {
+			if !operation.has("operationId") {
+				continue
+			}
+			if shared, own := strings.CutPrefix(path, ownBase); own {
+				if i := slices.IndexFunc(list, func(e endpointDoc) bool { return e.Path == shared }); i >= 0 {
+					list[i].addOwn(path, operation)
+				}
+				continue
+			}
+			list = append(list, newEndpoint(strings.ToUpper(method), path, operation))
+		}
+	}
+	return list
+}
+
+func newEndpoint(method, path string, operation node) endpointDoc {
+	e := endpointDoc{
+		ID: operation.text("operationId"), Method: method, Path: path,
+		Summary: operation.text("summary"), Blocks: blocks(operation.text("description")),
+	}
+	for parameter := range operation.get("parameters").items() {
+		e.Headers = append(e.Headers, headerRow(parameter.text("name"), parameter))
+	}
+	body := operation.get("requestBody", "content", mediaJSON)
+	e.Fields, e.Requests = fieldRows("", body.get("schema")), samples(body)
+	for status, response := range operation.get("responses").entries() {
+		if status != "200" {
+			e.Refusals = append(e.Refusals, refusalDoc{Status: status, Text: spans(response.text("description"))})
+			continue
+		}
+		content := response.get("content", mediaJSON)
+		e.Answer = answerDoc{Text: spans(response.text("description")), Shapes: shapes(content.get("schema")), Samples: samples(content)}
+		for name, header := range response.get("headers").entries() {
+			e.Answer.Headers = append(e.Answer.Headers, headerRow(name, header))
+		}
+	}
+	return e
+}
+
+// addOwn notes what is different on a partner's own base URL.
+func (e *endpointDoc) addOwn(path string, operation node) {
+	e.OwnPath, e.OwnBlocks = path, blocks(operation.text("description"))
+	for status, response := range operation.get("responses").entries() {
+		same := func(r refusalDoc) bool { return r.Status == status }
+		if status != "200" && !slices.ContainsFunc(e.Refusals, same) {
+			e.Refusals = append(e.Refusals, refusalDoc{Status: status, Text: spans(response.text("description"))})
+		}
+	}
+	slices.SortFunc(e.Refusals, func(a, b refusalDoc) int { return cmp.Compare(a.Status, b.Status) })
+}
+
+func newSample(example node) sample {
+	return sample{Title: spans(example.text("summary")), JSON: example.get("value").json("  ")}
+}
+
+func samples(content node) []sample {
+	var list []sample
+	for _, example := range content.get("examples").entries() {
+		list = append(list, newSample(example))
+	}
+	return list
+}
+
+// errorRows collects the examples of all answers but 200 and 304, by status, in
+// the order in which the document first has them.
+func errorRows(paths node) []errorRow {
+	var rows []errorRow
+	index := map[*yaml.Node]int{}
+	for _, item := range paths.entries() {
+		for _, operation := range item.entries() {
+			for status, response := range operation.get("responses").entries() {
+				for _, example := range response.get("content", mediaJSON, "examples").entries() {
+					if status == "200" {
+						continue
+					}
+					i, known := index[example.at]
+					if !known {
+						i = len(rows)
+						index[example.at] = i
+						rows = append(rows, errorRow{
+							Status: status, Message: example.get("value").text("message"),
+							Cause: spans(example.text("summary")), Mend: spans(example.text("description")),
+						})
+					}
+					if where := operation.get("tags").at.Content[0].Value; !slices.Contains(rows[i].Where, where) {
+						rows[i].Where = append(rows[i].Where, where)
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b errorRow) int { return cmp.Compare(a.Status, b.Status) })
+	return rows
+}
+
+func industryGroups(slugs node) []industryGroup {
+	var groups []industryGroup
+	var all []string
+	for slug := range slugs.get("enum").items() {
+		all = append(all, slug.at.Value)
+	}
+	for category := range slugs.get("x-categories").items() {
+		n := min(category.integer("count"), len(all))
+		groups = append(groups, industryGroup{Name: category.text("name"), Slugs: all[:n]})
+		all = all[n:]
+	}
+	return groups
+}

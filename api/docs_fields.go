@@ -1,0 +1,132 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// fieldRow is one line of a table of fields or headers.
+type fieldRow struct {
+	Name, Type, Required string
+
+	Rules        []span
+	Alternatives []string
+}
+
+// shape is one form that an answer may have. Title is "" when there is one form.
+type shape struct {
+	Title  string
+	Fields []fieldRow
+}
+
+// shapes lists the forms of an answer.
+func shapes(schema node) []shape {
+	if !schema.has("oneOf") {
+		return []shape{{Fields: fieldRows("", schema)}}
+	}
+	var list []shape
+	for form := range schema.get("oneOf").items() {
+		list = append(list, shape{Title: form.text("title"), Fields: fieldRows("", form)})
+	}
+	return list
+}
+
+// fieldRows flattens an object: a field of a nested one is named with a dot, an
+// item of a list with brackets. Alternatives stand in the row of the field that
+// they replace.
+func fieldRows(prefix string, schema node) []fieldRow {
+	var rows []fieldRow
+	for name, property := range schema.get("properties").entries() {
+		switch {
+		case property.has("x-alternative-to"):
+		case property.has("properties"):
+			rows = append(rows, fieldRows(prefix+name+".", property)...)
+		case property.get("items").has("properties"):
+			rows = append(rows, fieldRows(prefix+name+"[].", property.get("items"))...)
+		default:
+			rows = append(rows, newFieldRow(prefix, name, schema, property))
+		}
+	}
+	return rows
+}
+
+func newFieldRow(prefix, name string, object, property node) fieldRow {
+	row := fieldRow{Name: prefix + name, Type: typeOf(property), Required: "no", Rules: rules(property)}
+	if slices.Contains(texts(object.get("required")), name) {
+		row.Required = "yes"
+	}
+	if says := property.text("x-required"); says != "" {
+		row.Required = says
+	}
+	row.Alternatives = texts(property.get("x-alternatives"))
+	return row
+}
+
+func headerRow(name string, header node) fieldRow {
+	row := fieldRow{Name: name, Rules: rules(header)}
+	if example := header.text("example"); example != "" {
+		row.Rules = append(row.Rules, span{Text: " Example: "}, span{Text: example, Code: true})
+	}
+	return row
+}
+
+func texts(list node) []string {
+	var all []string
+	for item := range list.items() {
+		all = append(all, item.at.Value)
+	}
+	return all
+}
+
+// typeOf names a field's JSON types. null is left out: it means the same for
+// every field, and the page says so once.
+func typeOf(schema node) string {
+	var types []string
+	add := func(s node) {
+		if t := s.get("type"); len(texts(t)) > 0 {
+			types = append(types, texts(t)...)
+		} else if t.at != nil {
+			types = append(types, t.at.Value)
+		}
+	}
+	add(schema)
+	for option := range schema.get("anyOf").items() {
+		add(option)
+	}
+	types = slices.DeleteFunc(types, func(t string) bool { return t == "null" })
+	return strings.Join(types, " or ")
+}
+
+// maxListed is how many values a table's cell names. The industries are more, and
+// have a part of the page of their own.
+const maxListed = 10
+
+// rules is a field's description and those of its limits that are numbers or
+// lists; the description says the others in words.
+func rules(schema node) []span {
+	text := oneLine(schema.text("description"))
+	if values := texts(schema.get("enum")); len(values) > 1 && len(values) <= maxListed && !strings.Contains(text, "`"+values[0]+"`") {
+		text += " One of `" + strings.Join(values, "`, `") + "`."
+	}
+	if value := schema.text("const"); value != "" && !strings.Contains(text, "`"+value+"`") {
+		text += " Always `" + value + "`."
+	}
+	if limit := schema.text("maxLength"); limit != "" {
+		text += " At most " + grouped(limit) + " characters."
+	}
+	if limit := schema.text("maxProperties"); limit != "" {
+		text += " At most " + limit + " keys."
+	}
+	if value := schema.text("default"); value != "" {
+		text += " Default `" + value + "`."
+	}
+	return spans(strings.TrimSpace(text))
+}
+
+// grouped writes a whole number of up to six digits with its thousands apart.
+func grouped(digits string) string {
+	if len(digits) > 3 {
+		return digits[:len(digits)-3] + "," + digits[len(digits)-3:]
+	}
+	return digits
+}

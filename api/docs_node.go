@@ -1,0 +1,160 @@
+package api
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"gopkg.in/yaml.v3"
+)
+
+// mediaJSON is the key under which the document has JSON bodies.
+const mediaJSON = "application/json"
+
+// node is a place in the OpenAPI document. References are followed on the way;
+// a place that does not exist is the zero node, of which everything is empty.
+type node struct {
+	at   *yaml.Node // after following the reference
+	root *yaml.Node
+
+	// beside is the object that held the reference: its keys come first, since
+	// OpenAPI 3.1 lets a description stand next to a $ref.
+	beside *yaml.Node
+}
+
+// follow resolves a reference inside the document. A chain of references is
+// followed to its end; the document's tests see to it that there is one.
+func (n node) follow() node {
+	for target, ok := child(n.at, "$ref"); ok; target, ok = child(n.at, "$ref") {
+		place := n.root
+		for part := range strings.SplitSeq(strings.TrimPrefix(target.Value, "#/"), "/") {
+			place, _ = child(place, part)
+		}
+		if n.beside == nil {
+			n.beside = n.at
+		}
+		n.at = place
+	}
+	return n
+}
+
+func child(object *yaml.Node, key string) (*yaml.Node, bool) {
+	if object == nil || object.Kind != yaml.MappingNode {
+		return nil, false
+	}
+	for i := 0; i+1 < len(object.Content); i += 2 {
+		if object.Content[i].Value == key {
+			return object.Content[i+1], true
+		}
+	}
+	return nil, false
+}
+
+// get goes down the keys.
+func (n node) get(keys ...string) node {
+	for _, key := range keys {
+		next, ok := child(n.beside, key)
+		if !ok {
+			next, _ = child(n.at, key)
+		}
+		n = node{at: next, root: n.root}.follow()
+	}
+	return n
+}
+
+func (n node) has(key string) bool { return n.get(key).at != nil }
+
+// text is the scalar under a key, "" without one.
+func (n node) text(key string) string {
+	if v := n.get(key); v.at != nil {
+		return strings.TrimSpace(v.at.Value)
+	}
+	return ""
+}
+
+// integer is the number under a key, 0 without one.
+func (n node) integer(key string) int {
+	i, _ := strconv.Atoi(n.text(key)) // 0 is what no number means, too
+	return i
+}
+
+// entries walks an object in the document's order.
+func (n node) entries() iter.Seq2[string, node] {
+	return func(yield func(string, node) bool) {
+		if n.at == nil || n.at.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(n.at.Content); i += 2 {
+			if !yield(n.at.Content[i].Value, node{at: n.at.Content[i+1], root: n.root}.follow()) {
+				return
+			}
+		}
+	}
+}
+
+// items walks a list.
+func (n node) items() iter.Seq[node] {
+	return func(yield func(node) bool) {
+		if n.at == nil || n.at.Kind != yaml.SequenceNode {
+			return
+		}
+		for _, item := range n.at.Content {
+			if !yield(node{at: item, root: n.root}.follow()) {
+				return
+			}
+		}
+	}
+}
+
+// json writes the node as JSON in the document's order, so that an example reads
+// as its author put it. Without an indent it is one line. A node that does not
+// exist is "".
+func (n node) json(indent string) string {
+	if n.at == nil {
+		return ""
+	}
+	text := jsontext.Value(appendJSON(nil, n.at))
+	if indent != "" {
+		if err := text.Indent(jsontext.WithIndent(indent)); err != nil {
+			panic("api: JSON that was written here does not parse: " + err.Error())
+		}
+	}
+	return string(text)
+}
+
+func appendJSON(dst []byte, n *yaml.Node) []byte {
+	switch n.Kind {
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendText(dst, n.Content[i].Value), ':')
+			dst = appendJSON(dst, n.Content[i+1])
+		}
+		return append(dst, '}')
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, item := range n.Content {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendJSON(dst, item)
+		}
+		return append(dst, ']')
+	}
+	if n.Tag != "!!str" && jsontext.Value(n.Value).IsValid() {
+		return append(dst, n.Value...)
+	}
+	return appendText(dst, n.Value)
+}
+
+func appendText(dst []byte, text string) []byte {
+	dst, err := jsontext.AppendQuote(dst, text)
+	if err != nil {
+		panic("api: a text of the document is not UTF-8: " + err.Error()) // yaml refuses it first
+	}
+	return dst
+}

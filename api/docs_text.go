@@ -1,0 +1,88 @@
+package api
+
+import "strings"
+
+// The document's descriptions keep to a small part of Markdown, which is all
+// that the page reads: paragraphs, lists, "## " headings, and `code`.
+
+// block is a paragraph, or a list when Items is set.
+type block struct {
+	Text    []span
+	Items   [][]span
+	Ordered bool
+}
+
+// span is a run of text in one face.
+type span struct {
+	Text string
+	Code bool
+}
+
+// guide splits a description at its headings.
+func guide(text string) (intro []block, sections []guideSection) {
+	parts := strings.Split("\n"+text, "\n## ")
+	for _, part := range parts[1:] {
+		title, rest, _ := strings.Cut(part, "\n")
+		id := strings.ReplaceAll(strings.ToLower(title), " ", "-")
+		sections = append(sections, guideSection{ID: id, Title: title, Blocks: blocks(rest)})
+	}
+	return blocks(parts[0]), sections
+}
+
+// blocks reads paragraphs and lists. Blank lines part them; a line that starts
+// neither goes on with the one before it.
+func blocks(text string) []block {
+	var all []block
+	fresh := true
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		item, ordered, isItem := listItem(line)
+		switch last := len(all) - 1; {
+		case line == "":
+			fresh = true
+			continue
+		case isItem && (fresh || all[last].Items == nil):
+			all = append(all, block{Items: [][]span{spans(item)}, Ordered: ordered})
+		case isItem:
+			all[last].Items = append(all[last].Items, spans(item))
+		case fresh:
+			all = append(all, block{Text: spans(line)})
+		case all[last].Items != nil:
+			i := len(all[last].Items) - 1
+			all[last].Items[i] = append(all[last].Items[i], spans(" "+line)...)
+		default:
+			all[last].Text = append(all[last].Text, spans(" "+line)...)
+		}
+		fresh = false
+	}
+	return all
+}
+
+func listItem(line string) (text string, ordered, ok bool) {
+	if text, ok = strings.CutPrefix(line, "- "); ok {
+		return text, false, true
+	}
+	number, text, ok := strings.Cut(line, ". ")
+	if !ok || number == "" || strings.Trim(number, "0123456789") != "" {
+		return "", false, false
+	}
+	return text, true, true
+}
+
+// spans parts text at its backticks.
+func spans(text string) []span {
+	var all []span
+	for i, part := range strings.Split(text, "`") {
+		if part != "" {
+			all = append(all, span{Text: part, Code: i%2 == 1})
+		}
+	}
+	return all
+}
+
+// oneLine joins the lines of a description for a table's cell. A list would not
+// fit there: what follows the first paragraph is left out, and shown elsewhere.
+func oneLine(text string) string {
+	first, _, _ := strings.Cut(text, "\n\n")
+	return strings.Join(strings.Fields(first), " ")
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// published is something published that does not change while the service runs.
+type published struct {
+	contentType string
+	body        []byte
+	etag        string
+}
+
+func publish(contentType string, body []byte) published {
+	return published{contentType, body, etag(body)}
+}
+
+// industry is an entry of GET /api/industries.
+type industry struct {
+	Slug           string `json:"slug"`
+	TaxonomyTermID int    `json:"taxonomyTermId"`
+	Category       string `json:"category"`
+}
+
+func (s *server) documents() (map[string]published, error) {
+	list := struct {
+		Industries []industry `json:"industries"`
+	}{}
+	for _, one := range s.Taxonomy.Industries() {
+		list.Industries = append(list.Industries, industry{one.Slug, one.TermID, one.Category})
+	}
+	industries, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := renderDocs(Document(), s.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]published{
+		"/api/industries": publish(contentJSON[0], industries),
+		"/openapi.yaml":   publish("application/yaml; charset=utf-8", Document()),
+		"/docs":           publish("text/html; charset=utf-8", docs),
+		"/docs.css":       publish("text/css; charset=utf-8", docsCSS),
+	}, nil
+}
+
+func (d published) serve(c *gin.Context, x *exchange) error {
+	x.outcome = "served"
+	h := c.Writer.Header()
+	h.Set("ETag", d.etag)
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	if matches(c.Request.Header.Get("If-None-Match"), d.etag) {
+		c.Writer.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Length", strconv.Itoa(len(d.body)))
+	c.Writer.WriteHeader(http.StatusOK)
+	if c.Request.Method != http.MethodHead {
+		c.Writer.Write(d.body) // a client that hung up cannot be told
+	}
+	return nil
+}
+
+// matches reads If-None-Match: a list of tags, weak or not, or a star.
+func matches(header, tag string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+			return true
+		}
+	}
+	return false
+}

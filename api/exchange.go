@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// exchange is a request and what became of it, for the answer's headers, the
+// access log and the metrics. Its buffers are reused.
+type exchange struct {
+	route     string
+	start     time.Time
+	requestID uuid.UUID
+	body      []byte
+	answer    []byte
+	outcome   string
+	partner   uuid.UUID
+	cause     error // of a refusal; for the log alone
+}
+
+var exchanges = sync.Pool{New: func() any {
+	return &exchange{body: make([]byte, 0, 4<<10), answer: make([]byte, 0, 4<<10)}
+}}
+
+// Outcomes of the HTTP layer itself.
+var (
+	errTooLarge  = fault.New(fault.TooLarge, "too_large", "Payload Too Large")
+	errNotFound  = fault.New(fault.NotFound, "not_found", "Not Found")
+	errNotPost   = fault.New(fault.Invalid, "method", "Method Not Allowed")
+	errBodyLost  = fault.New(fault.Invalid, "json", "Invalid JSON payload")
+	errPanicking = fault.New(fault.Internal, "panic", "An unexpected failure in the service; nothing is known to be wrong with the request")
+)
+
+// endpoint runs a handler around which everything is the same: an id, a
+// deadline on size, a panic that becomes a 500, one line of log, the metrics.
+func (s *server) endpoint(route string, handle func(*gin.Context, *exchange) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		x := exchanges.Get().(*exchange)
+		x.reset(route, s.Clock.Now())
+		h := c.Writer.Header()
+		h["X-Request-Id"] = []string{id.Format(id.Request, x.requestID)}
+		h["X-Content-Type-Options"] = noSniff
+		if err := s.protect(c, x, handle); err != nil {
+			s.refuse(c, x, err)
+		}
+		s.finish(c, x)
+		x.cause = nil
+		exchanges.Put(x)
+	}
+}
+
+var noSniff = []string{"nosniff"}
+
+func (x *exchange) reset(route string, now time.Time) {
+	var random [10]byte
+	rand.Read(random[:])
+	*x = exchange{
+		route: route, start: now, requestID: id.NewV7(now, random),
+		body: x.body[:0], answer: x.answer[:0],
+	}
+}
+
+// protect turns a panic into an error. The stack goes to the log, the value of
+// the panic does not: it may hold anything.
+func (s *server) protect(c *gin.Context, x *exchange, handle func(*gin.Context, *exchange) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Log.Error("panic", "request_id", id.Format(id.Request, x.requestID), "route", x.route, "stack", string(debug.Stack()))
+			err = errPanicking
+		}
+	}()
+	return handle(c, x)
+}
+
+// readBody reads at most MaxBody bytes.
+func (x *exchange) readBody(c *gin.Context) error {
+	if c.Request.ContentLength > MaxBody {
+		return errTooLarge
+	}
+	r := http.MaxBytesReader(c.Writer, c.Request.Body, MaxBody)
+	for {
+		if len(x.body) == cap(x.body) {
+			x.body = append(x.body, 0)[:len(x.body)]
+		}
+		n, err := r.Read(x.body[len(x.body):cap(x.body)])
+		x.body = x.body[:len(x.body)+n]
+		var tooLarge *http.MaxBytesError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &tooLarge):
+			return errTooLarge
+		case err != nil:
+			// Cut off, too slow, or badly framed: not the JSON that was meant.
+			c.Writer.Header()["Connection"] = []string{"close"}
+			return errBodyLost
+		}
+	}
+}
+
+func (s *server) finish(c *gin.Context, x *exchange) {
+	took := s.Clock.Now().Sub(x.start)
+	status := c.Writer.Status()
+	s.Metrics.observe(x.route, status, x.outcome, took)
+	level := slog.LevelInfo
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	if !s.AccessLog && level == slog.LevelInfo {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs,
+		slog.String("request_id", id.Format(id.Request, x.requestID)),
+		slog.String("method", method(c.Request.Method)),
+		slog.String("route", x.route),
+		slog.Int("status", status),
+		slog.String("outcome", x.outcome),
+		slog.Int64("duration_us", took.Microseconds()),
+	)
+	if x.partner != uuid.Nil {
+		attrs = append(attrs, slog.String("partner", id.Format(id.Partner, x.partner)))
+	}
+	if x.cause != nil && level == slog.LevelError {
+		attrs = append(attrs, slog.String("error", x.cause.Error()))
+	}
+	s.Log.LogAttrs(context.WithoutCancel(c.Request.Context()), level, "request", attrs...)
+}
+
+// method keeps made-up methods, which are the client's free text, out of the log.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}
+
+// write sends x.answer.
+func (x *exchange) write(c *gin.Context, status int) {
+	h := c.Writer.Header()
+	h["Content-Type"] = contentJSON
+	h["Cache-Control"] = noStore
+	h["Content-Length"] = []string{strconv.Itoa(len(x.answer))}
+	c.Writer.WriteHeader(status)
+	c.Writer.Write(x.answer) // a client that hung up cannot be told
+}
+
+var (
+	contentJSON = []string{"application/json; charset=utf-8"}
+	noStore  = []string{"no-store"}
+)

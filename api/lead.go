@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/signing"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// ping is POST {base_url}/api/lead/ping.
+func (s *server) ping(c *gin.Context, x *exchange) error {
+	if err := x.readBody(c); err != nil {
+		return err
+	}
+	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: c.Param("slug"), Body: x.body})
+	if err != nil {
+		return err
+	}
+	x.partner, x.outcome = r.Quote.Partner, "priced"
+	if !r.Accepted {
+		x.outcome = r.Reason
+	}
+	x.answer = appendPing(x.answer, &r)
+	s.time(c, x, &r.Quote, r.Industry, r.Timing)
+	x.write(c, http.StatusOK)
+	return nil
+}
+
+// post is POST {base_url}/api/lead/post.
+func (s *server) post(c *gin.Context, x *exchange) error {
+	if err := x.readBody(c); err != nil {
+		return err
+	}
+	h := c.Request.Header
+	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
+		ID: x.requestID, Slug: c.Param("slug"), Address: c.ClientIP(), Body: x.body,
+		Headers: signing.Headers{Timestamp: h["X-Timestamp"], Signature: h["X-Signature-Sha256"], Alias: h["X-Signature"]},
+	})
+	x.partner = r.Partner
+	if err != nil {
+		return err
+	}
+	x.outcome = "delivered"
+	if r.Replayed {
+		x.outcome = "replayed"
+		c.Writer.Header()["Idempotent-Replayed"] = []string{"true"}
+	}
+	x.answer = appendPost(x.answer, &r)
+	s.time(c, x, &r.Quote, r.Industry, r.Timing)
+	x.write(c, http.StatusOK)
+	return nil
+}
+
+// The two answers are appended rather than marshalled: amounts are exact
+// decimals (D10), and every text in them is ours and needs no escaping.
+
+func appendPing(b []byte, r *intake.PingResult) []byte {
+	b = append(b, `{"accepted":`...)
+	b = strconv.AppendBool(b, r.Accepted)
+	b = append(b, `,"bidPrice":`...)
+	b = money.AppendDecimal(b, r.Quote.Price.Minor)
+	b = append(b, `,"currency":"`...)
+	b = append(b, r.Quote.Price.Currency.String()...)
+	if !r.Accepted {
+		b = append(b, `","reason":"`...)
+		b = append(b, r.Reason...)
+		return append(b, `"}`...)
+	}
+	b = append(b, `","transactionId":"`...)
+	b = append(b, r.TransactionID...)
+	b = append(b, `","expiresAt":"`...)
+	b = appendTime(b, r.Quote.ExpiresAt())
+	return append(b, `"}`...)
+}
+
+func appendPost(b []byte, r *intake.PostResult) []byte {
+	b = append(b, `{"status":"success","leadId":"`...)
+	b = id.Append(b, id.Lead, r.LeadID)
+	b = append(b, `","payout":`...)
+	b = money.AppendDecimal(b, r.Payout.Minor)
+	b = append(b, `,"transactionId":"`...)
+	b = append(b, r.TransactionID...)
+	b = append(b, `","hmacVerified":`...)
+	b = strconv.AppendBool(b, r.HMACVerified)
+	b = append(b, `,"envelope":{`...)
+	for i, part := range []struct {
+		name  string
+		bytes []byte
+	}{
+		{"piiCiphertext", r.Envelope.Ciphertext}, {"wrappedDek", r.Envelope.Wrapped},
+		{"iv", r.Envelope.IV}, {"authTag", r.Envelope.AuthTag},
+	} {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), part.name...), `":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, part.bytes), '"')
+	}
+	return append(b, `}}`...)
+}
+
+// time sets Server-Timing and X-Response-Time (D11).
+func (s *server) time(c *gin.Context, x *exchange, q *quote.Quote, industry string, t intake.Timing) {
+	total := s.Clock.Now().Sub(x.start)
+	b := make([]byte, 0, 160)
+	b = append(b, "auction;dur="...)
+	b = appendMillis(b, t.Auction)
+	b = append(b, `;desc="rate card v`...)
+	b = strconv.AppendInt(b, int64(q.CardVersion), 10)
+	b = append(b, `", buyer_cell;dur=`...)
+	b = appendMillis(b, t.Cell)
+	b = append(b, `;desc="`...)
+	b = append(append(b, industry...), '/')
+	b = append(append(b, q.Country[:]...), '/')
+	b = append(b, pricingrules.Class(q.Urgency).String()...)
+	b = append(b, `", total;dur=`...)
+	b = appendMillis(b, total)
+
+	h := c.Writer.Header()
+	h["Server-Timing"] = []string{string(b)}
+	whole := int64((total + time.Millisecond - 1) / time.Millisecond)
+	h["X-Response-Time"] = []string{strconv.FormatInt(max(whole, 1), 10) + "ms"}
+}
+
+// appendMillis writes a duration as milliseconds with three decimals.
+func appendMillis(b []byte, d time.Duration) []byte {
+	us := max(d.Microseconds(), 0)
+	b = strconv.AppendInt(b, us/1000, 10)
+	rest := us % 1000
+	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// accountView is an account as the command line shows it.
+type accountView struct {
+	ID        string             `json:"id"`
+	PartnerID string             `json:"partnerId"`
+	Name      string             `json:"name"`
+	Partner   string             `json:"partner"`
+	Default   bool               `json:"default"`
+	Sandbox   bool               `json:"sandbox"`
+	Signing   models.SigningMode `json:"signing"`
+}
+
+func accountCommand() *cobra.Command {
+	return group("account", "A partner's accounts", accountCreate())
+}
+
+func accountCreate() *cobra.Command {
+	c := &cobra.Command{
+		Use: "create PARTNER PARTNER_ID", Short: "Give a partner an account; the first is its default",
+		Long: "Give a partner an account. PARTNER is its slug or id; PARTNER_ID is what the partner sends as\n\"partnerId\" in its posts, unique on the platform.",
+		Args: exactly(2, "the partner's slug or id, and the new account's partnerId"),
+	}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	name := c.Flags().String("name", "", "the account's name (default its partnerId)")
+	mode := c.Flags().String("signing", "inherit", "required, report_only, off, or inherit for the partner's")
+	sandbox := c.Flags().Bool("sandbox", false, "its leads pay nobody and are deleted after 7 days")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return reach.partners(c.Context(), func(s *partners.Service) error {
+			p, err := s.Find(c.Context(), scope.System, args[0])
+			if err != nil {
+				return err
+			}
+			a, err := s.CreateAccount(c.Context(), p, partners.NewAccount{
+				Identifier: args[1], Name: *name, Signing: models.SigningMode(*mode), Sandbox: *sandbox,
+			})
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), accountView{
+					ID: id.Format(id.Account, a.ID), PartnerID: a.Identifier, Name: a.Name, Partner: p.Slug,
+					Default: a.IsDefault, Sandbox: a.Sandbox, Signing: a.SigningMode,
+				})
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s  %s is an account of %s\n", id.Format(id.Account, a.ID), a.Identifier, p.Slug)
+			return nil
+		})
+	}
+	return c
+}

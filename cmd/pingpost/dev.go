@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+type devFlags struct {
+	dataDir, readyFile, config string
+	api, admin, ops            string
+	ephemeral                  bool
+	ahead                      time.Duration
+}
+
+func devCommand(unhook func()) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything on this machine, with a private Postgres and demonstration partners",
+		Args:  cobra.NoArgs,
+	}
+	var f devFlags
+	flags := c.Flags()
+	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"), "where the data are kept (default .pingpost)")
+	flags.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in a temporary folder, gone at exit")
+	flags.StringVar(&f.api, "api-addr", "", "address of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
+	flags.StringVar(&f.admin, "admin-addr", "", "address of the console (default 127.0.0.1:8081)")
+	flags.StringVar(&f.ops, "ops-addr", "", "address of health and metrics (default 127.0.0.1:8082)")
+	flags.DurationVar(&f.ahead, "clock-offset", 0, "let the service's clock run ahead by this much, such as 16m")
+	flags.StringVar(&f.readyFile, "ready-file", "", "write this file when everything answers")
+	flags.StringVar(&f.config, "config", "", "a YAML file with settings (default $PINGPOST_CONFIG, or none)")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if f.ephemeral && flags.Changed("data-dir") {
+			return usageError{errors.New("--ephemeral and --data-dir contradict each other: give one")}
+		}
+		return dev(c.Context(), unhook, f)
+	}
+	return c
+}
+
+// dev starts the stack below the service, the service, and tells how to use it.
+func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
+	cfg, err := devConfig(f)
+	if err != nil {
+		return err
+	}
+	// Ports first: one in use should not cost a start of Postgres.
+	listeners, err := app.Listen(cfg.HTTP)
+	if err != nil {
+		return err
+	}
+	defer listeners.Close()
+	if f.readyFile != "" {
+		if err := os.Remove(f.readyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("the ready file of an earlier start cannot be removed: %w", err)
+		}
+	}
+	if f.dataDir, err = dataDir(f); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "starting on %s …\n", f.dataDir)
+	stack, err := devstack.Start(ctx, devstack.Options{DataDir: f.dataDir, Ephemeral: f.ephemeral})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Stop()) }()
+
+	fill(cfg, stack, "http://"+listeners.API.Addr().String())
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("the configuration is refused:\n%w", err)
+	}
+	service := clock.System{Offset: f.ahead}
+	demo, err := demonstrate(ctx, cfg, stack, service)
+	if err != nil {
+		return err
+	}
+	node, err := app.Start(ctx, app.Options{
+		Config: cfg, Environment: "development", Clock: service, Log: os.Stderr, Listeners: listeners,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, ended := context.WithCancelCause(ctx)
+	go func() { // ends with Postgres, or with ctx
+		select {
+		case <-stack.Postgres.Done():
+			ended(fmt.Errorf("the private Postgres ended: %w", stack.Postgres.Err()))
+		case <-ctx.Done():
+		}
+	}()
+	if err = announce(node, stack, demo, f); err == nil {
+		err = node.Wait(ctx)
+	}
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	ended(nil)
+	unhook()
+	fmt.Fprintln(os.Stderr, "stopping …")
+	if f.readyFile != "" {
+		err = errors.Join(err, os.Remove(f.readyFile))
+	}
+	return errors.Join(err, node.Stop(context.WithoutCancel(ctx)))
+}
+
+func devConfig(f devFlags) (*config.Config, error) {
+	cfg, err := config.Load(source(f.config, config.Dev))
+	if err != nil {
+		return nil, fmt.Errorf("the configuration is refused:\n%w", err)
+	}
+	for _, one := range []struct{ flag, into *string }{
+		{&f.api, &cfg.HTTP.APIAddr}, {&f.admin, &cfg.HTTP.AdminAddr}, {&f.ops, &cfg.HTTP.OpsAddr},
+	} {
+		if *one.flag != "" {
+			*one.into = *one.flag
+		}
+	}
+	return cfg, nil
+}
+
+// fill gives the configuration what dev generates: always its own database and
+// keys, so that no production database is ever filled with demonstration data.
+func fill(cfg *config.Config, s *devstack.Stack, origin string) {
+	cfg.Database.URL = config.Secret(s.DatabaseURL)
+	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
+	cfg.Keys.Local = config.Secret(s.Keys.LeadVaultKEK)
+	if cfg.HTTP.PublicURL == "" {
+		cfg.HTTP.PublicURL = origin
+	}
+}
+
+func dataDir(f devFlags) (string, error) {
+	switch {
+	case f.ephemeral:
+		dir, err := os.MkdirTemp("", "pingpost-")
+		if err != nil {
+			return "", fmt.Errorf("making a temporary folder: %w", err)
+		}
+		return dir, os.Chmod(dir, 0o711) // as every data folder: Postgres may run as another user
+	case f.dataDir != "":
+		return f.dataDir, nil
+	}
+	return devstack.DefaultDataDir()
+}
+
+func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c clock.Clock) ([]devstack.Partner, error) {
+	db, keys, err := open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	return s.Demonstrate(ctx, partners.NewService(db, keys, c))
+}
+
+// open reaches the database for a command rather than for the service.
+func open(ctx context.Context, cfg *config.Config) (*store.DB, *sealed.Keys, error) {
+	keys, err := sealed.NewKeys(cfg.Keys.PlatformKeys())
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.Open(ctx, store.Options{
+		URL: cfg.Database.URL.Reveal(), MaxConnections: 2,
+		ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout,
+	})
+	return db, keys, err
+}
+
+// ready is the ready file: everything that a test or a script needs.
+type ready struct {
+	APIURL      string             `json:"api_url"`
+	AdminURL    string             `json:"admin_url"`
+	OpsURL      string             `json:"ops_url"`
+	DatabaseURL string             `json:"database_url"`
+	KeyWrapper  string             `json:"key_wrapper"`
+	Staff       []staff            `json:"staff"`
+	Partners    []devstack.Partner `json:"partners"`
+}
+
+type staff struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	Role     string `json:"role"`
+}
+
+func announce(node *app.App, s *devstack.Stack, demo []devstack.Partner, f devFlags) error {
+	r := ready{
+		APIURL: "http://" + node.APIAddr(), AdminURL: "http://" + node.AdminAddr(), OpsURL: "http://" + node.OpsAddr(),
+		DatabaseURL: s.DatabaseURL, KeyWrapper: node.KeyWrapper(), Staff: []staff{}, Partners: demo,
+	}
+	if err := printWelcome(os.Stdout, r, f); err != nil || f.readyFile == "" {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return devstack.WriteFile(f.readyFile, append(text, '\n'))
+}

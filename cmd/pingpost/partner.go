@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// partnerView is a partner as the command line shows it.
+type partnerView struct {
+	ID            string               `json:"id"`
+	Slug          string               `json:"slug"`
+	Name          string               `json:"name"`
+	Status        models.PartnerStatus `json:"status"`
+	Signing       models.SigningMode   `json:"signing"`
+	SharedAddress bool                 `json:"shared_address"`
+	Accounts      int                  `json:"accounts"`
+	ActiveSecrets int                  `json:"active_secrets"`
+	CreatedAt     time.Time            `json:"created_at"`
+}
+
+func viewPartner(p partners.Summary) partnerView {
+	return partnerView{
+		ID: id.Format(id.Partner, p.ID), Slug: p.Slug, Name: p.Name, Status: p.Status, Signing: p.SigningMode,
+		SharedAddress: p.SharedAddress, Accounts: p.Accounts, ActiveSecrets: p.ActiveSecrets, CreatedAt: p.CreatedAt,
+	}
+}
+
+func partnerCommand() *cobra.Command {
+	return group("partner", "Partners: who sells leads",
+		partnerCreate(), partnerList(),
+		partnerStatus("approve", "Let a partner sell", models.PartnerApproved),
+		partnerStatus("suspend", "Refuse a partner's posts and pause its prices", models.PartnerSuspended))
+}
+
+func partnerCreate() *cobra.Command {
+	c := &cobra.Command{
+		Use: "create SLUG", Short: "Take on a partner, pending until it is approved",
+		Args: exactly(1, "the partner's slug, which its base URL will have"),
+	}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	name := c.Flags().String("name", "", "the partner's name (default the slug)")
+	legal := c.Flags().String("legal-name", "", "the name that it is paid under")
+	mode := c.Flags().String("signing", "default", "required, report_only, off, or default for the platform's")
+	only := c.Flags().Bool("own-url-only", false, "do not recognise the partner by its secret on the shared address")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *name == "" {
+			*name = args[0]
+		}
+		return reach.partners(c.Context(), func(s *partners.Service) error {
+			p, err := s.Create(c.Context(), partners.NewPartner{
+				Slug: args[0], Name: *name, LegalName: *legal, Signing: models.SigningMode(*mode), NoSharedAddress: *only,
+			})
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), viewPartner(partners.Summary{Partner: p}))
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next: pingpost account create %s PARTNER_ID, pingpost secret create %s, pingpost partner approve %s\n",
+				id.Format(id.Partner, p.ID), p.Slug, p.Slug, p.Slug, p.Slug)
+			return nil
+		})
+	}
+	return c
+}
+
+func partnerList() *cobra.Command {
+	c := &cobra.Command{Use: "list", Short: "List the partners", Args: cobra.NoArgs}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return reach.partners(c.Context(), func(s *partners.Service) error {
+			list, err := s.List(c.Context(), scope.System)
+			if err != nil {
+				return err
+			}
+			views := []partnerView{}
+			var rows [][]any
+			for _, p := range list {
+				v := viewPartner(p)
+				views = append(views, v)
+				rows = append(rows, []any{v.Slug, v.Status, v.Signing, v.Accounts, v.ActiveSecrets, v.Name, v.ID})
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), views)
+			}
+			return printTable(c.OutOrStdout(), "SLUG\tSTATUS\tSIGNING\tACCOUNTS\tSECRETS\tNAME\tID", rows)
+		})
+	}
+	return c
+}
+
+func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
+	c := &cobra.Command{Use: use + " PARTNER", Short: short, Args: exactly(1, "the partner's slug or id")}
+	reach := reachFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return reach.partners(c.Context(), func(s *partners.Service) error {
+			p, err := s.Find(c.Context(), scope.System, args[0])
+			if err != nil {
+				return err
+			}
+			if err := s.SetStatus(c.Context(), scope.System, p.ID, to); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is %s, on every node within a second\n", p.Slug, to)
+			return nil
+		})
+	}
+	return c
+}
+
+// exactly is cobra.ExactArgs with words for the person who left one out.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError{fmt.Errorf("%s needs %s; `%s --help` shows how it is used", c.CommandPath(), what, c.CommandPath())}
+		}
+		return nil
+	}
+}

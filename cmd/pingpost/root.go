@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+// run executes the command line and returns the exit code: 0, 1 for a failure,
+// 2 for a wrong use. unhook gives signals their usual effect back, so that a
+// second Ctrl-C ends a shutdown that hangs.
+func run(ctx context.Context, unhook func(), args []string) int {
+	root := newRoot(unhook)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "pingpost: %v\n", err)
+		return 2
+	}
+	if f := fault.As(err); f != nil {
+		err = errors.New(f.Message)
+	}
+	fmt.Fprintf(os.Stderr, "pingpost: %v\n", err)
+	return 1
+}
+
+// usageError is a wrong use of the command line.
+type usageError struct{ error }
+
+func newRoot(unhook func()) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pingpost",
+		Short:         "Sell consumer leads by ping-post",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; `%s --help` shows how it is used", err, c.CommandPath())}
+	})
+	root.AddCommand(
+		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
+		secretCommand(), signCommand(), configCommand(),
+	)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, RunE: func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError{fmt.Errorf("unknown command %q for %q; `%s --help` lists them", args[0], c.CommandPath(), c.CommandPath())}
+		}
+		return c.Help()
+	}}
+	c.AddCommand(commands...)
+	return c
+}
+
+// jsonFlag gives a command --json.
+func jsonFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("json", false, "print JSON")
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// printTable writes rows under a head, in columns.
+func printTable(w io.Writer, head string, rows [][]any) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, head)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(t, "\t")
+			}
+			fmt.Fprint(t, cell)
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}

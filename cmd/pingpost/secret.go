@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// secretView is a secret as the command line shows it: Secret itself only in
+// the answer that creates it.
+type secretView struct {
+	ID        string     `json:"id"`
+	Partner   string     `json:"partner"`
+	Label     string     `json:"label"`
+	Hint      string     `json:"hint"`
+	State     string     `json:"state"`
+	Secret    string     `json:"secret,omitempty"`
+	RetiresAt *time.Time `json:"retires_at,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
+}
+
+func viewSecret(p models.Partner, s models.SigningSecret, now time.Time) secretView {
+	v := secretView{
+		ID: id.Format(id.Secret, s.ID), Partner: p.Slug, Label: s.Label, Hint: s.Prefix + "…" + s.LastFour,
+		State: string(s.State), RetiresAt: s.RetiresAt, CreatedAt: s.CreatedAt,
+	}
+	if s.State == models.SecretActive && s.RetiresAt != nil {
+		v.State = "retiring"
+		if !now.Before(*s.RetiresAt) {
+			v.State = "retired"
+		}
+	}
+	return v
+}
+
+func secretCommand() *cobra.Command {
+	return group("secret", "Signing secrets", secretCreate(), secretImport(), secretRotate(), secretRevoke(), secretList())
+}
+
+// onPartner runs fn on the partner that the first argument names.
+func onPartner(c *cobra.Command, r *reach, name string, fn func(*partners.Service, models.Partner) error) error {
+	return r.partners(c.Context(), func(s *partners.Service) error {
+		p, err := s.Find(c.Context(), scope.System, name)
+		if err != nil {
+			return err
+		}
+		return fn(s, p)
+	})
+}
+
+// printCreated shows a new secret, the only time that it is shown.
+func printCreated(c *cobra.Command, asJSON bool, p models.Partner, made partners.Created) error {
+	if asJSON {
+		v := viewSecret(p, made.SigningSecret, clock.System{}.Now())
+		v.Secret = made.Plain
+		return printJSON(c.OutOrStdout(), v)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "%s\n\nThis is the only time that the secret is shown. Hand it over on a channel of its own.\nid %s, label %q\n",
+		made.Plain, id.Format(id.Secret, made.ID), made.Label)
+	return nil
+}
+
+func secretCreate() *cobra.Command {
+	c := &cobra.Command{Use: "create PARTNER", Short: "Make a secret beside those there are", Args: exactly(1, "the partner's slug or id")}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	label := c.Flags().String("label", "", "what tells it from others")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			made, err := s.CreateSecret(c.Context(), p, *label)
+			if err != nil {
+				return err
+			}
+			return printCreated(c, *asJSON, p, made)
+		})
+	}
+	return c
+}
+
+func secretImport() *cobra.Command {
+	c := &cobra.Command{
+		Use: "import PARTNER", Short: "Take over a secret that the partner uses already, from standard input",
+		Args: exactly(1, "the partner's slug or id, and the secret on standard input"),
+	}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	label := c.Flags().String("label", "", "what tells it from others")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		text, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 4096))
+		if err != nil {
+			return fmt.Errorf("reading the secret: %w", err)
+		}
+		plain := strings.TrimRight(string(text), "\r\n")
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			made, err := s.ImportSecret(c.Context(), p, *label, plain)
+			if err != nil {
+				return err
+			}
+			if *asJSON { // the partner has it: not shown again
+				return printJSON(c.OutOrStdout(), viewSecret(p, made.SigningSecret, clock.System{}.Now()))
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s  imported for %s\n", id.Format(id.Secret, made.ID), p.Slug)
+			return nil
+		})
+	}
+	return c
+}
+
+func secretRotate() *cobra.Command {
+	c := &cobra.Command{Use: "rotate PARTNER", Short: "Make a new secret and let the others retire", Args: exactly(1, "the partner's slug or id")}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	label := c.Flags().String("label", "", "what tells it from others")
+	overlap := c.Flags().Duration("overlap", partners.DefaultOverlap, "how long the others stay valid")
+	force := c.Flags().Bool("force", false, "even while an earlier rotation is under way")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			made, err := s.RotateSecret(c.Context(), p, *label, *overlap, *force)
+			if err != nil {
+				return err
+			}
+			if err := printCreated(c, *asJSON, p, made); err != nil || *asJSON {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n", made.CreatedAt.Add(*overlap).UTC().Format(time.RFC3339))
+			return nil
+		})
+	}
+	return c
+}
+
+func secretRevoke() *cobra.Command {
+	c := &cobra.Command{
+		Use: "revoke PARTNER SECRET_ID", Short: "End a secret at once",
+		Args: exactly(2, "the partner's slug or id, and the secret's id"),
+	}
+	reach := reachFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			secret, err := s.FindSecret(c.Context(), p, args[1])
+			if err != nil {
+				return err
+			}
+			if err := s.RevokeSecret(c.Context(), p, secret.ID); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is revoked, on every node within a second\n", args[1])
+			return nil
+		})
+	}
+	return c
+}
+
+func secretList() *cobra.Command {
+	c := &cobra.Command{Use: "list PARTNER", Short: "List a partner's secrets, without the secrets", Args: exactly(1, "the partner's slug or id")}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			list, err := s.Secrets(c.Context(), p)
+			if err != nil {
+				return err
+			}
+			views := []secretView{}
+			var rows [][]any
+			for _, one := range list {
+				v := viewSecret(p, one, clock.System{}.Now())
+				views = append(views, v)
+				retires := "never"
+				if v.RetiresAt != nil {
+					retires = v.RetiresAt.UTC().Format(time.RFC3339)
+				}
+				rows = append(rows, []any{v.ID, v.Hint, v.State, retires, v.Label})
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), views)
+			}
+			return printTable(c.OutOrStdout(), "ID\tSECRET\tSTATE\tRETIRES\tLABEL", rows)
+		})
+	}
+	return c
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+)
+
+// allowed are the PINGPOST_ variables that are not settings.
+var allowed = []string{"PINGPOST_CONFIG", "PINGPOST_DATA_DIR", "PINGPOST_POSTGRES_BIN", "PINGPOST_VAULT_BIN", "PINGPOST_SECRET"}
+
+// source reads the file of --config or PINGPOST_CONFIG, and the environment.
+func source(file string, profile config.Profile, need ...config.Section) config.Source {
+	if file == "" {
+		file = os.Getenv("PINGPOST_CONFIG")
+	}
+	return config.Source{File: file, Environ: os.Environ(), Defaults: profile, Allow: allowed, Need: need}
+}
+
+func configFlag(c *cobra.Command) *string {
+	return c.Flags().String("config", "", "the YAML file (default $PINGPOST_CONFIG, or none)")
+}
+
+func serveCommand(unhook func()) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service in production",
+		Long: "Run the service in production. It refuses to start on an incomplete or contradictory\n" +
+			"configuration and lists every problem at once: see docs/configuration.md.",
+		Args: cobra.NoArgs,
+	}
+	file := configFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := config.Load(source(*file, config.Serve))
+		if err != nil {
+			return fmt.Errorf("the configuration is refused:\n%w", err)
+		}
+		for _, w := range cfg.Warnings() {
+			fmt.Fprintln(os.Stderr, "warning:", w)
+		}
+		node, err := app.Start(c.Context(), app.Options{Config: cfg, Environment: "production", Clock: clock.System{}, Log: os.Stdout})
+		if err != nil {
+			return err
+		}
+		return wait(c.Context(), unhook, node)
+	}
+	return c
+}
+
+// wait serves until a signal or a failure, then stops the node in order.
+func wait(ctx context.Context, unhook func(), node *app.App) error {
+	failed := node.Wait(ctx)
+	unhook()
+	if err := node.Stop(context.WithoutCancel(ctx)); failed == nil {
+		failed = err
+	}
+	return failed
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+// welcome is what `pingpost dev` prints. The commands in it are run as printed
+// by a test, and by whoever tries the platform for the first time.
+const welcome = `
+pingpost is running (development).
+
+  partner API  {{.APIURL}}      documentation {{.APIURL}}/docs
+  console      {{.AdminURL}}
+  operations   {{.OpsURL}}      /healthz /readyz /metrics
+  database     psql '{{.DatabaseURL}}'
+  data folder  {{.DataDir}}
+
+Demonstration partners
+{{range .Partners}}
+  {{.Slug}}   signing {{.Signing}}
+    base URL   {{$.APIURL}}/p/{{.Slug}}
+    secret     {{.Secret}}
+    partnerId  {{range $i, $a := .Accounts}}{{if $i}}, {{end}}{{$a.PartnerID}}{{if $a.Default}} (default){{end}}{{end}}
+{{end}}
+Try it: ask for a price, then deliver the lead at that price. Paste this in another shell.
+
+{{.Ping}}
+
+{{.Post}}
+
+Or let pingpost sign:
+
+{{.Ping}}
+
+{{.Sign}}
+
+Ctrl-C stops everything.
+`
+
+const pingCommand = `TX=$(curl -sS {{.APIURL}}/p/{{.Slug}}/api/lead/ping \
+  -H 'Content-Type: application/json' \
+  -d '{"industry":"plumber","postcode":"SW1A 1AA","country":"GB","urgency":"emergency"}' \
+  | tee /dev/stderr | sed -n 's/.*"transactionId":"\([^"]*\)".*/\1/p')`
+
+const bodyCommand = `BODY='{"transactionId":"'$TX'","contact":{"email":"alex@example.com","name":"Alex Example","phone":"020 7946 0000"},"consent":{"acknowledged":true}}'`
+
+const postCommand = bodyCommand + `
+TS=$(date +%s{{.Ahead}})
+SIG=$(printf '%s.%s' "$TS" "$BODY" | openssl dgst -sha256 -hmac '{{.Secret}}' | sed 's/.*= *//')
+curl -sS {{.APIURL}}/p/{{.Slug}}/api/lead/post \
+  -H 'Content-Type: application/json' \
+  -H "X-Timestamp: $TS" -H "X-Signature-SHA256: $SIG" \
+  -d "$BODY"`
+
+const signCommandText = bodyCommand + `
+printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.APIURL}}/p/{{.Slug}}/api/lead/post{{.AheadFlag}}`
+
+func printWelcome(w io.Writer, r ready, f devFlags) error {
+	first := r.Partners[0]
+	view := struct {
+		ready
+		DataDir, Slug, Secret, Program string
+		Ahead, AheadFlag               string
+		Ping, Post, Sign               string
+	}{ready: r, DataDir: f.dataDir, Slug: first.Slug, Secret: first.Secret, Program: program()}
+	if f.ahead != 0 {
+		// A partner's clock is not the service's: the commands sign by the latter.
+		view.Ahead = " -d '" + f.ahead.String() + "'"
+		view.AheadFlag = " --clock-offset " + f.ahead.String()
+	}
+	for _, c := range []struct {
+		text string
+		into *string
+	}{{pingCommand, &view.Ping}, {postCommand, &view.Post}, {signCommandText, &view.Sign}} {
+		var b strings.Builder
+		if err := template.Must(template.New("").Parse(c.text)).Execute(&b, view); err != nil {
+			return err
+		}
+		*c.into = b.String()
+	}
+	return template.Must(template.New("welcome").Parse(welcome)).Execute(w, view)
+}
+
+// program is how this very program is called from another shell.
+func program() string {
+	if path, err := os.Executable(); err == nil {
+		return path
+	}
+	return filepath.Base(os.Args[0])
+}

@@ -1,0 +1,276 @@
+// Package app is the composition root: it builds the service from its
+// configuration, starts everything in order, and stops it in the other.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Options are what a node is started with.
+type Options struct {
+	Config      *config.Config
+	Environment string      // "production" or "development"; shown in the console
+	Clock       clock.Clock // the service's clock
+	Log         io.Writer
+	Listeners   *Listeners // nil to open those of the configuration
+}
+
+// App is a running node.
+type App struct {
+	cfg   *config.Config
+	clock clock.Clock
+	log   *slog.Logger
+	lines *lineBuffer
+
+	db        *store.DB
+	wrappers  *envelope.Wrappers
+	directory *snapshot.Holder[partners.Directory]
+	card      *snapshot.Holder[ratecard.Snapshot]
+	watcher   *snapshot.Watcher
+	caps      *partners.Caps
+	leads     *leads.Store
+	recorder  *intake.Recorder
+	traffic   *intake.Traffic
+	registry  *prometheus.Registry
+
+	api, admin, ops *server
+	draining        atomic.Bool
+	background      sync.WaitGroup
+	stopBackground  context.CancelFunc
+	failed          chan error
+}
+
+// Start builds a node and returns when all three listeners answer. Its errors
+// are for the operator: what is wrong, and the mend.
+func Start(ctx context.Context, o Options) (_ *App, err error) {
+	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 3)}
+	a.log, a.lines = newLogger(o.Config.Log, o.Log)
+	if o.Listeners == nil {
+		if o.Listeners, err = Listen(o.Config.HTTP); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if err != nil {
+			o.Listeners.Close()
+			a.lines.Flush()
+		}
+	}()
+	if err := a.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.build(ctx, o); err != nil {
+		a.db.Close()
+		return nil, err
+	}
+	a.run(context.WithoutCancel(ctx))
+	return a, nil
+}
+
+// open prepares the database and refuses one that the service must not use.
+func (a *App) open(ctx context.Context) (err error) {
+	d := a.cfg.Database
+	a.db, err = store.Open(ctx, store.Options{
+		URL: d.URL.Reveal(), MaxConnections: d.MaxConnections, ConnectTimeout: d.ConnectTimeout, StatementTimeout: d.StatementTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			a.db.Close()
+		}
+	}()
+	state, err := a.db.Inspect(ctx)
+	if err != nil {
+		return fmt.Errorf("the database does not answer: check database.url and that Postgres is running: %w", err)
+	}
+	if err := state.CheckSchema(); err != nil {
+		return err
+	}
+	if state.OwnsTables {
+		return fmt.Errorf("the role %q owns tables or is a superuser, so that it could undo what its grants forbid: serve as pingpost_app (docs/operations.md)", state.Role)
+	}
+	return nil
+}
+
+func (a *App) build(ctx context.Context, o Options) error {
+	keys, err := sealed.NewKeys(a.cfg.Keys.PlatformKeys())
+	if err != nil {
+		return err
+	}
+	quotes, err := quote.NewSealer(keys.QuoteKeys())
+	if err != nil {
+		return err
+	}
+	if a.wrappers, err = wrappers(a.cfg.Keys); err != nil {
+		return err
+	}
+	prices, err := ratecard.NewService(a.db, a.clock)
+	if err != nil {
+		return err
+	}
+	published, err := prices.PublishShipped(ctx)
+	if err != nil {
+		return fmt.Errorf("publishing the shipped rate card: %w", err)
+	}
+	if published {
+		a.log.Info("the shipped rate card is version 1")
+	}
+	if err := a.ensurePartitions(ctx); err != nil {
+		return fmt.Errorf("making the partitions of pings: %w", err)
+	}
+	a.directory = snapshot.New("directory", partners.NewService(a.db, keys, a.clock).LoadDirectory)
+	a.card = snapshot.New("rate_card", prices.LoadCurrent)
+	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card)
+	if err := a.watcher.Load(ctx); err != nil {
+		return fmt.Errorf("loading partners and prices: %w", err)
+	}
+	a.caps = partners.NewCaps(a.db, a.clock, a.directory, a.log)
+	if err := a.caps.Count(ctx); err != nil {
+		return fmt.Errorf("counting the leads of partners with a cap: %w", err)
+	}
+	a.leads = leads.NewStore(a.db.Pool)
+	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
+	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
+	a.registerMetrics()
+	return a.handlers(ctx, o, intake.Parts{
+		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.wrappers,
+		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
+	}, prices)
+}
+
+// wrappers are the configured key wrappers. Vault joins the local key here.
+func wrappers(k config.Keys) (*envelope.Wrappers, error) {
+	kek := k.LocalKEK()
+	if kek == nil {
+		return envelope.NewWrappers(nil), nil
+	}
+	local, err := envelope.NewLocal(kek)
+	if err != nil {
+		return nil, err
+	}
+	return envelope.NewWrappers(local), nil
+}
+
+func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, prices *ratecard.Service) error {
+	l := a.cfg.Limits
+	gin.SetMode(gin.ReleaseMode)
+	var proxies []netip.Prefix
+	for _, p := range a.cfg.HTTP.TrustedProxies {
+		prefix, err := netip.ParsePrefix(p)
+		if err != nil {
+			return err
+		}
+		proxies = append(proxies, prefix)
+	}
+	partnerAPI, err := api.New(api.Options{
+		Intake: intake.New(parts, intake.Settings{
+			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
+			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
+			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
+		}),
+		Taxonomy: prices.Taxonomy(), PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,
+		Clock: a.clock, Log: a.log, AccessLog: a.cfg.Log.Access, Metrics: api.NewMetrics(a.registry),
+	})
+	if err != nil {
+		return err
+	}
+	console, err := admin.New(ctx, o.Environment)
+	if err != nil {
+		return err
+	}
+	a.api = newServer("api", o.Listeners.API, partnerAPI, a.cfg.HTTP, a.log)
+	a.admin = newServer("admin", o.Listeners.Admin, console, a.cfg.HTTP, a.log)
+	a.ops = newServer("ops", o.Listeners.Ops, a.operations(), a.cfg.HTTP, a.log)
+	return nil
+}
+
+// run starts what works in the background, then the listeners.
+func (a *App) run(ctx context.Context) {
+	ctx, a.stopBackground = context.WithCancel(ctx)
+	for _, work := range []func(context.Context){
+		a.lines.run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
+	} {
+		a.background.Go(func() { work(ctx) })
+	}
+	for _, s := range []*server{a.api, a.admin, a.ops} {
+		a.background.Go(func() {
+			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+				a.failed <- fmt.Errorf("the %s listener ended: %w", s.name, err)
+			}
+		})
+	}
+	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.wrappers.Writer())
+}
+
+// APIAddr is where the partner API listens, host and port.
+func (a *App) APIAddr() string { return a.api.listener.Addr().String() }
+
+// AdminAddr is where the console listens.
+func (a *App) AdminAddr() string { return a.admin.listener.Addr().String() }
+
+// OpsAddr is where health, metrics and profiles listen.
+func (a *App) OpsAddr() string { return a.ops.listener.Addr().String() }
+
+// Wait returns when ctx ends or a listener fails, whichever is first.
+func (a *App) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-a.failed:
+		return err
+	}
+}
+
+// Stop says "not ready", lets the load balancer notice, lets requests under way
+// finish, writes what is queued, and closes the database. No request that was
+// accepted is cut off within the configured grace.
+func (a *App) Stop(ctx context.Context) error {
+	a.draining.Store(true)
+	a.log.Info("stopping: not ready from now on")
+	select {
+	case <-time.After(a.cfg.HTTP.DrainDelay):
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownGrace)
+	defer cancel()
+	err := errors.Join(a.api.shutdown(grace), a.admin.shutdown(grace))
+	err = errors.Join(err, a.ops.shutdown(grace))
+	a.stopBackground()
+	a.background.Wait()
+	a.db.Close()
+	a.log.Info("stopped")
+	a.lines.Flush()
+	return err
+}
+
+// KeyWrapper names what wraps new leads' data keys; "" when nothing does.
+func (a *App) KeyWrapper() string { return a.wrappers.Writer() }

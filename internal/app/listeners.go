@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/pingpost/pingpost/internal/config"
+)
+
+// Listeners are the three open ports of a node.
+type Listeners struct{ API, Admin, Ops net.Listener }
+
+// Listen opens all three before any of them answers, so that a port in use is
+// known before anything else is started.
+func Listen(c config.HTTP) (*Listeners, error) {
+	l := &Listeners{}
+	for _, one := range []struct {
+		name, addr string
+		into       *net.Listener
+	}{{"api", c.APIAddr, &l.API}, {"admin", c.AdminAddr, &l.Admin}, {"ops", c.OpsAddr, &l.Ops}} {
+		opened, err := net.Listen("tcp", one.addr)
+		if err != nil {
+			l.Close()
+			return nil, fmt.Errorf("the %s listener cannot use %s (%w): stop what is there, or choose another address with http.%s_addr (dev: --%s-addr)",
+				one.name, one.addr, cause(err), one.name, one.name)
+		}
+		*one.into = opened
+	}
+	return l, nil
+}
+
+// cause is the system's word for what failed, without the addresses around it.
+func cause(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}
+
+// Close closes those that are open.
+func (l *Listeners) Close() {
+	for _, one := range []net.Listener{l.API, l.Admin, l.Ops} {
+		if one != nil {
+			one.Close()
+		}
+	}
+}
+
+// server answers on one of the listeners.
+type server struct {
+	name     string
+	http     *http.Server
+	listener net.Listener
+}
+
+// maxHeader is generous for a post with its three headers; beyond it the HTTP
+// library answers 431 by itself.
+const maxHeader = 16 << 10
+
+func newServer(name string, l net.Listener, h http.Handler, c config.HTTP, log *slog.Logger) *server {
+	return &server{name: name, listener: l, http: &http.Server{
+		Handler: h, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: c.ReadHeaderTimeout, ReadTimeout: c.ReadTimeout,
+		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout,
+		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
+	}}
+}
+
+func (s *server) shutdown(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.http.Close()
+		return fmt.Errorf("the %s listener cut off requests that did not finish in time", s.name)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package app
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/pingpost/pingpost/internal/intake"
+)
+
+// registerMetrics exposes what the parts count. The API registers its own.
+func (a *App) registerMetrics() {
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	count := func(name, help string, labels prometheus.Labels, read func() float64) {
+		a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, read))
+	}
+	gauge := func(name, help string, read func() float64) {
+		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+	}
+	stats := func(pick func(intake.RecorderStats) int64) func() float64 {
+		return func() float64 { return float64(pick(a.recorder.Stats())) }
+	}
+	count("pingpost_pings_recorded_total", "Pings written to the log.", nil,
+		stats(func(s intake.RecorderStats) int64 { return s.Written }))
+	const dropped, droppedHelp = "pingpost_pings_dropped_total", "Pings answered but not recorded, by reason."
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "queue_full"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedFull }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "refused"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedRefused }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
+	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
+	count("pingpost_traffic_dropped_total", "Counts and refusals lost to the bounds of memory.", nil,
+		func() float64 { return float64(a.traffic.Dropped()) })
+	gauge("pingpost_rate_card_version", "The rate card that prices pings.", func() float64 { return float64(a.card.Get().Version) })
+	gauge("pingpost_database_connections", "Open connections of the pool.", func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
+	gauge("pingpost_database_connections_busy", "Connections in use.", func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
+}

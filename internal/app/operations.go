@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pingpost/pingpost/internal/clock"
+)
+
+const (
+	inspectWithin = time.Second
+	// maxSkew is how far this machine's clock and the database's may differ.
+	maxSkew = 5 * time.Second
+)
+
+// operations is the handler of the ops listener.
+func (a *App) operations() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
+	// Pings need neither database nor key wrapper: a load balancer that took a
+	// node away with either would lose pings for nothing.
+	mux.HandleFunc("GET /readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+const stateOK = "ok"
+
+// pingChecks are what a ping needs; each is "ok" or what is wrong.
+func (a *App) pingChecks() map[string]string {
+	states := map[string]string{"platform_keys": stateOK, "rate_card": stateOK, "directory": stateOK}
+	if a.card.Get() == nil {
+		states["rate_card"] = "not loaded"
+	}
+	if a.directory.Get() == nil {
+		states["directory"] = "not loaded"
+	}
+	if a.draining.Load() {
+		states["draining"] = "the node is stopping"
+	}
+	return states
+}
+
+// checks are what a post needs besides.
+func (a *App) checks(ctx context.Context) map[string]string {
+	states := a.pingChecks()
+	states["database"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, stateOK, stateOK, stateOK
+	if !a.wrappers.Configured() {
+		states["key_wrapper"] = "not configured: posts are answered with 503"
+	}
+	ctx, cancel := context.WithTimeout(ctx, inspectWithin)
+	defer cancel()
+	state, err := a.db.Inspect(ctx)
+	if err != nil {
+		states["database"], states["schema"], states["clock"] = "does not answer", "not known", "not known"
+		return states
+	}
+	if err := state.CheckSchema(); err != nil {
+		states["schema"] = err.Error()
+	}
+	if skew := (clock.System{}).Now().Sub(state.Clock).Abs(); skew > maxSkew {
+		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()
+	}
+	return states
+}
+
+func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]string) {
+	ready := true
+	for _, state := range states {
+		ready = ready && state == stateOK
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	json.NewEncoder(w).Encode(struct {
+		Ready  bool              `json:"ready"`
+		Checks map[string]string `json:"checks"`
+	}{ready, states}) // a client that hung up cannot be told
+}

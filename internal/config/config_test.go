@@ -1,0 +1,91 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+)
+
+const complete = `http:
+  api_addr: ":8080"
+  admin_addr: ":8081"
+  ops_addr: "127.0.0.1:8082"
+  public_url: "https://leads.example.com"
+  trusted_proxies: ["10.0.0.0/8", "192.0.2.7/32"]
+  read_header_timeout: 5s
+  read_timeout: 10s
+  write_timeout: 15s
+  idle_timeout: 1m15s
+  drain_delay: 3s
+  shutdown_grace: 2m
+database:
+  url: "[redacted]"
+  max_connections: 20
+  connect_timeout: 5s
+  statement_timeout: 1h
+keys:
+  platform_keys: ["[redacted]", "[redacted]"]
+  local_kek: "[redacted]"
+  write_with: "local"
+signing:
+  default_mode: "required"
+limits:
+  match_concurrency: 2
+  match_wait: 50ms
+  match_failures_per_minute: 30
+  post_concurrency: 64
+  post_wait: 2s
+retention:
+  pings_days: 90
+  refusals_per_partner: 200
+  traffic_days: 400
+log:
+  level: "info"
+  format: "json"
+  access: true
+`
+
+func TestRedacted(t *testing.T) {
+	cfg := mustLoad(t, "http: {shutdown_grace: 120s, trusted_proxies: [10.0.0.0/8, 192.0.2.7/32]}\ndatabase: {statement_timeout: 60m}",
+		append(sufficient(), "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB)...)
+	if got := cfg.Redacted(); got != complete {
+		t.Errorf("got:\n%s\nwant:\n%s", got, complete)
+	}
+}
+
+// What `config show` prints can be the next file: all but the secrets is read
+// back as it was.
+func TestRedactedReadsBack(t *testing.T) {
+	cfg := mustLoad(t, complete, "PINGPOST_DATABASE_URL="+databaseURL, "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB, "LEAD_VAULT_KEK="+keyC)
+	if got := cfg.Redacted(); got != complete {
+		t.Errorf("got:\n%s\nwant:\n%s", got, complete)
+	}
+}
+
+func TestUnsetSecretsShowAsEmpty(t *testing.T) {
+	cfg := Defaults(Serve)
+	cfg.needed = []Section{SectionKeys}
+	const want = "keys:\n  platform_keys: []\n  local_kek: \"\"\n  write_with: \"\"\n"
+	if got := cfg.Redacted(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Each exported field of a section is bound to one key, and fmt can reach the
+// methods of all: an unexported secret would print.
+func TestEveryFieldIsBound(t *testing.T) {
+	cfg := Defaults(Serve)
+	for _, p := range cfg.parts() {
+		section := reflect.TypeOf(p.values).Elem()
+		if bound := len(p.fields()); bound != section.NumField() {
+			t.Errorf("%s binds %d keys to %d fields", p.name, bound, section.NumField())
+		}
+		for field := range section.Fields() {
+			if !field.IsExported() {
+				t.Errorf("%s.%s is not exported", p.name, field.Name)
+			}
+		}
+	}
+	if bound, sections := len(cfg.parts()), reflect.TypeFor[Config]().NumField()-1; bound != sections {
+		t.Errorf("%d parts for %d sections", bound, sections)
+	}
+}

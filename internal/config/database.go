@@ -1,0 +1,85 @@
+package config
+
+import (
+	"net"
+	"strings"
+	"time"
+)
+
+// Database says how to reach Postgres. URL holds a password.
+type Database struct {
+	URL              Secret // postgres://user:password@host,host/name?options
+	MaxConnections   int    // of this node
+	ConnectTimeout   time.Duration
+	StatementTimeout time.Duration // sent to Postgres with each connection
+}
+
+func defaultDatabase() Database {
+	return Database{MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second}
+}
+
+func (d *Database) fields() []field {
+	return []field{
+		secret(text("url", &d.URL)),
+		whole("max_connections", &d.MaxConnections),
+		duration("connect_timeout", &d.ConnectTimeout),
+		duration("statement_timeout", &d.StatementTimeout),
+	}
+}
+
+// Validate reports every problem of the section as Problems.
+//
+// The URL is only looked at, not parsed: the driver's parser also reads the PG…
+// variables and password files, and its errors repeat parts of the URL.
+func (d *Database) Validate() error {
+	var ps Problems
+	ps.require("database.url", d.URL != "")
+	if rest, ok := postgresURL(d.URL); d.URL != "" && (!ok || rest == "" || strings.ContainsAny(rest, " \t\r\n")) {
+		ps.add("database.url", "needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded")
+	}
+	between(&ps, "database.max_connections", d.MaxConnections, 2, 500)
+	between(&ps, "database.connect_timeout", d.ConnectTimeout, time.Millisecond, time.Minute)
+	between(&ps, "database.statement_timeout", d.StatementTimeout, time.Millisecond, time.Hour)
+	return ps.asError()
+}
+
+// encrypted reports whether the URL makes sure that nobody between here and
+// Postgres can read along: TLS without a fallback, or no network at all.
+func (d *Database) encrypted() bool {
+	rest, _ := postgresURL(d.URL)
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, _, _ := strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/")
+	for option := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(option, "=")
+		switch {
+		case name == "sslmode" && (value == "require" || strings.HasPrefix(value, "verify-")):
+			return true
+		case name == "host":
+			hosts = value // the driver prefers it too
+		}
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if !onThisMachine(host) {
+			return false
+		}
+	}
+	return true
+}
+
+// onThisMachine judges a host of a database URL, with or without its port. None,
+// or a path, is a socket in the file system.
+func onThisMachine(host string) bool {
+	if host == "" || host[0] == '/' || strings.HasPrefix(strings.ToLower(host), "%2f") {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return loopback(strings.Trim(host, "[]"))
+}
+
+// postgresURL is what follows the scheme, if that is Postgres's.
+func postgresURL(u Secret) (rest string, ok bool) {
+	scheme, rest, ok := strings.Cut(u.Reveal(), "://")
+	return rest, ok && (scheme == "postgres" || scheme == "postgresql")
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+)
+
+const (
+	variablePrefix = "PINGPOST_"
+	fileSuffix     = "_file" // of a key whose value is in a file
+)
+
+// shortVariable is the name that texts about the product use, where it is not
+// the one that section and key give.
+func shortVariable(path string) string {
+	switch path {
+	case "keys.platform_keys":
+		return "PINGPOST_PLATFORM_KEYS"
+	case "keys.local_kek":
+		return "LEAD_VAULT_KEK"
+	}
+	return ""
+}
+
+// longVariable is PINGPOST_HTTP_API_ADDR for http.api_addr.
+func longVariable(path string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+// variable is the name to tell people.
+func variable(path string) string {
+	if short := shortVariable(path); short != "" {
+		return short
+	}
+	return longVariable(path)
+}
+
+// variables maps each variable that sets something to its path.
+func variables(parts []part) map[string]string {
+	names := make(map[string]string)
+	for _, p := range parts {
+		for _, f := range p.fields() {
+			for _, name := range []string{longVariable(p.path(f)), shortVariable(p.path(f))} {
+				if name == "" {
+					continue
+				}
+				names[name] = p.path(f)
+				if f.secret {
+					names[name+strings.ToUpper(fileSuffix)] = p.path(f) + fileSuffix
+				}
+			}
+		}
+	}
+	return names
+}
+
+// readEnviron lays the environment over what is merged so far. An empty variable
+// counts as not set, as compose files and charts write `${NAME:-}`.
+func (r *reader) readEnviron(environ, allow []string) {
+	names := variables(r.parts)
+	given := make(map[string]string) // path → the variable that sets it
+	layer := koanf.New(".")
+	provider := env.Provider(".", env.Opt{
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) {
+			path, known := names[name]
+			if !known && strings.HasPrefix(name, variablePrefix) && !slices.Contains(allow, name) && !serviceLink(name, value) {
+				r.unknownVariable(name, names)
+			}
+			if !known || strings.TrimSpace(value) == "" {
+				return "", nil
+			}
+			// A secret and the file that holds it are two ways to say one thing,
+			// and so are the long and the short name.
+			key := strings.TrimSuffix(path, fileSuffix)
+			if other := given[key]; other != "" && other != name {
+				r.report(key, name, fmt.Sprintf("contradicts %s; unset one of the two", other))
+			}
+			given[key] = name
+			r.origins[path] = name
+			return path, value
+		},
+	})
+	// Neither call can fail: the provider reads a slice, and nothing is strict.
+	_ = layer.Load(provider, nil)
+	for path := range given {
+		// Either form in the environment wins over both forms in the file, and the
+		// lines of a list's items there say nothing any more.
+		r.merged.Delete(path)
+		r.merged.Delete(path + fileSuffix)
+		maps.DeleteFunc(r.origins, func(p, _ string) bool { return strings.HasPrefix(p, path+"[") })
+	}
+	_ = r.merged.Merge(layer)
+}
+
+func (r *reader) unknownVariable(name string, names map[string]string) {
+	path := name
+	if !plainName(strings.TrimPrefix(name, variablePrefix)) {
+		path = variablePrefix + "…"
+	}
+	r.report(path, path, "unknown variable"+meant(nearVariable(name, names)))
+}
+
+// nearVariable also finds PINGPOST_HTTP_API_ADDR for PINGPOST_API_ADDR.
+func nearVariable(name string, names map[string]string) string {
+	candidates := slices.Sorted(maps.Keys(names))
+	rest := strings.TrimPrefix(name, variablePrefix)
+	for _, c := range candidates {
+		if strings.HasSuffix(c, "_"+rest) {
+			return c
+		}
+	}
+	return suggest(name, candidates)
+}
+
+// serviceLink recognises what Kubernetes puts into every container of a
+// namespace with a Service called pingpost or pingpost-something:
+// PINGPOST_SERVICE_HOST, PINGPOST_PORT=tcp://…, PINGPOST_PORT_8080_TCP_ADDR.
+// Taken for typing errors, they would keep the node from starting.
+func serviceLink(name, value string) bool {
+	rest := "_" + strings.TrimPrefix(name, variablePrefix)
+	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") || strings.Contains(rest, "_SERVICE_PORT_") {
+		return true
+	}
+	if strings.HasSuffix(rest, "_PORT") && strings.Contains(value, "://") {
+		return true
+	}
+	_, port, found := strings.Cut(rest, "_PORT_")
+	digits := strings.TrimLeft(port, "0123456789")
+	if !found || len(digits) == len(port) {
+		return false
+	}
+	for _, protocol := range []string{"_TCP", "_UDP", "_SCTP"} {
+		if detail, ok := strings.CutPrefix(digits, protocol); ok && slices.Contains([]string{"", "_PROTO", "_PORT", "_ADDR"}, detail) {
+			return true
+		}
+	}
+	return false
+}

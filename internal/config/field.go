@@ -1,0 +1,132 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// field ties a key of a section to the place where its value lives. Sections
+// list theirs by hand: decoding by reflection would put the rejected value into
+// its errors, and a value may be a secret.
+type field struct {
+	name   string
+	secret bool
+
+	// set takes a string (file or environment) or a []string (a list in the file).
+	// Its error says what form is needed and does not repeat what was given.
+	set func(given any) error
+
+	// show is the value as YAML, secrets redacted.
+	show func() string
+}
+
+// secret adds the …_file key and …_FILE variable to a field.
+func secret(f field) field {
+	f.secret = true
+	return f
+}
+
+func text[T ~string](name string, at *T) field {
+	return field{
+		name: name,
+		set:  scalar(at, func(s string) (T, error) { return T(s), nil }),
+		show: func() string { return quoted(*at) },
+	}
+}
+
+func texts[T ~string](name string, at *[]T) field {
+	return field{
+		name: name,
+		set: func(given any) error {
+			items := make([]T, 0)
+			for _, item := range split(given) {
+				items = append(items, T(item))
+			}
+			*at = items
+			return nil
+		},
+		show: func() string {
+			items := make([]string, len(*at))
+			for i, item := range *at {
+				items[i] = quoted(item)
+			}
+			return "[" + strings.Join(items, ", ") + "]"
+		},
+	}
+}
+
+func whole(name string, at *int) field {
+	return field{
+		name: name,
+		set: scalar(at, func(s string) (int, error) {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				return 0, errors.New("needs a whole number")
+			}
+			return n, nil
+		}),
+		show: func() string { return strconv.Itoa(*at) },
+	}
+}
+
+func duration(name string, at *time.Duration) field {
+	return field{
+		name: name,
+		set: scalar(at, func(s string) (time.Duration, error) {
+			d, err := time.ParseDuration(s)
+			if err != nil {
+				return 0, errors.New("needs a time with its unit, such as 5s or 250ms")
+			}
+			return d, nil
+		}),
+		show: func() string { return durationText(*at) },
+	}
+}
+
+func flag(name string, at *bool) field {
+	return field{
+		name: name,
+		set: scalar(at, func(s string) (bool, error) {
+			switch s {
+			case "true", "false":
+				return s == "true", nil
+			}
+			return false, errors.New("needs true or false")
+		}),
+		show: func() string { return strconv.FormatBool(*at) },
+	}
+}
+
+// scalar sets a field that holds one value.
+func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
+	return func(given any) error {
+		s, ok := given.(string)
+		if !ok {
+			return errors.New("needs one value, not a list")
+		}
+		v, err := parse(strings.TrimSpace(s))
+		if err == nil {
+			*at = v
+		}
+		return err
+	}
+}
+
+// split makes items of a list, or of a text that separates them by commas or
+// white space. Items of a list are kept even when empty: they are mistakes to
+// report, not separators.
+func split(given any) []string {
+	if items, ok := given.([]string); ok {
+		return items
+	}
+	s, _ := given.(string)
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}
+
+// quoted is the value as a YAML text. It goes through fmt because a conversion
+// to string would strip a Secret of its redaction.
+func quoted[T ~string](v T) string { return strconv.Quote(fmt.Sprint(v)) }

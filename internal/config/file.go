@@ -1,0 +1,227 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"gopkg.in/yaml.v3"
+)
+
+// readFile merges the YAML file and reports whether its text could be understood
+// at all. The file is walked as nodes rather than decoded, because nodes have
+// lines and the decoder's errors repeat values.
+func (r *reader) readFile(name string) bool {
+	if name == "" {
+		return true
+	}
+	data, err := r.read(name)
+	if err != nil {
+		r.report("", name, "cannot be read: "+reason(err))
+		return false
+	}
+	root, err := parse(data)
+	if err != nil {
+		line, complaint := complaintOf(err)
+		if line > 0 {
+			name = fmt.Sprintf("%s:%d", name, line)
+		}
+		r.report("", name, "cannot be understood as YAML: "+complaint)
+		return false
+	}
+	f := &file{name: name, reader: r, values: make(map[string]any)}
+	f.readRoot(root)
+	// Reading a map into a merge that is not strict cannot fail.
+	_ = r.merged.Load(confmap.Provider(f.values, "."), nil)
+	return true
+}
+
+// parse is the root of a YAML text that holds one document, or nil for an empty
+// one. complaintOf reads its errors.
+func parse(data []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, next yaml.Node
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err == nil {
+		if err = decoder.Decode(&next); errors.Is(err, io.EOF) {
+			return document.Content[0], nil
+		}
+	}
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("line %d: a second document begins; keep one", next.Line)
+	case strings.Contains(err.Error(), "anchor"):
+		// The one complaint that repeats a word of the text.
+		return nil, errors.New("an alias (*) names no anchor (&); write values out, and quote those that begin with *")
+	}
+	return nil, err
+}
+
+// complaintOf takes the line, 0 if unknown, out of an error of parse. The library
+// counts lines from 1 where it reads characters, and from 0 where it puts them
+// together; only the wording tells which.
+func complaintOf(err error) (line int, complaint string) {
+	complaint = strings.TrimPrefix(err.Error(), "yaml: ")
+	if n, _ := fmt.Sscanf(complaint, "line %d:", &line); n == 1 {
+		_, complaint, _ = strings.Cut(complaint, ": ")
+	}
+	fromZero := []string{"key", "'-' indicator", "',' or ']'", "',' or '}'", "node content", "<document start>"}
+	if what, ok := strings.CutPrefix(complaint, "did not find expected "); ok && slices.Contains(fromZero, what) {
+		line++
+	}
+	return line, complaint
+}
+
+// file is the walk over one file's nodes.
+type file struct {
+	name   string
+	reader *reader
+	values map[string]any // path → string or []string
+}
+
+func (f *file) origin(n *yaml.Node) string { return fmt.Sprintf("%s:%d", f.name, n.Line) }
+
+func (f *file) readRoot(root *yaml.Node) {
+	if root == nil || isNull(root) {
+		return
+	}
+	if root.Kind != yaml.MappingNode {
+		f.reader.report("", f.origin(root), "needs sections, such as `http:`, with their keys below them")
+		return
+	}
+	for key, content := range f.pairs("", root) {
+		i := slices.IndexFunc(f.reader.parts, func(p part) bool { return string(p.name) == key.Value })
+		switch {
+		case i < 0:
+			f.unknown("", key)
+		case isNull(content):
+		case content.Kind != yaml.MappingNode:
+			f.reader.report(key.Value, f.origin(content), "needs keys below it")
+		default:
+			f.readSection(f.reader.parts[i], content)
+		}
+	}
+}
+
+func (f *file) readSection(p part, section *yaml.Node) {
+	firstForm := make(map[string]string) // path → the key that gave it
+	for key, content := range f.pairs(string(p.name), section) {
+		i := slices.IndexFunc(p.fields(), func(c field) bool {
+			return key.Value == c.name || c.secret && key.Value == c.name+fileSuffix
+		})
+		if i < 0 {
+			f.unknown(p.name, key)
+			continue
+		}
+		path, given := p.path(p.fields()[i]), string(p.name)+"."+key.Value
+		if isNull(content) {
+			// `key:` with nothing after it counts as not given.
+			f.reader.origins[given] = f.origin(key)
+			continue
+		}
+		if other := firstForm[path]; other != "" {
+			f.reader.report(path, f.origin(key), fmt.Sprintf("%s contradicts %s; keep one of the two", key.Value, other))
+			continue
+		}
+		firstForm[path] = key.Value
+		f.reader.origins[given] = f.origin(key)
+		f.readValue(given, path, content)
+	}
+}
+
+// readValue keeps scalars as they are written: their meaning depends on the key,
+// not on what YAML takes them for. The path in problems is the setting's, also
+// where the key is its …_file form.
+func (f *file) readValue(given, path string, content *yaml.Node) {
+	switch content.Kind {
+	case yaml.ScalarNode:
+		f.values[given] = content.Value
+	case yaml.SequenceNode:
+		items := make([]string, len(content.Content))
+		for i, item := range content.Content {
+			itemAt := itemPath(path, i)
+			f.reader.origins[itemAt] = f.origin(item)
+			if item.Kind != yaml.ScalarNode {
+				f.reader.report(itemAt, f.origin(item), "needs a single value")
+			}
+			items[i] = strings.TrimSpace(item.Value)
+		}
+		f.values[given] = items
+	case yaml.AliasNode:
+		f.reader.report(path, f.origin(content), "aliases are not supported; write the value out")
+	default:
+		f.reader.report(path, f.origin(content), "needs a value, not keys below it")
+	}
+}
+
+// pairs yields the keys of a mapping with their values. It reports what cannot be
+// a key, and keys given twice: which of the two was meant, nobody can tell.
+func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, content *yaml.Node) bool) {
+		seen := make(map[string]int)
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			key, content := mapping.Content[i], mapping.Content[i+1]
+			if key.Kind != yaml.ScalarNode {
+				f.reader.report(section, f.origin(key), "a key must be a single word")
+				continue
+			}
+			if line, twice := seen[key.Value]; twice {
+				f.reader.report(pathOf(section, key), f.origin(key), fmt.Sprintf("given twice, first on line %d; keep one", line))
+				continue
+			}
+			seen[key.Value] = key.Line
+			if !yield(key, content) {
+				return
+			}
+		}
+	}
+}
+
+// unknown reports a key that no section has, or this one has not.
+func (f *file) unknown(section Section, key *yaml.Node) {
+	var siblings, elsewhere []string
+	for _, p := range f.reader.parts {
+		if section == "" {
+			siblings = append(siblings, string(p.name))
+		}
+		for _, c := range p.fields() {
+			if p.name == section {
+				siblings = append(siblings, c.name)
+			}
+			if c.name == key.Value {
+				elsewhere = append(elsewhere, p.path(c))
+			}
+		}
+	}
+	near := suggest(key.Value, siblings)
+	if near == "" && len(elsewhere) > 0 {
+		near = elsewhere[0]
+	}
+	what := "unknown key"
+	if section == "" {
+		what = "unknown section"
+	}
+	f.reader.report(pathOf(string(section), key), f.origin(key), what+meant(near))
+}
+
+// pathOf is the path of a key as written, or of its section when the key may not
+// be repeated.
+func pathOf(section string, key *yaml.Node) string {
+	switch {
+	case !plainName(key.Value):
+		return section
+	case section == "":
+		return key.Value
+	}
+	return section + "." + key.Value
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

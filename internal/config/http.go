@@ -1,0 +1,184 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HTTP says where the service listens and how long it waits for a client. The
+// size of a body is not here: D22 fixes it at 64 KiB.
+type HTTP struct {
+	APIAddr   string // partners' requests; host:port or :port
+	AdminAddr string // the console
+	OpsAddr   string // health, metrics and profiles: not for the public
+
+	PublicURL      string   // origin of the base URLs handed to partners, without a trailing slash (D13)
+	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is believed
+
+	ReadHeaderTimeout time.Duration
+	ReadTimeout       time.Duration // headers and body together
+	WriteTimeout      time.Duration // from the end of the headers to the end of the answer
+	IdleTimeout       time.Duration // between two requests of a connection
+
+	DrainDelay    time.Duration // from "not ready" to closing the listeners
+	ShutdownGrace time.Duration // for requests under way once the listeners are closed
+}
+
+func defaultHTTP(p Profile) HTTP {
+	h := HTTP{
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      15 * time.Second,
+		IdleTimeout:       75 * time.Second,
+		DrainDelay:        3 * time.Second,
+		ShutdownGrace:     20 * time.Second,
+	}
+	if p == Dev {
+		h.APIAddr, h.AdminAddr, h.OpsAddr = "127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"
+		h.DrainDelay = 0 // there is no load balancer to tell
+	}
+	return h
+}
+
+func (h *HTTP) fields() []field {
+	return []field{
+		text("api_addr", &h.APIAddr),
+		text("admin_addr", &h.AdminAddr),
+		text("ops_addr", &h.OpsAddr),
+		text("public_url", &h.PublicURL),
+		texts("trusted_proxies", &h.TrustedProxies),
+		duration("read_header_timeout", &h.ReadHeaderTimeout),
+		duration("read_timeout", &h.ReadTimeout),
+		duration("write_timeout", &h.WriteTimeout),
+		duration("idle_timeout", &h.IdleTimeout),
+		duration("drain_delay", &h.DrainDelay),
+		duration("shutdown_grace", &h.ShutdownGrace),
+	}
+}
+
+// Validate reports every problem of the section as Problems.
+func (h *HTTP) Validate() error {
+	var ps Problems
+	h.validateListeners(&ps)
+	h.validatePublicURL(&ps)
+	for i, cidr := range h.TrustedProxies {
+		network, err := netip.ParsePrefix(cidr)
+		if err != nil || network != network.Masked() {
+			ps.add(itemPath("http.trusted_proxies", i), "needs a network and its length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address")
+		}
+	}
+
+	// Zero would mean no limit to net/http, and one slow client could hold a
+	// connection for ever.
+	between(&ps, "http.read_header_timeout", h.ReadHeaderTimeout, time.Millisecond, time.Hour)
+	between(&ps, "http.read_timeout", h.ReadTimeout, time.Millisecond, time.Hour)
+	between(&ps, "http.write_timeout", h.WriteTimeout, time.Millisecond, time.Hour)
+	between(&ps, "http.idle_timeout", h.IdleTimeout, time.Millisecond, time.Hour)
+	between(&ps, "http.drain_delay", h.DrainDelay, 0, time.Hour)
+	between(&ps, "http.shutdown_grace", h.ShutdownGrace, time.Millisecond, time.Hour)
+	if h.ReadTimeout < h.ReadHeaderTimeout && !ps.mentions("http.read_timeout") {
+		ps.add("http.read_timeout", "must not be shorter than http.read_header_timeout, which it includes")
+	}
+	return ps.asError()
+}
+
+func (h *HTTP) validateListeners(ps *Problems) {
+	type listener struct{ path, addr string }
+	var earlier []listener
+	for _, l := range []listener{
+		{"http.api_addr", h.APIAddr},
+		{"http.admin_addr", h.AdminAddr},
+		{"http.ops_addr", h.OpsAddr},
+	} {
+		ps.require(l.path, l.addr != "")
+		if l.addr == "" {
+			continue
+		}
+		if !validAddr(l.addr) {
+			ps.add(l.path, "needs host:port or :port, such as :8080")
+			continue
+		}
+		for _, e := range earlier {
+			if sameListener(e.addr, l.addr) {
+				ps.add(l.path, "shares its port with %s; partners, console and operations each need their own", e.path)
+				break
+			}
+		}
+		earlier = append(earlier, l)
+	}
+}
+
+func (h *HTTP) validatePublicURL(ps *Problems) {
+	const path = "http.public_url"
+	ps.require(path, h.PublicURL != "")
+	if h.PublicURL == "" {
+		return
+	}
+	u, err := url.Parse(h.PublicURL)
+	switch {
+	case err != nil || !validHost(u.Hostname()) || !validPort(u.Port(), true) || u.Scheme != "http" && u.Scheme != "https":
+		ps.add(path, "needs an origin, such as https://leads.example.com")
+	case h.PublicURL != u.Scheme+"://"+u.Host:
+		ps.add(path, "must end after the host or port: no user, path, trailing slash, query or fragment")
+	case u.Scheme != "https" && !loopback(u.Hostname()):
+		ps.add(path, "must use https: posts carry personal data; http is for localhost alone")
+	}
+}
+
+func validAddr(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	return err == nil && (host == "" || validHost(host)) && validPort(port, false)
+}
+
+func validPort(port string, optional bool) bool {
+	if port == "" {
+		return optional
+	}
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// validHost accepts an address or a name of letters, digits, dots and hyphens.
+func validHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		const longest = 63 // DNS
+		odd := func(c rune) bool {
+			return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'
+		}
+		if label == "" || len(label) > longest || strings.ContainsFunc(label, odd) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameListener reports whether two addresses cannot both be listened on. Port 0
+// is whatever is free, so it never clashes.
+func sameListener(a, b string) bool {
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	numberA, _ := strconv.Atoi(portA)
+	numberB, _ := strconv.Atoi(portB)
+	return numberA == numberB && numberA != 0 &&
+		(hostA == hostB || everyAddress(hostA) || everyAddress(hostB) || loopback(hostA) && loopback(hostB))
+}
+
+func everyAddress(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}
+
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}

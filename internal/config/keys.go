@@ -1,0 +1,111 @@
+package config
+
+import "encoding/base64"
+
+// keySize is the length of every key in bytes.
+const keySize = 32
+
+// Wrapper names a key wrapper: what wraps the data keys of leads (D23).
+type Wrapper string
+
+const (
+	WrapperLocal Wrapper = "local" // the key in keys.local_kek
+	WrapperVault Wrapper = "vault" // Vault Transit
+)
+
+// Keys holds the platform keys and the key wrapper (D23). Keys are kept as they
+// were given, in base64, so that a print of the section shows none of their
+// bytes; PlatformKeys and LocalKEK decode them.
+type Keys struct {
+	Platform  []Secret // the first writes, all read
+	Local     Secret   // wraps lead data keys; empty when there is no local wrapper
+	WriteWith Wrapper  // as given; Wrapper() is what is used
+}
+
+func (k *Keys) fields() []field {
+	writeWith := text("write_with", &k.WriteWith)
+	writeWith.show = func() string { return quoted(k.Wrapper()) }
+	return []field{
+		secret(texts("platform_keys", &k.Platform)),
+		secret(text("local_kek", &k.Local)),
+		writeWith,
+	}
+}
+
+// Validate reports every problem of the section as Problems.
+func (k *Keys) Validate() error {
+	const form = "needs 32 bytes in standard base64, as `openssl rand -base64 32` prints them"
+	var ps Problems
+	ps.require("keys.platform_keys", len(k.Platform) > 0)
+
+	first := make(map[string]int)
+	for i, s := range k.Platform {
+		path := itemPath("keys.platform_keys", i)
+		key := decodeKey(s)
+		if key == nil {
+			ps.add(path, form)
+			continue
+		}
+		if j, twice := first[string(key)]; twice {
+			ps.add(path, "is the same key as %s; take one away", itemPath("keys.platform_keys", j))
+			continue
+		}
+		first[string(key)] = i
+	}
+
+	if k.Local != "" {
+		key := k.LocalKEK()
+		j, twice := first[string(key)]
+		switch {
+		case key == nil:
+			ps.add("keys.local_kek", form)
+		case twice:
+			ps.add("keys.local_kek", "is the same key as %s; each purpose needs its own", itemPath("keys.platform_keys", j))
+		}
+	}
+	k.validateWriteWith(&ps)
+	return ps.asError()
+}
+
+func (k *Keys) validateWriteWith(ps *Problems) {
+	const path = "keys.write_with"
+	switch {
+	case k.WriteWith == WrapperVault:
+		ps.add(path, "vault: not configured")
+	case k.WriteWith == WrapperLocal && k.Local == "":
+		*ps = append(*ps, Problem{Path: path, Text: "local: not configured; set keys.local_kek or " + variable("keys.local_kek"), missing: true})
+	case k.WriteWith != "":
+		oneOf(ps, path, k.WriteWith, WrapperLocal, WrapperVault)
+	}
+}
+
+// PlatformKeys are the platform keys, 32 bytes each, the writing one first. The
+// section must be valid.
+func (k *Keys) PlatformKeys() [][]byte {
+	keys := make([][]byte, len(k.Platform))
+	for i, s := range k.Platform {
+		keys[i] = decodeKey(s)
+	}
+	return keys
+}
+
+// LocalKEK is the local wrapping key, 32 bytes; nil when there is none.
+func (k *Keys) LocalKEK() []byte { return decodeKey(k.Local) }
+
+// Wrapper is what wraps new data keys: the one named, else the local one when it
+// has a key, else none (""). With none, posts get 503 (D21).
+func (k *Keys) Wrapper() Wrapper {
+	if k.WriteWith == "" && k.Local != "" {
+		return WrapperLocal
+	}
+	return k.WriteWith
+}
+
+// decodeKey is nil for anything but 32 bytes in canonical standard base64.
+func decodeKey(s Secret) []byte {
+	key, err := base64.StdEncoding.Strict().DecodeString(s.Reveal())
+	if err != nil || len(key) != keySize {
+		return nil
+	}
+	return key
+}

@@ -1,0 +1,50 @@
+package config
+
+import "time"
+
+// Limits bounds what the service takes on at once. A number of 0 lifts its
+// limit; a wait of 0 refuses at once, because no wait is ever unbounded.
+type Limits struct {
+	MatchConcurrency       int           // matches by secret at once (D13)
+	MatchWait              time.Duration // for a place among them, then 429
+	MatchFailuresPerMinute int           // per client address, then 429
+
+	PostConcurrency int           // posts at the database at once
+	PostWait        time.Duration // for a place among them, then 503
+}
+
+func defaultLimits(p Profile) Limits {
+	l := Limits{
+		MatchConcurrency:       2,
+		MatchWait:              50 * time.Millisecond,
+		MatchFailuresPerMinute: 30,
+		PostConcurrency:        64,
+		PostWait:               2 * time.Second,
+	}
+	if p == Dev {
+		l.MatchFailuresPerMinute = 0 // someone trying signatures out makes mistakes
+	}
+	return l
+}
+
+func (l *Limits) fields() []field {
+	return []field{
+		whole("match_concurrency", &l.MatchConcurrency),
+		duration("match_wait", &l.MatchWait),
+		whole("match_failures_per_minute", &l.MatchFailuresPerMinute),
+		whole("post_concurrency", &l.PostConcurrency),
+		duration("post_wait", &l.PostWait),
+	}
+}
+
+// Validate reports every problem of the section as Problems.
+func (l *Limits) Validate() error {
+	const most = 100_000
+	var ps Problems
+	between(&ps, "limits.match_concurrency", l.MatchConcurrency, 0, most)
+	between(&ps, "limits.match_wait", l.MatchWait, 0, 10*time.Second)
+	between(&ps, "limits.match_failures_per_minute", l.MatchFailuresPerMinute, 0, most)
+	between(&ps, "limits.post_concurrency", l.PostConcurrency, 0, most)
+	between(&ps, "limits.post_wait", l.PostWait, 0, time.Minute)
+	return ps.asError()
+}

@@ -1,0 +1,261 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Keys for tests: 32 times the same letter.
+const (
+	keyA = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
+	keyB = "QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkI="
+	keyC = "Q0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0M="
+)
+
+const databaseURL = "postgres://app:pw@localhost:5432/pingpost"
+
+// sufficient is the least that serve starts with.
+func sufficient() []string {
+	return []string{
+		"PINGPOST_HTTP_API_ADDR=:8080",
+		"PINGPOST_HTTP_ADMIN_ADDR=:8081",
+		"PINGPOST_HTTP_OPS_ADDR=127.0.0.1:8082",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+		"PINGPOST_DATABASE_URL=" + databaseURL,
+		"PINGPOST_PLATFORM_KEYS=" + keyA,
+		"LEAD_VAULT_KEK=" + keyC,
+	}
+}
+
+// files is a file system of the named contents.
+type files map[string]string
+
+func (f files) read(name string) ([]byte, error) {
+	content, ok := f[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return []byte(content), nil
+}
+
+// loadText loads the text as pingpost.yaml over the given variables.
+func loadText(text string, environ ...string) (*Config, error) {
+	return load(Source{File: "pingpost.yaml", Environ: environ}, files{"pingpost.yaml": text}.read)
+}
+
+func mustLoad(t *testing.T, text string, environ ...string) *Config {
+	t.Helper()
+	cfg, err := loadText(text, environ...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// checkProblems compares the error's problems, one a line, with those wanted.
+func checkProblems(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var got []string
+	for _, p := range problemsOf(err) {
+		got = append(got, p.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("problems:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestLoadGivesDefaultsToWhatIsNotGiven(t *testing.T) {
+	got, err := Load(Source{Environ: sufficient()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Defaults(Serve)
+	want.HTTP.APIAddr, want.HTTP.AdminAddr, want.HTTP.OpsAddr = ":8080", ":8081", "127.0.0.1:8082"
+	want.HTTP.PublicURL = "https://leads.example.com"
+	want.Database.URL = databaseURL
+	want.Keys = Keys{Platform: []Secret{keyA}, Local: keyC}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got.Redacted(), want.Redacted())
+	}
+}
+
+func TestLoadReadsEveryKindOfValue(t *testing.T) {
+	cfg := mustLoad(t, `
+# Comments and order do not matter.
+log:
+  access: false
+  level: "debug"
+http:
+  api_addr: :9000
+  trusted_proxies: [10.0.0.0/8, "2001:db8::/32"]
+  read_timeout: 1m30s
+database:
+  max_connections: "40"
+signing:
+limits:
+  post_concurrency:
+keys:
+  platform_keys:
+    - `+keyA+`
+    - `+keyB+`
+`, slices.DeleteFunc(sufficient(), func(v string) bool {
+		return strings.HasPrefix(v, "PINGPOST_PLATFORM") || strings.Contains(v, "API_ADDR")
+	})...)
+
+	for _, c := range []struct{ what, got, want string }{
+		{"level", cfg.Log.Level, "debug"},
+		{"api_addr", cfg.HTTP.APIAddr, ":9000"},
+		{"trusted_proxies", strings.Join(cfg.HTTP.TrustedProxies, " "), "10.0.0.0/8 2001:db8::/32"},
+		{"first key", cfg.Keys.Platform[0].Reveal(), keyA},
+		{"second key", cfg.Keys.Platform[1].Reveal(), keyB},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
+		}
+	}
+	if cfg.Log.Access || cfg.HTTP.ReadTimeout != 90*time.Second || cfg.Database.MaxConnections != 40 {
+		t.Errorf("access, read_timeout or max_connections not read:\n%s", cfg.Redacted())
+	}
+	if cfg.Limits.PostConcurrency != 64 {
+		t.Errorf("a key with nothing after it changed the default to %d", cfg.Limits.PostConcurrency)
+	}
+}
+
+func TestEnvironmentWinsOverFile(t *testing.T) {
+	cfg := mustLoad(t, `
+http:
+  api_addr: ":1"
+  trusted_proxies: [nonsense]
+database: {url_file: /does/not/exist}
+keys: {platform_keys: [nonsense, nonsense]}
+log: {level: warn}
+`, append(sufficient(), "PINGPOST_HTTP_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.7/32", "PINGPOST_LOG_LEVEL= ", "UNRELATED=x", "malformed")...)
+
+	if cfg.HTTP.APIAddr != ":8080" || cfg.Database.URL.Reveal() != databaseURL || cfg.Keys.Platform[0].Reveal() != keyA {
+		t.Errorf("the file won:\n%s", cfg.Redacted())
+	}
+	if !slices.Equal(cfg.HTTP.TrustedProxies, []string{"10.0.0.0/8", "192.0.2.7/32"}) {
+		t.Errorf("trusted proxies %q", cfg.HTTP.TrustedProxies)
+	}
+	if cfg.Log.Level != "warn" {
+		t.Errorf("an empty variable overrode the file with %q", cfg.Log.Level)
+	}
+}
+
+func TestSecretsFromFiles(t *testing.T) {
+	disk := files{
+		"pingpost.yaml": "database:\n  url:\n  url_file: /run/url\n",
+		"/run/url":      "\n " + databaseURL + "\r\n",
+		"/run/keys":     keyA + "\n" + keyB + "\n",
+		"/run/kek":      keyC,
+	}
+	environ := append(sufficient()[:4], "PINGPOST_PLATFORM_KEYS_FILE=/run/keys", "LEAD_VAULT_KEK_FILE=/run/kek")
+	cfg, err := load(Source{File: "pingpost.yaml", Environ: environ}, disk.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Database.URL.Reveal() != databaseURL || cfg.Keys.Local.Reveal() != keyC {
+		t.Error("url or local_kek is not its file's trimmed content")
+	}
+	if got := cfg.Keys.PlatformKeys(); len(got) != 2 || string(got[1]) != strings.Repeat("B", 32) {
+		t.Errorf("%d platform keys from the file, want two", len(got))
+	}
+}
+
+func TestLoadReadsFromDisk(t *testing.T) {
+	dir := t.TempDir()
+	config, secret := filepath.Join(dir, "pingpost.yaml"), filepath.Join(dir, "url")
+	if err := errors.Join(
+		os.WriteFile(config, []byte("database: {url_file: "+secret+"}"), 0o600),
+		os.WriteFile(secret, []byte(databaseURL), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(Source{File: config, Need: []Section{SectionDatabase}})
+	if err != nil || cfg.Database.URL.Reveal() != databaseURL {
+		t.Fatalf("url not read from the file: %v", err)
+	}
+	_, err = Load(Source{File: dir, Need: []Section{SectionLog}})
+	checkProblems(t, err, dir+": cannot be read: is a directory")
+}
+
+func TestAnOddFailureToReadIsNotRepeated(t *testing.T) {
+	_, err := load(Source{File: "pingpost.yaml"}, func(string) ([]byte, error) { return nil, errors.New("hunter2") })
+	checkProblems(t, err, "pingpost.yaml: cannot be read: the operating system refused")
+}
+
+func TestNeedLeavesTheOtherSectionsAlone(t *testing.T) {
+	disk := files{"pingpost.yaml": "http: {read_timeout: soon}\nkeys: {local_kek_file: /unreadable}\n"}
+	src := Source{File: "pingpost.yaml", Environ: []string{"PINGPOST_DATABASE_URL=" + databaseURL}, Need: []Section{SectionDatabase}}
+	cfg, err := load(src, disk.read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cfg.Redacted(); !strings.HasPrefix(got, "database:\n") || strings.Contains(got, "http:") {
+		t.Errorf("shown although it was not read:\n%s", got)
+	}
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("Validate looked at other sections: %v", err)
+	}
+	if got := cfg.Warnings(); len(got) > 0 {
+		t.Errorf("warned of other sections: %q", got)
+	}
+
+	disk["pingpost.yaml"] += "log: {levle: debug}\n"
+	_, err = load(src, disk.read)
+	checkProblems(t, err, "pingpost.yaml:3: log.levle: unknown key; did you mean level?")
+}
+
+func TestDevGeneratesWhatIsMissing(t *testing.T) {
+	cfg, err := Load(Source{Defaults: Dev, Environ: []string{"PINGPOST_KEYS_WRITE_WITH=local"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkProblems(t, cfg.Validate(),
+		"database.url: required; set it in the file or in PINGPOST_DATABASE_URL",
+		"http.public_url: required; set it in the file or in PINGPOST_HTTP_PUBLIC_URL",
+		"keys.platform_keys: required; set it in the file or in PINGPOST_PLATFORM_KEYS",
+		"keys.write_with: local: not configured; set keys.local_kek or LEAD_VAULT_KEK",
+	)
+	cfg.Database.URL = databaseURL
+	cfg.HTTP.PublicURL = "http://127.0.0.1:8080"
+	cfg.Keys.Platform, cfg.Keys.Local = []Secret{keyA}, keyC
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("complete, yet: %v", err)
+	}
+
+	_, err = Load(Source{Defaults: Dev, Environ: []string{"PINGPOST_DATABASE_URL=mysql://x"}})
+	checkProblems(t, err, "PINGPOST_DATABASE_URL: database.url: needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded")
+}
+
+func TestLoadReportsEverythingAtOnce(t *testing.T) {
+	_, err := loadText("http:\n  api_adr: x\nlog:\n  format: xml\n", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_LOG_LEVLE=info")
+	const want = `10 problems in the configuration:
+  PINGPOST_LOG_LEVLE: unknown variable; did you mean PINGPOST_LOG_LEVEL?
+  database.url: required; set it in the file or in PINGPOST_DATABASE_URL
+  http.admin_addr: required; set it in the file or in PINGPOST_HTTP_ADMIN_ADDR
+  http.api_addr: required; set it in the file or in PINGPOST_HTTP_API_ADDR
+  pingpost.yaml:2: http.api_adr: unknown key; did you mean api_addr?
+  http.ops_addr: required; set it in the file or in PINGPOST_HTTP_OPS_ADDR
+  http.public_url: required; set it in the file or in PINGPOST_HTTP_PUBLIC_URL
+  keys.platform_keys: required; set it in the file or in PINGPOST_PLATFORM_KEYS
+  pingpost.yaml:4: log.format: must be json or text
+  PINGPOST_LOG_LEVEL: log.level: must be debug, info, warn or error`
+	if err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+}
+
+func TestOneProblemIsOneLine(t *testing.T) {
+	_, err := loadText("log: {level: loud}", sufficient()...)
+	if want := "pingpost.yaml:1: log.level: must be debug, info, warn or error"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Problem is one thing wrong with the configuration. Its Text never holds the
+// value that was given: it may be a secret in the wrong place.
+type Problem struct {
+	Path   string // section and key, "http.api_addr"; the variable's name when no key has it
+	Origin string // "pingpost.yaml:12" or the variable's name; empty when nothing was given
+	Text   string // what is wrong and how to mend it
+
+	// missing marks what `dev` provides itself after loading.
+	missing bool
+}
+
+// String is "origin: path: text", leaving out what is empty or said twice.
+func (p Problem) String() string {
+	parts := make([]string, 0, 3)
+	for _, part := range []string{p.Origin, p.Path, p.Text} {
+		if part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Problems is the error of Load and Validate: everything wrong at once, sorted
+// by path.
+type Problems []Problem
+
+// Error lists the problems, one a line.
+func (ps Problems) Error() string {
+	if len(ps) == 1 {
+		return ps[0].String()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d problems in the configuration:", len(ps))
+	for _, p := range ps {
+		b.WriteString("\n  ")
+		b.WriteString(p.String())
+	}
+	return b.String()
+}
+
+// asError sorts the problems and keeps an empty list from becoming an error.
+func (ps Problems) asError() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	ps.sort()
+	return ps
+}
+
+func (ps Problems) sort() {
+	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// problemsOf undoes asError.
+func problemsOf(err error) Problems {
+	var ps Problems
+	errors.As(err, &ps)
+	return ps
+}
+
+func (ps *Problems) add(path, format string, args ...any) {
+	*ps = append(*ps, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// require reports a key without a value, naming the variable that sets it.
+func (ps *Problems) require(path string, given bool) {
+	if !given {
+		text := "required; set it in the file or in " + variable(path)
+		*ps = append(*ps, Problem{Path: path, Text: text, missing: true})
+	}
+}
+
+// mentions reports whether the key, or an item of its list, already has a problem.
+func (ps Problems) mentions(path string) bool {
+	return slices.ContainsFunc(ps, func(p Problem) bool { return keyOf(p.Path) == keyOf(path) })
+}
+
+// keyOf is a path without a list item's number: "keys.platform_keys" for
+// "keys.platform_keys[1]".
+func keyOf(path string) string {
+	key, _, _ := strings.Cut(path, "[")
+	return key
+}
+
+func itemPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// between reports a number or a time outside its range, ends included.
+func between[T int | time.Duration](ps *Problems, path string, v, low, high T) {
+	if v < low || v > high {
+		ps.add(path, "must be between %s and %s", quantity(low), quantity(high))
+	}
+}
+
+func quantity(v any) string {
+	if d, ok := v.(time.Duration); ok {
+		return durationText(d)
+	}
+	return fmt.Sprint(v)
+}
+
+// durationText writes 2m and 1h, where time.Duration writes 2m0s and 1h0m0s.
+func durationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// oneOf reports a word outside a closed set.
+func oneOf[T ~string](ps *Problems, path string, v T, words ...T) {
+	if !slices.Contains(words, v) {
+		names := make([]string, len(words))
+		for i, w := range words {
+			names[i] = string(w)
+		}
+		last := len(names) - 1
+		ps.add(path, "must be %s or %s", strings.Join(names[:last], ", "), names[last])
+	}
+}

@@ -1,0 +1,59 @@
+package config
+
+import "strings"
+
+// suggest is the candidate that was probably meant; empty when none is near.
+func suggest(name string, candidates []string) string {
+	best, limit := "", min(1+len(name)/4, 3)
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(name), strings.ToLower(c)); d <= limit {
+			best, limit = c, d-1
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, remove or replace between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// meant is the end of a message about an unknown name.
+func meant(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + name + "?"
+}
+
+// plainName reports whether a name from outside may be repeated in a message.
+// A key of 32 bytes in base64 or a URL that slipped into a name's place may not.
+func plainName(name string) bool {
+	const longest = 40
+	if name == "" || len(name) > longest {
+		return false
+	}
+	for _, c := range []byte(name) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}

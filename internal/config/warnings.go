@@ -1,0 +1,74 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// Warnings lists what is legal but seldom meant, as "key: text" sorted by key.
+// The configuration must be valid.
+func (c *Config) Warnings() []string {
+	var ps Problems
+	if c.needs(SectionHTTP) {
+		c.HTTP.warn(&ps)
+	}
+	if c.needs(SectionDatabase) && !c.Database.encrypted() {
+		ps.add("database.url", "others on the network may read along; add sslmode=verify-full (or require)")
+	}
+	if c.needs(SectionKeys) && c.Keys.Wrapper() == "" {
+		ps.add("keys.local_kek", "no key wrapper is configured: pings are answered, every post gets 503")
+	}
+	if c.needs(SectionSigning) && c.Signing.DefaultMode != SigningRequired {
+		ps.add("signing.default_mode", "posts without a signature are accepted where nothing stricter is set")
+	}
+	if c.needs(SectionLimits) {
+		c.Limits.warn(&ps)
+	}
+	if c.needs(SectionHTTP) && c.needs(SectionDatabase) && c.needs(SectionLimits) &&
+		c.HTTP.WriteTimeout <= c.Limits.PostWait+c.Database.StatementTimeout {
+		ps.add("http.write_timeout", "is not above limits.post_wait and database.statement_timeout together: a slow post is cut off instead of answered")
+	}
+
+	ps.sort()
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return lines
+}
+
+func (h *HTTP) warn(ps *Problems) {
+	if host, _, _ := net.SplitHostPort(h.OpsAddr); !loopback(host) {
+		ps.add("http.ops_addr", "is reachable from other machines: metrics and profiles need a network that partners cannot reach")
+	}
+	if strings.HasPrefix(h.PublicURL, "http://") {
+		ps.add("http.public_url", "works on this machine alone")
+	}
+	for i, cidr := range h.TrustedProxies {
+		if network, err := netip.ParsePrefix(cidr); err == nil && network.Bits() == 0 {
+			ps.add(itemPath("http.trusted_proxies", i), "believes everyone: a client can choose the address it is limited and logged by")
+		}
+	}
+	if h.WriteTimeout < h.ReadTimeout {
+		ps.add("http.write_timeout", "is shorter than http.read_timeout: a slow body leaves no time to answer")
+	}
+	if h.ShutdownGrace < h.WriteTimeout {
+		ps.add("http.shutdown_grace", "is shorter than http.write_timeout: a stopping node may cut requests off")
+	}
+}
+
+func (l *Limits) warn(ps *Problems) {
+	for _, limit := range []struct {
+		path  string
+		value int
+	}{
+		{"limits.match_concurrency", l.MatchConcurrency},
+		{"limits.match_failures_per_minute", l.MatchFailuresPerMinute},
+		{"limits.post_concurrency", l.PostConcurrency},
+	} {
+		if limit.value == 0 {
+			ps.add(limit.path, "0 lifts the limit")
+		}
+	}
+}

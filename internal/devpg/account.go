@@ -1,0 +1,105 @@
+package devpg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// account is the user that Postgres runs as when this program is root. A nil
+// account means that it runs as whoever runs this program.
+type account struct {
+	name     string
+	uid, gid uint32
+}
+
+// unprivileged finds the user to run Postgres as; nil when the program is not root.
+func unprivileged() (*account, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseInt(u.Uid, 10, 64)
+		if err != nil || uid == 0 {
+			continue
+		}
+		gid, err := strconv.ParseInt(u.Gid, 10, 64)
+		if err != nil {
+			continue
+		}
+		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("Postgres does not run as root, and there is neither a user postgres nor a user nobody to run it as: create one, or run this program as another user")
+}
+
+// Reachable says whether the user that Postgres would run as can get to dir,
+// which need not exist yet. It is nil unless the program is root: Postgres then
+// runs as the unprivileged user that the error names.
+func Reachable(dir string) error {
+	runAs, err := unprivileged()
+	if err != nil || runAs == nil {
+		return err
+	}
+	dir, err = realPath(dir)
+	if err != nil {
+		return err
+	}
+	return runAs.reaches(dir)
+}
+
+// reaches looks at the folders above dir, a real path: dir itself is handed over.
+func (a *account) reaches(dir string) error {
+	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
+		info, err := os.Stat(above)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil && !a.mayEnter(info) {
+			return fmt.Errorf("Postgres runs as user %s here, for it refuses to run as root, and this user may not enter the folder %s: give another --data-dir, such as /var/lib/pingpost", a.name, above)
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
+}
+
+// mayEnter reads the permission bits. As in the kernel the first class that
+// matches decides: an owner without x does not get it from the others' bits.
+func (a *account) mayEnter(folder fs.FileInfo) bool {
+	owner := folder.Sys().(*syscall.Stat_t)
+	bits := folder.Mode().Perm()
+	switch {
+	case owner.Uid == a.uid:
+		return bits&0o100 != 0
+	case owner.Gid == a.gid:
+		return bits&0o010 != 0
+	default:
+		return bits&0o001 != 0
+	}
+}
+
+// realPath is dir made absolute and free of symbolic links, as far as it exists.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for above, rest := abs, ""; ; above, rest = filepath.Dir(above), filepath.Join(filepath.Base(above), rest) {
+		real, err := filepath.EvalSymlinks(above)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || above == filepath.Dir(above) {
+			return "", fmt.Errorf("the data folder %s cannot be used: %w", dir, err)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package devpg
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+)
+
+// overrideName is the environment variable that names the folder of Postgres's
+// programs (postgres, initdb, pg_ctl), or the folder above a bin that has them.
+const overrideName = "PINGPOST_POSTGRES_BIN"
+
+// oldest is the first major version that the migrations work with.
+const oldest = 14
+
+const installMend = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or name the folder of its programs in " + overrideName
+
+// search says where Postgres is looked for.
+type search struct {
+	Override   string
+	Folders    []string // patterns
+	Path       string
+	Cache      string // of the download
+	Repository string // of the download; empty for the library's own
+}
+
+func systemSearch() search {
+	return search{
+		Override: os.Getenv(overrideName),
+		Folders: []string{
+			"/usr/lib/postgresql/*/bin",                      // Debian, Ubuntu
+			"/usr/pgsql-*/bin",                               // Red Hat, from the Postgres project
+			"/usr/libexec/postgresql*",                       // Alpine
+			"/opt/homebrew/opt/postgresql*/bin",              // Homebrew on Apple silicon
+			"/usr/local/opt/postgresql*/bin",                 // Homebrew on Intel
+			"/home/linuxbrew/.linuxbrew/opt/postgresql*/bin", // Homebrew on Linux
+		},
+		Path:  os.Getenv("PATH"),
+		Cache: cacheFolder(),
+	}
+}
+
+// cacheFolder keeps a download for every data folder. Root's own cache is closed
+// to the user that Postgres then runs as, so that user gets one among the
+// temporary files.
+func cacheFolder() string {
+	if own, err := os.UserCacheDir(); err == nil && os.Geteuid() != 0 {
+		return filepath.Join(own, "pingpost", "postgres")
+	}
+	return filepath.Join(os.TempDir(), "pingpost-postgres")
+}
+
+// binaries are one installation of Postgres, or one to be downloaded.
+type binaries struct {
+	folder   string
+	major    int
+	download bool
+}
+
+// find picks the installation of the major version that a cluster needs, or the
+// newest one when want is 0.
+func (s search) find(want int) (binaries, error) {
+	if s.Override != "" {
+		b, err := s.overridden()
+		if err == nil && want != 0 && b.major != want {
+			err = mismatch(want, []binaries{b})
+		}
+		return b, err
+	}
+	var found []binaries
+	for _, folder := range s.candidates() {
+		if major, err := majorVersion(folder); err == nil && major >= oldest {
+			found = append(found, binaries{folder: folder, major: major})
+		}
+	}
+	if len(found) == 0 {
+		if want == 0 {
+			want = newestDownload
+		}
+		if _, known := downloads(want); !known {
+			return binaries{}, fmt.Errorf("it needs Postgres %d, and this machine has none: %s", want, installMend)
+		}
+		return binaries{major: want, download: true}, nil
+	}
+	best := slices.MaxFunc(found, func(a, b binaries) int { return a.major - b.major })
+	if want == 0 || best.major == want {
+		return best, nil
+	}
+	if i := slices.IndexFunc(found, func(b binaries) bool { return b.major == want }); i >= 0 {
+		return found[i], nil
+	}
+	return binaries{}, mismatch(want, found)
+}
+
+func (s search) overridden() (binaries, error) {
+	var err error
+	for _, folder := range []string{s.Override, filepath.Join(s.Override, "bin")} {
+		var major int
+		if major, err = majorVersion(folder); err != nil {
+			continue
+		}
+		if major < oldest {
+			return binaries{}, fmt.Errorf("%s names Postgres %d, and %d or newer is needed", overrideName, major, oldest)
+		}
+		return binaries{folder: folder, major: major}, nil
+	}
+	return binaries{}, fmt.Errorf("%s names %s, where no usable Postgres is (%w): name the folder that has postgres, initdb and pg_ctl, open to the user that Postgres runs as", overrideName, s.Override, err)
+}
+
+func (s search) candidates() []string {
+	var folders []string
+	for _, pattern := range s.Folders {
+		matches, _ := filepath.Glob(pattern) // the patterns are constants: no error
+		folders = append(folders, matches...)
+	}
+	return append(folders, filepath.SplitList(s.Path)...)
+}
+
+var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// majorVersion asks the programs of a folder. A client's installation has only
+// some of them, and is none.
+func majorVersion(folder string) (int, error) {
+	if !filepath.IsAbs(folder) {
+		return 0, fmt.Errorf("%s is not an absolute path", folder)
+	}
+	for _, program := range []string{"initdb", "pg_ctl", "postgres"} {
+		if _, err := os.Stat(filepath.Join(folder, program)); err != nil {
+			return 0, err
+		}
+	}
+	out, err := exec.Command(filepath.Join(folder, "postgres"), "--version").Output()
+	if err != nil {
+		return 0, err
+	}
+	m := versionText.FindSubmatch(out)
+	if m == nil {
+		return 0, errors.New("postgres --version names no version")
+	}
+	return strconv.Atoi(string(m[1]))
+}
+
+func mismatch(want int, found []binaries) error {
+	var have []string
+	for _, b := range found {
+		have = append(have, fmt.Sprintf("%d in %s", b.major, b.folder))
+	}
+	return fmt.Errorf("it was made by Postgres %d, and this machine has %s: install Postgres %d, name its folder in %s, or start afresh with another --data-dir",
+		want, strings.Join(have, ", "), want, overrideName)
+}
+
+const newestDownload = 18
+
+// downloads are the versions that the library can fetch.
+func downloads(major int) (embeddedpostgres.PostgresVersion, bool) {
+	v, ok := map[int]embeddedpostgres.PostgresVersion{
+		14: embeddedpostgres.V14, 15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
+		17: embeddedpostgres.V17, 18: embeddedpostgres.V18,
+	}[major]
+	return v, ok
+}
+
+// use points the library at the installation.
+func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
+	if !b.download {
+		// The library wants a folder that has a bin; Postgres's programs follow
+		// the link back to their real place.
+		root := filepath.Join(l.run(), "postgres")
+		if err := os.Mkdir(root, 0o700); err != nil {
+			return config, err
+		}
+		if err := os.Symlink(b.folder, filepath.Join(root, "bin")); err != nil {
+			return config, err
+		}
+		// Only the major version is looked at, to know the cluster again.
+		return config.BinariesPath(root).Version(embeddedpostgres.PostgresVersion(fmt.Sprintf("%d.0", b.major))), nil
+	}
+	if err := ownFolder(j.Search.Cache); err != nil {
+		return config, err
+	}
+	for _, setting := range j.Proxy {
+		name, value, _ := strings.Cut(setting, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return config, err
+		}
+	}
+	say(report{Downloading: true})
+	if j.Search.Repository != "" {
+		config = config.BinaryRepositoryURL(j.Search.Repository)
+	}
+	version, _ := downloads(b.major)
+	return config.CachePath(j.Search.Cache).Version(version), nil
+}
+
+// ownFolder makes a folder that holds programs, and refuses one that another
+// user made first: it lies among the temporary files.
+func ownFolder(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("the folder %s, for downloads of Postgres, belongs to another user: remove it, or %s", path, installMend)
+	}
+	return os.Chmod(path, 0o700)
+}
+
+// proxySettings are what reaching the network may need on this machine.
+func proxySettings() []string {
+	var settings []string
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			settings = append(settings, name+"="+value)
+		}
+	}
+	return settings
+}
+
+// locale orders texts by code point everywhere, and on Linux knows the upper and
+// lower case of letters beyond ASCII too, as a production database does. macOS
+// has no such locale by that name in every version.
+func locale() string {
+	if runtime.GOOS == "linux" {
+		return "C.UTF-8"
+	}
+	return "C"
+}

@@ -1,0 +1,95 @@
+package devpg
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// installation makes a folder of programs that only know their version.
+func installation(t *testing.T, name string, programs ...string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), name, "bin")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		text := fmt.Sprintf("#!/bin/sh\necho 'postgres (PostgreSQL) %s (Debian)'\n", name)
+		if err := os.WriteFile(filepath.Join(folder, program), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func whole(t *testing.T, version string) string {
+	return installation(t, version, "initdb", "pg_ctl", "postgres")
+}
+
+func TestFind(t *testing.T) {
+	p13, p15, p16 := whole(t, "13.9"), whole(t, "15.4"), whole(t, "16beta1")
+	client17 := installation(t, "17.1", "psql", "pg_ctl")
+	path := p16 + string(filepath.ListSeparator) + "relative" + string(filepath.ListSeparator) + client17
+	all := search{Folders: []string{p13, filepath.Dir(filepath.Dir(p15)) + "/*/bin"}, Path: path}
+	for _, c := range []struct {
+		name string
+		s    search
+		want int
+		got  binaries
+	}{
+		{"the newest", all, 0, binaries{folder: p16, major: 16}},
+		{"the cluster's", all, 15, binaries{folder: p15, major: 15}},
+		{"the one named", search{Override: p15, Path: path}, 0, binaries{folder: p15, major: 15}},
+		{"the folder above", search{Override: filepath.Dir(p15), Path: path}, 15, binaries{folder: p15, major: 15}},
+		{"none", search{Path: client17}, 0, binaries{major: newestDownload, download: true}},
+		{"too old", search{Folders: []string{p13}}, 16, binaries{major: 16, download: true}},
+	} {
+		got, err := c.s.find(c.want)
+		if err != nil || got != c.got {
+			t.Errorf("%s: got %+v (%v), want %+v", c.name, got, err, c.got)
+		}
+	}
+	for _, c := range []struct {
+		s     search
+		want  int
+		parts []string
+	}{
+		{all, 14, []string{"made by Postgres 14", "16 in " + p16, "15 in " + p15, overrideName}},
+		{search{Override: p15}, 16, []string{"made by Postgres 16", "15 in " + p15}},
+		{search{Override: p13}, 0, []string{overrideName, "Postgres 13"}},
+		{search{Override: client17}, 0, []string{overrideName, client17, "initdb"}},
+		{search{}, 13, []string{"needs Postgres 13", overrideName}},
+	} {
+		_, err := c.s.find(c.want)
+		wantParts(t, err, c.parts...)
+	}
+}
+
+func TestNoPostgresAndNoDownload(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere := search{Cache: filepath.Join(newFolder(t), "cache"), Repository: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	if err := os.Chmod(filepath.Dir(filepath.Dir(nowhere.Cache)), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, nowhere)
+	wantParts(t, err, "no Postgres 14 or newer", "could not be downloaded", "install Postgres", overrideName)
+}
+
+func TestDownloadFolderOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		wantParts(t, ownFolder("/usr"), "belongs to another user")
+		return
+	}
+	folder := newFolder(t)
+	if err := ownFolder(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(folder, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	wantParts(t, ownFolder(folder), "belongs to another user")
+}

@@ -1,0 +1,126 @@
+package devpg
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stopped is a data folder with a table in it.
+func stopped(t *testing.T) Options {
+	t.Helper()
+	o := Options{DataDir: newFolder(t), Durable: true}
+	s := mustStart(t, o)
+	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+		if got := show(t, s, "SHOW "+name); got != "on" {
+			t.Errorf("durable, yet %s is %q", name, got)
+		}
+	}
+	execute(t, s, "CREATE TABLE kept AS SELECT 'found' AS word")
+	mustStop(t, s)
+	return o
+}
+
+func mustHoldData(t *testing.T, o Options) {
+	t.Helper()
+	s := mustStart(t, o)
+	if got := show(t, s, "SELECT word FROM kept"); got != "found" {
+		t.Errorf("found %q", got)
+	}
+	mustStop(t, s)
+}
+
+// write leaves a file as the user that Postgres runs as would have.
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runAs, err := unprivileged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runAs == nil {
+		return
+	}
+	if err := os.Lchown(path, int(runAs.uid), int(runAs.gid)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One folder is damaged in every way, mended again, and keeps its data: what a
+// start refuses it must not touch.
+func TestFolderThatIsRefused(t *testing.T) {
+	o := stopped(t)
+	l := layout(o.DataDir)
+	version := filepath.Join(l.cluster(), "PG_VERSION")
+	for _, c := range []struct {
+		name, path, content string // no content: the file is taken away
+		parts               []string
+	}{
+		{"no version", version, "", []string{"damaged", "PG_VERSION", "restore", "start afresh"}},
+		{"no such version", version, "soon\n", []string{"damaged", "holds no version"}},
+		{"another version", version, "13\n", []string{"made by Postgres 13", "this machine has", "--data-dir", overrideName}},
+		{"no control file", filepath.Join(l.cluster(), "global", "pg_control"), "", []string{"damaged", "pg_control"}},
+		{"no password", l.passwordFile(), "", []string{"damaged", "password"}},
+		{"another password", l.passwordFile(), "another\n", []string{"damaged", "password is not the cluster's"}},
+		{"a setting that is none", filepath.Join(l.cluster(), "postgresql.conf"), "no_such_setting = 1\n", []string{"did not start", l.log(), "no_such_setting"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before, err := os.ReadFile(c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer write(t, c.path, string(before))
+			if c.content != "" {
+				write(t, c.path, c.content)
+			} else if err := os.Remove(c.path); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, o, append(c.parts, o.DataDir)...)
+		})
+	}
+	mustHoldData(t, o)
+	t.Run("half made", func(t *testing.T) { testHalfMade(t, o) })
+}
+
+// A first start that was cut off left half a cluster and its mark.
+func testHalfMade(t *testing.T, o Options) {
+	l := layout(o.DataDir)
+	write(t, l.initialising(), "")
+	if err := os.RemoveAll(filepath.Join(l.cluster(), "base")); err != nil {
+		t.Fatal(err)
+	}
+	s := mustStart(t, o)
+	execute(t, s, "CREATE TABLE kept ()") // fails when the old cluster is there
+	if exists(l.initialising()) {
+		t.Error("the mark is still there: the next start would throw the data away")
+	}
+}
+
+func TestFolderThatIsAFile(t *testing.T) {
+	path := newFolder(t)
+	write(t, path, "")
+	wantError(t, Options{DataDir: path}, path, "not a folder")
+}
+
+// A folder behind a link, not there yet, and with a path too long for a socket.
+func TestFolderFarAway(t *testing.T) {
+	real := newFolder(t)
+	link := real + "-link"
+	if err := os.Mkdir(real, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	far := filepath.Join("not there yet", strings.Repeat("long", 20))
+	s := mustStart(t, Options{DataDir: filepath.Join(link, far)})
+	if !exists(filepath.Join(real, far, "cluster")) {
+		t.Error("the cluster is elsewhere")
+	}
+	if got := show(t, s, "SHOW unix_socket_directories"); got != "" {
+		t.Errorf("unix_socket_directories is %q", got)
+	}
+}

@@ -1,0 +1,53 @@
+package devpg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The two roles of the schema: one owns the tables and migrates, the other
+// serves and owns nothing.
+const (
+	OwnerRole = "pingpost_owner"
+	AppRole   = "pingpost_app"
+)
+
+// Passwords are the two roles' passwords.
+type Passwords struct{ Owner, App string }
+
+// Provision makes the two roles, with these passwords, and an empty database
+// that the owner owns, where they are missing. docs/operations.md has the same
+// statements for a Postgres that is not ours.
+func (s *Server) Provision(ctx context.Context, database string, p Passwords) error {
+	conn, err := pgx.Connect(ctx, s.SuperuserURL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	for role, password := range map[string]string{OwnerRole: p.Owner, AppRole: p.App} {
+		var exists bool
+		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`, role).Scan(&exists); err != nil {
+			return err
+		}
+		verb := "CREATE"
+		if exists {
+			verb = "ALTER"
+		}
+		// A role statement takes no parameters; format() quotes the literal.
+		var statement string
+		if err := conn.QueryRow(ctx, `SELECT format('%s ROLE %I LOGIN PASSWORD %L', $1::text, $2::text, $3::text)`, verb, role, password).Scan(&statement); err != nil {
+			return err
+		}
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("making the role %s: %w", role, err)
+		}
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, database).Scan(&exists); err != nil || exists {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize()+" OWNER "+OwnerRole+" ENCODING 'UTF8' TEMPLATE template0")
+	return err
+}

@@ -1,0 +1,70 @@
+package intake
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Postgres's binary COPY format: a header, then for each row the number of
+// columns and each as a length and its bytes (-1 for null), then a trailer.
+// PostgreSQL documentation, COPY, "Binary Format".
+const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
+	outcome, price_minor, currency, card_version, duration_us) FROM STDIN (FORMAT binary)`
+
+const pingColumns = 15
+
+var (
+	copyHeader  = []byte("PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00")
+	copyTrailer = []byte{0xff, 0xff}
+)
+
+// postgresEpoch is where timestamptz counts microseconds from.
+var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func appendPing(b []byte, p *Ping) []byte {
+	q := &p.Quote
+	b = binary.BigEndian.AppendUint16(b, pingColumns)
+	b = appendUUID(b, q.ID)
+	b = appendInt64(b, p.IssuedAt.Sub(postgresEpoch).Microseconds())
+	b = appendUUID(b, q.Partner)
+	b = appendBool(b, q.Sandbox)
+	b = appendInt32(b, int32(q.TermID))
+	b = appendText(b, string(q.Country[:]))
+	b = appendText(b, q.Postcode)
+	b = appendText(b, p.Urgency)
+	b = appendText(b, p.JobType)
+	b = appendText(b, p.Budget)
+	b = appendText(b, p.Outcome)
+	b = appendInt64(b, q.Price.Minor)
+	b = appendText(b, q.Price.Currency.String())
+	b = appendInt32(b, int32(q.CardVersion))
+	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
+}
+
+func appendUUID(b []byte, u uuid.UUID) []byte {
+	if u == uuid.Nil {
+		return append(b, 0xff, 0xff, 0xff, 0xff) // null
+	}
+	return append(append(b, 0, 0, 0, 16), u[:]...)
+}
+
+func appendInt64(b []byte, v int64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, 0, 0, 0, 8), uint64(v))
+}
+
+func appendInt32(b []byte, v int32) []byte {
+	return binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 4), uint32(v))
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 0, 0, 0, 1, 1)
+	}
+	return append(b, 0, 0, 0, 1, 0)
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
+}

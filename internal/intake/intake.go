@@ -1,0 +1,111 @@
+// Package intake is the main use case: a ping is priced, a post is delivered.
+//
+// A ping does no I/O before its answer. A post does one round trip to the
+// database. What either did is offered to the recorder and counted as traffic,
+// neither of which a request ever waits for.
+//
+// intake owns the order of the checks (D12), whose post it is (D13), what a
+// refusal is called, and the record of pings and refusals. It does not know
+// HTTP: api turns its results and faults into answers.
+package intake
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/models"
+)
+
+// The specification's refusals that are intake's own.
+var (
+	ErrUnknownSlug   = fault.New(fault.NotFound, "unknown_partner", "Not Found")
+	errTransactionID = fault.New(fault.Invalid, "transaction_format", "Invalid transactionId format")
+	errQuoteOwner    = fault.New(fault.Invalid, "quote_owner", "Invalid transactionId format")
+	errExpired       = fault.New(fault.Expired, "expired", "Transaction has expired")
+	errDelivered     = fault.New(fault.Delivered, "delivered", "Transaction has already been delivered")
+	errNoWrapper     = fault.New(fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
+	errStoring       = fault.New(fault.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
+	errTooMany       = fault.New(fault.TooMany, "too_many", "Too Many Requests")
+)
+
+// retryAfter is what a 503 asks for (D21).
+const retryAfter = 2 * time.Second
+
+// Settings are the configured choices.
+type Settings struct {
+	DefaultMode      models.SigningMode // of partners without their own, and of the house account
+	MatchConcurrency int                // matches by secret at once; 0 for no bound
+	MatchWait        time.Duration      // for a place among them
+	MatchFailures    int                // failed matches an address may have a minute; 0 for no bound
+	PostConcurrency  int                // posts at the database at once; 0 for no bound
+	PostWait         time.Duration      // for a place among them
+}
+
+// Parts are what intake works with. All are required.
+type Parts struct {
+	Directory *snapshot.Holder[partners.Directory]
+	Card      *snapshot.Holder[ratecard.Snapshot]
+	Caps      *partners.Caps
+	Quotes    *quote.Sealer
+	Keys      *sealed.Keys
+	Wrappers  *envelope.Wrappers
+	Leads     *leads.Store
+	Recorder  *Recorder
+	Traffic   *Traffic
+	Clock     clock.Clock
+}
+
+// Intake answers pings and posts. Safe for concurrent use.
+type Intake struct {
+	Parts
+	settings Settings
+	match    *gate
+	storing  *gate
+	failures *budget
+}
+
+// New puts the parts to work.
+func New(p Parts, s Settings) *Intake {
+	return &Intake{
+		Parts: p, settings: s,
+		match:    newGate(s.MatchConcurrency, s.MatchWait),
+		storing:  newGate(s.PostConcurrency, s.PostWait),
+		failures: newBudget(s.MatchFailures, time.Minute, p.Clock),
+	}
+}
+
+// Timing is what Server-Timing tells (D11).
+type Timing struct {
+	Auction time.Duration // finding the price
+	Cell    time.Duration // of which the table look-up
+}
+
+// base finds the partner of a base URL: nil for the shared address, a fault for
+// a slug that nobody has.
+func base(d *partners.Directory, slug string) (*partners.Partner, error) {
+	if slug == "" {
+		return nil, nil
+	}
+	p := d.BySlug(slug)
+	if p == nil {
+		return nil, ErrUnknownSlug
+	}
+	return p, nil
+}
+
+func partnerID(p *partners.Partner) uuid.UUID {
+	if p == nil {
+		return uuid.Nil
+	}
+	return p.ID
+}

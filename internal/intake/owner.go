@@ -1,0 +1,102 @@
+package intake
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/models"
+)
+
+// owner is whose post it is: base is known from the URL alone, account once
+// D13 has decided, secret once the signature has been verified.
+type owner struct {
+	base    *partners.Partner
+	account *partners.Account
+	secret  *partners.Secret
+}
+
+// findOwner decides whose post it is: the first that is present of partnerId,
+// base URL, the quote's partner, and the secret (signed) or the house account
+// (unsigned), without falling through to the next (D13).
+func (in *Intake) findOwner(ctx context.Context, p *post) error {
+	d := in.Directory.Get()
+	var account *partners.Account
+	switch quoted := quotedPartner(p); {
+	case p.payload.PartnerID != "":
+		account = d.Account(p.payload.PartnerID)
+		if account != nil && p.owner.base != nil && account.Partner != p.owner.base {
+			account = nil
+		}
+	case p.owner.base != nil:
+		account = p.owner.base.Default
+	case quoted != uuid.Nil:
+		if partner := d.ByID(quoted); partner != nil {
+			account = partner.Default
+		}
+	case p.claim.Signed:
+		return in.matchSecret(ctx, p, d)
+	default:
+		account = d.House()
+	}
+	if account == nil || !account.Active() {
+		return in.nobody(p)
+	}
+	p.owner.account = account
+	return nil
+}
+
+func quotedPartner(p *post) uuid.UUID {
+	if p.quoteErr != nil && p.quoteErr != quote.ErrExpired {
+		return uuid.Nil
+	}
+	return p.quote.Partner
+}
+
+// nobody is the refusal of a post whose partner is unknown or not active. It
+// tells no more than that, so that nobody learns which partners there are.
+func (in *Intake) nobody(p *post) error {
+	switch {
+	case p.claim.Signed:
+		return signing.ErrSignature
+	case in.required(in.settings.DefaultMode):
+		return signing.ErrNoSignature
+	}
+	return payload.ErrPost.WithFields(fault.Field{
+		Code: fault.InvalidValue, Path: []string{"partnerId"},
+		Message: "name an active account of yours, or post to your own base URL",
+	})
+}
+
+func (in *Intake) required(m models.SigningMode) bool {
+	return m != models.SigningReportOnly && m != models.SigningOff
+}
+
+// matchSecret finds the partner whose secret signed the post. Every candidate
+// costs a hash of the body, so that the scan runs behind a gate and an address
+// that keeps failing is turned away before it.
+func (in *Intake) matchSecret(ctx context.Context, p *post, d *partners.Directory) error {
+	if ok, wait := in.failures.left(p.Address); !ok {
+		return errTooMany.Retry(wait)
+	}
+	if !in.match.enter(ctx) {
+		return errTooMany.Retry(retryAfter)
+	}
+	defer in.match.leave()
+	for _, partner := range d.Shared() {
+		if partner.Default == nil || !partner.Default.Active() {
+			continue
+		}
+		if secret := partner.Verify(p.claim, p.Body, p.start); secret != nil {
+			p.owner.account, p.owner.secret = partner.Default, secret
+			return nil
+		}
+	}
+	in.failures.spend(p.Address)
+	return signing.ErrSignature
+}

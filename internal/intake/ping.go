@@ -1,0 +1,149 @@
+package intake
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// Why a valid ping gets no price (D4).
+const (
+	ReasonExcluded = "excluded"
+	ReasonPaused   = "paused"
+	ReasonCapped   = "capped"
+
+	outcomePriced = "priced"
+
+	usualToken = 128 // characters; a longer transactionId costs a second allocation
+)
+
+// PingRequest is a ping as it arrived. Body is not kept.
+type PingRequest struct {
+	ID   uuid.UUID
+	Slug string // of the base URL; "" for the shared address
+	Body []byte
+}
+
+// PingResult is the answer to a valid ping.
+type PingResult struct {
+	Accepted      bool
+	Reason        string      // when not accepted
+	Quote         quote.Quote // without an ID and with a price of 0 when not accepted
+	TransactionID []byte
+	Industry      string
+	Timing        Timing
+}
+
+// Ping prices a lead and seals the price. It does no I/O.
+func (in *Intake) Ping(req PingRequest) (PingResult, error) {
+	start := in.Clock.Now()
+	partner, err := base(in.Directory.Get(), req.Slug)
+	if err != nil {
+		return PingResult{}, err
+	}
+	card := in.Card.Get()
+	ping, err := payload.ParsePing(req.Body, card.Taxonomy)
+	if err != nil {
+		in.refused(Key{Partner: partnerID(partner), Endpoint: EndpointPing}, req.ID, start, err)
+		return PingResult{}, err
+	}
+	result, err := in.price(card, partner, &ping, start)
+	if err != nil {
+		return PingResult{}, fault.Wrap(err, fault.Internal, "sealing", "The price could not be sealed.")
+	}
+	in.record(&ping, &result, start)
+	return result, nil
+}
+
+func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping *payload.Ping, start time.Time) (PingResult, error) {
+	industry := card.Taxonomy.At(ping.Industry)
+	class := pricingrules.ClassOf(ping.Urgency)
+
+	before := in.Clock.Now()
+	cell := card.Table.Price(ping.Industry, card.Markets.Index(ping.Country), class)
+	r := PingResult{Industry: industry.Slug, Timing: Timing{Cell: in.Clock.Now().Sub(before)}}
+	r.Quote = quote.Quote{
+		Price: money.Amount{Currency: cell.Currency}, Country: ping.Country, TermID: industry.TermID,
+		Urgency: uint8(class), Postcode: ping.Postcode, CardVersion: card.Version, Partner: partnerID(partner),
+	}
+	if partner != nil && partner.Default != nil {
+		r.Quote.Sandbox = partner.Default.Sandbox
+	}
+	r.Reason = in.reason(cell, partner, industry, ping.Country)
+	r.Accepted = r.Reason == ""
+	if r.Accepted {
+		if err := in.seal(&r, partner, cell.Minor, start); err != nil {
+			return r, err
+		}
+	}
+	r.Timing.Auction = in.Clock.Now().Sub(start)
+	return r, nil
+}
+
+func (in *Intake) seal(r *PingResult, partner *partners.Partner, minor int64, start time.Time) (err error) {
+	if partner != nil && partner.Price != nil {
+		minor = adjust(minor, partner.Price.Adjustment)
+	}
+	r.Quote.Price.Minor = minor
+	var random [quote.RandomSize]byte
+	rand.Read(random[:])
+	r.TransactionID, r.Quote, err = in.Quotes.Append(make([]byte, 0, usualToken), r.Quote, start, random)
+	return err
+}
+
+// reason says why there is no price; "" when there is one.
+func (in *Intake) reason(cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte) string {
+	if cell.Excluded {
+		return ReasonExcluded
+	}
+	if partner == nil {
+		return ""
+	}
+	if partner.Default == nil || !partner.Default.Active() {
+		return ReasonPaused
+	}
+	if partner.Price != nil {
+		for _, e := range partner.Price.Exclusions {
+			if e.Covers(industry.Slug, industry.Category, string(country[:])) {
+				return ReasonExcluded
+			}
+		}
+	}
+	if in.Caps.Reached(partner) {
+		return ReasonCapped
+	}
+	return ""
+}
+
+// adjust adds a partner's own ten-thousandths to a price, rounded half-even
+// once. A price that is given is never below one minor unit.
+func adjust(minor int64, adjustment int) int64 {
+	scaled := minor * int64(pricingrules.MultiplierOne+adjustment)
+	whole, rest := scaled/pricingrules.MultiplierOne, scaled%pricingrules.MultiplierOne
+	if 2*rest > pricingrules.MultiplierOne || (2*rest == pricingrules.MultiplierOne && whole%2 == 1) {
+		whole++
+	}
+	return max(whole, 1)
+}
+
+func (in *Intake) record(ping *payload.Ping, r *PingResult, start time.Time) {
+	outcome := outcomePriced
+	if !r.Accepted {
+		outcome = r.Reason
+	}
+	took := in.Clock.Now().Sub(start)
+	in.Recorder.Offer(Ping{
+		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,
+		Outcome: outcome, Took: took,
+	})
+	in.Traffic.Count(Key{Partner: r.Quote.Partner, Endpoint: EndpointPing, Outcome: outcome}, start, took)
+}

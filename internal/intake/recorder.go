@@ -1,0 +1,197 @@
+package intake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+const (
+	// recorderBatch rows wake the writer; fewer wait for the next tick.
+	recorderBatch = 8192
+	// recorderQueue rows wait at most, some 10 MB. A full queue drops (D2).
+	recorderQueue = 65536
+	recorderTick  = 250 * time.Millisecond
+	copyTimeout   = 10 * time.Second
+)
+
+// Ping is a row of the log.
+type Ping struct {
+	Quote    quote.Quote
+	IssuedAt time.Time
+	Urgency  string // as sent
+	JobType  string
+	Budget   string
+	Outcome  string
+	Took     time.Duration
+}
+
+// Recorder writes pings with COPY, behind a bounded queue that no ping ever
+// waits for. Rows are encoded as they are offered: the queue is a few large
+// buffers of bytes, and nothing of a ping is kept alive for it.
+type Recorder struct {
+	pool       *pgxpool.Pool
+	log        *slog.Logger
+	partitions func(context.Context) error // makes the partition that a row lacks
+
+	mu     sync.Mutex
+	buf    []byte
+	rows   int
+	closed bool
+	wake   chan struct{}
+
+	written, dropFull, dropRefused, dropClosed atomic.Int64
+}
+
+// NewRecorder needs Run to be started before it writes.
+func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, partitions func(context.Context) error) *Recorder {
+	return &Recorder{pool: pool, log: log, partitions: partitions, wake: make(chan struct{}, 1)}
+}
+
+// RecorderStats are counts since the start.
+type RecorderStats struct {
+	Written, DroppedFull, DroppedRefused, DroppedClosed int64
+	Queued                                              int
+}
+
+// Stats reads the counts.
+func (r *Recorder) Stats() RecorderStats {
+	r.mu.Lock()
+	queued := r.rows
+	r.mu.Unlock()
+	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropRefused.Load(), r.dropClosed.Load(), queued}
+}
+
+// Offer queues a row, or drops and counts it. It never blocks on I/O.
+func (r *Recorder) Offer(p Ping) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		r.dropClosed.Add(1)
+		return
+	case r.rows >= recorderQueue:
+		r.dropFull.Add(1)
+		return
+	}
+	if r.rows == 0 {
+		r.buf = append(r.buf, copyHeader...)
+	}
+	r.buf = appendPing(r.buf, &p)
+	r.rows++
+	if r.rows == recorderBatch {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run writes until ctx ends, and then what is left. The batch that fails is
+// kept and tried again while the database is away: new rows queue behind it.
+func (r *Recorder) Run(ctx context.Context) {
+	tick := time.NewTicker(recorderTick)
+	defer tick.Stop()
+	var spare []byte
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-r.wake:
+		}
+		batch, rows := r.take(spare)
+		if rows > 0 {
+			r.write(ctx, batch, rows)
+		}
+		spare = batch[:0]
+	}
+	r.finish(context.WithoutCancel(ctx), spare)
+}
+
+// take swaps the filled buffer for an empty one.
+func (r *Recorder) take(spare []byte) ([]byte, int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	batch, rows := r.buf, r.rows
+	r.buf, r.rows = spare, 0
+	return batch, rows
+}
+
+// finish writes the last rows once; the database gets one chance.
+func (r *Recorder) finish(ctx context.Context, spare []byte) {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	batch, rows := r.take(spare)
+	if rows == 0 {
+		return
+	}
+	if err := r.copy(ctx, batch); err != nil {
+		r.dropClosed.Add(int64(rows))
+		r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows, "error", err)
+		return
+	}
+	r.written.Add(int64(rows))
+}
+
+// write tries until the batch is in, is refused for good, or the service ends.
+func (r *Recorder) write(ctx context.Context, batch []byte, rows int) {
+	for wait := recorderTick; ; wait = min(2*wait, 5*time.Second) {
+		err := r.copy(context.WithoutCancel(ctx), batch)
+		if err != nil && isRefusal(err) {
+			// Most likely the day's partition is missing.
+			if r.partitions(ctx) == nil {
+				err = r.copy(context.WithoutCancel(ctx), batch)
+			}
+		}
+		switch {
+		case err == nil:
+			r.written.Add(int64(rows))
+			return
+		case isRefusal(err):
+			r.dropRefused.Add(int64(rows))
+			r.log.Error("the database refuses a batch of pings", "rows", rows, "error", err)
+			return
+		}
+		r.log.Warn("pings wait: the database does not take them", "rows", rows, "error", err)
+		select {
+		case <-ctx.Done():
+			r.dropClosed.Add(int64(rows))
+			r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows)
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func isRefusal(err error) bool {
+	var refused *store.Err
+	return errors.As(err, &refused) && refused.SQLState != "" && !refused.Temporary()
+}
+
+func (r *Recorder) copy(ctx context.Context, batch []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
+	defer cancel()
+	conn, err := r.pool.Acquire(ctx)
+	if err != nil {
+		return store.Translate(err)
+	}
+	defer conn.Release()
+	_, err = copyFrom(ctx, conn.Conn().PgConn(), batch)
+	return store.Translate(err)
+}
+
+func copyFrom(ctx context.Context, conn *pgconn.PgConn, batch []byte) (pgconn.CommandTag, error) {
+	return conn.CopyFrom(ctx, io.MultiReader(bytes.NewReader(batch), bytes.NewReader(copyTrailer)), copyPings)
+}

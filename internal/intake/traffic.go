@@ -1,0 +1,256 @@
+package intake
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// Endpoints of traffic and refusals.
+const (
+	EndpointPing = "ping"
+	EndpointPost = "post"
+)
+
+const (
+	trafficTick = 2 * time.Second
+	// trafficKeys bounds the counters in memory between two writes, and
+	// refusalQueue the refusals; what is beyond is dropped and counted.
+	trafficKeys  = 50_000
+	refusalQueue = 5_000
+)
+
+// LatencyBounds are the upper bounds of traffic_minutes.latency; the last
+// bucket is everything slower.
+var LatencyBounds = [...]time.Duration{
+	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, time.Second,
+}
+
+const buckets = len(LatencyBounds) + 1
+
+// Key is what traffic is counted by, besides the minute. The nil uuid is "not known".
+type Key struct {
+	Partner, Account, Secret uuid.UUID
+	Endpoint, Outcome        string
+}
+
+type minuteKey struct {
+	minute int64 // Unix minutes
+	Key
+}
+
+type tally struct {
+	count   int64
+	latency [buckets]int64
+}
+
+type refusal struct {
+	Key
+	request uuid.UUID
+	at      time.Time
+	fields  []string
+}
+
+// Traffic counts requests by minute and keeps each partner's recent refusals
+// (D24). Requests only touch memory; a writer adds to the database every two
+// seconds and once more at the end.
+type Traffic struct {
+	pool    *pgxpool.Pool
+	log     *slog.Logger
+	keep    int // refusals kept for each partner
+	dropped atomic.Int64
+
+	mu       sync.Mutex
+	tallies  map[minuteKey]*tally
+	refusals []refusal
+}
+
+// NewTraffic keeps so many refusals for each partner.
+func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
+	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}}
+}
+
+// Dropped is how many counts and refusals were lost to the bounds above.
+func (t *Traffic) Dropped() int64 { return t.dropped.Load() }
+
+// Count adds one request.
+func (t *Traffic) Count(k Key, at time.Time, took time.Duration) {
+	key := minuteKey{at.Unix() / 60, k}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.tallies[key]
+	if one == nil {
+		if len(t.tallies) >= trafficKeys {
+			t.dropped.Add(1)
+			return
+		}
+		one = &tally{}
+		t.tallies[key] = one
+	}
+	one.count++
+	one.latency[bucket(took)]++
+}
+
+func bucket(took time.Duration) int {
+	for i, bound := range LatencyBounds {
+		if took <= bound {
+			return i
+		}
+	}
+	return len(LatencyBounds)
+}
+
+// Refuse keeps a refusal that is a known partner's.
+func (t *Traffic) refuse(r refusal) {
+	if r.Partner == uuid.Nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.refusals) >= refusalQueue {
+		t.dropped.Add(1)
+		return
+	}
+	t.refusals = append(t.refusals, r)
+}
+
+// Run writes until ctx ends, and then what is left.
+func (t *Traffic) Run(ctx context.Context) {
+	tick := time.NewTicker(trafficTick)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			t.Flush(ctx)
+		}
+	}
+	t.Flush(context.WithoutCancel(ctx))
+}
+
+// Flush writes what has been counted. What the database does not take is put
+// back, up to the bounds.
+func (t *Traffic) Flush(ctx context.Context) {
+	t.mu.Lock()
+	tallies, refusals := t.tallies, t.refusals
+	t.tallies, t.refusals = map[minuteKey]*tally{}, nil
+	t.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
+	defer cancel()
+	if err := t.writeTallies(ctx, tallies); err != nil {
+		t.log.Warn("traffic counters wait: the database does not take them", "error", store.Translate(err))
+		t.putBack(tallies)
+	}
+	if err := t.writeRefusals(ctx, refusals); err != nil {
+		t.log.Warn("refusals wait: the database does not take them", "error", store.Translate(err))
+		for _, r := range refusals {
+			t.refuse(r)
+		}
+	}
+}
+
+func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, old := range tallies {
+		one := t.tallies[k]
+		if one == nil {
+			if len(t.tallies) >= trafficKeys {
+				t.dropped.Add(old.count)
+				continue
+			}
+			one = &tally{}
+			t.tallies[k] = one
+		}
+		one.count += old.count
+		for i := range buckets {
+			one.latency[i] += old.latency[i]
+		}
+	}
+}
+
+const addTraffic = `INSERT INTO traffic_minutes AS t (minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	ON CONFLICT (minute, partner_id, account_id, secret_id, endpoint, outcome) DO UPDATE SET
+		count = t.count + excluded.count,
+		latency = ARRAY(SELECT a + b FROM unnest(t.latency, excluded.latency) WITH ORDINALITY AS u(a, b, n) ORDER BY n)`
+
+func (t *Traffic) writeTallies(ctx context.Context, tallies map[minuteKey]*tally) error {
+	if len(tallies) == 0 {
+		return nil
+	}
+	// One order on every node: two that add to the same rows cannot deadlock.
+	keys := slices.SortedFunc(maps.Keys(tallies), compareKeys)
+	batch := &pgx.Batch{}
+	for _, k := range keys {
+		one := tallies[k]
+		batch.Queue(addTraffic, time.Unix(k.minute*60, 0).UTC(), k.Partner, k.Account, k.Secret, k.Endpoint, k.Outcome, one.count, one.latency[:])
+	}
+	return t.inTransaction(ctx, batch)
+}
+
+func compareKeys(a, b minuteKey) int {
+	if a.minute != b.minute {
+		return int(a.minute - b.minute)
+	}
+	for _, pair := range [][2]uuid.UUID{{a.Partner, b.Partner}, {a.Account, b.Account}, {a.Secret, b.Secret}} {
+		if c := bytes.Compare(pair[0][:], pair[1][:]); c != 0 {
+			return c
+		}
+	}
+	return strings.Compare(a.Endpoint+a.Outcome, b.Endpoint+b.Outcome)
+}
+
+// trimRefusals keeps the newest of each partner's refusals.
+const trimRefusals = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
+	WHERE r.partner_id = p.id AND r.id <= (
+		SELECT k.id FROM refusals k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
+
+func (t *Traffic) writeRefusals(ctx context.Context, refusals []refusal) error {
+	if len(refusals) == 0 {
+		return nil
+	}
+	batch := &pgx.Batch{}
+	seen := map[uuid.UUID]bool{}
+	for _, r := range refusals {
+		seen[r.Partner] = true
+		batch.Queue(`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
+			r.Partner, r.at, r.request, r.Endpoint, r.Outcome, r.fields)
+	}
+	batch.Queue(trimRefusals, slices.Collect(maps.Keys(seen)), t.keep)
+	return t.inTransaction(ctx, batch)
+}
+
+func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
+	return pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+}
+
+// refused counts a refusal and keeps it for its partner, by the names of the
+// fields at fault and never their values.
+func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) {
+	k.Outcome = "error"
+	fields := []string{}
+	if f := fault.As(err); f != nil {
+		k.Outcome = f.Reason
+		for _, one := range f.Fields {
+			fields = append(fields, strings.Join(one.Path, "."))
+		}
+	}
+	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
+	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})
+}

@@ -1,0 +1,56 @@
+package leads
+
+import (
+	"context"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+const (
+	// KeepBodyDigest is how long a retry can be told from another post (D3).
+	KeepBodyDigest = 24 * time.Hour
+	// KeepSandbox is how long a sandbox lead is kept (D25).
+	KeepSandbox = 7 * 24 * time.Hour
+
+	retentionBatch = 5000
+)
+
+// ForgetBodies drops the body digests of leads received before the day that
+// ends at now, and returns how many. Lead ids are times, so that the bound is one
+// of the partial index on the leads that still have a digest.
+func (s *Store) ForgetBodies(ctx context.Context, now time.Time) (int64, error) {
+	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
+	return s.inBatches(ctx, `WITH old AS (
+			SELECT id FROM leads WHERE id < $1 AND body_digest IS NOT NULL LIMIT $2 FOR UPDATE SKIP LOCKED)
+		UPDATE leads l SET body_digest = NULL FROM old WHERE l.id = old.id`, before)
+}
+
+// DeleteSandbox deletes sandbox leads older than KeepSandbox and returns how many.
+func (s *Store) DeleteSandbox(ctx context.Context, now time.Time) (int64, error) {
+	var total int64
+	for {
+		var n int64
+		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, now.Add(-KeepSandbox), retentionBatch).Scan(&n)
+		if err != nil {
+			return total, store.Translate(err)
+		}
+		if total += n; n < retentionBatch {
+			return total, nil
+		}
+	}
+}
+
+func (s *Store) inBatches(ctx context.Context, sql string, bound any) (int64, error) {
+	var total int64
+	for {
+		tag, err := s.pool.Exec(ctx, sql, bound, retentionBatch)
+		if err != nil {
+			return total, store.Translate(err)
+		}
+		if total += tag.RowsAffected(); tag.RowsAffected() < retentionBatch {
+			return total, nil
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package payload
+
+import (
+	"bytes"
+	"net/url"
+	"unicode"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+// affirmative is the message for every consent but the JSON literal true, which
+// the specification words.
+const affirmative = "affirmative consent acknowledged: true is required"
+
+// consentFields are the members of consent, unread.
+type consentFields struct {
+	acknowledged, acknowledgedAt, disclosureText raw
+	recipientHash, formCertURL, thirdPartyLead   raw
+}
+
+// consent reads the consent record. A consent that is no object is reported on
+// acknowledged, the field that it fails to give (D17).
+func (p *problems) consent(f *postFields) Consent {
+	in, isObject := consentFields{}, true
+	if f.consent != nil {
+		var object members
+		if object, isObject = objectIn(f.consent); isObject {
+			in = pickConsent(object)
+		}
+	}
+	p.acknowledged(field{raw: in.acknowledged, parent: "consent", name: "acknowledged"}, isObject)
+	var c Consent
+	c.AcknowledgedAt, c.HasAcknowledgedAt = p.instant(field{raw: in.acknowledgedAt, parent: "consent", name: "acknowledgedAt"})
+	c.DisclosureText = p.copied(field{raw: in.disclosureText, parent: "consent", name: "disclosureText"}, maxDisclosureText)
+	c.RecipientHash = p.hash(field{raw: in.recipientHash, parent: "consent", name: "recipientHash"})
+	c.ThirdPartyFormCertURL = p.certURL(first(
+		field{raw: in.formCertURL, parent: "consent", name: "thirdPartyFormCertUrl"},
+		field{raw: f.formCertURL, name: "thirdPartyFormCertUrl"},
+	))
+	c.ThirdPartyLeadID = p.copied(first(
+		field{raw: in.thirdPartyLead, parent: "consent", name: "thirdPartyLeadId"},
+		field{raw: f.thirdPartyLead, name: "thirdPartyLeadId"},
+	), maxLeadToken)
+	return c
+}
+
+func pickConsent(object members) consentFields {
+	var f consentFields
+	for object.next() {
+		value := object.value.given()
+		switch string(object.name) {
+		case "acknowledged":
+			f.acknowledged = value
+		case "acknowledgedAt":
+			f.acknowledgedAt = value
+		case "disclosureText":
+			f.disclosureText = value
+		case "recipientHash":
+			f.recipientHash = value
+		case "thirdPartyFormCertUrl":
+			f.formCertURL = value
+		case "thirdPartyLeadId":
+			f.thirdPartyLead = value
+		}
+	}
+	return f
+}
+
+// acknowledged accepts the literal true inside an object and nothing else: a
+// lead without consent must never get in by a lenient reading.
+func (p *problems) acknowledged(f field, inObject bool) {
+	code := fault.InvalidType
+	switch {
+	case !inObject:
+	case f.raw == nil:
+		code = fault.Required
+	case string(f.raw) == "false":
+		code = fault.InvalidValue
+	case string(f.raw) == "true":
+		return
+	}
+	p.add(f, code, affirmative)
+}
+
+// hash reads a SHA-256 in hex of either case into lower case.
+func (p *problems) hash(f field) string {
+	text, ok := p.text(f, noLimit)
+	if !ok {
+		return ""
+	}
+	if !isSHA256(text) {
+		p.add(f, fault.InvalidValue, "must be a SHA-256 hash in 64 hexadecimal digits")
+		return ""
+	}
+	return string(bytes.ToLower(text))
+}
+
+func isSHA256(text []byte) bool {
+	if len(text) != 64 {
+		return false
+	}
+	for _, c := range text {
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// certURL reads the certificate's address, which is never fetched on the
+// request's path.
+func (p *problems) certURL(f field) string {
+	text, ok := p.text(f, maxCertURL)
+	if ok && !isPlainHTTPS(string(text)) {
+		p.add(f, fault.InvalidValue, "must be an https URL with a host and without user name, password or blanks")
+	}
+	return string(text)
+}
+
+// isPlainHTTPS refuses a user name because what stands before the @ is often
+// taken for the host by whoever reads the address in the console.
+func isPlainHTTPS(text string) bool {
+	for _, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return false
+		}
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil
+}

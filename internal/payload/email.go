@@ -1,0 +1,106 @@
+package payload
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// NormaliseEmail is the form of an address that look-up digests are made of
+// (D20): trimmed and in lower case as a whole. RFC 5321 lets a mailbox tell the
+// letter case of its local part apart, yet none that people use does; a person
+// who asks for erasure must be found however the address was typed. The lead
+// itself keeps the address as it was sent.
+func NormaliseEmail(address string) string {
+	return strings.ToLower(strings.TrimSpace(address))
+}
+
+// Lengths of RFC 5321 (4.5.3.1) and RFC 1035 (2.3.4), in octets.
+const (
+	maxLocalPart = 64
+	maxDomain    = 255
+	maxLabel     = 63
+)
+
+// isEmail reports whether address has the form of RFC 5321's Mailbox, in which
+// non-ASCII characters count as letters (RFC 6531). It is stricter in refusing
+// blanks also where a quoted local part may hold them: nobody's address has any,
+// and a pasted one does.
+func isEmail(address []byte) bool {
+	at := bytes.LastIndexByte(address, '@') // a quoted local part may hold others
+	if at < 1 || at > maxLocalPart || len(address)-at-1 > maxDomain {
+		return false
+	}
+	local, domain := address[:at], address[at+1:]
+	return (isDotString(local) || isQuotedString(local)) && (isDomain(domain) || isAddressLiteral(domain))
+}
+
+func isDotString(local []byte) bool {
+	for atom := range bytes.SplitSeq(local, []byte{'.'}) {
+		if len(atom) == 0 {
+			return false
+		}
+		for _, r := range string(atom) {
+			if !isLetter(r) && !strings.ContainsRune("0123456789!#$%&'*+-/=?^_`{|}~", r) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isQuotedString(local []byte) bool {
+	if len(local) < 2 || local[0] != '"' || local[len(local)-1] != '"' {
+		return false
+	}
+	inner := local[1 : len(local)-1]
+	for i := 0; i < len(inner); {
+		if inner[i] == '\\' { // takes the next character whatever it is
+			i++
+		} else if inner[i] == '"' {
+			return false
+		}
+		r, size := utf8.DecodeRune(inner[i:])
+		if size == 0 || unicode.IsSpace(r) || unicode.IsControl(r) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+func isDomain(domain []byte) bool {
+	for label := range bytes.SplitSeq(domain, []byte{'.'}) {
+		if len(label) == 0 || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, r := range string(label) {
+			if !isLetter(r) && r != '-' && (r < '0' || r > '9') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isAddressLiteral reads the bracketed IP address that may stand for a domain.
+func isAddressLiteral(domain []byte) bool {
+	inner, opened := bytes.CutPrefix(domain, []byte{'['})
+	inner, closed := bytes.CutSuffix(inner, []byte{']'})
+	if !opened || !closed {
+		return false
+	}
+	six, tagged := bytes.CutPrefix(inner, []byte("IPv6:"))
+	ip, err := netip.ParseAddr(string(six))
+	return err == nil && ip.Zone() == "" && ip.Is4() == !tagged
+}
+
+// isLetter is ASCII's letters and everything beyond ASCII that is visible.
+func isLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r|0x20 && r|0x20 <= 'z'
+	}
+	return !unicode.IsSpace(r) && !unicode.IsControl(r)
+}

@@ -1,0 +1,68 @@
+package payload
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+// instant reads a time of RFC 3339 and turns it to UTC.
+func (p *problems) instant(f field) (time.Time, bool) {
+	text, ok := p.text(f, maxAcknowledgedAt)
+	if !ok {
+		return time.Time{}, false
+	}
+	at, ok := parseRFC3339(text)
+	if !ok {
+		p.add(f, fault.InvalidValue, "must be a time of ISO 8601 with its offset, like 2026-01-02T03:04:05Z")
+	}
+	return at, ok
+}
+
+// parseRFC3339 reads a time and turns it to UTC. Lower-case t and z are valid.
+// Years that a time in UTC cannot be written with again, or that Postgres does
+// not have, are refused, and so is a leap second, which time.Time does not have.
+func parseRFC3339(text []byte) (time.Time, bool) {
+	upper := bytes.ToUpper(text)
+	if !isRFC3339(upper) {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339, string(upper))
+	at = at.UTC()
+	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
+}
+
+// isRFC3339 checks what time.Parse is lax about: it would read an hour of one
+// digit, a comma before the fraction, and an offset of 24 hours or 60 minutes.
+func isRFC3339(text []byte) bool {
+	const form = "dddd-dd-ddTdd:dd:dd"
+	if len(text) <= len(form) || !hasForm(text[:len(form)], form) {
+		return false
+	}
+	rest := text[len(form):]
+	if rest[0] == '.' {
+		offset := bytes.TrimLeft(rest[1:], "0123456789")
+		if len(offset) == len(rest)-1 {
+			return false
+		}
+		rest = offset
+	}
+	if string(rest) == "Z" {
+		return true
+	}
+	return (hasForm(rest, "+dd:dd") || hasForm(rest, "-dd:dd")) && string(rest[1:3]) < "24" && rest[4] < '6'
+}
+
+// hasForm compares text with form, in which d stands for a digit.
+func hasForm(text []byte, form string) bool {
+	if len(text) != len(form) {
+		return false
+	}
+	for i, c := range text {
+		if form[i] == 'd' && (c < '0' || c > '9') || form[i] != 'd' && c != form[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,55 @@
+package payload
+
+// locationFields are the members of location, unread.
+type locationFields struct {
+	postcode, postalCode, address, streetAddress, country raw
+}
+
+// location reads where the job is, by the ping's rules (D9). An empty country
+// counts as not given, as it does in a ping (D7); an empty postcode is a value.
+func (p *problems) location(f *postFields) Location {
+	var in locationFields
+	if object, ok := p.object(field{raw: f.location, name: "location"}); ok {
+		in = pickLocation(object)
+	}
+	var l Location
+	postcode, _ := p.postcode(first(
+		field{raw: in.postcode, parent: "location", name: "postcode"},
+		field{raw: in.postalCode, parent: "location", name: "postal_code"},
+		field{raw: f.postcode, name: "postcode"},
+		field{raw: f.postalCode, name: "postal_code"},
+	))
+	l.Postcode = string(postcode)
+	l.Address = p.copied(first(
+		field{raw: in.address, parent: "location", name: "address"},
+		field{raw: in.streetAddress, parent: "location", name: "street_address"},
+		field{raw: f.address, name: "address"},
+	), maxAddress)
+	if code, ok := p.country(first(
+		field{raw: in.country.filled(), parent: "location", name: "country"},
+		field{raw: f.country.filled(), name: "country"},
+	)); ok {
+		l.Country = string(code[:])
+	}
+	return l
+}
+
+func pickLocation(object members) locationFields {
+	var f locationFields
+	for object.next() {
+		value := object.value.given()
+		switch string(object.name) {
+		case "postcode":
+			f.postcode = value
+		case "postal_code":
+			f.postalCode = value
+		case "address":
+			f.address = value
+		case "street_address":
+			f.streetAddress = value
+		case "country":
+			f.country = value
+		}
+	}
+	return f
+}

@@ -1,0 +1,223 @@
+package payload
+
+import (
+	"bytes"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// defaultCountry is the country of a ping that names none (D7).
+const defaultCountry = "GB"
+
+// Ping is a valid ping request. Optional texts that were not given are "".
+type Ping struct {
+	Industry int     // index in the taxonomy
+	Postcode string  // trimmed
+	Country  [2]byte // upper case; GB when not given
+	Urgency  string  // trimmed, in the letter case it was sent in
+	JobType  string
+	Budget   string
+}
+
+// pingFields are a ping's known fields, unread.
+type pingFields struct {
+	industry, vertical, taxonomyTermID raw
+	postcode, postalCode               raw
+	country, urgency                   raw
+	jobType, jobTypeAlias, budget      raw
+}
+
+// ParsePing reads a ping request by the specification's field table and D6 to
+// D9. The error is ErrJSON, or ErrPing with an entry for every problem, in the
+// order industry, postcode, country, urgency, job_type, budget. Nothing in the
+// result aliases body.
+func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
+	if !strict(body) {
+		return Ping{}, ErrJSON
+	}
+	object, ok := objectIn(body)
+	if !ok {
+		return Ping{}, ErrPing.WithFields(notAnObject())
+	}
+	f := pickPing(object)
+
+	var ping Ping
+	var p problems
+	ping.Industry = p.industry(tax, &f)
+	postcode := p.pingPostcode(&f)
+	ping.Country = [2]byte([]byte(defaultCountry))
+	if code, ok := p.country(field{raw: f.country.filled(), name: "country"}); ok {
+		ping.Country = code
+	}
+	urgency, _ := p.text(field{raw: f.urgency, name: "urgency"}, maxUrgency)
+	urgency = bytes.TrimSpace(urgency)
+	jobType, _ := p.text(first(field{raw: f.jobType, name: "job_type"}, field{raw: f.jobTypeAlias, name: "jobType"}), maxJobType)
+	budget, _ := p.text(field{raw: f.budget, name: "budget"}, maxBudget)
+	if p != nil {
+		return Ping{}, ErrPing.WithFields(p...)
+	}
+	ping.keep(postcode, urgency, jobType, budget)
+	return ping, nil
+}
+
+// keep copies the texts out of the body. They share one allocation: a ping is
+// the hot path, and it lives and dies as a whole.
+func (ping *Ping) keep(postcode, urgency, jobType, budget []byte) {
+	var room [128]byte
+	joined := append(room[:0], postcode...)
+	joined = append(joined, urgency...)
+	joined = append(joined, jobType...)
+	joined = append(joined, budget...)
+	rest := string(joined)
+	ping.Postcode, rest = rest[:len(postcode)], rest[len(postcode):]
+	ping.Urgency, rest = rest[:len(urgency)], rest[len(urgency):]
+	ping.JobType, ping.Budget = rest[:len(jobType)], rest[len(jobType):]
+}
+
+func pickPing(object members) pingFields {
+	var f pingFields
+	for object.next() {
+		value := object.value.given()
+		switch string(object.name) {
+		case "industry":
+			f.industry = value
+		case "vertical":
+			f.vertical = value
+		case "taxonomyTermId":
+			f.taxonomyTermID = value
+		case "postcode":
+			f.postcode = value
+		case "postal_code":
+			f.postalCode = value
+		case "country":
+			f.country = value
+		case "urgency":
+			f.urgency = value
+		case "job_type":
+			f.jobType = value
+		case "jobType":
+			f.jobTypeAlias = value
+		case "budget":
+			f.budget = value
+		}
+	}
+	return f
+}
+
+// industry reads the one of the three names of an industry that was sent (D6).
+// Of two or three, the second is the conflict, and only the first is looked at:
+// sending one alone is the mend, whatever the others hold.
+func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
+	index, count := 0, 0
+	for i, sent := range [...]field{
+		{raw: f.industry.filled(), name: "industry"},
+		{raw: f.vertical.filled(), name: "vertical"},
+		{raw: f.taxonomyTermID.filled(), name: "taxonomyTermId"},
+	} {
+		if sent.raw == nil {
+			continue
+		}
+		switch count++; {
+		case count == 2:
+			p.add(sent, fault.FieldClash, "send exactly one of industry, vertical, taxonomyTermId")
+		case count == 1 && i < 2:
+			index = p.slug(tax, sent)
+		case count == 1:
+			index = p.termID(tax, sent)
+		}
+	}
+	if count == 0 {
+		p.add(field{name: "industry"}, fault.Required, "one of industry, vertical, taxonomyTermId is required")
+	}
+	return index
+}
+
+func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
+	slug, ok := p.text(f, noLimit)
+	if !ok {
+		return 0
+	}
+	index, ok := tax.BySlug(string(slug))
+	if !ok {
+		p.add(f, fault.InvalidValue, "is not a known industry: send one of the listed slugs exactly, in lower case")
+	}
+	return index
+}
+
+// maxTermDigits keeps a term id within an int on every platform; the taxonomy's
+// own are far shorter.
+const maxTermDigits = 9
+
+// termID reads the taxonomy's integer for an industry, a JSON number or a
+// string of digits: no sign, fraction, exponent or leading zero (D6).
+func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
+	digits := []byte(f.raw)
+	switch {
+	case digits[0] == '"':
+		digits, _ = unquote(digits)
+	case digits[0] != '-' && (digits[0] < '0' || digits[0] > '9'):
+		p.add(f, fault.InvalidType, "must be a number or a string of digits")
+		return 0
+	}
+	term, ok := decimal(digits)
+	if !ok {
+		p.add(f, fault.InvalidValue, "must be plain digits, without sign, fraction, exponent or leading zero")
+		return 0
+	}
+	index, ok := tax.ByTermID(term)
+	if !ok {
+		p.add(f, fault.InvalidValue, "is not a term of the industry taxonomy")
+	}
+	return index
+}
+
+// decimal reads a number that is written in the one plain way. A number with
+// more digits than any term id reads as -1, which is no term's.
+func decimal(digits []byte) (int, bool) {
+	if len(digits) == 0 || (digits[0] == '0' && len(digits) > 1) {
+		return 0, false
+	}
+	n := 0
+	for i, d := range digits {
+		if d < '0' || d > '9' {
+			return 0, false
+		}
+		if i < maxTermDigits {
+			n = n*10 + int(d-'0')
+		}
+	}
+	if len(digits) > maxTermDigits {
+		return -1, true
+	}
+	return n, true
+}
+
+// pingPostcode reads postcode or postal_code; both only when they are equal
+// after trimming (D6).
+func (p *problems) pingPostcode(f *pingFields) []byte {
+	one := field{raw: f.postcode.filled(), name: "postcode"}
+	other := field{raw: f.postalCode.filled(), name: "postal_code"}
+	if one.raw == nil && other.raw == nil {
+		p.add(one, fault.Required, "one of postcode, postal_code is required")
+		return nil
+	}
+	if one.raw == nil {
+		postcode, _ := p.postcode(other)
+		return postcode
+	}
+	postcode, _ := p.postcode(one)
+	if other.raw == nil {
+		return postcode
+	}
+	if one.raw[0] != '"' || other.raw[0] != '"' {
+		p.postcode(other) // nothing to compare, but its own type may be wrong
+		return postcode
+	}
+	first, _ := unquote(one.raw)
+	second, _ := unquote(other.raw)
+	if !bytes.Equal(bytes.TrimSpace(first), bytes.TrimSpace(second)) {
+		p.add(other, fault.FieldClash, "differs from postcode: send one of the two, or both alike")
+	}
+	return postcode
+}

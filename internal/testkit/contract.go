@@ -1,0 +1,200 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// Contract holds exchanges against the OpenAPI document. It is safe for
+// concurrent use.
+//
+// It is stricter than the document: an answer with a field that the document
+// does not name is a fault of the service, although partners are told to ignore
+// such fields.
+type Contract struct {
+	doc    *openapi3.T
+	router routers.Router
+}
+
+// NewContract reads an OpenAPI 3.1 document and validates it, its examples
+// included.
+func NewContract(document []byte) (*Contract, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(document)
+	if err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document is not valid: %w", err)
+	}
+	if doc.Components == nil || doc.Components.Responses["NotFound"] == nil {
+		return nil, errors.New("the OpenAPI document has no response NotFound, which other paths are held against")
+	}
+	if err := closeAnswers(doc); err != nil {
+		return nil, err
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		return nil, fmt.Errorf("routing by the OpenAPI document: %w", err)
+	}
+	return &Contract{doc: doc, router: router}, nil
+}
+
+// closeAnswers forbids unnamed fields in every object that an answer consists of.
+func closeAnswers(doc *openapi3.T) error {
+	for _, response := range doc.Components.Responses {
+		for mediaType, content := range response.Value.Content {
+			if mediaType != "application/json" {
+				continue
+			}
+			err := content.Schema.WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {
+				if len(ref.Value.Properties) > 0 {
+					closed := false
+					ref.Value.AdditionalProperties = openapi3.AdditionalProperties{Has: &closed}
+				}
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("closing the answers of the OpenAPI document: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// ValidateExchange checks an answer against what the document says for its
+// request: the status, the headers, the media type and the body. With valid, the
+// request is checked too; leave it false for requests that are wrong on purpose.
+// The bodies are passed beside their messages, whose own have been read by now.
+//
+// A path that the document does not name must have been answered 404, a method
+// that it does not name 405.
+func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *http.Response, respBody []byte, valid bool) error {
+	exchange := fmt.Sprintf("%s %s, answered %d", req.Method, req.URL.Path, resp.StatusCode)
+	in, err := c.match(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", exchange, err)
+	}
+	if valid {
+		in.Request.Body = io.NopCloser(bytes.NewReader(reqBody))
+		if err := openapi3filter.ValidateRequest(req.Context(), in); err != nil {
+			return fmt.Errorf("%s: the request: %w", exchange, err)
+		}
+	}
+	if err := validateAnswer(in, resp, respBody); err != nil {
+		return fmt.Errorf("%s: the answer: %w", exchange, err)
+	}
+	return nil
+}
+
+// match finds the operation of a request. A request that has none gets one with
+// the single answer that it must have had.
+func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationInput, error) {
+	// The copy keeps the caller's request as it was sent. The media type is not
+	// enforced (D18), so a request without it is as valid as one with it.
+	req = req.Clone(req.Context())
+	req.Header.Set("Content-Type", "application/json")
+	head := req.Method == http.MethodHead
+	if head {
+		req.Method = http.MethodGet // whose answer it has, without the body
+	}
+
+	route, params, err := c.router.FindRoute(req)
+	switch {
+	case errors.Is(err, routers.ErrPathNotFound):
+		route = c.refusal(http.StatusNotFound, c.doc.Components.Responses["NotFound"])
+	case errors.Is(err, routers.ErrMethodNotAllowed):
+		other, err := c.otherMethod(req)
+		if err != nil {
+			return nil, err
+		}
+		route = c.refusal(http.StatusMethodNotAllowed, other.Operation.Responses.Status(http.StatusMethodNotAllowed))
+	case err != nil:
+		return nil, err
+	}
+	return &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{
+			AuthenticationFunc:                openapi3filter.NoopAuthenticationFunc,
+			IncludeResponseStatus:             true,
+			RejectWhenRequestBodyNotSpecified: true,
+			SkipSettingDefaults:               true,
+			MultiError:                        true,
+			ExcludeResponseBody:               head,
+			SchemaValidationOptions: []openapi3.SchemaValidationOption{
+				openapi3.WithStringFormatValidator("date-time", dateTime{}),
+			},
+		},
+	}, nil
+}
+
+// refusal is a route whose only answer is the given one.
+func (c *Contract) refusal(status int, response *openapi3.ResponseRef) *routers.Route {
+	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
+		Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
+	}}
+}
+
+// otherMethod finds the operation that the document does have at a path.
+func (c *Contract) otherMethod(req *http.Request) (*routers.Route, error) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := req.Clone(req.Context())
+		other.Method = method
+		if route, _, err := c.router.FindRoute(other); err == nil {
+			return route, nil
+		}
+	}
+	return nil, fmt.Errorf("the document has neither GET nor POST at %s", req.URL.Path)
+}
+
+// dateTime reads RFC 3339 as it is written: the library's own form of date-time
+// refuses the lower-case letters that the RFC allows.
+type dateTime struct{}
+
+func (dateTime) Validate(text string) error {
+	_, err := time.Parse(time.RFC3339, strings.ToUpper(text))
+	return err
+}
+
+func validateAnswer(in *openapi3filter.RequestValidationInput, resp *http.Response, body []byte) error {
+	if in.Options.ExcludeResponseBody && len(body) > 0 {
+		return errors.New("an answer to HEAD has no body")
+	}
+	if resp.StatusCode == http.StatusNotModified {
+		return validateNotModified(in.Route.Operation, resp, body)
+	}
+	return openapi3filter.ValidateResponse(in.Request.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in,
+		Status:                 resp.StatusCode,
+		Header:                 resp.Header,
+		Body:                   io.NopCloser(bytes.NewReader(body)),
+		Options:                in.Options,
+	})
+}
+
+// validateNotModified stands in for the library, which lets every 304 pass.
+func validateNotModified(operation *openapi3.Operation, resp *http.Response, body []byte) error {
+	documented := operation.Responses.Status(http.StatusNotModified)
+	if documented == nil {
+		return errors.New("status is not supported")
+	}
+	if len(body) > 0 {
+		return errors.New("a 304 has no body")
+	}
+	for name, header := range documented.Value.Headers {
+		if header.Value.Required && resp.Header.Get(name) == "" {
+			return fmt.Errorf("the header %s is missing", name)
+		}
+	}
+	return nil
+}

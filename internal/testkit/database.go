@@ -1,0 +1,124 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/migrations"
+)
+
+// template is the migrated database that every test's own is cloned from. It is
+// made once a test process; see postgres for why that is package state.
+var template struct {
+	once sync.Once
+	err  error
+	next atomic.Int64
+}
+
+const templateName = "pingpost_template"
+
+var passwords = devpg.Passwords{Owner: "owner-of-tests", App: "app-of-tests"}
+
+// Database is a test's own, migrated and empty.
+type Database struct {
+	*store.DB        // as pingpost_app
+	AppURL    string // as pingpost_app
+	OwnerURL  string // as pingpost_owner, which migrates
+	RootURL   string // as the superuser, to break things
+}
+
+// NewDatabase clones a database for one test and drops it afterwards.
+func NewDatabase(t testing.TB) *Database {
+	t.Helper()
+	d := NewDatabaseURLs(t)
+	db, err := store.Open(t.Context(), store.Options{URL: d.AppURL, MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	d.DB = db
+	return d
+}
+
+// NewDatabaseURLs is NewDatabase for a test that opens its own connections.
+func NewDatabaseURLs(t testing.TB) *Database {
+	t.Helper()
+	server := Postgres(t)
+	template.once.Do(func() { template.err = makeTemplate(server) })
+	if template.err != nil {
+		t.Fatalf("making the template database: %v", template.err)
+	}
+	name := fmt.Sprintf("pingpost_test_%d", template.next.Add(1))
+	statement(t, server.SuperuserURL("postgres"), "CREATE DATABASE "+name+" TEMPLATE "+templateName+" OWNER "+devpg.OwnerRole)
+	// A clone has the template's tables but not its database's grants.
+	statement(t, server.SuperuserURL("postgres"), "GRANT CONNECT ON DATABASE "+name+" TO "+devpg.AppRole)
+	t.Cleanup(func() {
+		statement(t, server.SuperuserURL("postgres"), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	})
+	return &Database{
+		AppURL:   server.URL(devpg.AppRole, passwords.App, name),
+		OwnerURL: server.URL(devpg.OwnerRole, passwords.Owner, name),
+		RootURL:  server.SuperuserURL(name),
+	}
+}
+
+func makeTemplate(server *devpg.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := server.Provision(ctx, templateName, passwords); err != nil {
+		return err
+	}
+	owner, err := store.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer owner.Close()
+	_, err = migrations.Up(ctx, owner)
+	return err
+}
+
+// Exec runs a statement as the superuser, where a test needs to break something.
+func (d *Database) Exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	statement(t, d.RootURL, sql, args...)
+}
+
+// Value reads one value as the superuser.
+func Value[T any](t testing.TB, d *Database, sql string, args ...any) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, d.RootURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	var v T
+	if err := conn.QueryRow(ctx, sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// statement uses a context of its own: cleanups run after the test's has ended.
+func statement(t testing.TB, url, sql string, args ...any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}

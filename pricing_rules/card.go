@@ -1,0 +1,166 @@
+package pricingrules
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// Card is a rate card: the rules that price every lead. Their order means
+// nothing. File is where they were read from, "" otherwise.
+type Card struct {
+	File  string
+	Rules []Rule
+}
+
+// Amounts holds minor units by currency, indexed with it; 0 is no amount.
+// Amounts{money.GBP: 4560} is 45.60 pounds and nothing in the other currencies.
+type Amounts [money.AUD + 1]int64
+
+// Exclusion is what a rule says about selling at all.
+type Exclusion uint8
+
+const (
+	ExcludeUnset Exclusion = iota // the rule says nothing about it
+	ExcludeTrue                   // the cells are not bought
+	ExcludeFalse                  // bought after all, below a broader exclusion
+)
+
+// Rule selects cells and says what to do to their price. "" in a selector is any;
+// Industry and Category exclude each other. Country is the code of a market,
+// Urgency the name of a class. Multiplier is in ten-thousandths, 15000 is × 1.5,
+// and 0 is none. Line is the line in Card.File, 0 otherwise. Rules compare with ==.
+type Rule struct {
+	Industry, Category, Country, Urgency string
+
+	Base, Floor, Ceiling Amounts
+	Multiplier           int64
+	Exclude              Exclusion
+
+	Note string
+	Line int
+}
+
+const (
+	// MaxAmount is the largest base, floor, ceiling and price, in minor units:
+	// beyond it someone mistyped. That it is bounded is what keeps the
+	// arithmetic of a cell within 128 bits.
+	MaxAmount = 100_000_000
+	// MultiplierOne is × 1.
+	MultiplierOne = 10_000
+	// MaxMultiplier is × 100.
+	MaxMultiplier = 100 * MultiplierOne
+	// MaxNote is the longest note, in code points.
+	MaxNote = 200
+)
+
+// Selector names in words the cells that the rule is about.
+func (r Rule) Selector() string {
+	var parts []string
+	for _, part := range []struct{ name, value string }{
+		{"industry", r.Industry}, {"category", r.Category}, {"country", r.Country}, {"urgency", r.Urgency},
+	} {
+		if part.value != "" {
+			parts = append(parts, part.name+" "+part.value)
+		}
+	}
+	if len(parts) == 0 {
+		return "every lead"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// finding is something wrong with one field of a rule; field is "" when it is the
+// rule as a whole.
+type finding struct{ field, message string }
+
+// findings are what is wrong with a rule whatever the taxonomy and the markets.
+func (r Rule) findings() []finding {
+	var found []finding
+	add := func(field, format string, args ...any) {
+		found = append(found, finding{field, fmt.Sprintf(format, args...)})
+	}
+	if r.Industry != "" && r.Category != "" {
+		add("category", "industry and category are both set: keep one")
+	}
+	if _, ok := ParseClass(r.Urgency); r.Urgency != "" && !ok {
+		add("urgency", "urgency %s is not one of %s", quoted(r.Urgency), strings.Join(classNames[:], ", "))
+	}
+	for _, effect := range r.amounts() {
+		for _, currency := range money.Currencies {
+			if minor := effect.amounts[currency]; minor != 0 {
+				if err := checkAmount(minor); err != nil {
+					add(effect.field, "%s in %s: %v", effect.field, currency, err)
+				}
+			}
+		}
+	}
+	if err := checkMultiplier(r.Multiplier); r.Multiplier != 0 && err != nil {
+		add("multiplier", "multiplier: %v", err)
+	}
+	if r.Exclude > ExcludeFalse {
+		add("exclude", "exclude is neither true nor false")
+	}
+	if err := checkNote(r.Note); err != nil {
+		add("note", "note: %v", err)
+	}
+	if r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 && r.Exclude == ExcludeUnset {
+		add("", "the rule sets nothing: give it a base, floor, ceiling, multiplier or exclude")
+	}
+	return found
+}
+
+type amountsOf struct {
+	field   string
+	amounts Amounts
+}
+
+func (r Rule) amounts() [3]amountsOf {
+	return [3]amountsOf{{"base", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}}
+}
+
+func checkAmount(minor int64) error {
+	if minor <= 0 {
+		return fmt.Errorf("must be above 0")
+	}
+	if minor > MaxAmount {
+		return fmt.Errorf("is above %s, the largest amount", decimal(MaxAmount))
+	}
+	return nil
+}
+
+func checkMultiplier(multiplier int64) error {
+	if multiplier <= 0 {
+		return fmt.Errorf("must be above 0")
+	}
+	if multiplier > MaxMultiplier {
+		return fmt.Errorf("is above %s, the largest", FormatMultiplier(MaxMultiplier))
+	}
+	return nil
+}
+
+func checkNote(note string) error {
+	if !utf8.ValidString(note) {
+		return fmt.Errorf("is not UTF-8")
+	}
+	if strings.ContainsFunc(note, unicode.IsControl) {
+		return fmt.Errorf("has a line break or another control character: write one line")
+	}
+	if utf8.RuneCountInString(note) > MaxNote {
+		return fmt.Errorf("is longer than %d characters", MaxNote)
+	}
+	return nil
+}
+
+func decimal(minor int64) string { return string(money.AppendDecimal(nil, minor)) }
+
+func currencyCodes() string {
+	codes := make([]string, len(money.Currencies))
+	for i, c := range money.Currencies {
+		codes[i] = c.String()
+	}
+	return strings.Join(codes, ", ")
+}

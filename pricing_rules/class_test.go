@@ -1,0 +1,42 @@
+package pricingrules
+
+import "testing"
+
+func TestClassOf(t *testing.T) {
+	for urgency, want := range map[string]Class{
+		"emergency": Emergency, "immediate": Immediate, "urgent": Urgent, "flexible": Flexible,
+		"EMERGENCY": Emergency, "Urgent": Urgent, "\u00a0 flexible\u2003\n": Flexible,
+		"": Standard, "standard": Standard, "soon": Standard, "urgent!": Standard, "very urgent": Standard,
+		"emergency\x00": Standard, "\xff": Standard,
+	} {
+		if got := ClassOf(urgency); got != want {
+			t.Errorf("ClassOf(%q) = %v, want %v", urgency, got, want)
+		}
+	}
+}
+
+func TestClassOfDoesNotAllocate(t *testing.T) {
+	var sum Class
+	n := testing.AllocsPerRun(100, func() { sum += ClassOf(" urgent ") + ClassOf("whenever") + ClassOf("") })
+	if n != 0 || sum == 0 {
+		t.Errorf("%v allocations, classes add up to %d", n, sum)
+	}
+}
+
+// The numbers are sealed into quotes that other nodes and later versions open.
+func TestClassNumbersAndNames(t *testing.T) {
+	for number, name := range []string{"standard", "emergency", "immediate", "urgent", "flexible"} {
+		class, ok := ParseClass(name)
+		if !ok || class != Class(number) || class.String() != name || !class.Valid() {
+			t.Errorf("%s is class %d (%v), named %s", name, class, ok, class)
+		}
+	}
+	for _, name := range []string{"", "Emergency", " urgent", "unknown"} {
+		if class, ok := ParseClass(name); ok {
+			t.Errorf("ParseClass(%q) = %v", name, class)
+		}
+	}
+	if c := Class(Classes); c.Valid() || c.String() != "unknown" {
+		t.Errorf("class %d is %s", c, c)
+	}
+}

@@ -1,0 +1,167 @@
+package pricingrules
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Explanation is how a cell came to its price: the same rules and the same
+// arithmetic as the table's, step by step.
+type Explanation struct {
+	Industry Industry
+	Market   Market
+	Class    Class
+	Steps    []Step
+	Cell     Cell
+}
+
+// Step is one thing that was done to the price. Rule is a position in the card's
+// rules, -1 for the rounding. Effect is what the rule says ("× 1.5"), Value the
+// price after the step as an exact decimal in major units, "" for an exclusion.
+// Place ("line 41" or "rule 7"), Selector and Note are the rule's, "" for the rounding.
+type Step struct {
+	Name     string
+	Effect   string
+	Value    string
+	Rule     int
+	Place    string
+	Selector string
+	Note     string
+}
+
+// Explain shows the steps to the cell that Price returns for the same indexes.
+func (t *Table) Explain(industry, market int, class Class) Explanation {
+	e := Explanation{
+		Industry: t.index.tax.At(industry), Market: t.index.markets.At(market), Class: class,
+		Cell: t.Price(industry, market, class),
+	}
+	w := t.index.resolve(industry, market, class)
+	if w.exclude != 0 {
+		e.Steps = append(e.Steps, t.step("exclude", w.exclude, strconv.FormatBool(e.Cell.Excluded), ""))
+	}
+	if e.Cell.Excluded {
+		return e
+	}
+	e.Steps = append(e.Steps, t.priceSteps(w, e.Cell)...)
+	return e
+}
+
+func (t *Table) priceSteps(w winners, cell Cell) []Step {
+	currency := cell.Currency
+	base := t.rule(w.base).Base[currency]
+	value := exactDecimal{digits: big.NewInt(base), places: 2}
+	steps := []Step{t.step("base", w.base, decimal(base), value.String())}
+	for _, kind := range []struct {
+		name   string
+		winner int32
+	}{
+		{"industry multiplier", w.industry}, {"country multiplier", w.country}, {"urgency multiplier", w.urgency},
+	} {
+		if kind.winner != 0 {
+			m := t.rule(kind.winner).Multiplier
+			value = value.times(m)
+			steps = append(steps, t.step(kind.name, kind.winner, "× "+FormatMultiplier(m), value.String()))
+		}
+	}
+	if floor := t.rule(w.floor).Floor[currency]; floor != 0 {
+		if bound := (exactDecimal{big.NewInt(floor), 2}); value.compare(bound) < 0 {
+			value = bound
+		}
+		steps = append(steps, t.step("floor", w.floor, "≥ "+decimal(floor), value.String()))
+	}
+	if ceiling := t.rule(w.ceiling).Ceiling[currency]; ceiling != 0 {
+		if bound := (exactDecimal{big.NewInt(ceiling), 2}); value.compare(bound) > 0 {
+			value = bound
+		}
+		steps = append(steps, t.step("ceiling", w.ceiling, "≤ "+decimal(ceiling), value.String()))
+	}
+	if rounded := decimal(cell.Minor); rounded != value.String() {
+		steps = append(steps, Step{Name: "rounding", Effect: "half to even", Value: rounded, Rule: -1})
+	}
+	return steps
+}
+
+func (t *Table) step(name string, winner int32, effect, value string) Step {
+	rule := t.rule(winner)
+	return Step{
+		Name: name, Effect: effect, Value: value, Rule: int(winner) - 1,
+		Place: t.card.place(int(winner) - 1), Selector: rule.Selector(), Note: rule.Note,
+	}
+}
+
+// String is a small table for people, the cell and its price first.
+func (e Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", e.Name(), e.outcome())
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, s := range e.Steps {
+		fmt.Fprintf(w, "  %s\t%s", s.Name, s.Effect)
+		switch {
+		case s.Value != "":
+			fmt.Fprintf(w, "\t= %s", s.Value)
+		case !e.Cell.Excluded: // keeps the columns of the steps that follow
+			fmt.Fprint(w, "\t")
+		}
+		if s.Rule >= 0 {
+			fmt.Fprintf(w, "\t%s: %s", s.Place, s.Selector)
+		}
+		if s.Note != "" {
+			fmt.Fprintf(w, " (%s)", s.Note)
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush() // a strings.Builder never fails
+	return b.String()
+}
+
+// Name is the cell's: "plumber/GB/emergency" (D11).
+func (e Explanation) Name() string {
+	return cellName(e.Industry, e.Market, e.Class)
+}
+
+func (e Explanation) outcome() string {
+	if e.Cell.Excluded {
+		return "excluded"
+	}
+	return decimal(e.Cell.Minor) + " " + e.Cell.Currency.String()
+}
+
+func cellName(i Industry, m Market, c Class) string {
+	return i.Slug + "/" + m.Code + "/" + c.String()
+}
+
+// exactDecimal is digits / 10^places. It is for showing: prices are computed by exact.
+type exactDecimal struct {
+	digits *big.Int
+	places int
+}
+
+func (d exactDecimal) times(multiplier int64) exactDecimal {
+	return exactDecimal{new(big.Int).Mul(d.digits, big.NewInt(multiplier)), d.places + multiplierDigits}
+}
+
+func (d exactDecimal) compare(with exactDecimal) int {
+	places := max(d.places, with.places)
+	return d.scaled(places).Cmp(with.scaled(places))
+}
+
+func (d exactDecimal) scaled(places int) *big.Int {
+	factor := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places-d.places)), nil)
+	return factor.Mul(factor, d.digits)
+}
+
+// String is the shortest exact form.
+func (d exactDecimal) String() string {
+	text := d.digits.String()
+	if missing := d.places + 1 - len(text); missing > 0 {
+		text = strings.Repeat("0", missing) + text
+	}
+	whole, frac := text[:len(text)-d.places], strings.TrimRight(text[len(text)-d.places:], "0")
+	if frac == "" {
+		return whole
+	}
+	return whole + "." + frac
+}

@@ -1,0 +1,173 @@
+package pricingrules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+type flawKind uint8
+
+const (
+	sound   flawKind = iota
+	noBase           // no rule gives a base in the market's currency
+	nothing          // the price rounds to 0
+	tooMuch          // the price is above MaxAmount
+	crossed          // the floor is above the ceiling
+)
+
+// flaw is a reason why a cell has no price. The rules are the ones to mend, by
+// position plus one, 0 for none.
+type flaw struct {
+	kind        flawKind
+	currency    money.Currency
+	rule, other int32
+}
+
+// spot is one cell by its indexes.
+type spot struct {
+	industry, market int
+	class            Class
+}
+
+// flaws groups the cells without a price by reason: one missing base can leave
+// thousands, and a report of thousands of lines is read by nobody.
+type flaws struct {
+	order []flaw
+	spots map[flaw][]spot
+}
+
+func (fs *flaws) add(f flaw, s spot) {
+	if fs.spots == nil {
+		fs.spots = map[flaw][]spot{}
+	}
+	if _, known := fs.spots[f]; !known {
+		fs.order = append(fs.order, f)
+	}
+	fs.spots[f] = append(fs.spots[f], s)
+}
+
+func (fs *flaws) problems(t *Table) Problems {
+	var problems Problems
+	for _, f := range fs.order {
+		for _, where := range t.areas(fs.spots[f]) {
+			p := Problem{File: t.card.File, Rule: int(f.rule) - 1, Message: t.describe(f) + ": " + where}
+			if f.rule != 0 {
+				p.Line = t.rule(f.rule).Line
+			}
+			problems = append(problems, p)
+		}
+	}
+	return problems
+}
+
+func (t *Table) describe(f flaw) string {
+	switch f.kind {
+	case noBase:
+		return fmt.Sprintf("no rule gives a base in %s, add one or exclude the cells", f.currency)
+	case nothing:
+		return fmt.Sprintf("the price in %s rounds to 0, raise it or add a floor", f.currency)
+	case tooMuch:
+		return fmt.Sprintf("the price is above %s %s, lower it or add a ceiling", decimal(MaxAmount), f.currency)
+	}
+	return fmt.Sprintf("the floor of %s %s is above the ceiling of %s (%s)",
+		decimal(t.rule(f.rule).Floor[f.currency]), f.currency,
+		decimal(t.rule(f.other).Ceiling[f.currency]), t.card.place(int(f.other)-1))
+}
+
+// areas describes cells in as few texts as there are shapes: industries that miss
+// the same countries and classes share one. The spots come ordered by industry.
+func (t *Table) areas(spots []spot) []string {
+	var order []string
+	industries := map[string][]int{}
+	for len(spots) > 0 {
+		n := 1
+		for n < len(spots) && spots[n].industry == spots[0].industry {
+			n++
+		}
+		shape := t.shape(spots[:n])
+		if _, known := industries[shape]; !known {
+			order = append(order, shape)
+		}
+		industries[shape] = append(industries[shape], spots[0].industry)
+		spots = spots[n:]
+	}
+	for i, shape := range order {
+		order[i] = t.industriesText(industries[shape]) + " × " + shape
+	}
+	return order
+}
+
+// shape describes the countries and classes of one industry's cells.
+func (t *Table) shape(spots []spot) string {
+	masks := map[int]uint8{} // classes by market
+	var markets []int
+	for _, s := range spots {
+		if masks[s.market] == 0 {
+			markets = append(markets, s.market)
+		}
+		masks[s.market] |= 1 << s.class
+	}
+	var parts []string
+	done := map[uint8]bool{}
+	for _, market := range markets {
+		mask := masks[market]
+		if done[mask] {
+			continue
+		}
+		done[mask] = true
+		var codes []string
+		for _, other := range markets {
+			if masks[other] == mask {
+				codes = append(codes, t.index.markets.list[other].Code)
+			}
+		}
+		parts = append(parts, some(codes, t.index.markets.Len(), "every country")+" × "+classesText(mask))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func classesText(mask uint8) string {
+	var names []string
+	for class := range Class(Classes) {
+		if mask&(1<<class) != 0 {
+			names = append(names, class.String())
+		}
+	}
+	return some(names, Classes, "every urgency")
+}
+
+// industriesText names a category when the industries are the whole of one.
+func (t *Table) industriesText(list []int) string {
+	tax := t.index.tax
+	category := tax.categoryOf[list[0]]
+	size := 0
+	for _, c := range tax.categoryOf {
+		if c == category {
+			size++
+		}
+	}
+	outside := func(industry int) bool { return tax.categoryOf[industry] != category }
+	if len(list) == size && size > 1 && size < tax.Len() && !slices.ContainsFunc(list, outside) {
+		return "every industry of " + tax.categories[category].Slug
+	}
+	slugs := make([]string, len(list))
+	for i, industry := range list {
+		slugs[i] = tax.industries[industry].Slug
+	}
+	return some(slugs, tax.Len(), "every industry")
+}
+
+// some lists a few names and counts the rest; all of them have a name of their own.
+func some(names []string, all int, every string) string {
+	const most = 5
+	switch {
+	case len(names) == all:
+		return every
+	case len(names) <= most:
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
+}

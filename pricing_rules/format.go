@@ -1,0 +1,77 @@
+package pricingrules
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// FormatCard writes a card as YAML that ParseCard reads back to equal rules; only
+// comments and line numbers are lost. Amounts and multipliers are exact.
+func FormatCard(card Card) []byte {
+	var b bytes.Buffer
+	if len(card.Rules) == 0 {
+		return []byte("rules: []\n")
+	}
+	b.WriteString("rules:\n")
+	for _, rule := range card.Rules {
+		indent := "  - "
+		line := func(key, value string) {
+			fmt.Fprintf(&b, "%s%s: %s\n", indent, key, value)
+			indent = "    "
+		}
+		for _, text := range []struct{ key, value string }{
+			{"industry", rule.Industry}, {"category", rule.Category}, {"country", rule.Country}, {"urgency", rule.Urgency},
+		} {
+			if text.value != "" {
+				line(text.key, word(text.value))
+			}
+		}
+		for _, effect := range rule.amounts() {
+			if effect.amounts != (Amounts{}) {
+				line(effect.field, formatAmounts(effect.amounts))
+			}
+		}
+		if rule.Multiplier != 0 {
+			line("multiplier", FormatMultiplier(rule.Multiplier))
+		}
+		if rule.Exclude != ExcludeUnset {
+			line("exclude", strconv.FormatBool(rule.Exclude == ExcludeTrue))
+		}
+		if rule.Note != "" {
+			line("note", strconv.Quote(rule.Note))
+		}
+	}
+	return b.Bytes()
+}
+
+// formatAmounts is the one-line form, {GBP: 45.6, EUR: 53}.
+func formatAmounts(amounts Amounts) string {
+	out := []byte{'{'}
+	for _, currency := range money.Currencies {
+		if amounts[currency] == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ", "...)
+		}
+		out = append(out, currency.String()+": "...)
+		out = money.AppendDecimal(out, amounts[currency])
+	}
+	return string(append(out, '}'))
+}
+
+// word writes slugs, countries and classes bare, and quotes whatever some reader
+// of YAML might take for something else. Go's escapes are a part of YAML's.
+func word(s string) string {
+	switch s {
+	case "true", "false", "null", "yes", "no", "NO", "on", "off", "y", "n":
+		return strconv.Quote(s)
+	}
+	if isSlug(s) || isCountry(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}

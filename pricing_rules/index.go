@@ -1,0 +1,158 @@
+package pricingrules
+
+import (
+	"fmt"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// index finds the rules of a selector without a search: it has one slot for each
+// combination of (any, category, industry) × (any, market) × (any, class).
+type index struct {
+	tax     *Taxonomy
+	markets *Markets
+	slots   []int32   // into effects; 0 where no rule has the selector
+	effects []effects // the first has nothing
+}
+
+// effects are the rules, by position plus one, that give one selector its
+// effects; 0 where none does. Different effects may come from different rules.
+type effects struct {
+	base, floor, ceiling [money.AUD + 1]int32
+	multiplier, exclude  int32
+}
+
+// selector is a rule's selector as numbers: 0 is any. In scope, categories come
+// before industries.
+type selector struct{ scope, market, class int }
+
+const anything = 0
+
+func newIndex(tax *Taxonomy, markets *Markets) *index {
+	scopes := 1 + len(tax.categories) + len(tax.industries)
+	return &index{
+		tax: tax, markets: markets,
+		slots:   make([]int32, scopes*(1+markets.Len())*(1+Classes)),
+		effects: make([]effects, 1),
+	}
+}
+
+func (ix *index) ofCategory(category int) int { return 1 + category }
+func (ix *index) ofIndustry(industry int) int { return 1 + len(ix.tax.categories) + industry }
+
+func (ix *index) slot(s selector) int {
+	return (s.scope*(1+ix.markets.Len())+s.market)*(1+Classes) + s.class
+}
+
+// at is what the rules with exactly this selector say.
+func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
+
+// selector looks the rule's words up; ok is false when one of them is wrong. What
+// findings do not say of them is said here.
+func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
+	class, okUrgency := ParseClass(r.Urgency)
+	if okUrgency {
+		s.class = 1 + int(class)
+	}
+	if r.Category != "" {
+		i, ok := ix.tax.byCategory[r.Category]
+		if !ok {
+			found = append(found, finding{"category", "category " + quoted(r.Category) + " is not in the taxonomy"})
+		}
+		s.scope = ix.ofCategory(i)
+	}
+	if r.Industry != "" {
+		i, ok := ix.tax.BySlug(r.Industry)
+		if !ok {
+			found = append(found, finding{"industry", "industry " + quoted(r.Industry) + " is not in the taxonomy"})
+		}
+		s.scope = ix.ofIndustry(i)
+	}
+	if r.Country != "" {
+		i, ok := ix.markets.ByCode(r.Country)
+		if !ok {
+			found = append(found, finding{"country", fmt.Sprintf(
+				"country %s has no market: countries without prices of their own are %q together", quoted(r.Country), OtherMarket)})
+		}
+		s.market = 1 + i
+	}
+	ok = len(found) == 0 && (okUrgency || r.Urgency == "") && (r.Industry == "" || r.Category == "")
+	return s, found, ok
+}
+
+// add enters a rule under its selector. clash is told the effect and the position
+// of the earlier rule that already gives it to the same selector.
+func (ix *index) add(s selector, position int, r Rule, clash func(field, effect string, with int)) {
+	slot := &ix.slots[ix.slot(s)]
+	if *slot == 0 {
+		*slot = int32(len(ix.effects))
+		ix.effects = append(ix.effects, effects{})
+	}
+	e := &ix.effects[*slot]
+	enter := func(to *int32, field, effect string) {
+		if *to != 0 {
+			clash(field, effect, int(*to)-1)
+			return
+		}
+		*to = int32(position) + 1
+	}
+	amounts := func(to *[money.AUD + 1]int32, from Amounts, field string) {
+		for _, currency := range money.Currencies {
+			if from[currency] != 0 {
+				enter(&to[currency], field, field+" in "+currency.String())
+			}
+		}
+	}
+	amounts(&e.base, r.Base, "base")
+	amounts(&e.floor, r.Floor, "floor")
+	amounts(&e.ceiling, r.Ceiling, "ceiling")
+	if r.Multiplier != 0 {
+		enter(&e.multiplier, "multiplier", "multiplier")
+	}
+	if r.Exclude != ExcludeUnset {
+		enter(&e.exclude, "exclude", "exclude")
+	}
+}
+
+// winners are the rules, by position plus one, that decide one cell; 0 is none.
+type winners struct {
+	base, floor, ceiling       int32
+	industry, country, urgency int32 // the multipliers, by kind
+	exclude                    int32
+}
+
+// resolve walks the selectors that a cell falls under from the most specific to
+// the least: industry before category before any, then country before any, then
+// urgency before any. The first to have an effect gives it. A multiplier's kind is
+// the last thing its selector names.
+func (ix *index) resolve(industry, market int, class Class) winners {
+	currency := ix.markets.list[market].Currency
+	scopes := [...]int{ix.ofIndustry(industry), ix.ofCategory(ix.tax.categoryOf[industry]), anything}
+	var w winners
+	for _, scope := range scopes {
+		for _, m := range [...]int{1 + market, anything} {
+			for _, c := range [...]int{1 + int(class), anything} {
+				e := ix.at(selector{scope, m, c})
+				first(&w.base, e.base[currency])
+				first(&w.floor, e.floor[currency])
+				first(&w.ceiling, e.ceiling[currency])
+				first(&w.exclude, e.exclude)
+				switch {
+				case c != anything:
+					first(&w.urgency, e.multiplier)
+				case m != anything:
+					first(&w.country, e.multiplier)
+				default:
+					first(&w.industry, e.multiplier)
+				}
+			}
+		}
+	}
+	return w
+}
+
+func first(to *int32, candidate int32) {
+	if *to == 0 {
+		*to = candidate
+	}
+}

@@ -1,0 +1,147 @@
+package pricingrules
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// OtherMarket is the code of the market of every country without its own prices.
+const OtherMarket = "other"
+
+// Market is a country with its own prices, or all the countries without. Code is
+// the country's ISO 3166-1 alpha-2 code, or OtherMarket.
+type Market struct {
+	Code     string
+	Name     string
+	Currency money.Currency
+}
+
+const letters = 26
+
+// Markets maps every country to its market. A market's index is its position in
+// the file, OtherMarket the last; it is good for one process and is never stored.
+type Markets struct {
+	list   []Market
+	index  [letters * letters]uint16
+	byCode map[string]int
+}
+
+// Index is the market of a country. Whatever is not the code of a market of its
+// own is OtherMarket (the specification's "any other code", D7).
+func (m *Markets) Index(country [2]byte) int {
+	a, b := country[0]-'A', country[1]-'A'
+	if a >= letters || b >= letters {
+		return len(m.list) - 1
+	}
+	return int(m.index[int(a)*letters+int(b)])
+}
+
+// ByCode finds a market by the code that rules use: "GB" or "other".
+func (m *Markets) ByCode(code string) (index int, ok bool) {
+	index, ok = m.byCode[code]
+	return index, ok
+}
+
+// At is the market with an index below Len.
+func (m *Markets) At(i int) Market { return m.list[i] }
+
+// Len is the number of markets, OtherMarket included.
+func (m *Markets) Len() int { return len(m.list) }
+
+// ParseMarkets reads markets.yaml. The error is Problems; file names the file in them.
+func ParseMarkets(file string, data []byte) (*Markets, error) {
+	r := &reader{file: file}
+	m := &Markets{byCode: map[string]int{}}
+	if root := r.root(data); root != nil {
+		top := r.fields(root, "the list of markets", "markets", "other")
+		if e, ok := top["markets"]; ok {
+			for _, node := range r.list(e.value, "markets") {
+				m.readMarket(r, node)
+			}
+		}
+		if e, ok := top["other"]; ok {
+			m.add(r.market(e.value, "the market other", "name", "currency"), OtherMarket)
+		} else {
+			r.fail(root.Line, "there is no market for other countries: give it a name and a currency under the key other")
+		}
+	}
+	if err := r.problems.err(); err != nil {
+		return nil, err
+	}
+	m.fillIndex()
+	return m, nil
+}
+
+func (m *Markets) readMarket(r *reader, node *yaml.Node) {
+	fields := r.market(node, "a market", "country", "name", "currency")
+	if fields.country == nil {
+		return
+	}
+	code := r.text(fields.country, "the country of a market")
+	if code != "" && !isCountry(code) {
+		r.fail(fields.country.Line, "%s is not a country: write two upper-case letters, the ISO 3166-1 code", quoted(code))
+	}
+	if _, taken := m.byCode[code]; taken {
+		r.fail(fields.country.Line, "country %s is there already", quoted(code))
+	}
+	m.add(fields, code)
+}
+
+func (m *Markets) add(fields marketFields, code string) {
+	m.byCode[code] = len(m.list)
+	m.list = append(m.list, Market{Code: code, Name: fields.name, Currency: fields.currency})
+}
+
+func (m *Markets) fillIndex() {
+	for i := range m.index {
+		m.index[i] = uint16(len(m.list) - 1)
+	}
+	for i, market := range m.list[:len(m.list)-1] {
+		m.index[int(market.Code[0]-'A')*letters+int(market.Code[1]-'A')] = uint16(i)
+	}
+}
+
+type marketFields struct {
+	country  *yaml.Node // nil when the market cannot be read
+	name     string
+	currency money.Currency
+}
+
+// market reads what all markets have; each of keys must be there.
+func (r *reader) market(node *yaml.Node, what string, keys ...string) marketFields {
+	var m marketFields
+	fields := r.fields(node, what, keys...)
+	if node.Kind != yaml.MappingNode {
+		return m
+	}
+	for _, key := range keys {
+		if _, ok := fields[key]; !ok {
+			r.fail(node.Line, "%s has no %s", what, key)
+		}
+	}
+	if e, ok := fields["name"]; ok {
+		m.name = r.text(e.value, "the name of a market")
+	}
+	if e, ok := fields["currency"]; ok {
+		m.currency = r.currency(e.value)
+	}
+	m.country = fields["country"].value
+	return m
+}
+
+func (r *reader) currency(node *yaml.Node) money.Currency {
+	code := r.text(node, "a currency")
+	if code == "" {
+		return 0
+	}
+	currency, err := money.ParseCurrency(code)
+	if err != nil {
+		r.fail(node.Line, "%s is not a currency: it is one of %s", quoted(code), currencyCodes())
+	}
+	return currency
+}
+
+func isCountry(code string) bool {
+	return len(code) == 2 && code[0] >= 'A' && code[0] <= 'Z' && code[1] >= 'A' && code[1] <= 'Z'
+}

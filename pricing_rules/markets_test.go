@@ -1,0 +1,80 @@
+package pricingrules
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// The specification's "Currency by country", every pair of letters.
+func TestShippedMarketsAreTheSpecifications(t *testing.T) {
+	_, markets, _ := shipped(t)
+	currencies := map[string]money.Currency{
+		"GB": money.GBP, "US": money.USD, "CA": money.CAD, "AU": money.AUD,
+		"FR": money.EUR, "BE": money.EUR, "DE": money.EUR, "AT": money.EUR,
+		"ES": money.EUR, "IT": money.EUR, "NL": money.EUR, "IE": money.EUR,
+		"CH": money.GBP, // "any other code, including CH", with prices of its own
+	}
+	if markets.Len() != len(currencies)+1 {
+		t.Errorf("%d markets, want %d", markets.Len(), len(currencies)+1)
+	}
+	for a := byte('A'); a <= 'Z'; a++ {
+		for b := byte('A'); b <= 'Z'; b++ {
+			country := [2]byte{a, b}
+			market := markets.At(markets.Index(country))
+			want, own := currencies[string(country[:])]
+			if own && (market.Code != string(country[:]) || market.Currency != want) {
+				t.Errorf("%s is market %s in %s, want its own in %s", country, market.Code, market.Currency, want)
+			}
+			if !own && (market.Code != OtherMarket || market.Currency != money.GBP) {
+				t.Errorf("%s is market %s in %s, want other in GBP", country, market.Code, market.Currency)
+			}
+		}
+	}
+}
+
+func TestMarketsIndexTakesAnyBytes(t *testing.T) {
+	_, markets, _ := shipped(t)
+	for a := range 256 {
+		for _, b := range []byte{0, 'A' - 1, 'B', 'Z', 'Z' + 1, 'b', 255} {
+			i := markets.Index([2]byte{byte(a), b})
+			code := markets.At(i).Code
+			if code != OtherMarket && code != string([]byte{byte(a), b}) {
+				t.Fatalf("%q is market %s", []byte{byte(a), b}, code)
+			}
+		}
+	}
+}
+
+func TestMarketsByCode(t *testing.T) {
+	_, markets, _ := shipped(t)
+	for i := range markets.Len() {
+		if got, ok := markets.ByCode(markets.At(i).Code); !ok || got != i {
+			t.Errorf("ByCode(%s) = %d, %v, want %d", markets.At(i).Code, got, ok, i)
+		}
+	}
+	if _, ok := markets.ByCode("PL"); ok {
+		t.Error("PL has a market of its own")
+	}
+}
+
+func TestParseMarketsRefuses(t *testing.T) {
+	const tail = "other: {name: Others, currency: GBP}\n"
+	refuses(t, func(file string, data []byte) error { _, err := ParseMarkets(file, data); return err }, []refusal{
+		{"empty", "", "f.yaml:1: the file is empty"},
+		{"a list", "[]", "f.yaml:1: the list of markets must be a mapping of keys to values, not a list\n" +
+			"f.yaml:1: there is no market for other countries: give it a name and a currency under the key other"},
+		{"no other", "markets: []\n", "f.yaml:1: there is no market for other countries: give it a name and a currency under the key other"},
+		{"no currency", tail + "markets:\n  - {country: GB, name: Britain}\n", "f.yaml:3: a market has no currency"},
+		{"unknown currency", tail + "markets:\n  - {country: CH, name: Switzerland, currency: CHF}\n",
+			`f.yaml:3: "CHF" is not a currency: it is one of GBP, EUR, USD, CAD, AUD`},
+		{"lower case", tail + "markets:\n  - {country: gb, name: Britain, currency: GBP}\n",
+			`f.yaml:3: "gb" is not a country: write two upper-case letters, the ISO 3166-1 code`},
+		{"country no text", tail + "markets:\n  - {country: 44, name: Britain, currency: GBP}\n", "f.yaml:3: the country of a market must be a text, not a number"},
+		{"twice", tail + "markets:\n  - {country: GB, name: Britain, currency: GBP}\n  - {country: GB, name: Again, currency: GBP}\n",
+			`f.yaml:4: country "GB" is there already`},
+		{"other has no country", "other: {country: ZZ, name: Others, currency: GBP}\n", `f.yaml:1: unknown key "country": the market other takes name, currency`},
+		{"empty name", "other: {name: '', currency: GBP}\n", "f.yaml:1: the name of a market is empty: write a text or leave the key out"},
+		{"no mapping", tail + "markets:\n  - GB\n", "f.yaml:3: a market must be a mapping of keys to values, not a text"},
+	})
+}

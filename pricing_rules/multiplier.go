@@ -1,0 +1,37 @@
+package pricingrules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const multiplierDigits = 4
+
+// ParseMultiplier reads a plain decimal with at most four places into
+// ten-thousandths: "1.5" is 15000. It does not judge the size.
+func ParseMultiplier(text string) (int64, error) {
+	bad := fmt.Errorf("%s is not a multiplier: write digits and at most four decimals, like 1.5", quoted(text))
+	whole, frac, dotted := strings.Cut(text, ".")
+	if whole == "" || len(frac) > multiplierDigits || (dotted && frac == "") {
+		return 0, bad
+	}
+	digits := whole + frac + strings.Repeat("0", multiplierDigits-len(frac))
+	if strings.Trim(digits, "0123456789") != "" {
+		return 0, bad
+	}
+	m, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is too large for a multiplier", quoted(text))
+	}
+	return m, nil
+}
+
+// FormatMultiplier is the shortest decimal of a multiplier: 15000 is "1.5".
+func FormatMultiplier(m int64) string {
+	whole, frac := m/MultiplierOne, m%MultiplierOne
+	if frac == 0 {
+		return strconv.FormatInt(whole, 10)
+	}
+	return fmt.Sprintf("%d.%s", whole, strings.TrimRight(fmt.Sprintf("%04d", frac), "0"))
+}

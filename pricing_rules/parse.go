@@ -1,0 +1,196 @@
+package pricingrules
+
+import (
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// source is a card with what its problems need to know of the reading: nothing
+// for a card that is not from a file.
+type source struct {
+	card    Card
+	reading []reading // by rule, or nil
+}
+
+// reading is how one rule was read.
+type reading struct {
+	lines   map[string]int // of each key
+	partial bool           // something in it could not be read
+	loose   bool           // that may be its selector, so what was read may select more than was meant
+}
+
+// ParseCard reads a rate card from YAML. The error is Problems, with all that is
+// wrong with the rules by themselves; whether their industries, categories and
+// countries exist is for Compile, and Load does both.
+func ParseCard(file string, data []byte) (Card, error) {
+	src, problems := readCard(file, data)
+	problems = append(problems, src.findings()...)
+	if err := problems.err(); err != nil {
+		return Card{}, err
+	}
+	return src.card, nil
+}
+
+// Load reads a rate card from YAML and compiles it. The error is Problems: all
+// that is wrong with the file, the rules and, once those are right, the cells.
+func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Table, error) {
+	src, problems := readCard(file, data)
+	table, more := compile(src, tax, markets, len(problems) == 0)
+	if err := append(problems, more...).err(); err != nil {
+		return Card{}, nil, err
+	}
+	return src.card, table, nil
+}
+
+// line is where a field of a rule stands, and the rule when that is not known.
+func (s source) line(rule int, field string) int {
+	if line, ok := s.read(rule).lines[field]; ok {
+		return line
+	}
+	return s.card.Rules[rule].Line
+}
+
+func (s source) read(rule int) reading {
+	if s.reading == nil {
+		return reading{}
+	}
+	return s.reading[rule]
+}
+
+func (s source) problem(rule int, field, message string) Problem {
+	return Problem{File: s.card.File, Line: s.line(rule, field), Rule: rule, Message: message}
+}
+
+// findings are the problems of the rules by themselves. A rule that could not be
+// read whole is not blamed for setting nothing.
+func (s source) findings() Problems {
+	var problems Problems
+	for i, rule := range s.card.Rules {
+		for _, f := range rule.findings() {
+			if f.field == "" && s.read(i).partial {
+				continue
+			}
+			problems = append(problems, s.problem(i, f.field, f.message))
+		}
+	}
+	return problems
+}
+
+func readCard(file string, data []byte) (source, Problems) {
+	r := &reader{file: file}
+	src := source{card: Card{File: file}, reading: []reading{}}
+	if root := r.root(data); root != nil {
+		fields := r.fields(root, "the rate card", "rules")
+		if e, ok := fields["rules"]; ok {
+			for _, node := range r.list(e.value, "rules") {
+				src.add(r, node)
+			}
+		} else if root.Kind == yaml.MappingNode {
+			r.fail(root.Line, "there are no rules: list them under the key rules")
+		}
+	}
+	return src, r.problems
+}
+
+// add reads one rule. What cannot be read is reported and left unset, so that the
+// rest of the rule is still judged.
+func (s *source) add(r *reader, node *yaml.Node) {
+	before := len(r.problems)
+	rule, lines := Rule{Line: node.Line}, map[string]int{}
+	fields := r.fields(node, "a rule",
+		"industry", "category", "country", "urgency", "base", "floor", "ceiling", "multiplier", "exclude", "note")
+	for key, e := range fields {
+		lines[key] = e.line
+	}
+	for _, text := range []struct {
+		key string
+		to  *string
+	}{
+		{"industry", &rule.Industry}, {"category", &rule.Category}, {"country", &rule.Country},
+		{"urgency", &rule.Urgency}, {"note", &rule.Note},
+	} {
+		if e, ok := fields[text.key]; ok {
+			*text.to = r.text(e.value, text.key)
+		}
+	}
+	loose := len(r.problems) > before
+	for _, amounts := range []struct {
+		key string
+		to  *Amounts
+	}{
+		{"base", &rule.Base}, {"floor", &rule.Floor}, {"ceiling", &rule.Ceiling},
+	} {
+		if e, ok := fields[amounts.key]; ok {
+			r.amounts(e.value, amounts.key, amounts.to)
+		}
+	}
+	if e, ok := fields["multiplier"]; ok {
+		rule.Multiplier = r.multiplier(e.value)
+	}
+	if e, ok := fields["exclude"]; ok {
+		rule.Exclude = r.exclusion(e.value)
+	}
+	for i := before; i < len(r.problems); i++ {
+		r.problems[i].Rule = len(s.card.Rules)
+	}
+	s.card.Rules = append(s.card.Rules, rule)
+	s.reading = append(s.reading, reading{lines: lines, partial: len(r.problems) > before, loose: loose})
+}
+
+func (r *reader) amounts(node *yaml.Node, key string, to *Amounts) {
+	entries := r.entries(node, key)
+	if node.Kind == yaml.MappingNode && len(node.Content) == 0 {
+		r.fail(node.Line, "%s has no amount: write one for each currency, like {GBP: 45.6}", key)
+	}
+	for _, e := range entries {
+		currency, err := money.ParseCurrency(e.key)
+		if err != nil {
+			r.fail(e.line, "unknown key %s: %s takes %s", quoted(e.key), key, currencyCodes())
+			continue
+		}
+		what := key + " in " + e.key
+		text := r.number(e.value, what)
+		if text == "" {
+			continue
+		}
+		minor, err := money.ParseDecimal(text)
+		if err == nil {
+			err = checkAmount(minor)
+		}
+		if err != nil {
+			r.fail(e.value.Line, "%s: %v", what, err)
+			continue
+		}
+		to[currency] = minor
+	}
+}
+
+func (r *reader) multiplier(node *yaml.Node) int64 {
+	text := r.number(node, "multiplier")
+	if text == "" {
+		return 0
+	}
+	m, err := ParseMultiplier(text)
+	if err == nil {
+		err = checkMultiplier(m)
+	}
+	if err != nil {
+		r.fail(node.Line, "multiplier: %v", err)
+		return 0
+	}
+	return m
+}
+
+func (r *reader) exclusion(node *yaml.Node) Exclusion {
+	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!bool" {
+		r.fail(node.Line, "exclude must be true or false, not %s", kindName(node))
+		return ExcludeUnset
+	}
+	if strings.EqualFold(node.Value, "true") {
+		return ExcludeTrue
+	}
+	return ExcludeFalse
+}

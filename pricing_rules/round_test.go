@@ -1,0 +1,64 @@
+package pricingrules
+
+import (
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The largest product there is stays exact: nothing wraps.
+func TestExactAtTheLimit(t *testing.T) {
+	whole, rest := exact(MaxAmount, MaxMultiplier, MaxMultiplier, MaxMultiplier)
+	if whole != MaxAmount*100*100*100 || rest != 0 {
+		t.Errorf("%d + %d/10^12", whole, rest)
+	}
+}
+
+func TestExactIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		product := big.NewInt(1)
+		var factors [4]int64
+		for i := range factors {
+			factors[i] = rapid.Int64Range(1, []int64{MaxAmount, MaxMultiplier}[min(i, 1)]).Draw(t, "factor")
+			product.Mul(product, big.NewInt(factors[i]))
+		}
+		whole, rest := exact(factors[0], factors[1], factors[2], factors[3])
+		got := new(big.Int).SetUint64(whole)
+		got.Mul(got, big.NewInt(one)).Add(got, new(big.Int).SetUint64(rest))
+		if rest >= one || got.Cmp(product) != 0 {
+			t.Fatalf("%v is %d + %d/10^12", factors, whole, rest)
+		}
+	})
+}
+
+func TestRoundHalfToEven(t *testing.T) {
+	for _, c := range []struct{ whole, rest, want uint64 }{
+		{7, 0, 7}, {7, one/2 - 1, 7}, {7, one / 2, 8}, {7, one/2 + 1, 8}, {7, one - 1, 8},
+		{8, one / 2, 8}, {8, one/2 + 1, 9}, {0, one / 2, 0}, {0, one/2 + 1, 1},
+	} {
+		if got := round(c.whole, c.rest); got != c.want {
+			t.Errorf("%d + %d/10^12 becomes %d, want %d", c.whole, c.rest, got, c.want)
+		}
+	}
+}
+
+func TestClamp(t *testing.T) {
+	for _, c := range []struct {
+		whole, rest     uint64
+		floor, ceiling  int64
+		wantWhole, want uint64
+	}{
+		{5, 3, 0, 0, 5, 3}, // no bounds
+		{5, 3, 5, 6, 5, 3}, // within
+		{5, 3, 6, 0, 6, 0}, // just below the floor
+		{5, 3, 0, 5, 5, 0}, // just above the ceiling
+		{5, 0, 5, 5, 5, 0}, // on both
+		{4, 9, 0, 5, 4, 9}, // below the ceiling by a fraction
+		{9, 0, 10, 10, 10, 0},
+	} {
+		if whole, rest := clamp(c.whole, c.rest, c.floor, c.ceiling); whole != c.wantWhole || rest != c.want {
+			t.Errorf("%+v: got %d, %d", c, whole, rest)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package pricingrules
+
+import "embed"
+
+//go:embed taxonomy.yaml markets.yaml rate_card.yaml
+var files embed.FS
+
+// Shipped reads the taxonomy, the markets and the rate card that the service comes
+// with. The card is the first version of a new installation; from then on the
+// database holds the rules. An error means that the build is broken.
+func Shipped() (*Taxonomy, *Markets, Card, error) {
+	tax, err := read("taxonomy.yaml", ParseTaxonomy)
+	if err != nil {
+		return nil, nil, Card{}, err
+	}
+	markets, err := read("markets.yaml", ParseMarkets)
+	if err != nil {
+		return nil, nil, Card{}, err
+	}
+	card, err := read("rate_card.yaml", ParseCard)
+	if err != nil {
+		return nil, nil, Card{}, err
+	}
+	return tax, markets, card, nil
+}
+
+func read[T any](name string, parse func(file string, data []byte) (T, error)) (T, error) {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return parse(name, data)
+}

@@ -1,0 +1,77 @@
+package pricingrules
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+func shipped(t testing.TB) (*Taxonomy, *Markets, Card) {
+	t.Helper()
+	tax, markets, card, err := Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tax, markets, card
+}
+
+func shippedTable(t testing.TB) *Table {
+	t.Helper()
+	tax, markets, card := shipped(t)
+	table, err := Compile(card, tax, markets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// D4 and D8 over all cells: every industry is priced in every country, what is
+// wanted sooner gives strictly more, and what can wait strictly less.
+func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
+	table := shippedTable(t)
+	ladder := []Class{Flexible, Standard, Urgent, Immediate, Emergency}
+	cells := 0
+	for i := range table.Taxonomy().Len() {
+		for m := range table.Markets().Len() {
+			below := int64(0)
+			for _, class := range ladder {
+				cell := table.Price(i, m, class)
+				name := cellName(table.Taxonomy().At(i), table.Markets().At(m), class)
+				if cell.Excluded || cell.Minor <= below {
+					t.Errorf("%s: %v is not above %s, the class before", name, cell, decimal(below))
+				}
+				if cell.Currency != table.Markets().At(m).Currency {
+					t.Errorf("%s: %v is not in the market's currency", name, cell)
+				}
+				below = cell.Minor
+				cells++
+			}
+		}
+	}
+	if want := 336 * 14 * Classes; cells != want {
+		t.Errorf("%d cells, want %d", cells, want)
+	}
+}
+
+// Amounts stay within what the trade pays for a consumer's lead.
+func TestShippedPricesArePlausible(t *testing.T) {
+	table := shippedTable(t)
+	for i := range table.Taxonomy().Len() {
+		for m := range table.Markets().Len() {
+			cell := table.Price(i, m, Standard)
+			if cell.Minor < 5_00 || cell.Minor > 200_00 {
+				t.Errorf("%s: %v is not between 5 and 200", cellName(table.Taxonomy().At(i), table.Markets().At(m), Standard), cell)
+			}
+		}
+	}
+}
+
+// The specification's example amount, 45.6, is a price that really occurs.
+func TestShippedPlumber(t *testing.T) {
+	table := shippedTable(t)
+	plumber, _ := table.Taxonomy().BySlug("plumber")
+	gb := table.Markets().Index([2]byte{'G', 'B'})
+	if got := table.Price(plumber, gb, Standard); got != (Cell{Minor: 4560, Currency: money.GBP}) {
+		t.Errorf("plumber/GB/standard is %v, want 45.60 GBP", got)
+	}
+}

@@ -1,0 +1,150 @@
+package pricingrules
+
+import (
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Industry is one of the specification's slugs. TermID is its taxonomyTermId and
+// Category the slug of its category.
+type Industry struct {
+	Slug     string
+	TermID   int
+	Category string
+}
+
+// Category groups industries. Slug is what rules name, Name what people read.
+type Category struct {
+	Slug string
+	Name string
+}
+
+// MaxTermID is the largest taxonomyTermId; every id fits two bytes.
+const MaxTermID = 65535
+
+// Taxonomy is the closed list of industries. An industry's index is its position
+// in that list; it is good for one process and is never stored.
+type Taxonomy struct {
+	industries []Industry
+	categories []Category
+	categoryOf []int // by industry, an index into categories
+	bySlug     map[string]int
+	byTermID   map[int]int
+	byCategory map[string]int
+}
+
+// BySlug finds an industry by its exact slug.
+func (t *Taxonomy) BySlug(slug string) (index int, ok bool) {
+	index, ok = t.bySlug[slug]
+	return index, ok
+}
+
+// ByTermID finds an industry by its taxonomyTermId.
+func (t *Taxonomy) ByTermID(id int) (index int, ok bool) {
+	index, ok = t.byTermID[id]
+	return index, ok
+}
+
+// At is the industry with an index below Len.
+func (t *Taxonomy) At(index int) Industry { return t.industries[index] }
+
+// Len is the number of industries.
+func (t *Taxonomy) Len() int { return len(t.industries) }
+
+// Industries lists them all in the order of the file.
+func (t *Taxonomy) Industries() []Industry { return slices.Clone(t.industries) }
+
+// Categories lists them all in the order of the file.
+func (t *Taxonomy) Categories() []Category { return slices.Clone(t.categories) }
+
+// ParseTaxonomy reads taxonomy.yaml. The error is Problems; file names the file in them.
+func ParseTaxonomy(file string, data []byte) (*Taxonomy, error) {
+	r := &reader{file: file}
+	t := &Taxonomy{bySlug: map[string]int{}, byTermID: map[int]int{}, byCategory: map[string]int{}}
+	if root := r.root(data); root != nil {
+		top := r.fields(root, "the taxonomy", "categories")
+		if e, ok := top["categories"]; ok {
+			for _, node := range r.list(e.value, "categories") {
+				t.readCategory(r, node)
+			}
+		}
+		if len(r.problems) == 0 && len(t.industries) == 0 {
+			r.fail(root.Line, "there are no industries: list them by category under the key categories")
+		}
+	}
+	if err := r.problems.err(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Taxonomy) readCategory(r *reader, node *yaml.Node) {
+	keys := []string{"slug", "name", "industries"}
+	fields := r.fields(node, "a category", keys...)
+	if node.Kind != yaml.MappingNode {
+		return
+	}
+	for _, key := range keys {
+		if _, ok := fields[key]; !ok {
+			r.fail(node.Line, "the category has no %s", key)
+		}
+	}
+	if len(fields) < len(keys) {
+		return
+	}
+	category := Category{
+		Slug: r.text(fields["slug"].value, "the slug of a category"),
+		Name: r.text(fields["name"].value, "the name of a category"),
+	}
+	if _, taken := t.byCategory[category.Slug]; taken {
+		r.fail(fields["slug"].line, "category %s is there already", quoted(category.Slug))
+	}
+	r.slug(fields["slug"].line, category.Slug)
+	t.byCategory[category.Slug] = len(t.categories)
+	t.categories = append(t.categories, category)
+	for _, e := range r.entries(fields["industries"].value, "the industries of a category") {
+		t.readIndustry(r, e)
+	}
+}
+
+func (t *Taxonomy) readIndustry(r *reader, e entry) {
+	id, err := strconv.Atoi(e.key)
+	if err != nil || id < 1 || id > MaxTermID || strconv.Itoa(id) != e.key {
+		r.fail(e.line, "taxonomyTermId %s is not a whole number from 1 to %d without leading zeros", quoted(e.key), MaxTermID)
+	}
+	industry := Industry{Slug: r.text(e.value, "the slug of an industry"), TermID: id, Category: t.categories[len(t.categories)-1].Slug}
+	if first, taken := t.byTermID[id]; taken {
+		r.fail(e.line, "taxonomyTermId %d is taken by %s: ids are never used twice", id, t.industries[first].Slug)
+	}
+	if _, taken := t.bySlug[industry.Slug]; taken {
+		r.fail(e.line, "industry %s is there already", quoted(industry.Slug))
+	}
+	r.slug(e.value.Line, industry.Slug)
+	t.bySlug[industry.Slug] = len(t.industries)
+	t.byTermID[id] = len(t.industries)
+	t.industries = append(t.industries, industry)
+	t.categoryOf = append(t.categoryOf, len(t.categories)-1)
+}
+
+// slug checks the form of a slug; an empty one was reported when it was read.
+func (r *reader) slug(line int, slug string) {
+	if slug != "" && !isSlug(slug) {
+		r.fail(line, "%s is not a slug: write lower-case letters and digits, joined by single hyphens, a letter first", quoted(slug))
+	}
+}
+
+func isSlug(s string) bool {
+	if s == "" || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !letter && (c != '-' || s[i-1] == '-') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,137 @@
+package pricingrules
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The specification's "Industry values": the categories in its order, each with
+// its count, its first and its last slug, and the first id of its block.
+func TestShippedTaxonomyIsTheSpecifications(t *testing.T) {
+	tax, _, _ := shipped(t)
+	spec := []struct {
+		name        string
+		count       int
+		first, last string
+		firstID     int
+	}{
+		{"Home services", 104, "air-duct-cleaner", "window-installer", 1001},
+		{"Automotive", 21, "auto-body-shop", "window-tinting", 2001},
+		{"Moving & transport", 3, "moving-company", "taxi", 3001},
+		{"Health & wellness", 60, "acupuncturist", "weight-loss-clinic", 4001},
+		{"Medical & senior care", 11, "adult-day-care", "senior-transportation", 5001},
+		{"Legal services", 25, "adoption-lawyer", "workers-compensation-lawyer", 6001},
+		{"Property law & finance", 4, "accountant", "tax-preparer", 7001},
+		{"Financial services", 26, "auto-insurance-agent", "wealth-manager", 8001},
+		{"Professional services", 24, "bookkeeper", "temp-agency", 9001},
+		{"Business services", 14, "commercial-cleaning", "web-designer", 10001},
+		{"Property & real estate", 13, "closing-agent", "title-company", 11001},
+		{"Events & lifestyle", 17, "bartender", "wedding-planner", 12001},
+		{"Education & tutoring", 9, "art-teacher", "tutor", 13001},
+		{"Emergency call-outs", 5, "fire-damage-restoration", "water-damage-restoration", 14001},
+	}
+	if tax.Len() != 336 || len(tax.Industries()) != 336 || len(tax.Categories()) != len(spec) {
+		t.Fatalf("%d industries in %d categories, want 336 in 14", tax.Len(), len(tax.Categories()))
+	}
+	all := tax.Industries()
+	for i, want := range spec {
+		category := tax.Categories()[i]
+		block := all[:want.count]
+		all = all[want.count:]
+		if category.Name != want.name || block[0].Slug != want.first || block[len(block)-1].Slug != want.last {
+			t.Errorf("category %s runs from %s to %s, want %+v", category.Name, block[0].Slug, block[len(block)-1].Slug, want)
+		}
+		for n, industry := range block {
+			if industry.Category != category.Slug || industry.TermID != want.firstID+n {
+				t.Errorf("%s is %d of %s, want %d of %s", industry.Slug, industry.TermID, industry.Category, want.firstID+n, category.Slug)
+			}
+		}
+	}
+}
+
+// Partners have these numbers in their code, and quotes and leads hold them. Lines
+// are added to the file for new industries and never changed.
+func TestTermIDsAreForEver(t *testing.T) {
+	tax, _, _ := shipped(t)
+	published, err := os.ReadFile("testdata/term_ids.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(published)), "\n")
+	if len(lines) != tax.Len() {
+		t.Errorf("%d numbers are published for %d industries", len(lines), tax.Len())
+	}
+	for _, line := range lines {
+		number, slug, _ := strings.Cut(line, "\t")
+		if i, ok := tax.BySlug(slug); !ok || strconv.Itoa(tax.At(i).TermID) != number {
+			t.Errorf("%s was published as %s", slug, number)
+		}
+	}
+}
+
+func TestTaxonomyLookUps(t *testing.T) {
+	tax, _, _ := shipped(t)
+	for i := range tax.Len() {
+		industry := tax.At(i)
+		if got, ok := tax.BySlug(industry.Slug); !ok || got != i {
+			t.Errorf("BySlug(%s) = %d, %v, want %d", industry.Slug, got, ok, i)
+		}
+		if got, ok := tax.ByTermID(industry.TermID); !ok || got != i {
+			t.Errorf("ByTermID(%d) = %d, %v, want %d", industry.TermID, got, ok, i)
+		}
+	}
+	for _, slug := range []string{"", "Plumber", "plumber ", "home-services"} {
+		if _, ok := tax.BySlug(slug); ok {
+			t.Errorf("BySlug(%q) was found", slug)
+		}
+	}
+	for _, id := range []int{0, -1, 1000, 1105, 15001} {
+		if _, ok := tax.ByTermID(id); ok {
+			t.Errorf("ByTermID(%d) was found", id)
+		}
+	}
+}
+
+func TestTaxonomyGivesCopies(t *testing.T) {
+	tax, _, _ := shipped(t)
+	before := tax.At(0)
+	tax.Industries()[0].Slug = "changed"
+	tax.Categories()[0].Slug = "changed"
+	if tax.At(0) != before || slices.ContainsFunc(tax.Categories(), func(c Category) bool { return c.Slug == "changed" }) {
+		t.Error("a caller changed the taxonomy")
+	}
+}
+
+func TestParseTaxonomyRefuses(t *testing.T) {
+	const head = "categories:\n  - slug: trades\n    name: Trades\n    industries:\n      1: plumber\n" // the next line is 6
+	refuses(t, func(file string, data []byte) error { _, err := ParseTaxonomy(file, data); return err }, []refusal{
+		{"empty", "", "f.yaml:1: the file is empty"},
+		{"nothing", "# only a comment\n", "f.yaml:1: the file is empty"},
+		{"null", "~\n", "f.yaml:1: the taxonomy must be a mapping of keys to values, not nothing"},
+		{"not YAML", "categories: [\n", "f.yaml:2: not YAML: did not find expected node content"},
+		{"no categories", "{}\n", "f.yaml:1: there are no industries: list them by category under the key categories"},
+		{"no list", "categories: trades\n", "f.yaml:1: categories must be a list, not a text"},
+		{"unknown key", head + "version: 1\n", `f.yaml:6: unknown key "version": the taxonomy takes categories`},
+		{"second document", head + "---\n{}\n", "f.yaml:6: a second document begins: keep one in the file"},
+		{"no name", "categories:\n  - slug: trades\n    industries: {1: plumber}\n", "f.yaml:2: the category has no name"},
+		{"nothing in a category", "categories:\n  - {}\n",
+			"f.yaml:2: the category has no slug\nf.yaml:2: the category has no name\nf.yaml:2: the category has no industries"},
+		{"category no mapping", "categories:\n  - trades\n", "f.yaml:2: a category must be a mapping of keys to values, not a text"},
+		{"slug with capitals", head + "      2: Roofer\n",
+			`f.yaml:6: "Roofer" is not a slug: write lower-case letters and digits, joined by single hyphens, a letter first`},
+		{"slug is a number", head + "      2: 7\n", "f.yaml:6: the slug of an industry must be a text, not a number"},
+		{"slug twice", head + "      2: plumber\n", `f.yaml:6: industry "plumber" is there already`},
+		{"id twice", head + "  - slug: more\n    name: More\n    industries: {1: roofer}\n",
+			"f.yaml:8: taxonomyTermId 1 is taken by plumber: ids are never used twice"},
+		{"id twice in a category", head + "      1: roofer\n", `f.yaml:6: key "1" is there already, on line 5`},
+		{"category twice", head + "  - slug: trades\n    name: More\n    industries: {2: roofer}\n", `f.yaml:6: category "trades" is there already`},
+		{"id is a word", head + "      two: roofer\n", `f.yaml:6: taxonomyTermId "two" is not a whole number from 1 to 65535 without leading zeros`},
+		{"id with a leading zero", head + "      02: roofer\n", `f.yaml:6: taxonomyTermId "02" is not a whole number from 1 to 65535 without leading zeros`},
+		{"id too large", head + "      65536: roofer\n", `f.yaml:6: taxonomyTermId "65536" is not a whole number from 1 to 65535 without leading zeros`},
+		{"all at once", head + "      0: roofer\n      3: plumber\n",
+			`f.yaml:6: taxonomyTermId "0" is not a whole number from 1 to 65535 without leading zeros` + "\n" + `f.yaml:7: industry "plumber" is there already`},
+	})
+}
