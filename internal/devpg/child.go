@@ -112,6 +112,7 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	for {
 		select {
 		case <-leave:
+			_ = os.Setenv("PGCTLTIMEOUT", "60") // it was the start's, which may be longer than stopLimit
 			if err := pg.Stop(); err != nil {
 				return terminate(pid, l)
 			}

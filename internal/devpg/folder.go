@@ -132,17 +132,22 @@ func (l layout) begin() (password string, err error) {
 }
 
 // complete ends what begin began. It reaches the disk before Postgres is handed
-// out: a mark that came back after a power cut would cost the data.
+// out: a mark that came back after a power cut, or a password that was lost,
+// would cost the data.
 func (l layout) complete() error {
 	if err := os.Remove(l.initialising()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	d, err := os.Open(string(l))
+	return errors.Join(flush(l.passwordFile()), flush(string(l)))
+}
+
+func flush(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	return d.Sync()
+	defer f.Close()
+	return f.Sync()
 }
 
 // passwordFor is the superuser's password for the cluster that inspect found.

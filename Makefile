@@ -1,0 +1,62 @@
+# What there is to do here. `make help` lists it.
+
+SHELL := /bin/bash -o pipefail
+GO    ?= go
+LINT   = $(GO) tool -modfile=tools/lint/go.mod
+FUZZ  ?= 20s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## start everything on this machine, with a private Postgres and demonstration partners
+	@exec bin/pingpost dev
+
+.PHONY: build
+build: ## build bin/pingpost
+	$(GO) build -trimpath -o bin/pingpost ./cmd/pingpost
+
+.PHONY: test
+test: ## run every test, with the race detector, against a real Postgres
+	@.ci/needs
+	$(GO) test -race -timeout 20m ./...
+
+.PHONY: check
+check: ## format, vet, staticcheck, generated files, import rules, known vulnerabilities
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
+		[ -z "$$unformatted" ] || { echo "not formatted (make fmt mends it):"; echo "$$unformatted"; exit 1; }
+	$(GO) mod verify
+	$(GO) mod tidy -diff
+	$(GO) vet ./...
+	$(LINT) staticcheck ./...
+	@.ci/generated
+	$(GO) test -count=1 ./internal/imports
+	@.ci/vulnerabilities $(LINT) govulncheck ./...
+
+.PHONY: generate
+generate: ## write the files that are generated from others
+	$(GO) tool templ generate -path templates -log-level error
+
+.PHONY: fmt
+fmt: ## format the code
+	gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$')
+	$(GO) tool templ fmt -log-level error templates
+
+.PHONY: bench
+bench: ## measure against the baselines; writes docs/benchmarks.md
+	$(GO) run ./bench
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZ (20s) each
+	@for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) -fuzzminimizetime 1s $$package || exit 1; \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## remove what was built; the data folder stays
+	rm -rf bin

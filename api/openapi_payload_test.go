@@ -1,0 +1,233 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/testkit"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// requestError is what the document says against a request body.
+func requestError(contract *testkit.Contract, path, body string) error {
+	req := httptest.NewRequest(http.MethodPost, path, nil)
+	resp := &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{
+		"X-Request-Id": {"rq_01KDY9W27CEFVVVX9QRHKJ8E9C"}, "Allow": {"POST"}, "Content-Type": {"application/json"},
+	}}
+	return contract.ValidateExchange(req, []byte(body), resp, []byte(`{"ok":false,"message":"Method Not Allowed"}`), true)
+}
+
+// parsers are the service's own judges of the two requests.
+func parsers(t testing.TB) map[string]func(body string) error {
+	t.Helper()
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]func(string) error{
+		"/api/lead/ping": func(body string) error { _, err := payload.ParsePing([]byte(body), taxonomy); return err },
+		"/api/lead/post": func(body string) error { _, err := payload.ParsePost([]byte(body)); return err },
+	}
+}
+
+// What a schema can say and what it cannot.
+const (
+	accepted = iota // by both
+	refused         // by both
+	beyond          // by the service alone: the description has the rule
+)
+
+func TestDocumentAndServiceAgree(t *testing.T) {
+	const ping, post = "/api/lead/ping", "/api/lead/post"
+	contract, judges := newContract(t), parsers(t)
+	const p, q = `{"industry":"plumber","postcode":"N1"`, `{"transactionId":"tx_A","contact":{"email":"a@b.c"},"consent":{"acknowledged":true}`
+	const noContact, noConsent = `{"transactionId":"tx_A","consent":{"acknowledged":true}`, `{"transactionId":"tx_A","email":"a@b.c"`
+	for _, c := range []struct {
+		path, body string
+		want       int
+	}{
+		{ping, p + `}`, accepted},
+		{ping, `[]`, refused},
+		{ping, `{"postcode":"N1"}`, refused},
+		{ping, `{"industry":"plumber"}`, refused},
+		{ping, `{"industry":"Plumber","postcode":"N1"}`, refused},
+		{ping, `{"vertical":"plumber","industry":"","taxonomyTermId":null,"postcode":"N1"}`, accepted},
+		{ping, `{"industry":"plumber","vertical":"plumber","postcode":"N1"}`, refused},
+		{ping, `{"taxonomyTermId":1001,"postcode":"N1"}`, accepted},
+		{ping, `{"taxonomyTermId":"1001","postcode":"N1"}`, accepted},
+		{ping, `{"taxonomyTermId":"01001","postcode":"N1"}`, refused},
+		{ping, `{"taxonomyTermId":1001.5,"postcode":"N1"}`, refused},
+		{ping, `{"taxonomyTermId":1001.0,"postcode":"N1"}`, beyond},
+		{ping, `{"taxonomyTermId":999,"postcode":"N1"}`, beyond},
+		{ping, `{"industry":"plumber","postcode":10115}`, refused},
+		{ping, `{"industry":"plumber","postcode":"","postal_code":"N1"}`, accepted},
+		{ping, `{"industry":"plumber","postcode":" N1","postal_code":"N1 "}`, accepted},
+		{ping, `{"industry":"plumber","postcode":"N1","postal_code":"N2"}`, beyond},
+		{ping, `{"industry":"plumber","postcode":" "}`, refused},
+		{ping, `{"industry":"plumber","postcode":"` + strings.Repeat("\u00a0", 99) + `0123456789ABCDEF\n"}`, accepted},
+		{ping, `{"industry":"plumber","postcode":"0123456789ABCDEFG"}`, beyond},
+		{ping, p + `,"country":null,"urgency":null,"job_type":null,"jobType":null,"budget":null}`, accepted},
+		{ping, p + `,"country":""}`, accepted},
+		{ping, p + `,"country":"\u2003de\t"}`, accepted},
+		{ping, p + `,"country":"deu"}`, refused},
+		{ping, p + `,"country":"d1"}`, refused},
+		{ping, p + `,"country":" "}`, refused},
+		{ping, p + `,"urgency":"` + strings.Repeat("😀", 64) + `"}`, accepted},
+		{ping, p + `,"urgency":"` + strings.Repeat("a", 65) + `"}`, refused},
+		{ping, p + `,"urgency":3}`, refused},
+		{ping, p + `,"job_type":"` + strings.Repeat("é", 256) + `","jobType":[]}`, accepted},
+		{ping, p + `,"job_type":"","jobType":[]}`, accepted},
+		{ping, p + `,"job_type":null,"jobType":[]}`, refused},
+		{ping, p + `,"jobType":"` + strings.Repeat("a", 257) + `"}`, refused},
+		{ping, p + `,"budget":"` + strings.Repeat("a", 257) + `"}`, refused},
+		{ping, p + `,"budget":"\u0000"}`, beyond},
+		{ping, p + `,"Country":7,"other":{}}`, accepted},
+
+		{post, q + `}`, accepted},
+		{post, `null`, refused},
+		{post, `{"contact":{"email":"a@b.c"},"consent":{"acknowledged":true}}`, refused},
+		{post, `{"transactionId":null,"contact":{"email":"a@b.c"},"consent":{"acknowledged":true}}`, refused},
+		{post, noContact + `}`, refused},
+		{post, noContact + `,"contact":null,"email":"a@b.c"}`, accepted},
+		{post, noContact + `,"contact":"a@b.c","email":"a@b.c"}`, refused},
+		{post, noContact + `,"contact":{"email":null},"email":"a@b.c"}`, accepted},
+		{post, noContact + `,"contact":{"email":""},"email":"a@b.c"}`, refused},
+		{post, noContact + `,"email":"` + strings.Repeat("é", 32) + `@` + strings.Repeat("a.", 110) + `c"}`, accepted},
+		{post, noContact + `,"email":"` + strings.Repeat("é", 32) + `@` + strings.Repeat("a.", 111) + `c"}`, refused},
+		{post, noContact + `,"email":"a@b c"}`, refused},
+		{post, noContact + `,"email":"\"a@b\"@c"}`, accepted},
+		{post, noContact + `,"email":"a..b@c"}`, beyond},
+		{post, q + `,"email":1}`, accepted},
+		{post, noConsent + `}`, refused},
+		{post, noConsent + `,"consent":true}`, refused},
+		{post, noConsent + `,"consent":{}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":false}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":"true"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02t03:04:05.123456789z"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"disclosureText":"` + strings.Repeat("😀", 10_000) + `"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"disclosureText":"` + strings.Repeat("a", 10_001) + `"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"recipientHash":"` + strings.Repeat("aF", 32) + `"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"recipientHash":"` + strings.Repeat("aF", 31) + `"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"HTTPS://[::1]:1/a@b?c"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"http://a"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://u@a"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/%"}}`, beyond},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` + strings.Repeat("b", 2038) + `"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` + strings.Repeat("b", 2039) + `"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"t"},"thirdPartyFormCertUrl":1,"thirdPartyLeadId":1}`, accepted},
+		{post, q + `,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"` + strings.Repeat("a", 256) + `"}`, accepted},
+		{post, q + `,"thirdPartyFormCertUrl":1}`, refused},
+		{post, q + `,"thirdPartyLeadId":"` + strings.Repeat("a", 257) + `"}`, refused},
+		{post, q + `,"partnerId":"` + strings.Repeat("a", 128) + `"}`, accepted},
+		{post, q + `,"partnerId":"` + strings.Repeat("a", 129) + `"}`, refused},
+		{post, q + `,"partnerId":""}`, refused},
+		{post, noContact + `,"contact":{"email":"a@b.c","name":"` + strings.Repeat("é", 200) + `","fullName":1},"name":1}`, accepted},
+		{post, noContact + `,"contact":{"email":"a@b.c","fullName":"A"},"name":1}`, accepted},
+		{post, noContact + `,"contact":{"email":"a@b.c","fullName":1}}`, refused},
+		{post, q + `,"name":"` + strings.Repeat("a", 201) + `"}`, refused},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"+442079460018","phone":1},"phone":1}`, accepted},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":"020 7946 0018"}}`, refused},
+		{post, noContact + `,"contact":{"email":"a@b.c","phoneE164":""}}`, refused},
+		{post, noContact + `,"contact":{"email":"a@b.c","phone":"anything"},"phone":1}`, accepted},
+		{post, q + `,"phone":"` + strings.Repeat("1", 65) + `"}`, refused},
+		{post, q + `,"location":{"postcode":"N1","postal_code":1,"address":"x","street_address":1,"country":"gb"},"postcode":1,"postal_code":1,"address":1,"country":1}`, accepted},
+		{post, q + `,"location":{"postal_code":"N1"},"postcode":1}`, accepted},
+		{post, q + `,"location":{"postcode":""},"postcode":"N1"}`, refused},
+		{post, q + `,"location":{"postal_code":1}}`, refused},
+		{post, q + `,"location":null,"postcode":"N1","postal_code":1}`, accepted},
+		{post, q + `,"postcode":null,"postal_code":1}`, refused},
+		{post, q + `,"location":{"country":""},"country":"fr"}`, accepted},
+		{post, q + `,"location":{"country":""},"country":"fra"}`, refused},
+		{post, q + `,"location":{"street_address":"` + strings.Repeat("a", 501) + `"}}`, refused},
+		{post, q + `,"address":"` + strings.Repeat("é", 500) + `"}`, accepted},
+		{post, q + `,"location":[]}`, refused},
+		{post, q + `,"notes":"` + strings.Repeat("😀", 10_000) + `"}`, accepted},
+		{post, q + `,"notes":"` + strings.Repeat("a", 10_001) + `"}`, refused},
+		{post, q + `,"answers":{"":null,"` + strings.Repeat("😀", 256) + `":[{}]}}`, accepted},
+		{post, q + `,"answers":{"` + strings.Repeat("a", 257) + `":1}}`, refused},
+		{post, q + `,"answers":` + answers(100) + `}`, accepted},
+		{post, q + `,"answers":` + answers(101) + `}`, refused},
+		{post, q + `,"answers":[]}`, refused},
+	} {
+		service, document := judges[c.path](c.body), requestError(contract, c.path, c.body)
+		if (service == nil) != (c.want == accepted) {
+			t.Errorf("%s %.200s: the service says %v", c.path, c.body, service)
+		}
+		if (document == nil) != (c.want != refused) {
+			t.Errorf("%s %.200s: the document says %v", c.path, c.body, document)
+		}
+	}
+}
+
+func answers(n int) string {
+	all := map[string]int{}
+	for i := range n {
+		all[string(rune('a'+i%26))+strings.Repeat("x", i/26)] = i
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// soundValues are values that a field takes; a name that stands in two objects
+// takes the same in both.
+var soundValues = map[string][]string{
+	"name": {`"A"`}, "fullName": {`"😀"`}, "phoneE164": {`"+442079460018"`}, "phone": {`"020 7946 0018"`, `""`},
+	"postcode": {`"N1"`, `"\u2003N1\n"`}, "postal_code": {`"N1"`}, "address": {`"x"`}, "street_address": {`""`},
+	"country": {`"gb"`, `""`, `"\u00a0GB "`}, "urgency": {`"URGENT"`}, "job_type": {`"repair"`}, "jobType": {`""`}, "budget": {`"100"`},
+	"disclosureText": {`"yes"`}, "thirdPartyFormCertUrl": {`"https://a.example/x"`}, "thirdPartyLeadId": {`"t"`},
+	"email": {`"a@b.c"`}, "notes": {`"\t"`}, "answers": {`{}`, `{"a":[1]}`}, "partnerId": {`"acme"`},
+}
+
+// Whatever the service accepts, the document allows.
+func TestDocumentNeverRefusesWhatTheServiceAccepts(t *testing.T) {
+	contract, judges := newContract(t), parsers(t)
+	// object draws some of the named fields, now and then with a value that they
+	// do not take: where an alternative before them is given, nobody looks at it.
+	object := func(t *rapid.T, label, fixed string, names ...string) string {
+		fields := []string{fixed}
+		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom(names), rapid.ID[string]).Draw(t, label) {
+			values := soundValues[name]
+			if rapid.IntRange(0, 3).Draw(t, name+" is odd") == 0 {
+				values = []string{`null`, `""`, `" "`, `7`, `true`, `{}`, `[]`, `"x"`}
+			}
+			fields = append(fields, `"`+name+`":`+rapid.SampledFrom(values).Draw(t, name))
+		}
+		return `{` + strings.Join(fields, ",") + `}`
+	}
+	compared := 0
+	rapid.Check(t, func(t *rapid.T) {
+		path, body := "/api/lead/ping", ""
+		if rapid.Bool().Draw(t, "post") {
+			path = "/api/lead/post"
+			contact := object(t, "contact", `"email":"a@b.c"`, "name", "fullName", "phoneE164", "phone")
+			location := object(t, "location", `"x":0`, "postcode", "postal_code", "address", "street_address", "country")
+			consent := object(t, "consent", `"acknowledged":true`, "disclosureText", "thirdPartyFormCertUrl", "thirdPartyLeadId")
+			body = object(t, "post", `"transactionId":"tx_A","contact":`+contact+`,"location":`+location+`,"consent":`+consent,
+				"email", "name", "phone", "postcode", "postal_code", "address", "country", "thirdPartyFormCertUrl", "thirdPartyLeadId", "notes", "answers", "partnerId")
+		} else {
+			industry := rapid.SampledFrom([]string{`"industry":"plumber"`, `"vertical":"plumber"`, `"taxonomyTermId":1028`, `"taxonomyTermId":"1028"`}).Draw(t, "industry")
+			body = object(t, "ping", industry, "postcode", "postal_code", "country", "urgency", "job_type", "jobType", "budget")
+		}
+		if judges[path](body) != nil {
+			return
+		}
+		compared++
+		if err := requestError(contract, path, body); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+	})
+	if compared == 0 {
+		t.Error("the service accepted no body, so nothing was compared")
+	}
+	t.Log(compared)
+}

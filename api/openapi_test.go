@@ -1,0 +1,359 @@
+package api_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"gopkg.in/yaml.v3"
+
+	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/testkit"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+func newContract(t testing.TB) *testkit.Contract {
+	t.Helper()
+	contract, err := testkit.NewContract(api.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return contract
+}
+
+func load(t testing.TB) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(api.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// operations calls visit for every operation, with a path that has its
+// parameters filled in from their examples.
+func operations(doc *openapi3.T, visit func(method, path string, item *openapi3.PathItem, operation *openapi3.Operation)) {
+	for _, path := range doc.Paths.InMatchingOrder() {
+		item := doc.Paths.Value(path)
+		for method, operation := range item.Operations() {
+			filled := path
+			for _, p := range item.Parameters {
+				filled = strings.ReplaceAll(filled, "{"+p.Value.Name+"}", fmt.Sprint(p.Value.Example))
+			}
+			visit(method, filled, item, operation)
+		}
+	}
+}
+
+func TestEveryExampleIsAnExchange(t *testing.T) {
+	contract, doc := newContract(t), load(t)
+	operations(doc, func(method, path string, _ *openapi3.PathItem, operation *openapi3.Operation) {
+		for status, response := range operation.Responses.Map() {
+			for name, body := range bodies(t, response.Value.Content) {
+				t.Run(strings.Join([]string{method, path, status, name}, " "), func(t *testing.T) {
+					sent := http.Header{}
+					for header, h := range response.Value.Headers {
+						if h.Value.Example == nil {
+							t.Fatalf("the header %s has no example", header)
+						}
+						sent.Set(header, fmt.Sprint(h.Value.Example))
+					}
+					for mediaType := range response.Value.Content {
+						sent.Set("Content-Type", mediaType)
+					}
+					code, err := strconv.Atoi(status)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, request := range requests(t, operation) {
+						req := httptest.NewRequest(method, path, strings.NewReader(request))
+						for _, p := range operation.Parameters {
+							req.Header.Set(p.Value.Name, fmt.Sprint(p.Value.Example))
+						}
+						resp := &http.Response{StatusCode: code, Header: sent}
+						if err := contract.ValidateExchange(req, []byte(request), resp, body, true); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+		}
+	})
+}
+
+// bodies are the examples of an answer. One that is not JSON stands for itself.
+func bodies(t *testing.T, content openapi3.Content) map[string][]byte {
+	all := map[string][]byte{}
+	media := content["application/json"]
+	if media == nil {
+		if content["application/yaml"] != nil {
+			all["itself"] = api.Document()
+		} else {
+			all["nothing"] = nil
+		}
+		return all
+	}
+	if len(media.Examples) == 0 {
+		t.Error("an answer has no example")
+	}
+	for name, example := range media.Examples {
+		all[name] = encode(t, example.Value.Value)
+	}
+	return all
+}
+
+func requests(t *testing.T, operation *openapi3.Operation) []string {
+	if operation.RequestBody == nil {
+		return []string{""}
+	}
+	var all []string
+	for _, example := range operation.RequestBody.Value.Content["application/json"].Examples {
+		all = append(all, string(encode(t, example.Value.Value)))
+	}
+	return all
+}
+
+func encode(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The specification's Errors table, then what D3 and D22 add.
+func TestEveryErrorIsDocumented(t *testing.T) {
+	const ping, post, read = "ping", "post", "industries"
+	table := []struct {
+		status, message string
+		operations      []string
+	}{
+		{"400", "Invalid JSON payload", []string{ping, post}},
+		{"400", "Invalid lead ping payload", []string{ping}},
+		{"400", "Invalid lead post payload", []string{post}},
+		{"400", "Transaction has expired", []string{post}},
+		{"400", "Invalid transactionId format", []string{post}},
+		{"401", "Missing X-Timestamp header for replay attack protection", []string{post}},
+		{"401", "Invalid X-Timestamp header format", []string{post}},
+		{"401", "Timestamp outside allowed 300s tolerance window", []string{post}},
+		{"401", "Invalid HMAC SHA-256 signature", []string{post}},
+		{"401", "Missing required X-Signature-SHA256 header", []string{post}},
+		{"405", "Method Not Allowed", []string{ping, post, read}},
+		{"503", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.", []string{post}},
+		{"503", "Unable to save lead record.", []string{post}},
+		{"404", "Not Found", []string{"pingOnOwnBaseURL", "postOnOwnBaseURL"}},
+		{"409", "Transaction has already been delivered", []string{post}},
+		{"413", "Payload Too Large", []string{ping, post}},
+		{"429", "Too Many Requests", []string{ping, post}},
+	}
+	documented := map[string]bool{} // operation, status, message
+	named := map[string]int{}
+	operations(load(t), func(_, _ string, _ *openapi3.PathItem, operation *openapi3.Operation) {
+		for status, response := range operation.Responses.Map() {
+			if status < "400" || status == "500" { // a 500's message is its own
+				continue
+			}
+			for _, example := range response.Value.Content["application/json"].Examples {
+				message := example.Value.Value.(map[string]any)["message"].(string)
+				documented[operation.OperationID+" "+status+" "+message] = true
+				named[status+" "+message]++
+				if example.Value.Summary == "" || example.Value.Description == "" {
+					t.Errorf("%s %s has no cause or no mend", status, message)
+				}
+			}
+		}
+	})
+	for _, row := range table {
+		for _, operation := range row.operations {
+			if !documented[operation+" "+row.status+" "+row.message] {
+				t.Errorf("%s does not document %s %s", operation, row.status, row.message)
+			}
+		}
+		delete(named, row.status+" "+row.message)
+	}
+	for message := range named {
+		t.Errorf("%s is documented, and no rule has it", message)
+	}
+}
+
+func TestOwnBaseURLsHaveTheSameEndpoints(t *testing.T) {
+	paths := load(t).Paths
+	for _, path := range []string{"/api/lead/ping", "/api/lead/post"} {
+		shared, own := paths.Value(path).Post, paths.Value("/p/{partnerSlug}"+path).Post
+		if shared.RequestBody.Ref != own.RequestBody.Ref || len(shared.Parameters) != len(own.Parameters) {
+			t.Errorf("%s takes other requests on a partner's own base URL", path)
+		}
+		for status, response := range own.Responses.Map() {
+			same := shared.Responses.Value(status)
+			if status != "404" && (same == nil || same.Ref != response.Ref) {
+				t.Errorf("%s answers %s otherwise on a partner's own base URL", path, status)
+			}
+		}
+		if own.Responses.Len() != shared.Responses.Len()+1 {
+			t.Errorf("%s lacks an answer on a partner's own base URL", path)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(api.Document(), &root); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	walk(root.Content[0], "", func(path string, n *yaml.Node) {
+		target, ok := strings.CutPrefix(n.Value, "#/")
+		if !strings.HasSuffix(path, "/$ref") {
+			return
+		}
+		used[target] = true
+		if at := lookUp(root.Content[0], strings.Split(target, "/")); !ok || at == nil {
+			t.Errorf("%s: there is no %s", path, n.Value)
+		}
+	})
+	for _, kind := range keys(lookUp(root.Content[0], []string{"components"})) {
+		for _, name := range keys(lookUp(root.Content[0], []string{"components", kind})) {
+			if place := "components/" + kind + "/" + name; !used[place] && kind != "securitySchemes" {
+				t.Errorf("nothing refers to %s", place)
+			}
+		}
+	}
+}
+
+// Schemas and answers of the API's own name their source, in the form that
+// readers of the specification can follow; nothing else cites decisions.
+func TestSources(t *testing.T) {
+	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+|D[0-9]+(, D[0-9]+)*)(; D[0-9]+(, D[0-9]+)*)?$`)
+	cites := regexp.MustCompile(`\bD[0-9]+\b`)
+	var root yaml.Node
+	if err := yaml.Unmarshal(api.Document(), &root); err != nil {
+		t.Fatal(err)
+	}
+	walk(root.Content[0], "", func(path string, n *yaml.Node) {
+		if strings.HasSuffix(path, "/x-source") {
+			if !source.MatchString(n.Value) {
+				t.Errorf("%s: %q is no source", path, n.Value)
+			}
+		} else if cites.MatchString(n.Value) {
+			t.Errorf("%s cites a decision outside x-source", path)
+		}
+	})
+	ours := []string{"Document", "Page", "Stylesheet", "NotModified"} // HTTP's own rules
+	for _, kind := range []string{"schemas", "responses"} {
+		for _, name := range keys(lookUp(root.Content[0], []string{"components", kind})) {
+			if !slices.Contains(ours, name) && lookUp(root.Content[0], []string{"components", kind, name, "x-source"}) == nil {
+				t.Errorf("%s/%s names no source", kind, name)
+			}
+		}
+	}
+}
+
+func walk(n *yaml.Node, path string, visit func(path string, n *yaml.Node)) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i < len(n.Content); i += 2 {
+			walk(n.Content[i+1], path+"/"+n.Content[i].Value, visit)
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			walk(item, fmt.Sprintf("%s/%d", path, i), visit)
+		}
+	default:
+		visit(path, n)
+	}
+}
+
+func keys(n *yaml.Node) []string {
+	var all []string
+	for i := 0; n != nil && i < len(n.Content); i += 2 {
+		all = append(all, n.Content[i].Value)
+	}
+	return all
+}
+
+func lookUp(n *yaml.Node, path []string) *yaml.Node {
+	for _, key := range path {
+		i := slices.Index(keys(n), key)
+		if i < 0 {
+			return nil
+		}
+		n = n.Content[2*i+1]
+	}
+	return n
+}
+
+func TestSigningExampleIsReal(t *testing.T) {
+	doc := load(t)
+	var example struct{ Secret, Timestamp, Body, Signature string }
+	given := doc.Components.SecuritySchemes["signature"].Value.Extensions["x-worked-example"]
+	if err := json.Unmarshal(encode(t, given), &example); err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, []byte(example.Secret))
+	mac.Write([]byte(example.Timestamp + "." + example.Body))
+	if want := hex.EncodeToString(mac.Sum(nil)); example.Signature != want {
+		t.Errorf("the signature is %s, the example says %s", want, example.Signature)
+	}
+	for name, want := range map[string]string{"Timestamp": example.Timestamp, "Signature": example.Signature, "SignatureAlias": example.Signature} {
+		if got := doc.Components.Parameters[name].Value.Example; got != want {
+			t.Errorf("the example of %s is %v, the worked example has %s", name, got, want)
+		}
+	}
+	if err := requestError(newContract(t), "/api/lead/post", example.Body); err != nil {
+		t.Errorf("the body is no post: %v", err)
+	}
+}
+
+func TestFieldCodes(t *testing.T) {
+	code := load(t).Components.Schemas["FieldError"].Value.Properties["code"].Value
+	want := []any{fault.Required, fault.InvalidType, fault.InvalidValue, fault.TooLong, fault.TooManyItems, fault.FieldClash}
+	if !slices.Equal(code.Enum, want) {
+		t.Errorf("codes %v, want %v", code.Enum, want)
+	}
+	for _, c := range want {
+		if !strings.Contains(code.Description, fmt.Sprintf("`%s`", c)) {
+			t.Errorf("%s is not explained", c)
+		}
+	}
+}
+
+func TestIndustriesAreTheTaxonomys(t *testing.T) {
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []any
+	counts := map[string]int{}
+	for _, industry := range taxonomy.Industries() {
+		want = append(want, industry.Slug)
+		counts[industry.Category]++
+	}
+	schema := load(t).Components.Schemas["IndustrySlug"].Value
+	if len(want) != 336 || !slices.Equal(schema.Enum, want) {
+		t.Errorf("the document lists %d industries, the taxonomy %d, or in another order", len(schema.Enum), len(want))
+	}
+	var listed []struct {
+		Slug, Name string
+		Count      int
+	}
+	if err := json.Unmarshal(encode(t, schema.Extensions["x-categories"]), &listed); err != nil {
+		t.Fatal(err)
+	}
+	for i, category := range taxonomy.Categories() {
+		if i >= len(listed) || listed[i].Slug != category.Slug || listed[i].Name != category.Name || listed[i].Count != counts[category.Slug] {
+			t.Fatalf("the document's categories are %v, the taxonomy's number %d is %v with %d industries", listed, i+1, category, counts[category.Slug])
+		}
+	}
+}

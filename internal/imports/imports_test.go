@@ -1,0 +1,209 @@
+// Package imports holds the project to its architecture: which package may
+// import which. It asks the go tool for direct imports, and nothing else.
+package imports
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pingpost/pingpost/"
+
+// floors are the levels of docs/architecture.md. A package imports only from
+// lower ones, but for the sideways steps below.
+var floors = map[string]int{
+	"internal/fault": 0, "internal/id": 0, "internal/money": 0, "internal/clock": 0, "internal/scope": 0,
+	"migrations": 0,
+	"models":     1, "pricing_rules": 1, "internal/quote": 1, "internal/signing": 1, "internal/envelope": 1,
+	"internal/store": 1, "internal/snapshot": 1, "internal/config": 1, "internal/sealed": 1, "internal/devpg": 1,
+	"internal/ledger": 2, "internal/payload": 2,
+	"internal/leads": 3, "internal/partners": 3, "internal/ratecard": 3,
+	"internal/intake": 5, "templates": 5,
+	"api": 6, "admin": 6,
+	"internal/app": 7, "internal/devstack": 7,
+	"cmd/pingpost": 8,
+}
+
+// outside are not part of the service: tests, benchmarks, tools.
+var outside = []string{"internal/testkit", "internal/imports", "bench"}
+
+// sideways are the imports allowed between packages of one floor.
+var sideways = map[string][]string{
+	"internal/leads": {"internal/partners", "internal/ratecard"},
+}
+
+// only lists who may import a library; anyone else may not.
+var only = map[string][]string{
+	"github.com/gin-gonic/gin":      {"api", "admin", "internal/app"},
+	"github.com/casbin/":            {"internal/authz"},
+	"github.com/hashicorp/vault/":   {"internal/transit"},
+	"github.com/a-h/templ":          {"templates", "admin"},
+	"net/http":                      {"api", "admin", "internal/app", "cmd/pingpost"},
+	"net/http/":                     {"internal/app"},
+	"github.com/spf13/cobra":        {"cmd/pingpost"},
+	"github.com/knadh/koanf":        {"internal/config"},
+	"github.com/fergusstrange/":     {"internal/devpg"},
+	"github.com/pressly/goose":      {"migrations"},
+	"github.com/go-json-experiment": {"internal/payload", "api"},
+}
+
+// never lists libraries that a package must not import.
+var never = map[string][]string{
+	"api":   {"gorm.io/", "github.com/jackc/", module + "admin"},
+	"admin": {"gorm.io/", "github.com/jackc/", module + "api"},
+	// Pure: no I/O, no clock, no randomness, no logging.
+	"pricing_rules":    {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/clock", "gorm.io/", "context"},
+	"internal/quote":   {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/clock", "gorm.io/", "context"},
+	"internal/signing": {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/clock", "gorm.io/", "context"},
+	"internal/ledger":  {"os", "net", "log", "log/slog", "crypto/rand", "math/rand", module + "internal/clock", "gorm.io/", "context"},
+	"internal/payload": {"os", "log", "log/slog", "crypto/rand", module + "internal/clock", "gorm.io/", "context"},
+	"templates":        {"gorm.io/", "net/http", module + "models"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module)
+		all = append(all, p)
+	}
+}
+
+func within(name string, list []string) bool {
+	for _, one := range list {
+		if name == one || strings.HasPrefix(name, one+"/") || (strings.HasSuffix(one, "/") && strings.HasPrefix(name, one)) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEveryPackageHasItsFloor(t *testing.T) {
+	for _, p := range packages(t) {
+		if _, known := floors[p.ImportPath]; !known && !within(p.ImportPath, outside) {
+			t.Errorf("%s is on no floor: give it one here and in docs/architecture.md", p.ImportPath)
+		}
+	}
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for _, p := range packages(t) {
+		floor, known := floors[p.ImportPath]
+		if !known {
+			continue
+		}
+		for _, imported := range p.Imports {
+			name, ours := strings.CutPrefix(imported, module)
+			if !ours || within(name, sideways[p.ImportPath]) {
+				continue
+			}
+			below, known := floors[name]
+			if !known {
+				t.Errorf("%s imports %s, which is not part of the service", p.ImportPath, name)
+			} else if below >= floor {
+				t.Errorf("%s (floor %d) imports %s (floor %d): imports go down", p.ImportPath, floor, name, below)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayWhereTheyBelong(t *testing.T) {
+	for _, p := range packages(t) {
+		if within(p.ImportPath, outside) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			for library, users := range only {
+				if matches(imported, library) && !within(p.ImportPath, users) {
+					t.Errorf("%s imports %s, which only %s may", p.ImportPath, imported, strings.Join(users, ", "))
+				}
+			}
+			for _, banned := range never[p.ImportPath] {
+				if matches(imported, banned) {
+					t.Errorf("%s must not import %s", p.ImportPath, imported)
+				}
+			}
+		}
+	}
+}
+
+// matches treats a pattern that ends in a slash as a prefix, "net/http" and
+// other packages of the standard library as themselves, and a module as all of it.
+func matches(imported, pattern string) bool {
+	if strings.HasSuffix(pattern, "/") {
+		return strings.HasPrefix(imported, pattern) && imported != "net/http/"
+	}
+	return imported == pattern || (strings.Contains(pattern, ".") && strings.HasPrefix(imported, pattern+"/"))
+}
+
+// TestCallsStayWhereTheyBelong reads the code for calls that a rule forbids: the
+// time comes from clock, contexts from whoever started the work.
+func TestCallsStayWhereTheyBelong(t *testing.T) {
+	rules := []struct {
+		pkg, fn string
+		allowed []string
+	}{
+		{"time", "Now", []string{"internal/clock"}},
+		{"time", "Since", nil},
+		{"context", "Background", []string{"cmd/pingpost", "internal/app", "internal/devpg"}},
+	}
+	for _, p := range packages(t) {
+		if within(p.ImportPath, outside) {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("../..", p.ImportPath, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name == "init" && f.Recv == nil {
+					t.Errorf("%s has an init function: effects belong where they are seen", p.ImportPath)
+				}
+				call, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				of, ok := call.X.(*ast.Ident)
+				for _, rule := range rules {
+					if ok && of.Name == rule.pkg && call.Sel.Name == rule.fn && !within(p.ImportPath, rule.allowed) {
+						t.Errorf("%s uses %s.%s", p.ImportPath, rule.pkg, rule.fn)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
