@@ -11,9 +11,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 
 	"github.com/google/uuid"
@@ -84,7 +82,7 @@ func Seal(key DataKey, lead, partner uuid.UUID, plain []byte) (Envelope, error) 
 	buf := make([]byte, SaltSize+ivSize, SaltSize+ivSize+len(plain)+tagSize)
 	rand.Read(buf)
 	salt, iv := buf[:SaltSize:SaltSize], buf[SaltSize:SaltSize+ivSize:SaltSize+ivSize]
-	aead, err := contentCipher(key.Plain, salt)
+	aead, err := contentCipher(&key.Plain, (*[SaltSize]byte)(salt))
 	if err != nil {
 		return Envelope{}, err
 	}
@@ -100,7 +98,7 @@ func Open(e Envelope, key [KeySize]byte, lead, partner uuid.UUID) ([]byte, error
 	if len(e.Salt) != SaltSize || len(e.IV) != ivSize || len(e.AuthTag) != tagSize {
 		return nil, ErrNotOpened
 	}
-	aead, err := contentCipher(key, e.Salt)
+	aead, err := contentCipher(&key, (*[SaltSize]byte)(e.Salt))
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +110,10 @@ func Open(e Envelope, key [KeySize]byte, lead, partner uuid.UUID) ([]byte, error
 	return plain, nil
 }
 
-func contentCipher(dataKey [KeySize]byte, salt []byte) (cipher.AEAD, error) {
-	content, err := hkdf.Key(sha256.New, dataKey[:], salt, info, KeySize)
-	if err != nil {
-		return nil, err
-	}
-	defer clear(content)
-	block, err := aes.NewCipher(content)
+func contentCipher(dataKey *[KeySize]byte, salt *[SaltSize]byte) (cipher.AEAD, error) {
+	content := contentKey(dataKey, salt)
+	defer clear(content[:])
+	block, err := aes.NewCipher(content[:])
 	if err != nil {
 		return nil, err
 	}

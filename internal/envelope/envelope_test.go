@@ -2,6 +2,8 @@ package envelope
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"testing"
 
@@ -141,6 +143,20 @@ func TestWithoutAWrapper(t *testing.T) {
 	if _, err := w.Unwrap(t.Context(), []byte("vault:v1:AAAA")); !errors.Is(err, ErrNotWrapped) {
 		t.Errorf("unwrapped by nobody: %v", err)
 	}
+}
+
+func TestContentKeyIsHKDF(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := [KeySize]byte(rapid.SliceOfN(rapid.Byte(), KeySize, KeySize).Draw(t, "key"))
+		salt := [SaltSize]byte(rapid.SliceOfN(rapid.Byte(), SaltSize, SaltSize).Draw(t, "salt"))
+		want, err := hkdf.Key(sha256.New, key[:], salt[:], info, KeySize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := contentKey(&key, &salt); !bytes.Equal(got[:], want) {
+			t.Fatalf("%x, want %x", got, want)
+		}
+	})
 }
 
 func TestZeroForgetsTheKey(t *testing.T) {
