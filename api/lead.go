@@ -22,10 +22,11 @@ func (s *server) ping(c *gin.Context, x *exchange) error {
 		return err
 	}
 	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: c.Param("slug"), Body: x.body})
+	x.partner = r.Quote.Partner
 	if err != nil {
 		return err
 	}
-	x.partner, x.outcome = r.Quote.Partner, "priced"
+	x.outcome = "priced"
 	if !r.Accepted {
 		x.outcome = r.Reason
 	}

@@ -54,7 +54,7 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	ping, err := payload.ParsePing(req.Body, card.Taxonomy)
 	if err != nil {
 		in.refused(Key{Partner: partnerID(partner), Endpoint: EndpointPing}, req.ID, start, err)
-		return PingResult{}, err
+		return PingResult{Quote: quote.Quote{Partner: partnerID(partner)}}, err // whose refusal it was, for the log
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {

@@ -67,7 +67,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	}
 	if err != nil {
 		in.refused(k, req.ID, start, err)
-		return result, err
+		return PostResult{Partner: k.Partner}, err // whose refusal it was, for the log
 	}
 	switch {
 	case result.Replayed:

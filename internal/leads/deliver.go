@@ -14,6 +14,10 @@ import (
 	"github.com/pingpost/pingpost/internal/store"
 )
 
+// statementWithin bounds a statement from this side: the server's own time-out
+// does not help when the network between has gone.
+const statementWithin = 8 * time.Second
+
 // readBackWithin bounds how long a post waits to learn what became of a commit
 // whose answer was lost.
 const readBackWithin = 3 * time.Second
@@ -75,7 +79,9 @@ func (d *Delivery) args() []any {
 // one that outlives the client's connection. Errors: ErrInactive, or a failure
 // after which the same post may be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
-	err = s.pool.QueryRow(ctx, deliverSQL, d.args()...).Scan(&stored)
+	bounded, cancel := context.WithTimeout(ctx, statementWithin)
+	defer cancel()
+	err = s.pool.QueryRow(bounded, deliverSQL, d.args()...).Scan(&stored)
 	switch {
 	case err == nil && stored:
 		r, err = d.receipt()
@@ -113,6 +119,8 @@ func (s *Store) readBack(ctx context.Context, d *Delivery, lost error) (Receipt,
 // Find returns the receipt of a delivered transaction; a NotFound fault when
 // there is none in the scope.
 func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementWithin)
+	defer cancel()
 	return find(ctx, s.pool, sc, transaction)
 }
 
