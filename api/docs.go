@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -30,8 +32,8 @@ var docsCSS []byte
 // publicURL that is not absolute.
 func renderDocs(document []byte, publicURL string) ([]byte, error) {
 	origin, err := url.Parse(publicURL)
-	if err != nil || origin.Host == "" {
-		return nil, fmt.Errorf("the public URL must be absolute, like https://leads.example.com")
+	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
+		return nil, errors.New("the public URL must be absolute, like https://leads.example.com")
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil {
@@ -158,43 +160,56 @@ func newDocsPage(doc node, origin string) (*docsPage, error) {
 	}
 	page.Errors = errorRows(doc.get("paths"))
 	if page.Title == "" || page.Signing.Signature == "" || page.ErrorBodies[0].JSON == "" || len(page.Endpoints) == 0 {
-		return nil, fmt.Errorf("the OpenAPI document lacks its title, its endpoints, or the examples that the page is made of")
+		return nil, errors.New("the OpenAPI document lacks its title, its endpoints, or the examples that the page is made of")
 	}
 	return page, nil
 }
 
-// endpoints lists the operations in the document's order. One on a partner's
-// own base URL is a note to its twin on the shared one.
+// operation is one method of one path.
+type operation struct {
+	method, path string
+	node
+}
+
+// operations walks them in the document's order.
+func operations(paths node) iter.Seq[operation] {
+	return func(yield func(operation) bool) {
+		for path, item := range paths.entries() {
+			for method, n := range item.entries() {
+				if n.has("operationId") && !yield(operation{strings.ToUpper(method), path, n}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// endpoints lists the operations. One on a partner's own base URL is a note to
+// its twin on the shared one.
 func endpoints(paths node) []endpointDoc {
 	var list []endpointDoc
-	for path, item := range paths.entries() {
-		for method, operation := range item.entries() {
-			if !operation.has("operationId") {
-				continue
-			}
-			if shared, own := strings.CutPrefix(path, ownBase); own {
-				if i := slices.IndexFunc(list, func(e endpointDoc) bool { return e.Path == shared }); i >= 0 {
-					list[i].addOwn(path, operation)
-				}
-				continue
-			}
-			list = append(list, newEndpoint(strings.ToUpper(method), path, operation))
+	for op := range operations(paths) {
+		shared, own := strings.CutPrefix(op.path, ownBase)
+		if !own {
+			list = append(list, newEndpoint(op))
+		} else if i := slices.IndexFunc(list, func(e endpointDoc) bool { return e.Path == shared }); i >= 0 {
+			list[i].addOwn(op)
 		}
 	}
 	return list
 }
 
-func newEndpoint(method, path string, operation node) endpointDoc {
+func newEndpoint(op operation) endpointDoc {
 	e := endpointDoc{
-		ID: operation.text("operationId"), Method: method, Path: path,
-		Summary: operation.text("summary"), Blocks: blocks(operation.text("description")),
+		ID: op.text("operationId"), Method: op.method, Path: op.path,
+		Summary: op.text("summary"), Blocks: blocks(op.text("description")),
 	}
-	for parameter := range operation.get("parameters").items() {
+	for parameter := range op.get("parameters").items() {
 		e.Headers = append(e.Headers, headerRow(parameter.text("name"), parameter))
 	}
-	body := operation.get("requestBody", "content", mediaJSON)
+	body := op.get("requestBody", "content", mediaJSON)
 	e.Fields, e.Requests = fieldRows("", body.get("schema")), samples(body)
-	for status, response := range operation.get("responses").entries() {
+	for status, response := range op.get("responses").entries() {
 		if status != "200" {
 			e.Refusals = append(e.Refusals, refusalDoc{Status: status, Text: spans(response.text("description"))})
 			continue
@@ -209,9 +224,9 @@ func newEndpoint(method, path string, operation node) endpointDoc {
 }
 
 // addOwn notes what is different on a partner's own base URL.
-func (e *endpointDoc) addOwn(path string, operation node) {
-	e.OwnPath, e.OwnBlocks = path, blocks(operation.text("description"))
-	for status, response := range operation.get("responses").entries() {
+func (e *endpointDoc) addOwn(op operation) {
+	e.OwnPath, e.OwnBlocks = op.path, blocks(op.text("description"))
+	for status, response := range op.get("responses").entries() {
 		same := func(r refusalDoc) bool { return r.Status == status }
 		if status != "200" && !slices.ContainsFunc(e.Refusals, same) {
 			e.Refusals = append(e.Refusals, refusalDoc{Status: status, Text: spans(response.text("description"))})
@@ -232,36 +247,42 @@ func samples(content node) []sample {
 	return list
 }
 
-// errorRows collects the examples of all answers but 200 and 304, by status, in
-// the order in which the document first has them.
+// errorRows collects the examples of all errors, by status, in the order in
+// which the document first has them.
 func errorRows(paths node) []errorRow {
 	var rows []errorRow
 	index := map[*yaml.Node]int{}
-	for _, item := range paths.entries() {
-		for _, operation := range item.entries() {
-			for status, response := range operation.get("responses").entries() {
-				for _, example := range response.get("content", mediaJSON, "examples").entries() {
-					if status == "200" {
-						continue
-					}
-					i, known := index[example.at]
-					if !known {
-						i = len(rows)
-						index[example.at] = i
-						rows = append(rows, errorRow{
-							Status: status, Message: example.get("value").text("message"),
-							Cause: spans(example.text("summary")), Mend: spans(example.text("description")),
-						})
-					}
-					if where := operation.get("tags").at.Content[0].Value; !slices.Contains(rows[i].Where, where) {
-						rows[i].Where = append(rows[i].Where, where)
-					}
+	for op := range operations(paths) {
+		for status, response := range op.get("responses").entries() {
+			if status < "400" {
+				continue
+			}
+			for _, example := range response.get("content", mediaJSON, "examples").entries() {
+				i, known := index[example.at]
+				if !known {
+					i = len(rows)
+					index[example.at] = i
+					rows = append(rows, newErrorRow(status, example))
 				}
+				rows[i].Where = append(rows[i].Where, texts(op.get("tags"))...)
 			}
 		}
 	}
+	for i := range rows {
+		slices.Sort(rows[i].Where)
+		rows[i].Where = slices.Compact(rows[i].Where)
+	}
 	slices.SortStableFunc(rows, func(a, b errorRow) int { return cmp.Compare(a.Status, b.Status) })
 	return rows
+}
+
+// newErrorRow reads the document's convention for examples of errors: the
+// summary is the cause, the description the mend.
+func newErrorRow(status string, example node) errorRow {
+	return errorRow{
+		Status: status, Message: example.get("value").text("message"),
+		Cause: spans(example.text("summary")), Mend: spans(example.text("description")),
+	}
 }
 
 func industryGroups(slugs node) []industryGroup {

@@ -1,16 +1,242 @@
 package api
 
 import (
-	"os"
+	"encoding/xml"
+	"errors"
+	"html"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 )
 
-func TestOut(t *testing.T) {
-	b, err := renderDocs(Document(), "https://leads.example.com")
+func renderedDocs(t *testing.T) string {
+	t.Helper()
+	rendered, err := renderDocs(Document(), "https://leads.example.com/")
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.MkdirAll("/tmp/oa/page", 0o755)
-	os.WriteFile("/tmp/oa/page/docs.html", b, 0o644)
-	os.WriteFile("/tmp/oa/page/docs.css", docsCSS, 0o644)
+	return string(rendered)
+}
+
+// elements reads the page tag by tag and fails where tags do not nest.
+func elements(t *testing.T, page string, visit func(name string, attr map[string]string, within []string)) {
+	t.Helper()
+	void := []string{"meta", "link", "br"}
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.Entity = false, xml.HTMLEntity
+	var open []string
+	for {
+		token, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch tag := token.(type) {
+		case xml.StartElement:
+			attr := map[string]string{}
+			for _, a := range tag.Attr {
+				attr[a.Name.Local] = a.Value
+			}
+			visit(tag.Name.Local, attr, open)
+			if !slices.Contains(void, tag.Name.Local) {
+				open = append(open, tag.Name.Local)
+			}
+		case xml.EndElement:
+			if len(open) == 0 || open[len(open)-1] != tag.Name.Local {
+				t.Fatalf("</%s> closes nothing in %v", tag.Name.Local, open)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("never closed: %v", open)
+	}
+}
+
+func TestDocsPageIsSoundHTML(t *testing.T) {
+	ids, links := map[string]int{}, []string{}
+	count := map[string]int{}
+	level := 0
+	elements(t, renderedDocs(t), func(name string, attr map[string]string, within []string) {
+		count[name]++
+		if id, ok := attr["id"]; ok {
+			ids[id]++
+		}
+		if name == "a" {
+			links = append(links, attr["href"])
+		}
+		if len(name) == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6' {
+			next := int(name[1] - '0')
+			if next > level+1 {
+				t.Errorf("a heading of level %d follows one of level %d", next, level)
+			}
+			level = next
+		}
+		if name == "th" && attr["scope"] == "" {
+			t.Error("a table's heading does not say what it is the heading of")
+		}
+		if slices.Contains(within, "p") && slices.Contains([]string{"p", "ul", "ol", "dl", "table", "pre", "figure"}, name) {
+			t.Errorf("<%s> within a paragraph", name)
+		}
+		for key := range attr {
+			if key == "style" || strings.HasPrefix(key, "on") {
+				t.Errorf("<%s %s>: the page may have neither inline style nor script", name, key)
+			}
+		}
+	})
+	for name, want := range map[string]int{"h1": 1, "main": 1, "nav": 1, "header": 1, "title": 1, "link": 1, "script": 0, "style": 0, "img": 0} {
+		if count[name] != want {
+			t.Errorf("%d of <%s>, want %d", count[name], name, want)
+		}
+	}
+	for id, n := range ids {
+		if n > 1 {
+			t.Errorf("the id %s stands %d times", id, n)
+		}
+	}
+	for _, link := range links {
+		if id, inside := strings.CutPrefix(link, "#"); inside && ids[id] == 0 {
+			t.Errorf("a link goes to %s, which is nowhere", link)
+		} else if !inside && !slices.Contains([]string{"openapi.yaml", "api/industries", "docs", "docs.css"}, link) {
+			t.Errorf("a link leaves the service or its prefix: %s", link)
+		}
+	}
+	if links[0] != "#content" || ids["content"] != 1 {
+		t.Error("the first link does not skip to the content")
+	}
+}
+
+// Everything that the document names must be found on the page.
+func TestDocsPageIsComplete(t *testing.T) {
+	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(renderedDocs(t), ""))
+	var root yaml.Node
+	if err := yaml.Unmarshal(Document(), &root); err != nil {
+		t.Fatal(err)
+	}
+	doc := node{at: root.Content[0], root: root.Content[0]}
+	wanted := func(what string) {
+		if what == "" || !strings.Contains(text, what) {
+			t.Errorf("the page does not have %q", what)
+		}
+	}
+	for path := range doc.get("paths").entries() {
+		wanted(path)
+	}
+	components := doc.get("components")
+	for name, schema := range components.get("schemas").entries() {
+		for field := range schema.get("properties").entries() {
+			wanted(field)
+		}
+		if name != "IndustrySlug" {
+			continue
+		}
+		for slug := range schema.get("enum").items() {
+			wanted(slug.at.Value)
+		}
+	}
+	for _, example := range components.get("examples").entries() {
+		wanted(example.get("value").text("message"))
+		wanted(strings.ReplaceAll(example.text("description"), "`", ""))
+	}
+	for _, parameter := range components.get("parameters").entries() {
+		if parameter.text("in") == "header" {
+			wanted(parameter.text("name"))
+		}
+	}
+	for header := range components.get("responses", "Delivered", "headers").entries() {
+		wanted(header)
+	}
+	for _, figure := range components.get("securitySchemes", "signature", "x-worked-example").entries() {
+		wanted(figure.at.Value)
+	}
+	wanted("curl -i 'https://leads.example.com/api/lead/post'")
+	wanted(`-d '{"industry":"plumber","postcode":"SW1A 1AA"}'`)
+	wanted("https://leads.example.com/p/{partnerSlug}")
+	wanted("Alternatives, in this order: contact.fullName, name.")
+	wanted("At most 10,000 characters.")
+	for _, not := range []string{"{origin}", "x-source", "`", "D12", "<no value>", "//api"} {
+		if strings.Contains(text, not) {
+			t.Errorf("the page has %q", not)
+		}
+	}
+}
+
+func TestRenderDocsRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ document, publicURL string }{
+		"a relative URL":      {string(Document()), "leads.example.com"},
+		"no scheme":           {string(Document()), "//leads.example.com"},
+		"no URL":              {string(Document()), ""},
+		"no YAML":             {"openapi: [", "https://a.example"},
+		"nothing":             {"", "https://a.example"},
+		"another document":    {"openapi: 3.1.0\ninfo: {title: t}", "https://a.example"},
+		"no worked example":   {strings.Replace(string(Document()), "x-worked-example", "x-other", 1), "https://a.example"},
+		"no endpoints at all": {strings.Replace(string(Document()), "\npaths:", "\nx-paths:", 1), "https://a.example"},
+	} {
+		if got, err := renderDocs([]byte(c.document), c.publicURL); err == nil {
+			t.Errorf("%s: rendered %d bytes", name, len(got))
+		}
+	}
+}
+
+func TestRenderDocsEscapes(t *testing.T) {
+	rendered, err := renderDocs([]byte(strings.Replace(string(Document()), "title: Lead", "title: <script>Lead", 1)), "https://a.example")
+	if err != nil || strings.Contains(string(rendered), "<script>") {
+		t.Errorf("a tag in the document became one of the page (%v)", err)
+	}
+}
+
+// WCAG 2.2, 1.4.3: text has 4.5:1 against what it stands on.
+func TestDocsContrast(t *testing.T) {
+	css := string(docsCSS)
+	variable := regexp.MustCompile(`--([a-z]+): #([0-9a-f]{6});`)
+	schemes := strings.Split(css, ":root {")[1:]
+	if len(schemes) != 3 {
+		t.Fatalf("%d colour schemes, want light, dark and print", len(schemes))
+	}
+	for i, scheme := range schemes {
+		colour := map[string]float64{}
+		block, _, _ := strings.Cut(scheme, "}")
+		for _, m := range variable.FindAllStringSubmatch(block, -1) {
+			colour[m[1]] = luminance(t, m[2])
+		}
+		for _, text := range []string{"ink", "quiet", "accent", "get"} {
+			for _, ground := range []string{"paper", "code"} {
+				a, b := colour[text], colour[ground]
+				if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
+					t.Errorf("scheme %d: %s on %s has %.2f:1", i, text, ground, ratio)
+				}
+			}
+		}
+	}
+	for _, outside := range []string{"url(", "@import", "http"} {
+		if strings.Contains(css, outside) {
+			t.Errorf("the stylesheet reaches outside: %s", outside)
+		}
+	}
+}
+
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			sum += weight * c / 12.92
+		} else {
+			sum += weight * math.Pow((c+0.055)/1.055, 2.4)
+		}
+	}
+	return sum
 }

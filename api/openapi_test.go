@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"gopkg.in/yaml.v3"
 
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/fault"
@@ -32,7 +30,7 @@ func newContract(t testing.TB) *testkit.Contract {
 	return contract
 }
 
-func load(t testing.TB) *openapi3.T {
+func loadDocument(t testing.TB) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(api.Document())
 	if err != nil {
@@ -57,10 +55,10 @@ func operations(doc *openapi3.T, visit func(method, path string, item *openapi3.
 }
 
 func TestEveryExampleIsAnExchange(t *testing.T) {
-	contract, doc := newContract(t), load(t)
+	contract, doc := newContract(t), loadDocument(t)
 	operations(doc, func(method, path string, _ *openapi3.PathItem, operation *openapi3.Operation) {
 		for status, response := range operation.Responses.Map() {
-			for name, body := range bodies(t, response.Value.Content) {
+			for name, body := range answerExamples(t, response.Value.Content) {
 				t.Run(strings.Join([]string{method, path, status, name}, " "), func(t *testing.T) {
 					sent := http.Header{}
 					for header, h := range response.Value.Headers {
@@ -76,7 +74,7 @@ func TestEveryExampleIsAnExchange(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					for _, request := range requests(t, operation) {
+					for _, request := range requestExamples(t, operation) {
 						req := httptest.NewRequest(method, path, strings.NewReader(request))
 						for _, p := range operation.Parameters {
 							req.Header.Set(p.Value.Name, fmt.Sprint(p.Value.Example))
@@ -92,8 +90,8 @@ func TestEveryExampleIsAnExchange(t *testing.T) {
 	})
 }
 
-// bodies are the examples of an answer. One that is not JSON stands for itself.
-func bodies(t *testing.T, content openapi3.Content) map[string][]byte {
+// answerExamples are the examples of an answer. One that is not JSON stands for itself.
+func answerExamples(t *testing.T, content openapi3.Content) map[string][]byte {
 	all := map[string][]byte{}
 	media := content["application/json"]
 	if media == nil {
@@ -108,23 +106,23 @@ func bodies(t *testing.T, content openapi3.Content) map[string][]byte {
 		t.Error("an answer has no example")
 	}
 	for name, example := range media.Examples {
-		all[name] = encode(t, example.Value.Value)
+		all[name] = encodeExample(t, example.Value.Value)
 	}
 	return all
 }
 
-func requests(t *testing.T, operation *openapi3.Operation) []string {
+func requestExamples(t *testing.T, operation *openapi3.Operation) []string {
 	if operation.RequestBody == nil {
 		return []string{""}
 	}
 	var all []string
 	for _, example := range operation.RequestBody.Value.Content["application/json"].Examples {
-		all = append(all, string(encode(t, example.Value.Value)))
+		all = append(all, string(encodeExample(t, example.Value.Value)))
 	}
 	return all
 }
 
-func encode(t *testing.T, value any) []byte {
+func encodeExample(t *testing.T, value any) []byte {
 	t.Helper()
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -160,7 +158,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 	}
 	documented := map[string]bool{} // operation, status, message
 	named := map[string]int{}
-	operations(load(t), func(_, _ string, _ *openapi3.PathItem, operation *openapi3.Operation) {
+	operations(loadDocument(t), func(_, _ string, _ *openapi3.PathItem, operation *openapi3.Operation) {
 		for status, response := range operation.Responses.Map() {
 			if status < "400" || status == "500" { // a 500's message is its own
 				continue
@@ -189,7 +187,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 }
 
 func TestOwnBaseURLsHaveTheSameEndpoints(t *testing.T) {
-	paths := load(t).Paths
+	paths := loadDocument(t).Paths
 	for _, path := range []string{"/api/lead/ping", "/api/lead/post"} {
 		shared, own := paths.Value(path).Post, paths.Value("/p/{partnerSlug}"+path).Post
 		if shared.RequestBody.Ref != own.RequestBody.Ref || len(shared.Parameters) != len(own.Parameters) {
@@ -207,98 +205,11 @@ func TestOwnBaseURLsHaveTheSameEndpoints(t *testing.T) {
 	}
 }
 
-func TestReferences(t *testing.T) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(api.Document(), &root); err != nil {
-		t.Fatal(err)
-	}
-	used := map[string]bool{}
-	walk(root.Content[0], "", func(path string, n *yaml.Node) {
-		target, ok := strings.CutPrefix(n.Value, "#/")
-		if !strings.HasSuffix(path, "/$ref") {
-			return
-		}
-		used[target] = true
-		if at := lookUp(root.Content[0], strings.Split(target, "/")); !ok || at == nil {
-			t.Errorf("%s: there is no %s", path, n.Value)
-		}
-	})
-	for _, kind := range keys(lookUp(root.Content[0], []string{"components"})) {
-		for _, name := range keys(lookUp(root.Content[0], []string{"components", kind})) {
-			if place := "components/" + kind + "/" + name; !used[place] && kind != "securitySchemes" {
-				t.Errorf("nothing refers to %s", place)
-			}
-		}
-	}
-}
-
-// Schemas and answers of the API's own name their source, in the form that
-// readers of the specification can follow; nothing else cites decisions.
-func TestSources(t *testing.T) {
-	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+|D[0-9]+(, D[0-9]+)*)(; D[0-9]+(, D[0-9]+)*)?$`)
-	cites := regexp.MustCompile(`\bD[0-9]+\b`)
-	var root yaml.Node
-	if err := yaml.Unmarshal(api.Document(), &root); err != nil {
-		t.Fatal(err)
-	}
-	walk(root.Content[0], "", func(path string, n *yaml.Node) {
-		if strings.HasSuffix(path, "/x-source") {
-			if !source.MatchString(n.Value) {
-				t.Errorf("%s: %q is no source", path, n.Value)
-			}
-		} else if cites.MatchString(n.Value) {
-			t.Errorf("%s cites a decision outside x-source", path)
-		}
-	})
-	ours := []string{"Document", "Page", "Stylesheet", "NotModified"} // HTTP's own rules
-	for _, kind := range []string{"schemas", "responses"} {
-		for _, name := range keys(lookUp(root.Content[0], []string{"components", kind})) {
-			if !slices.Contains(ours, name) && lookUp(root.Content[0], []string{"components", kind, name, "x-source"}) == nil {
-				t.Errorf("%s/%s names no source", kind, name)
-			}
-		}
-	}
-}
-
-func walk(n *yaml.Node, path string, visit func(path string, n *yaml.Node)) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i < len(n.Content); i += 2 {
-			walk(n.Content[i+1], path+"/"+n.Content[i].Value, visit)
-		}
-	case yaml.SequenceNode:
-		for i, item := range n.Content {
-			walk(item, fmt.Sprintf("%s/%d", path, i), visit)
-		}
-	default:
-		visit(path, n)
-	}
-}
-
-func keys(n *yaml.Node) []string {
-	var all []string
-	for i := 0; n != nil && i < len(n.Content); i += 2 {
-		all = append(all, n.Content[i].Value)
-	}
-	return all
-}
-
-func lookUp(n *yaml.Node, path []string) *yaml.Node {
-	for _, key := range path {
-		i := slices.Index(keys(n), key)
-		if i < 0 {
-			return nil
-		}
-		n = n.Content[2*i+1]
-	}
-	return n
-}
-
 func TestSigningExampleIsReal(t *testing.T) {
-	doc := load(t)
+	doc := loadDocument(t)
 	var example struct{ Secret, Timestamp, Body, Signature string }
 	given := doc.Components.SecuritySchemes["signature"].Value.Extensions["x-worked-example"]
-	if err := json.Unmarshal(encode(t, given), &example); err != nil {
+	if err := json.Unmarshal(encodeExample(t, given), &example); err != nil {
 		t.Fatal(err)
 	}
 	mac := hmac.New(sha256.New, []byte(example.Secret))
@@ -317,7 +228,7 @@ func TestSigningExampleIsReal(t *testing.T) {
 }
 
 func TestFieldCodes(t *testing.T) {
-	code := load(t).Components.Schemas["FieldError"].Value.Properties["code"].Value
+	code := loadDocument(t).Components.Schemas["FieldError"].Value.Properties["code"].Value
 	want := []any{fault.Required, fault.InvalidType, fault.InvalidValue, fault.TooLong, fault.TooManyItems, fault.FieldClash}
 	if !slices.Equal(code.Enum, want) {
 		t.Errorf("codes %v, want %v", code.Enum, want)
@@ -340,7 +251,7 @@ func TestIndustriesAreTheTaxonomys(t *testing.T) {
 		want = append(want, industry.Slug)
 		counts[industry.Category]++
 	}
-	schema := load(t).Components.Schemas["IndustrySlug"].Value
+	schema := loadDocument(t).Components.Schemas["IndustrySlug"].Value
 	if len(want) != 336 || !slices.Equal(schema.Enum, want) {
 		t.Errorf("the document lists %d industries, the taxonomy %d, or in another order", len(schema.Enum), len(want))
 	}
@@ -348,7 +259,7 @@ func TestIndustriesAreTheTaxonomys(t *testing.T) {
 		Slug, Name string
 		Count      int
 	}
-	if err := json.Unmarshal(encode(t, schema.Extensions["x-categories"]), &listed); err != nil {
+	if err := json.Unmarshal(encodeExample(t, schema.Extensions["x-categories"]), &listed); err != nil {
 		t.Fatal(err)
 	}
 	for i, category := range taxonomy.Categories() {

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestGrouped(t *testing.T) {
+	for digits, want := range map[string]string{"1": "1", "200": "200", "2048": "2,048", "10000": "10,000"} {
+		if got := grouped(digits); got != want {
+			t.Errorf("%s is written %s, want %s", digits, got, want)
+		}
+	}
+}
+
+func TestFieldRows(t *testing.T) {
+	schema := parseNode(t, `
+required: [id]
+properties:
+  id: {type: string, maxLength: 2000, description: The id.}
+  old: {x-alternative-to: id}
+  kind: {type: [string, 'null'], enum: [a, b], x-alternatives: [sort], description: What.}
+  list: {type: array, items: {properties: {n: {anyOf: [{type: integer}, {type: string}, {enum: [null]}], default: 1}}}}
+  in: {required: [x], properties: {x: {type: boolean, const: true}}}
+`)
+	code := func(before, code, after string) []span {
+		return []span{{Text: before}, {Text: code, Code: true}, {Text: after}}
+	}
+	want := []fieldRow{
+		{Name: "id", Type: "string", Required: "yes", Rules: []span{{Text: "The id. At most 2,000 characters."}}},
+		{Name: "kind", Type: "string", Required: "no", Alternatives: []string{"sort"},
+			Rules: append(code("What. One of ", "a", ", "), code("", "b", ".")[1:]...)},
+		{Name: "list[].n", Type: "integer or string", Required: "no", Rules: code("Default ", "1", ".")},
+		{Name: "in.x", Type: "boolean", Required: "yes", Rules: code("Always ", "true", ".")},
+	}
+	if got := fieldRows("", schema); !reflect.DeepEqual(got, want) {
+		t.Errorf("\n%+v, want\n%+v", got, want)
+	}
+}

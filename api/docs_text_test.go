@@ -1,0 +1,36 @@
+package api
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestBlocks(t *testing.T) {
+	plain := func(text string) []span { return []span{{Text: text}} }
+	for _, c := range []struct {
+		text string
+		want []block
+	}{
+		{"", nil},
+		{"one\ntwo\n\nthree", []block{{Text: []span{{Text: "one"}, {Text: " two"}}}, {Text: plain("three")}}},
+		{"send `a` or `b`", []block{{Text: []span{{Text: "send "}, {Text: "a", Code: true}, {Text: " or "}, {Text: "b", Code: true}}}}},
+		{"- one\n- two", []block{{Items: [][]span{plain("one"), plain("two")}}}},
+		{"- one\n  more", []block{{Items: [][]span{{{Text: "one"}, {Text: " more"}}}}}},
+		{"1. one\n2. two\n\n- three", []block{{Items: [][]span{plain("one"), plain("two")}, Ordered: true}, {Items: [][]span{plain("three")}}}},
+		{"list:\n- one", []block{{Text: plain("list:")}, {Items: [][]span{plain("one")}}}},
+		{"45.6 means 45 units", []block{{Text: plain("45.6 means 45 units")}}},
+		{"e. g. this", []block{{Text: plain("e. g. this")}}},
+	} {
+		if got := blocks(c.text); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%q reads as %+v, want %+v", c.text, got, c.want)
+		}
+	}
+}
+
+func TestGuide(t *testing.T) {
+	intro, sections := guide("What it is.\n\n## Base URLs\n\nTwo.\n\n## Limits\nNone.")
+	want := []guideSection{{"base-urls", "Base URLs", blocks("Two.")}, {"limits", "Limits", blocks("None.")}}
+	if !reflect.DeepEqual(intro, blocks("What it is.")) || !reflect.DeepEqual(sections, want) {
+		t.Errorf("%+v, %+v", intro, sections)
+	}
+}
