@@ -162,5 +162,5 @@ func (x *exchange) write(c *gin.Context, status int) {
 
 var (
 	contentJSON = []string{"application/json; charset=utf-8"}
-	noStore  = []string{"no-store"}
+	noStore     = []string{"no-store"}
 )

@@ -38,7 +38,7 @@ func unprivileged() (*account, error) {
 		}
 		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("Postgres does not run as root, and there is neither a user postgres nor a user nobody to run it as: create one, or run this program as another user")
+	return nil, errors.New("there is no user to run Postgres as, which refuses to run as root: neither postgres nor nobody exists; create one, or run this program as another user")
 }
 
 // Reachable says whether the user that Postgres would run as can get to dir,
@@ -64,7 +64,7 @@ func (a *account) reaches(dir string) error {
 			return err
 		}
 		if err == nil && !a.mayEnter(info) {
-			return fmt.Errorf("Postgres runs as user %s here, for it refuses to run as root, and this user may not enter the folder %s: give another --data-dir, such as /var/lib/pingpost", a.name, above)
+			return fmt.Errorf("the folder %s is closed to user %s, whom Postgres runs as here because it refuses to run as root: give another --data-dir, such as /var/lib/pingpost", above, a.name)
 		}
 		if above == filepath.Dir(above) {
 			return nil

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -227,14 +226,4 @@ func proxySettings() []string {
 		}
 	}
 	return settings
-}
-
-// locale orders texts by code point everywhere, and on Linux knows the upper and
-// lower case of letters beyond ASCII too, as a production database does. macOS
-// has no such locale by that name in every version.
-func locale() string {
-	if runtime.GOOS == "linux" {
-		return "C.UTF-8"
-	}
-	return "C"
 }

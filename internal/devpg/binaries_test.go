@@ -1,9 +1,12 @@
 package devpg
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -66,17 +69,45 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// downloadFrom is a machine without Postgres, which fetches it from a port.
+func downloadFrom(t *testing.T, port int) search {
+	t.Helper()
+	s := search{Cache: newFolder(t), Repository: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	if err := os.Chmod(filepath.Dir(s.Cache), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestNoPostgresAndNoDownload(t *testing.T) {
 	port, err := freePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	nowhere := search{Cache: filepath.Join(newFolder(t), "cache"), Repository: fmt.Sprintf("http://127.0.0.1:%d", port)}
-	if err := os.Chmod(filepath.Dir(filepath.Dir(nowhere.Cache)), 0o777); err != nil {
+	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, downloadFrom(t, port))
+	wantParts(t, err, "no Postgres 14 or newer", "could not be downloaded", "install Postgres", overrideName)
+}
+
+// A download may take for ever; calling the start off must not.
+func TestDownloadIsCalledOff(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, nowhere)
-	wantParts(t, err, "no Postgres 14 or newer", "could not be downloaded", "install Postgres", overrideName)
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		defer cancel()
+		if c, err := l.Accept(); err != nil {
+			t.Error(err)
+		} else {
+			t.Cleanup(func() { _ = c.Close() }) // held without a word till the end
+		}
+	})
+	_, err = start(ctx, Options{DataDir: newFolder(t)}, downloadFrom(t, l.Addr().(*net.TCPAddr).Port))
+	wantParts(t, err, "called off", "context canceled")
+	wait.Wait()
 }
 
 func TestDownloadFolderOfAnotherUser(t *testing.T) {

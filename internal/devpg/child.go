@@ -120,7 +120,7 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 			return nil
 		case <-look.C:
 			if !alive(pid) {
-				return fmt.Errorf("Postgres ended by itself; its log %s says why:%s", l.log(), l.lastWords())
+				return fmt.Errorf("the private Postgres ended by itself; its log %s says why", l.log())
 			}
 		}
 	}

@@ -42,8 +42,8 @@ type Options struct {
 	// Durable keeps what was committed through a crash of the machine. Without
 	// it Postgres is several times as quick, for tests.
 	Durable bool
-	// Temporary removes DataDir when Postgres has stopped, even when the caller
-	// was killed and cannot.
+	// Temporary removes DataDir (or all that is in it, where the folder above is
+	// closed) when Postgres has stopped, even when the caller was killed and cannot.
 	Temporary bool
 	// ExtraSettings are Postgres settings that win over this package's own.
 	ExtraSettings map[string]string

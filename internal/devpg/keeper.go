@@ -57,7 +57,7 @@ func keep(ctx context.Context, j job, runAs *account) (k *keeper, password strin
 			<-k.gone
 			return nil, "", k.err
 		case <-limit.C:
-			err = fmt.Errorf("Postgres did not start within %s; if the machine is only busy, try again; its log is %s", j.StartTimeout, layout(j.DataDir).log())
+			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is only busy, try again; its log is %s", j.StartTimeout, layout(j.DataDir).log())
 			return nil, "", errors.Join(err, k.stop())
 		case <-ctx.Done():
 			err = fmt.Errorf("starting Postgres was called off: %w", context.Cause(ctx))
@@ -185,7 +185,7 @@ func (k *keeper) sweep() error {
 	if json.Unmarshal(out, &r) == nil && r.Failure != "" {
 		return r.failure()
 	}
-	return fmt.Errorf("Postgres on %s may still be running: %w", j.DataDir, err)
+	return fmt.Errorf("a Postgres may still be running on %s: %w", j.DataDir, err)
 }
 
 // tail keeps the end of what a process writes to its standard error.

@@ -77,6 +77,9 @@ func (l layout) stopOrphan() error {
 
 // terminate ends Postgres: fast, then without a checkpoint, then by force.
 func terminate(pid int, l layout) error {
+	if pid <= 0 {
+		return nil // a signal to 0 or below would go to many processes
+	}
 	for _, step := range []struct {
 		signal   syscall.Signal
 		patience time.Duration

@@ -3,6 +3,7 @@ package devpg
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"time"
 
@@ -65,4 +66,14 @@ func (l layout) socketSetting() string {
 		return ""
 	}
 	return l.socket()
+}
+
+// locale orders texts by code point everywhere, and on Linux knows the upper and
+// lower case of letters beyond ASCII too, as a production database does. macOS
+// has no such locale by that name in every version.
+func locale() string {
+	if runtime.GOOS == "linux" {
+		return "C.UTF-8"
+	}
+	return "C"
 }

@@ -1,0 +1,46 @@
+package devpg
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestAlive(t *testing.T) {
+	if !alive(os.Getpid()) || !alive(1) {
+		t.Error("a living process counts as dead")
+	}
+	if alive(0) || alive(-1) {
+		t.Error("no process counts as alive")
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Nobody has waited for it yet: it stays as a zombie.
+	if runtime.GOOS == "linux" && !waitFor(time.Minute, func() bool { return !alive(cmd.Process.Pid) }) {
+		t.Error("a zombie counts as alive")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if alive(cmd.Process.Pid) {
+		t.Error("a process that has ended counts as alive")
+	}
+}
+
+func TestFirstNumber(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pid")
+	if got := firstNumber(path); got != 0 {
+		t.Errorf("no file: %d", got)
+	}
+	for text, want := range map[string]int{"": 0, "12": 12, "12\n/data\n": 12, " 12   \n": 12, "-12\n": -12, "twelve\n": 0} {
+		write(t, path, text)
+		if got := firstNumber(path); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
