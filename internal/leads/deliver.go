@@ -1,16 +1,15 @@
 package leads
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
@@ -22,123 +21,156 @@ const statementWithin = 8 * time.Second
 // whose answer was lost.
 const readBackWithin = 3 * time.Second
 
-// deliverSQL stores a lead with its consent, ledger entry and timeline event in
-// one round trip and one transaction of its own. The unique transaction is the
-// guard (D3): of many at once one inserts, the others find a conflict and store
-// nothing. Who delivers must be active now, whatever a snapshot said (D21).
+// deliverSQL stores a group of leads with their consents, ledger entries and
+// timeline events in one round trip and one transaction. The unique transaction
+// is the guard (D3): of many posts at once one inserts, the others find a
+// conflict and store nothing. Who delivers must be active now, whatever a
+// snapshot said (D21). Children are stored only for the leads that were. The
+// rows come sorted by transaction, so that two nodes cannot deadlock.
 const deliverSQL = `
-WITH active AS (
-	SELECT FROM partners p JOIN accounts a ON a.id = $4 AND a.partner_id = p.id AND a.status = 'active'
-	WHERE p.id = $3 AND p.status = 'approved' AND ($5::uuid IS NULL OR EXISTS (
-		SELECT FROM signing_secrets s WHERE s.id = $5 AND s.partner_id = p.id AND s.state = 'active'
-			AND s.not_before <= $18 AND (s.retires_at IS NULL OR s.retires_at > $18)))
+WITH post AS MATERIALIZED (
+	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bool[], $8::bool[],
+		$9::bigint[], $10::text[], $11::text[], $12::int[], $13::text[], $14::int[], $15::uuid[], $16::text[],
+		$17::text[], $18::timestamptz[], $19::timestamptz[], $20::text[], $21::text[], $22::bytea[], $23::bytea[], $24::bool[],
+		$25::bytea[], $26::bytea[], $27::bytea[], $28::bytea[], $29::bytea[], $30::bytea[], $31::text[], $32::text[],
+		$33::timestamptz[], $34::text[], $35::text[], $36::text[], $37::text[],
+		$38::text[], $39::text[], $40::bigint[], $41::text[], $42::text[])
+	AS post (id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
+		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
+		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
+		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version,
+		acknowledged_at, disclosure_text, recipient_hash, form_cert_url, third_party_lead_id,
+		entry_kind, reference, amount_minor, event_kind, detail)
 ), lead AS (
 	INSERT INTO leads (id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
 		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
 		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
 		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
-	SELECT $1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::uuid, $6::text, $7::bool, $8::bool,
-		$9::bigint, $10::text, $11::text, $12::int, $13::text, $14::int, $15::uuid, $16::text,
-		$17::text, $18::timestamptz, $19::timestamptz, $20::text, $21::text, $22::bytea, $23::bytea, $24::bool,
-		$25::bytea, $26::bytea, $27::bytea, $28::bytea, $29::bytea, $30::bytea, $31::text, $32::text
-	FROM active
+	SELECT id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
+		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
+		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
+		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version
+	FROM post
+	WHERE EXISTS (SELECT FROM accounts a JOIN partners p ON p.id = a.partner_id
+			WHERE a.id = post.account_id AND a.partner_id = post.partner_id AND a.status = 'active' AND p.status = 'approved')
+		AND (post.secret_id IS NULL OR EXISTS (SELECT FROM signing_secrets s
+			WHERE s.id = post.secret_id AND s.partner_id = post.partner_id AND s.state = 'active'
+				AND s.not_before <= post.received_at AND (s.retires_at IS NULL OR s.retires_at > post.received_at)))
 	ON CONFLICT (transaction) DO NOTHING
-	RETURNING id, partner_id, account_id, sandbox, received_at, currency
+	RETURNING id
 ), consent AS (
 	INSERT INTO consents (lead_id, partner_id, acknowledged, acknowledged_at, disclosure_text, recipient_hash,
 		form_cert_url, third_party_lead_id, sandbox, received_at)
-	SELECT id, partner_id, true, $33::timestamptz, $34::text, $35::text, $36::text, $37::text, sandbox, received_at FROM lead
+	SELECT id, partner_id, true, acknowledged_at, disclosure_text, recipient_hash,
+		form_cert_url, third_party_lead_id, sandbox, received_at FROM post JOIN lead USING (id)
 ), accrual AS (
 	INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
-	SELECT partner_id, account_id, id, $38::text, $39::text, $40::bigint, currency, received_at FROM lead WHERE NOT sandbox
+	SELECT partner_id, account_id, id, entry_kind, reference, amount_minor, currency, received_at
+	FROM post JOIN lead USING (id) WHERE NOT sandbox
 ), event AS (
-	INSERT INTO lead_events (lead_id, kind, detail, at) SELECT id, $41::text, $42::jsonb, received_at FROM lead
+	INSERT INTO lead_events (lead_id, kind, detail, at)
+	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (id)
 )
-SELECT EXISTS (SELECT FROM lead)`
+SELECT id FROM lead`
 
-func (d *Delivery) args() []any {
-	l, c := &d.Lead, &d.Consent
-	var kind, reference *string
-	var amount *int64
-	if d.Accrual != nil {
-		text := string(d.Accrual.Kind)
-		kind, reference, amount = &text, &d.Accrual.Reference, &d.Accrual.AmountMinor
-	}
-	return []any{
-		l.ID, l.Transaction, l.PartnerID, l.AccountID, l.SecretID, l.TransactionID, l.HMACVerified, l.Sandbox,
-		l.PriceMinor, l.Currency, l.Industry, l.TermID, l.Urgency, l.CardVersion, l.QuotedPartner, l.QuotedCountry,
-		l.QuotedPostcode, l.ReceivedAt, l.QuotedAt, l.Country, l.Postcode, l.EmailDigest, l.PhoneDigest, l.PhoneFlagged,
-		l.BodyDigest, l.Ciphertext, l.IV, l.AuthTag, l.Salt, l.WrappedKey, l.KeyWrapper, l.KeyVersion,
-		c.AcknowledgedAt, c.DisclosureText, c.RecipientHash, c.FormCertURL, c.ThirdPartyLeadID,
-		kind, reference, amount, d.Event.Kind, d.Event.Detail,
+// Deliver stores the lead, or finds the one that its transaction already holds;
+// stored tells which. Posts that arrive together share a database transaction,
+// so ctx must outlive the client's connection: pass one that does not end with
+// it. Errors: ErrInactive, or a failure after which the same post may be sent
+// again.
+func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
+	got := s.group.deliver(ctx, d)
+	return got.receipt, got.stored, got.err
+}
+
+// commit stores a group and fills in everyone's result.
+func (s *Store) commit(ctx context.Context, rows []*waiting) {
+	slices.SortFunc(rows, func(a, b *waiting) int {
+		return bytes.Compare(a.delivery.Lead.Transaction[:], b.delivery.Lead.Transaction[:])
+	})
+	stored, err := s.insert(ctx, rows)
+	switch {
+	case err == nil:
+		s.answer(ctx, rows, stored)
+	case store.Ambiguous(err):
+		s.readBack(ctx, rows, err)
+	case len(rows) > 1 && store.Refused(err):
+		// One bad row fails alone: halve until it is found.
+		half := len(rows) / 2
+		s.commit(ctx, rows[:half])
+		s.commit(ctx, rows[half:])
+	default:
+		for _, w := range rows {
+			w.result = result{err: store.Translate(err)}
+		}
 	}
 }
 
-// Deliver stores the lead, or finds the one that its transaction already holds;
-// stored tells which. The context's end does not undo a commit under way: pass
-// one that outlives the client's connection. Errors: ErrInactive, or a failure
-// after which the same post may be sent again.
-func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
-	bounded, cancel := context.WithTimeout(ctx, statementWithin)
+// insert runs the statement and returns which leads it stored.
+func (s *Store) insert(ctx context.Context, rows []*waiting) (map[uuid.UUID]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementWithin)
 	defer cancel()
-	err = s.pool.QueryRow(bounded, deliverSQL, d.args()...).Scan(&stored)
-	switch {
-	case err == nil && stored:
-		r, err = d.receipt()
-		return r, true, err
-	case err == nil:
-		r, err = s.Find(ctx, scope.System, d.Lead.Transaction)
-		if f := fault.As(err); f != nil && f.Code == fault.NotFound {
-			err = ErrInactive
-		}
-		return r, false, err
-	case store.Ambiguous(err):
-		return s.readBack(ctx, d, err)
+	answer, err := s.pool.Query(ctx, deliverSQL, arguments(rows)...)
+	if err != nil {
+		return nil, err
 	}
-	return Receipt{}, false, store.Translate(err)
+	stored := make(map[uuid.UUID]bool, len(rows))
+	var id uuid.UUID
+	_, err = pgx.ForEachRow(answer, []any{&id}, func() error {
+		stored[id] = true
+		return nil
+	})
+	return stored, err
+}
+
+// answer fills in the results of a group that was committed: what was not
+// stored is a lead that the transaction held already, or nobody's any more.
+func (s *Store) answer(ctx context.Context, rows []*waiting, stored map[uuid.UUID]bool) {
+	var others []uuid.UUID
+	for _, w := range rows {
+		if !stored[w.delivery.Lead.ID] {
+			others = append(others, w.delivery.Lead.Transaction)
+		}
+	}
+	found, err := s.findAll(ctx, others)
+	for _, w := range rows {
+		receipt, ok := found[w.delivery.Lead.Transaction]
+		switch {
+		case stored[w.delivery.Lead.ID]:
+			receipt, wrong := w.delivery.receipt()
+			w.result = result{receipt: receipt, stored: true, err: wrong}
+		case err != nil:
+			w.result = result{err: err}
+		case !ok:
+			w.result = result{err: ErrInactive}
+		default:
+			w.result = result{receipt: receipt}
+		}
+	}
 }
 
 // readBack asks on a fresh connection what became of a statement whose answer
 // was lost. Not found is no proof that it never commits, so that is a failure
 // too: the same post again gives the truth (D21).
-func (s *Store) readBack(ctx context.Context, d *Delivery, lost error) (Receipt, bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackWithin)
+func (s *Store) readBack(ctx context.Context, rows []*waiting, lost error) {
+	ctx, cancel := context.WithTimeout(ctx, readBackWithin)
 	defer cancel()
+	transactions := make([]uuid.UUID, len(rows))
+	for i, w := range rows {
+		transactions[i] = w.delivery.Lead.Transaction
+	}
+	var found map[uuid.UUID]Receipt
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
-	if err != nil {
-		return Receipt{}, false, store.Translate(errors.Join(lost, err))
+	if err == nil {
+		defer conn.Close(ctx)
+		found, err = find(ctx, conn, transactions)
 	}
-	defer conn.Close(ctx)
-	r, err := find(ctx, conn, scope.System, d.Lead.Transaction)
-	if err != nil {
-		return Receipt{}, false, store.Translate(lost)
+	for _, w := range rows {
+		receipt, ok := found[w.delivery.Lead.Transaction]
+		if err != nil || !ok {
+			w.result = result{err: store.Translate(errors.Join(lost, err))}
+			continue
+		}
+		w.result = result{receipt: receipt, stored: receipt.LeadID == w.delivery.Lead.ID}
 	}
-	return r, r.is(d), nil
-}
-
-// Find returns the receipt of a delivered transaction; a NotFound fault when
-// there is none in the scope.
-func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, statementWithin)
-	defer cancel()
-	return find(ctx, s.pool, sc, transaction)
-}
-
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-func find(ctx context.Context, q querier, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
-	var r Receipt
-	var currency string
-	err := q.QueryRow(ctx, `SELECT id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, wrapped_key
-		FROM leads WHERE transaction = $1 AND ($2 OR partner_id = ANY ($3))`, transaction, sc.All(), sc.IDs()).
-		Scan(&r.LeadID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
-			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped)
-	if err != nil {
-		return r, store.Translate(err)
-	}
-	r.ReceivedAt = r.ReceivedAt.UTC()
-	r.Payout.Currency, err = money.ParseCurrency(currency)
-	return r, err
 }

@@ -6,7 +6,6 @@
 package leads
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,11 +19,16 @@ import (
 
 // Store keeps leads in the database.
 type Store struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	group *group
 }
 
 // NewStore uses the service's pool.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+func NewStore(pool *pgxpool.Pool) *Store {
+	s := &Store{pool: pool}
+	s.group = newGroup(s.commit)
+	return s
+}
 
 // Delivery is all that a post stores, at once or not at all.
 type Delivery struct {
@@ -58,6 +62,3 @@ func (d *Delivery) receipt() (Receipt, error) {
 		Envelope: envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Wrapped: l.WrappedKey},
 	}, err
 }
-
-// is reports whether the receipt is of this very delivery.
-func (r Receipt) is(d *Delivery) bool { return bytes.Equal(r.LeadID[:], d.Lead.ID[:]) }

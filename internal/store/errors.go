@@ -126,3 +126,10 @@ func Ambiguous(err error) bool {
 	var connect *pgconn.ConnectError
 	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
 }
+
+// Refused reports whether the server refused a statement for what is in it, as
+// opposed to failing for a reason of its own.
+func Refused(err error) bool {
+	var safe *Err
+	return errors.As(Translate(err), &safe) && !safe.Temporary()
+}

@@ -1,0 +1,67 @@
+package leads
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+var errNotFound = fault.New(fault.NotFound, "lead", "Not Found")
+
+// Find returns the receipt of a delivered transaction; a NotFound fault when
+// there is none in the scope.
+func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
+	found, err := s.findAll(ctx, []uuid.UUID{transaction})
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipt, ok := found[transaction]
+	if !ok || !sc.Allows(receipt.PartnerID) {
+		return Receipt{}, errNotFound
+	}
+	return receipt, nil
+}
+
+func (s *Store) findAll(ctx context.Context, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
+	if len(transactions) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementWithin)
+	defer cancel()
+	return find(ctx, s.pool, transactions)
+}
+
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
+	rows, err := q.Query(ctx, `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, wrapped_key
+		FROM leads WHERE transaction = ANY ($1)`, transactions)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	defer rows.Close()
+	found := make(map[uuid.UUID]Receipt, len(transactions))
+	for rows.Next() {
+		var r Receipt
+		var transaction uuid.UUID
+		var currency string
+		if err := rows.Scan(&transaction, &r.LeadID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
+			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped); err != nil {
+			return nil, store.Translate(err)
+		}
+		r.ReceivedAt = r.ReceivedAt.UTC()
+		if r.Payout.Currency, err = money.ParseCurrency(currency); err != nil {
+			return nil, err
+		}
+		found[transaction] = r
+	}
+	return found, store.Translate(rows.Err())
+}

@@ -1,0 +1,120 @@
+package leads
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+const (
+	// groupSize bounds the posts that share a database transaction.
+	groupSize = 128
+	// writers is how many groups are at the database at once. While they are at
+	// it the next ones form by themselves: nobody waits for company.
+	writers = 2
+	// queueWithin bounds the wait for a writer.
+	queueWithin = 2 * time.Second
+)
+
+var errBusy = fault.New(fault.Unavailable, "busy", "Unable to save lead record.")
+
+// waiting is a post on its way into a group.
+type waiting struct {
+	delivery *Delivery
+	done     chan struct{}
+	result
+}
+
+type result struct {
+	receipt Receipt
+	stored  bool
+	err     error
+}
+
+// group lets concurrent posts share a database transaction. There is no writer
+// of its own: of the posts that wait, one takes all that are there, its own
+// included or not, and stores them for the others. A lone post finds nobody and
+// goes at once.
+type group struct {
+	commit func(context.Context, []*waiting)
+	lead   chan struct{} // one place for each writer
+
+	mu    sync.Mutex
+	queue []*waiting
+}
+
+func newGroup(commit func(context.Context, []*waiting)) *group {
+	return &group{commit: commit, lead: make(chan struct{}, writers)}
+}
+
+// deliver returns when somebody has stored the post, or nobody could in time.
+// ctx serves the group's other posts too and must not end with one client.
+func (g *group) deliver(ctx context.Context, d *Delivery) result {
+	w := &waiting{delivery: d, done: make(chan struct{})}
+	g.mu.Lock()
+	g.queue = append(g.queue, w)
+	g.mu.Unlock()
+
+	timer := time.NewTimer(queueWithin)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.done:
+			return w.result
+		case g.lead <- struct{}{}:
+			g.leadOne(ctx)
+		case <-timer.C:
+			if g.withdraw(w) {
+				return result{err: errBusy}
+			}
+			<-w.done // taken already: whoever took it answers
+			return w.result
+		}
+	}
+}
+
+// leadOne stores the next group and gives the place free.
+func (g *group) leadOne(ctx context.Context) {
+	defer func() { <-g.lead }()
+	taken := g.take()
+	if len(taken) == 0 {
+		return
+	}
+	// Whatever happens to the writer, nobody waits for ever.
+	defer func() {
+		for _, w := range taken {
+			close(w.done)
+		}
+	}()
+	for _, w := range taken {
+		w.err = errBusy
+	}
+	g.commit(ctx, taken)
+}
+
+func (g *group) take() []*waiting {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(len(g.queue), groupSize)
+	taken := g.queue[:n:n]
+	g.queue = g.queue[n:]
+	if len(g.queue) == 0 {
+		g.queue = nil // the taken ones hold the array
+	}
+	return taken
+}
+
+// withdraw takes a post out of the queue; false when a writer has it already.
+func (g *group) withdraw(w *waiting) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, one := range g.queue {
+		if one == w {
+			g.queue = append(g.queue[:i:i], g.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
