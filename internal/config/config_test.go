@@ -32,7 +32,7 @@ limits:
   match_concurrency: 2
   match_wait: 50ms
   match_failures_per_minute: 30
-  post_concurrency: 64
+  post_concurrency: 256
   post_wait: 2s
 retention:
   pings_days: 90

@@ -18,7 +18,7 @@ func defaultLimits(p Profile) Limits {
 		MatchConcurrency:       2,
 		MatchWait:              50 * time.Millisecond,
 		MatchFailuresPerMinute: 30,
-		PostConcurrency:        64,
+		PostConcurrency:        256,
 		PostWait:               2 * time.Second,
 	}
 	if p == Dev {

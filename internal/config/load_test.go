@@ -123,7 +123,7 @@ keys:
 	if cfg.Log.Access || cfg.HTTP.ReadTimeout != 90*time.Second || cfg.Database.MaxConnections != 40 {
 		t.Errorf("access, read_timeout or max_connections not read:\n%s", cfg.Redacted())
 	}
-	if cfg.Limits.PostConcurrency != 64 {
+	if cfg.Limits.PostConcurrency != 256 {
 		t.Errorf("a key with nothing after it changed the default to %d", cfg.Limits.PostConcurrency)
 	}
 }
