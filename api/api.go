@@ -17,7 +17,8 @@ import (
 // MaxBody is the largest request body in bytes (D22).
 const MaxBody = 64 << 10
 
-// Options are what the API is built from. All but TrustedProxies are required.
+// Options are what the API is built from. All but TrustedProxies and
+// AccessLog are required.
 type Options struct {
 	Intake         *intake.Intake
 	Taxonomy       *pricingrules.Taxonomy
@@ -25,7 +26,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger
-	AccessLog      bool
+	AccessLog      *AccessLog // nil for none
 	Metrics        *Metrics
 }
 

@@ -1,11 +1,9 @@
 package api
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -22,14 +20,16 @@ import (
 // exchange is a request and what became of it, for the answer's headers, the
 // access log and the metrics. Its buffers are reused.
 type exchange struct {
-	route     string
-	start     time.Time
-	requestID uuid.UUID
-	body      []byte
-	answer    []byte
-	outcome   string
-	partner   uuid.UUID
-	cause     error // of a refusal; for the log alone
+	route       string
+	start       time.Time
+	requestID   uuid.UUID
+	requestText string
+	body        []byte
+	answer      []byte
+	line        []byte // of the access log
+	outcome     string
+	partner     uuid.UUID
+	cause       error // of a refusal; for the log alone
 }
 
 var exchanges = sync.Pool{New: func() any {
@@ -52,7 +52,7 @@ func (s *server) endpoint(route string, handle func(*gin.Context, *exchange) err
 		x := exchanges.Get().(*exchange)
 		x.reset(route, s.Clock.Now())
 		h := c.Writer.Header()
-		h["X-Request-Id"] = []string{id.Format(id.Request, x.requestID)}
+		h["X-Request-Id"] = []string{x.requestText}
 		h["X-Content-Type-Options"] = noSniff
 		if err := s.protect(c, x, handle); err != nil {
 			s.refuse(c, x, err)
@@ -68,10 +68,8 @@ var noSniff = []string{"nosniff"}
 func (x *exchange) reset(route string, now time.Time) {
 	var random [10]byte
 	rand.Read(random[:])
-	*x = exchange{
-		route: route, start: now, requestID: id.NewV7(now, random),
-		body: x.body[:0], answer: x.answer[:0],
-	}
+	*x = exchange{route: route, start: now, requestID: id.NewV7(now, random), body: x.body[:0], answer: x.answer[:0], line: x.line[:0]}
+	x.requestText = id.Format(id.Request, x.requestID)
 }
 
 // protect turns a panic into an error. The stack goes to the log, the value of
@@ -79,7 +77,7 @@ func (x *exchange) reset(route string, now time.Time) {
 func (s *server) protect(c *gin.Context, x *exchange, handle func(*gin.Context, *exchange) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.Log.Error("panic", "request_id", id.Format(id.Request, x.requestID), "route", x.route, "stack", string(debug.Stack()))
+			s.Log.Error("panic", "request_id", x.requestText, "route", x.route, "stack", string(debug.Stack()))
 			err = errPanicking
 		}
 	}()
@@ -116,29 +114,23 @@ func (s *server) finish(c *gin.Context, x *exchange) {
 	took := s.Clock.Now().Sub(x.start)
 	status := c.Writer.Status()
 	s.Metrics.observe(x.route, status, x.outcome, took)
-	level := slog.LevelInfo
-	if status >= http.StatusInternalServerError {
-		level = slog.LevelError
-	}
-	if !s.AccessLog && level == slog.LevelInfo {
+	if status < http.StatusInternalServerError {
+		if s.AccessLog != nil {
+			s.AccessLog.write(x, method(c.Request.Method), status, took)
+		}
 		return
 	}
-	attrs := make([]slog.Attr, 0, 8)
-	attrs = append(attrs,
-		slog.String("request_id", id.Format(id.Request, x.requestID)),
-		slog.String("method", method(c.Request.Method)),
-		slog.String("route", x.route),
-		slog.Int("status", status),
-		slog.String("outcome", x.outcome),
-		slog.Int64("duration_us", took.Microseconds()),
-	)
+	attrs := []any{
+		"request_id", x.requestText, "method", method(c.Request.Method), "route", x.route, "status", status,
+		"outcome", x.outcome, "duration_us", took.Microseconds(),
+	}
 	if x.partner != uuid.Nil {
-		attrs = append(attrs, slog.String("partner", id.Format(id.Partner, x.partner)))
+		attrs = append(attrs, "partner", id.Format(id.Partner, x.partner))
 	}
-	if x.cause != nil && level == slog.LevelError {
-		attrs = append(attrs, slog.String("error", x.cause.Error()))
+	if x.cause != nil {
+		attrs = append(attrs, "error", x.cause.Error())
 	}
-	s.Log.LogAttrs(context.WithoutCancel(c.Request.Context()), level, "request", attrs...)
+	s.Log.Error("request", attrs...)
 }
 
 // method keeps made-up methods, which are the client's free text, out of the log.

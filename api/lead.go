@@ -21,7 +21,11 @@ func (s *server) ping(c *gin.Context, x *exchange) error {
 	if err := x.readBody(c); err != nil {
 		return err
 	}
-	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: c.Param("slug"), Body: x.body})
+	slug, err := baseSlug(c)
+	if err != nil {
+		return err
+	}
+	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: slug, Body: x.body})
 	x.partner = r.Quote.Partner
 	if err != nil {
 		return err
@@ -41,9 +45,13 @@ func (s *server) post(c *gin.Context, x *exchange) error {
 	if err := x.readBody(c); err != nil {
 		return err
 	}
+	slug, err := baseSlug(c)
+	if err != nil {
+		return err
+	}
 	h := c.Request.Header
 	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
-		ID: x.requestID, Slug: c.Param("slug"), Address: c.ClientIP(), Body: x.body,
+		ID: x.requestID, Slug: slug, Address: c.ClientIP(), Body: x.body,
 		Headers: signing.Headers{Timestamp: h["X-Timestamp"], Signature: h["X-Signature-Sha256"], Alias: h["X-Signature"]},
 	})
 	x.partner = r.Partner
@@ -59,6 +67,16 @@ func (s *server) post(c *gin.Context, x *exchange) error {
 	s.time(c, x, &r.Quote, r.Industry, r.Timing)
 	x.write(c, http.StatusOK)
 	return nil
+}
+
+// baseSlug is the slug in the base URL, "" for the shared one. The router takes
+// an empty segment for a slug, and /p//api/… would pass for the shared one.
+func baseSlug(c *gin.Context) (string, error) {
+	slug, own := c.Params.Get("slug")
+	if own && slug == "" {
+		return "", errNotFound
+	}
+	return slug, nil
 }
 
 // The two answers are appended rather than marshalled: amounts are exact

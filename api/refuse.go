@@ -6,16 +6,11 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/id"
 )
-
-// timeFormat is how the API writes times: UTC, milliseconds (D11).
-const timeFormat = "2006-01-02T15:04:05.000Z"
 
 // refusalBody is the specification's error response.
 type refusalBody struct {
@@ -57,10 +52,10 @@ func (s *server) refuse(c *gin.Context, x *exchange, err error) {
 	x.outcome, x.cause = f.Reason, errors.Unwrap(f)
 	body := refusalBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
 	if f.Code == fault.Internal {
-		body.Message += " (request " + id.Format(id.Request, x.requestID) + ")"
+		body.Message += " (request " + x.requestText + ")"
 	}
 	if !f.DeliveredAt.IsZero() {
-		body.DeliveredAt = f.DeliveredAt.UTC().Format(timeFormat)
+		body.DeliveredAt = string(appendTime(nil, f.DeliveredAt))
 	}
 	h := c.Writer.Header()
 	if f.RetryAfter > 0 {
@@ -83,5 +78,3 @@ func (s *server) methodNotAllowed(c *gin.Context, _ *exchange) error {
 	}
 	return errNotPost
 }
-
-func appendTime(b []byte, t time.Time) []byte { return t.UTC().AppendFormat(b, timeFormat) }

@@ -198,7 +198,7 @@ func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, price
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
 		Taxonomy: prices.Taxonomy(), PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,
-		Clock: a.clock, Log: a.log, AccessLog: a.cfg.Log.Access, Metrics: api.NewMetrics(a.registry),
+		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: api.NewMetrics(a.registry),
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/config"
 )
 
@@ -88,4 +89,12 @@ func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
 		handler = slog.NewTextHandler(buffer, options)
 	}
 	return slog.New(promptHandler{handler, buffer}), buffer
+}
+
+// accessLog shares the log's buffer; nil when nobody wants the lines.
+func (a *App) accessLog() *api.AccessLog {
+	if !a.cfg.Log.Access || a.cfg.Log.SlogLevel() > slog.LevelInfo {
+		return nil
+	}
+	return api.NewAccessLog(a.lines, a.cfg.Log.Format == "text")
 }

@@ -29,7 +29,7 @@ const (
 // PingRequest is a ping as it arrived. Body is not kept.
 type PingRequest struct {
 	ID   uuid.UUID
-	Slug string // of the base URL; "" for the shared address
+	Slug string    // of the base URL; "" for the shared address
 	Body []byte
 }
 
@@ -140,7 +140,7 @@ func (in *Intake) record(ping *payload.Ping, r *PingResult, start time.Time) {
 	if !r.Accepted {
 		outcome = r.Reason
 	}
-	took := in.Clock.Now().Sub(start)
+	took := r.Timing.Auction
 	in.Recorder.Offer(Ping{
 		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,
 		Outcome: outcome, Took: took,

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// AccessLog writes a line for each request that did not fail on our side. The
+// lines look like slog's, and are appended by hand: slog's own way costs a ping
+// a tenth of its time. Every text in them is of a closed set of ours, so that
+// none needs escaping.
+type AccessLog struct {
+	out    io.Writer
+	format lineFormat
+}
+
+// lineFormat is how a line begins, ends, and names its values.
+type lineFormat struct {
+	start, end, sep, is, quote string
+}
+
+// NewAccessLog writes JSON lines, or slog's text lines. out must take whole
+// lines from many goroutines at once.
+func NewAccessLog(out io.Writer, text bool) *AccessLog {
+	if text {
+		return &AccessLog{out, lineFormat{start: "", end: "\n", sep: " ", is: "=", quote: ""}}
+	}
+	return &AccessLog{out, lineFormat{start: "{", end: "}\n", sep: ",", is: ":", quote: `"`}}
+}
+
+func (a *AccessLog) write(x *exchange, method string, status int, took time.Duration) {
+	f := &a.format
+	b := append(x.line[:0], f.start...)
+	b = append(f.key(b, "time"), f.quote...)
+	b = append(appendTime(b, x.start), f.quote...)
+	b = f.text(b, "level", "INFO")
+	b = f.text(b, "msg", "request")
+	b = f.text(b, "request_id", x.requestText)
+	b = f.text(b, "method", method)
+	b = f.text(b, "route", x.route)
+	b = f.number(b, "status", int64(status))
+	b = f.text(b, "outcome", x.outcome)
+	b = f.number(b, "duration_us", took.Microseconds())
+	if x.partner != uuid.Nil {
+		b = append(f.key(append(b, f.sep...), "partner"), f.quote...)
+		b = append(id.Append(b, id.Partner, x.partner), f.quote...)
+	}
+	x.line = append(b, f.end...)
+	a.out.Write(x.line) // a log that cannot be written to cannot be told so either
+}
+
+func (f *lineFormat) key(b []byte, name string) []byte {
+	b = append(append(append(b, f.quote...), name...), f.quote...)
+	return append(b, f.is...)
+}
+
+func (f *lineFormat) text(b []byte, name, value string) []byte {
+	b = append(f.key(append(b, f.sep...), name), f.quote...)
+	return append(append(b, value...), f.quote...)
+}
+
+func (f *lineFormat) number(b []byte, name string, value int64) []byte {
+	return strconv.AppendInt(f.key(append(b, f.sep...), name), value, 10)
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+func line(text bool) string {
+	var out bytes.Buffer
+	x := &exchange{
+		route: "ping", start: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
+		requestText: "rq_1", outcome: "priced", partner: uuid.UUID{1},
+	}
+	NewAccessLog(&out, text).write(x, "POST", 200, 1500*time.Microsecond)
+	return out.String()
+}
+
+// TestLinesLookLikeSlogs compares with what slog itself writes of the same values.
+func TestLinesLookLikeSlogs(t *testing.T) {
+	for _, text := range []bool{false, true} {
+		var want bytes.Buffer
+		var handler slog.Handler = slog.NewJSONHandler(&want, nil)
+		if text {
+			handler = slog.NewTextHandler(&want, nil)
+		}
+		r := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC), slog.LevelInfo, "request", 0)
+		r.Add("request_id", "rq_1", "method", "POST", "route", "ping", "status", 200, "outcome", "priced",
+			"duration_us", 1500, "partner", id.Format(id.Partner, uuid.UUID{1}))
+		if err := handler.Handle(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if got := line(text); got != want.String() {
+			t.Errorf("text %v:\n%swant\n%s", text, got, want.String())
+		}
+	}
+	if !json.Valid([]byte(strings.TrimSpace(line(false)))) {
+		t.Error("not JSON")
+	}
+}
