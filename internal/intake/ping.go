@@ -29,7 +29,7 @@ const (
 // PingRequest is a ping as it arrived. Body is not kept.
 type PingRequest struct {
 	ID   uuid.UUID
-	Slug string    // of the base URL; "" for the shared address
+	Slug string // of the base URL; "" for the shared address
 	Body []byte
 }
 

@@ -29,8 +29,8 @@ const (
 // PostRequest is a post as it arrived. Body is not kept.
 type PostRequest struct {
 	ID      uuid.UUID
-	Slug    string    // of the base URL; "" for the shared address
-	Address string    // of the client, for the budget of failed matches
+	Slug    string // of the base URL; "" for the shared address
+	Address string // of the client, for the budget of failed matches
 	Headers signing.Headers
 	Body    []byte
 }
