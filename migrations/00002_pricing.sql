@@ -33,11 +33,13 @@ CREATE TABLE pricing_rules (
 );
 
 -- A published version is immutable: what priced a lead can always be read again.
+-- FOR SHARE, so that a rule and the publication of its card take turns: a rule
+-- that was committed after the publication would change a card in force.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_published_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE card uuid := CASE WHEN TG_OP = 'DELETE' THEN OLD.rate_card_id ELSE NEW.rate_card_id END;
 BEGIN
-    IF (SELECT state FROM rate_cards WHERE id = card) <> 'draft'
+    IF (SELECT state FROM rate_cards WHERE id = card FOR SHARE) <> 'draft'
         OR (TG_OP = 'UPDATE' AND OLD.rate_card_id <> NEW.rate_card_id) THEN
         RAISE EXCEPTION 'a published rate card does not change' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'pricing_rules_immutable';
     END IF;

@@ -8,6 +8,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -78,8 +79,9 @@ func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Wa
 	return &Watcher{pool: pool, log: log, followers: followers, nudge: make(chan struct{}, 1)}
 }
 
-// Load reads the versions once and reloads what changed. The service calls it
-// before it starts to listen; Run calls it from then on.
+// Load reads the versions once and reloads what changed. One that cannot be
+// loaded keeps its last value and does not hold up the others. The service calls
+// it before it starts to listen; Run calls it from then on.
 func (w *Watcher) Load(ctx context.Context) error {
 	rows, err := w.pool.Query(ctx, `SELECT name, version FROM snapshot_versions`)
 	if err != nil {
@@ -94,16 +96,15 @@ func (w *Watcher) Load(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	var failed error
 	for _, f := range w.followers {
 		changed, err := f.refresh(ctx, versions[f.Name()])
-		if err != nil {
-			return err
-		}
+		failed = errors.Join(failed, err)
 		if changed {
 			w.log.Info("snapshot loaded", "snapshot", f.Name(), "version", versions[f.Name()])
 		}
 	}
-	return nil
+	return failed
 }
 
 // Run follows until ctx ends. A database that is away leaves the last values in
@@ -130,7 +131,7 @@ func (w *Watcher) Run(ctx context.Context) {
 		err := w.Load(bounded)
 		cancel()
 		if err != nil && ctx.Err() == nil && !failing {
-			w.log.Warn("snapshots are not refreshed: the database does not answer; the last values stay in force", "error", err.Error())
+			w.log.Warn("snapshots are not refreshed; the last values stay in force", "error", err.Error())
 		} else if err == nil && failing {
 			w.log.Info("snapshots are refreshed again")
 		}

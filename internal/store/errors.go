@@ -123,6 +123,11 @@ func Ambiguous(err error) bool {
 		// 57P01-03 end the connection; the rest rolled back.
 		return pg.Code == "57014" || pg.Code[:2] == "08" || pg.Code[:3] == "57P"
 	}
+	// Of a connection that closed while a statement was at work on it pgx may say
+	// "conn closed", which it calls safe to retry.
+	if errors.Is(err, pgconn.ErrConnClosed) {
+		return true
+	}
 	var connect *pgconn.ConnectError
 	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
 }

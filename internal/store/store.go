@@ -92,11 +92,12 @@ type State struct {
 	OwnsTables bool // the role could undo what its grants forbid
 }
 
-// Inspect reads the state in one round trip.
+// Inspect reads the state. A member of the tables' owner counts as the owner,
+// which it can become with SET ROLE.
 func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
 	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
-		EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public' AND tableowner = current_user)
+		EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public' AND pg_has_role(current_user, tableowner, 'MEMBER'))
 		OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)`).Scan(&s.Clock, &s.Role, &s.OwnsTables)
 	if err != nil {
 		return s, Translate(err)

@@ -20,6 +20,7 @@ import (
 var template struct {
 	once sync.Once
 	err  error
+	copy string // how a clone is made, as CREATE DATABASE has it
 	next atomic.Int64
 }
 
@@ -39,27 +40,65 @@ type Database struct {
 func NewDatabase(t testing.TB) *Database {
 	t.Helper()
 	d := NewDatabaseURLs(t)
-	db, err := store.Open(t.Context(), store.Options{URL: d.AppURL, MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
+	d.DB = Open(t, d.AppURL)
+	return d
+}
+
+// NewDatabaseBehind is NewDatabase, reached as pingpost_app through a proxy
+// that can take the network away.
+func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
+	t.Helper()
+	d := NewDatabaseURLs(t)
+	proxy := NewProxy(t, d.AppURL)
+	d.AppURL = proxy.URL
+	d.DB = Open(t, d.AppURL)
+	return d, proxy
+}
+
+// Open opens a pool of its own on a test's database: another node's.
+func Open(t testing.TB, url string) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), store.Options{URL: url, MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	d.DB = db
-	return d
+	return db
 }
 
 // NewDatabaseURLs is NewDatabase for a test that opens its own connections.
 func NewDatabaseURLs(t testing.TB) *Database {
+	t.Helper()
+	server := prepared(t)
+	d, name := create(t, server, templateName)
+	// A clone has the template's tables but not its database's grants.
+	statement(t, server.SuperuserURL("postgres"), "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT ON DATABASE "+name+" TO "+devpg.AppRole)
+	return d
+}
+
+// NewEmptyDatabase makes a database that no migration has been applied to, for
+// one test. Both roles exist.
+func NewEmptyDatabase(t testing.TB) *Database {
+	t.Helper()
+	d, _ := create(t, prepared(t), "template0")
+	return d
+}
+
+// prepared is the Postgres with both roles and the template.
+func prepared(t testing.TB) *devpg.Server {
 	t.Helper()
 	server := Postgres(t)
 	template.once.Do(func() { template.err = makeTemplate(server) })
 	if template.err != nil {
 		t.Fatalf("making the template database: %v", template.err)
 	}
-	name := fmt.Sprintf("pingpost_test_%d", template.next.Add(1))
-	statement(t, server.SuperuserURL("postgres"), "CREATE DATABASE "+name+" TEMPLATE "+templateName+" OWNER "+devpg.OwnerRole)
-	// A clone has the template's tables but not its database's grants.
-	statement(t, server.SuperuserURL("postgres"), "GRANT CONNECT ON DATABASE "+name+" TO "+devpg.AppRole)
+	return server
+}
+
+func create(t testing.TB, server *devpg.Server, from string) (d *Database, name string) {
+	t.Helper()
+	name = fmt.Sprintf("pingpost_test_%d", template.next.Add(1))
+	statement(t, server.SuperuserURL("postgres"), "CREATE DATABASE "+name+" TEMPLATE "+from+" OWNER "+devpg.OwnerRole+template.copy)
 	t.Cleanup(func() {
 		statement(t, server.SuperuserURL("postgres"), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
@@ -67,7 +106,7 @@ func NewDatabaseURLs(t testing.TB) *Database {
 		AppURL:   server.URL(devpg.AppRole, passwords.App, name),
 		OwnerURL: server.URL(devpg.OwnerRole, passwords.Owner, name),
 		RootURL:  server.SuperuserURL(name),
-	}
+	}, name
 }
 
 func makeTemplate(server *devpg.Server) error {
@@ -75,6 +114,18 @@ func makeTemplate(server *devpg.Server) error {
 	defer cancel()
 	if err := server.Provision(ctx, templateName, passwords); err != nil {
 		return err
+	}
+	conn, err := pgx.Connect(ctx, server.SuperuserURL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var version int
+	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return err
+	}
+	if version >= 15_00_00 { // which writes every page to its log otherwise, at twice the time
+		template.copy = " STRATEGY file_copy"
 	}
 	owner, err := store.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), 5*time.Second)
 	if err != nil {
@@ -106,6 +157,21 @@ func Value[T any](t testing.TB, d *Database, sql string, args ...any) T {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	return v
+}
+
+// Connect opens a plain connection for one test.
+func Connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = conn.Close(ctx) // a test may have killed it
+	})
+	return conn
 }
 
 // statement uses a context of its own: cleanups run after the test's has ended.

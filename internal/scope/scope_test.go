@@ -1,0 +1,50 @@
+package scope
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func TestWhoSeesWhat(t *testing.T) {
+	one, two, other := uuid.New(), uuid.New(), uuid.New()
+	for _, c := range []struct {
+		name  string
+		scope Scope
+		all   bool
+		sees  []uuid.UUID
+	}{
+		{"the zero value", Scope{}, false, nil},
+		{"no partners", Partners(), false, nil},
+		{"one", Partners(one), false, []uuid.UUID{one}},
+		{"two", Partners(one, two), false, []uuid.UUID{one, two}},
+		{"the system", System, true, []uuid.UUID{one, two, other, uuid.Nil}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.scope.All() != c.all {
+				t.Errorf("All is %t", c.scope.All())
+			}
+			for _, partner := range []uuid.UUID{one, two, other, uuid.Nil} {
+				if want := slices.Contains(c.sees, partner); c.scope.Allows(partner) != want {
+					t.Errorf("Allows(%s) is %t", partner, !want)
+				}
+			}
+			if ids := c.scope.IDs(); !c.all && !slices.Equal(ids, c.sees) {
+				t.Errorf("IDs are %v, want %v", ids, c.sees)
+			}
+		})
+	}
+}
+
+// A scope is handed around: whoever holds its lists must not be able to widen it.
+func TestScopeIsImmutable(t *testing.T) {
+	one, other := uuid.New(), uuid.New()
+	given := []uuid.UUID{one}
+	s := Partners(given...)
+	given[0] = other
+	s.IDs()[0] = other
+	if s.Allows(other) || !s.Allows(one) {
+		t.Error("the scope was changed from outside")
+	}
+}

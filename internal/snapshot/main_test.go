@@ -1,0 +1,105 @@
+package snapshot_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// soon is what the package promises; the rest of it is for a busy machine.
+const soon = time.Second
+
+// names is a snapshot of the partners' and the rate cards' names, loaded anew
+// each time that one of them changes.
+type names struct{ first string }
+
+// follower is a holder of names with the means to make its loading fail.
+type follower struct {
+	*snapshot.Holder[names]
+	loads   atomic.Int64
+	failing atomic.Bool
+}
+
+var errBroken = errors.New("the value cannot be loaded")
+
+func newFollower(pool *pgxpool.Pool, snapshotName, sql string) *follower {
+	f := &follower{}
+	f.Holder = snapshot.New(snapshotName, func(ctx context.Context) (*names, error) {
+		f.loads.Add(1)
+		if f.failing.Load() {
+			return nil, errBroken
+		}
+		var n names
+		err := pool.QueryRow(ctx, sql).Scan(&n.first)
+		return &n, err
+	})
+	return f
+}
+
+// watched is a watcher at work on a database of its own.
+type watched struct {
+	db                *testkit.Database
+	proxy             *testkit.Proxy
+	directory, prices *follower
+	log               *testkit.Log
+	stop              func() // returns when the watcher has ended
+}
+
+func watch(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{}
+	w.db, w.proxy = testkit.NewDatabaseBehind(t)
+	w.directory = newFollower(w.db.Pool, "directory", `SELECT name FROM partners WHERE slug = 'house'`)
+	w.prices = newFollower(w.db.Pool, "rate_card", `SELECT coalesce(max(note), '') FROM rate_cards`)
+	logger, log := testkit.NewLog()
+	w.log = log
+	watcher := snapshot.NewWatcher(w.db.Pool, logger, w.directory, w.prices)
+	if w.directory.Get() != nil {
+		t.Error("there is a value before the first load")
+	}
+	if err := watcher.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { watcher.Run(ctx) })
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	t.Cleanup(w.stop)
+	return w
+}
+
+// listening waits for a LISTEN connection other than the given one and returns
+// its process.
+func (w *watched) listening(t *testing.T, other int) (pid int) {
+	t.Helper()
+	testkit.Eventually(t, 10*time.Second, "a connection listens", func() bool {
+		pid = testkit.Value[int](t, w.db, `SELECT coalesce(max(pid), 0) FROM pg_stat_activity
+			WHERE datname = current_database() AND query = 'LISTEN pingpost_snapshot' AND state = 'idle' AND pid <> $1`, other)
+		return pid != 0
+	})
+	return pid
+}
+
+// rename changes the house behind the watcher's back.
+func (w *watched) rename(t *testing.T, to string) {
+	t.Helper()
+	w.db.Exec(t, `UPDATE partners SET name = $1 WHERE slug = 'house'`, to)
+}
+
+func (w *watched) sees(t *testing.T, name string) {
+	t.Helper()
+	testkit.Eventually(t, soon, "the snapshot says "+name, func() bool { return w.directory.Get().first == name })
+}

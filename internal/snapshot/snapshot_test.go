@@ -1,0 +1,177 @@
+package snapshot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// Changes one after the other, each made as soon as the one before was seen: by
+// polling alone each would take the whole half second to the next look.
+func TestChangesAreSeenAtOnce(t *testing.T) {
+	w := watch(t)
+	w.listening(t, 0)
+	const changes = 6
+	before := clock.System{}.Now()
+	for i := range changes {
+		name := fmt.Sprint("house ", i)
+		w.rename(t, name)
+		w.sees(t, name)
+	}
+	if took := (clock.System{}).Now().Sub(before); took > changes*400*time.Millisecond {
+		t.Errorf("%d changes took %s: notifications are not listened to", changes, took)
+	}
+}
+
+// A NOTIFY has no replay; the number is read all the same.
+func TestChangesAreSeenWithoutNotifications(t *testing.T) {
+	w := watch(t)
+	w.listening(t, 0)
+	w.db.Exec(t, `CREATE OR REPLACE FUNCTION bump_snapshot() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS
+		$$ BEGIN UPDATE snapshot_versions SET version = version + 1 WHERE name = TG_ARGV[0]; RETURN NULL; END $$`)
+	for _, name := range []string{"one", "two"} {
+		w.rename(t, name)
+		w.sees(t, name)
+	}
+}
+
+func TestChangesAreSeenWhenTheListenerIsKilled(t *testing.T) {
+	w := watch(t)
+	pid := w.listening(t, 0)
+	for _, name := range []string{"one", "two"} {
+		w.db.Exec(t, `SELECT pg_terminate_backend($1)`, pid)
+		w.rename(t, name)
+		w.sees(t, name)
+		pid = w.listening(t, pid) // it comes back by itself
+	}
+}
+
+// The last value stays in force while the database is away. Its going and its
+// coming back are reported, once each.
+func TestTheDatabaseGoesAndComesBack(t *testing.T) {
+	const gone, back = "snapshots are not refreshed", "snapshots are refreshed again"
+	w := watch(t)
+	pid := w.listening(t, 0)
+	w.proxy.Down()
+	w.rename(t, "changed meanwhile")
+	testkit.Eventually(t, 5*time.Second, "the loss is reported", func() bool { return w.log.Count(gone) == 1 })
+	if got := w.directory.Get().first; got != "House" {
+		t.Errorf("without its database the snapshot says %s", got)
+	}
+	w.proxy.Up()
+	w.sees(t, "changed meanwhile")
+	testkit.Eventually(t, 5*time.Second, "the return is reported", func() bool { return w.log.Count(back) == 1 })
+	w.listening(t, pid)
+	w.stop()
+	if w.log.Count(gone) != 1 || w.log.Count(back) != 1 {
+		t.Errorf("reported more than once:\n%s", w.log)
+	}
+}
+
+// What did not change is not loaded again.
+func TestOnlyWhatChangedIsLoaded(t *testing.T) {
+	w := watch(t)
+	w.db.Exec(t, `INSERT INTO rate_cards (id, version, state, author, note, created_at) VALUES (gen_random_uuid(), 1, 'draft', 'someone', 'a note', now())`)
+	testkit.Eventually(t, soon, "the rate card's note is seen", func() bool { return w.prices.Get().first == "a note" })
+	w.stop()
+	if n := w.directory.loads.Load(); n != 1 {
+		t.Errorf("the directory was loaded %d times, want once", n)
+	}
+	if n := w.prices.loads.Load(); n != 2 {
+		t.Errorf("the prices were loaded %d times, want twice", n)
+	}
+}
+
+// One that cannot be loaded keeps its last value and is tried again, and does not
+// keep the others from theirs: a broken directory must not hold back new prices.
+func TestOneThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
+	w := watch(t)
+	w.directory.failing.Store(true)
+	w.rename(t, "not loaded")
+	w.db.Exec(t, `INSERT INTO rate_cards (id, version, state, author, note, created_at) VALUES (gen_random_uuid(), 1, 'draft', 'someone', 'a note', now())`)
+	testkit.Eventually(t, soon, "the other is loaded", func() bool { return w.prices.Get().first == "a note" })
+	if got := w.directory.Get().first; got != "House" {
+		t.Errorf("the snapshot that cannot be loaded says %s", got)
+	}
+	testkit.Eventually(t, 5*time.Second, "the failure is reported", func() bool { return w.log.Count(errBroken.Error()) == 1 })
+	w.directory.failing.Store(false)
+	w.sees(t, "not loaded")
+}
+
+func TestLoadTellsWhatFailed(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	broken := newFollower(d.Pool, "directory", `SELECT name FROM partners`)
+	broken.failing.Store(true)
+	logger, _ := testkit.NewLog()
+	if err := snapshot.NewWatcher(d.Pool, logger, broken).Load(t.Context()); !errors.Is(err, errBroken) {
+		t.Errorf("%v, want what the loading says", err)
+	}
+	if broken.Get() != nil {
+		t.Error("a value that was not loaded is there")
+	}
+	d.Close()
+	if err := snapshot.NewWatcher(d.Pool, logger, broken).Load(t.Context()); err == nil {
+		t.Error("loaded from a closed database")
+	}
+}
+
+// Readers take no lock. The race detector watches the swap.
+func TestReadersWhileItChanges(t *testing.T) {
+	w := watch(t)
+	done, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer stop()
+	for range 4 {
+		readers.Go(func() {
+			for done.Err() == nil {
+				if w.directory.Get().first == "" {
+					t.Error("half a value")
+					return
+				}
+				runtime.Gosched() // the watcher needs a processor too
+			}
+		})
+	}
+	w.rename(t, "one")
+	w.sees(t, "one")
+}
+
+// Whatever it is doing when it is told to stop, nothing of it is left.
+func TestRunEndsEverything(t *testing.T) {
+	testkit.Postgres(t) // its own goroutines are not the watcher's
+	before := goleak.IgnoreCurrent()
+	for name, meanwhile := range map[string]func(*testing.T, *watched){
+		"at once":                    func(*testing.T, *watched) {},
+		"while it listens":           func(t *testing.T, w *watched) { w.listening(t, 0) },
+		"while the database is away": func(_ *testing.T, w *watched) { w.proxy.Down() },
+		"while every connection is in use": func(t *testing.T, w *watched) {
+			pid := w.listening(t, 0)
+			for range w.db.Pool.Config().MaxConns {
+				conn, err := w.db.Pool.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(conn.Release)
+			}
+			w.db.Exec(t, `SELECT pg_terminate_backend($1)`, pid)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := watch(t)
+			meanwhile(t, w)
+			w.stop()
+		})
+	}
+	goleak.VerifyNone(t, before)
+}

@@ -1,0 +1,167 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/models"
+)
+
+// KeptRefusals is how many refusals a Platform keeps for each partner.
+const KeptRefusals = 5
+
+// Began is when a Platform's clock stands still at first. It has milliseconds,
+// so that whatever drops them is seen.
+func Began() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
+
+// Platform is everything that intake works with, on a test's own database, with
+// a clock that stands still, the shipped rate card published, and a partner for
+// each signing mode. Nothing runs in the background: the test starts what it
+// needs, and calls Reload after a change.
+type Platform struct {
+	intake.Parts
+	DB       *Database
+	Time     *clock.Manual // what Parts.Clock tells
+	Partners *partners.Service
+	Cards    *ratecard.Service
+	Watcher  *snapshot.Watcher
+	Log      *Log
+
+	Required, ReportOnly, Off Partner
+}
+
+// Partner is an approved partner with its secret and its accounts.
+type Partner struct {
+	models.Partner
+	Secret   string
+	SecretID uuid.UUID
+	Accounts []models.Account // the default first
+}
+
+// NewPlatform builds on the given database.
+func NewPlatform(t testing.TB, d *Database) *Platform {
+	t.Helper()
+	p := &Platform{DB: d, Time: clock.NewManual(Began())}
+	p.Keys = PlatformKeys(t, 1)
+	p.Partners = partners.NewService(d.DB, p.Keys, p.Time)
+	p.Required = p.AddPartner(t, "harbour-leads", models.SigningRequired)
+	p.ReportOnly = p.AddPartner(t, "meadow-media", models.SigningReportOnly)
+	p.Off = p.AddPartner(t, "tinker-forms", models.SigningOff)
+	p.build(t)
+	p.Reload(t)
+	return p
+}
+
+func (p *Platform) build(t testing.TB) {
+	t.Helper()
+	var err error
+	if p.Cards, err = ratecard.NewService(p.DB.DB, p.Time); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Cards.PublishShipped(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p.Quotes, err = quote.NewSealer(p.Keys.QuoteKeys()); err != nil {
+		t.Fatal(err)
+	}
+	kek, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, lines := NewLog()
+	p.Log, p.Clock, p.Wrappers = lines, p.Time, envelope.NewWrappers(kek)
+	p.Directory = snapshot.New("directory", p.Partners.LoadDirectory)
+	p.Card = snapshot.New("rate_card", p.Cards.LoadCurrent)
+	p.Watcher = snapshot.NewWatcher(p.DB.Pool, log, p.Directory, p.Card)
+	p.Caps = partners.NewCaps(p.DB.DB, p.Time, p.Directory, log)
+	p.Leads = leads.NewStore(p.DB.Pool)
+	p.Recorder = intake.NewRecorder(p.DB.Pool, log, func(ctx context.Context) error {
+		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
+	})
+	p.Traffic = intake.NewTraffic(p.DB.Pool, log, KeptRefusals)
+}
+
+// PlatformKeys are the keys that derive from platform keys filled with these bytes.
+func PlatformKeys(t testing.TB, fills ...byte) *sealed.Keys {
+	t.Helper()
+	var raw [][]byte
+	for _, fill := range fills {
+		raw = append(raw, bytes.Repeat([]byte{fill}, sealed.KeySize))
+	}
+	keys, err := sealed.NewKeys(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// AddPartner makes an approved partner with a secret and, unless others are
+// given, two accounts: <slug>-main, the default, and the sandbox <slug>-trial.
+func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
+	t.Helper()
+	if accounts == nil {
+		accounts = []partners.NewAccount{{Identifier: slug + "-main"}, {Identifier: slug + "-trial", Sandbox: true}}
+	}
+	row, err := p.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug, Signing: mode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := Partner{Partner: row}
+	for _, a := range accounts {
+		account, err := p.Partners.CreateAccount(t.Context(), row, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.Accounts = append(made.Accounts, account)
+	}
+	secret, err := p.Partners.CreateSecret(t.Context(), row, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Secret, made.SecretID = secret.Plain, secret.ID
+	if err := p.Partners.SetStatus(t.Context(), scope.System, row.ID, models.PartnerApproved); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Reload reads what changed in the database, as every node does within a second.
+func (p *Platform) Reload(t testing.TB) {
+	t.Helper()
+	if err := p.Watcher.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Caps.Count(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Intake puts the parts to work: a node of its own with the same parts.
+func (p *Platform) Intake(s intake.Settings) *intake.Intake { return intake.New(p.Parts, s) }
+
+// Sign makes the headers of a post that the partner signed at that moment.
+func (p Partner) Sign(at time.Time, body []byte) signing.Headers {
+	return SignWith(p.Secret, at, body)
+}
+
+// SignWith is Sign with any secret.
+func SignWith(secret string, at time.Time, body []byte) signing.Headers {
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	return signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte(secret), stamp, body)}}
+}

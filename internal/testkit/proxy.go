@@ -1,0 +1,149 @@
+package testkit
+
+import (
+	"bytes"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// Proxy stands between a pool and its Postgres, so that a test can take the
+// network away without touching the server.
+type Proxy struct {
+	URL string // reaches the same database through the proxy
+
+	target   string
+	listener net.Listener
+	running  sync.WaitGroup
+
+	mu        sync.Mutex
+	open      map[net.Conn]struct{}
+	down      bool
+	lose      []byte // of the answer that is lost; nil for none
+	meanwhile func() // called before the client learns
+}
+
+// NewProxy listens on a free port of this machine until the test ends. The
+// database URL must not ask for TLS: LoseAnswer reads the bytes that pass.
+func NewProxy(t testing.TB, databaseURL string) *Proxy {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal("the database URL cannot be read")
+	}
+	p := &Proxy{target: u.Host, open: map[net.Conn]struct{}{}}
+	if p.listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	u.Host = p.listener.Addr().String()
+	p.URL = u.String()
+	p.running.Go(p.accept)
+	t.Cleanup(func() {
+		_ = p.listener.Close()
+		p.Down()
+		p.running.Wait()
+	})
+	return p
+}
+
+// Down cuts every connection and takes no new one.
+func (p *Proxy) Down() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+	for conn := range p.open {
+		_ = conn.Close()
+	}
+}
+
+// Up takes connections again.
+func (p *Proxy) Up() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
+}
+
+// LoseAnswer cuts the connection instead of passing on the first answer of the
+// server that contains text. It calls meanwhile, unless that is nil, before the
+// client learns. A statement outside a transaction has been committed by the time
+// it is answered.
+func (p *Proxy) LoseAnswer(text string, meanwhile func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose, p.meanwhile = []byte(text), meanwhile
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // closed at the end of the test
+		}
+		if !p.keep(client) {
+			continue
+		}
+		server, err := net.Dial("tcp4", p.target)
+		if err != nil {
+			p.drop(client)
+			continue
+		}
+		if !p.keep(server) {
+			p.drop(client)
+			continue
+		}
+		p.running.Go(func() { p.pass(server, client, nil) })
+		p.running.Go(func() { p.pass(client, server, p.isLost) })
+	}
+}
+
+// keep enters a connection among those that Down cuts.
+func (p *Proxy) keep(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
+		_ = conn.Close()
+		return false
+	}
+	p.open[conn] = struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, conn)
+	_ = conn.Close()
+}
+
+// pass copies until either side ends, which ends the other.
+func (p *Proxy) pass(to, from net.Conn, lost func([]byte) (bool, func())) {
+	defer p.drop(from)
+	defer p.drop(to)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if lost != nil {
+			if yes, meanwhile := lost(buf[:n]); yes {
+				if meanwhile != nil {
+					meanwhile()
+				}
+				return
+			}
+		}
+		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+func (p *Proxy) isLost(answer []byte) (bool, func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lose == nil || !bytes.Contains(answer, p.lose) {
+		return false, nil
+	}
+	meanwhile := p.meanwhile
+	p.lose, p.meanwhile = nil, nil
+	return true, meanwhile
+}

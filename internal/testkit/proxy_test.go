@@ -1,0 +1,62 @@
+package testkit
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func TestProxy(t *testing.T) {
+	d := NewDatabaseURLs(t)
+	proxy := NewProxy(t, d.AppURL)
+	var n int
+
+	conn := Connect(t, proxy.URL)
+	if err := conn.QueryRow(t.Context(), "SELECT 1").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Down()
+	if err := conn.QueryRow(t.Context(), "SELECT 1").Scan(&n); err == nil {
+		t.Error("a connection outlived the network")
+	}
+	if c, err := pgx.Connect(t.Context(), proxy.URL); err == nil {
+		_ = c.Close(t.Context())
+		t.Error("a new connection was taken")
+	}
+	proxy.Up()
+	if err := Connect(t, proxy.URL).QueryRow(t.Context(), "SELECT 1").Scan(&n); err != nil {
+		t.Error("the network is not back:", err)
+	}
+}
+
+func TestProxyLosesAnAnswerToWhatWasCommitted(t *testing.T) {
+	d := NewDatabaseURLs(t)
+	proxy := NewProxy(t, d.AppURL)
+	var called atomic.Bool
+	proxy.LoseAnswer("INSERT 0 1", func() { called.Store(true) })
+
+	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields)
+		VALUES (gen_random_uuid(), now(), gen_random_uuid(), 'post', 'payload', '{}')`)
+	if err == nil {
+		t.Error("the answer arrived")
+	}
+	if !called.Load() {
+		t.Error("meanwhile was not called")
+	}
+	if n := Value[int](t, d, "SELECT count(*) FROM refusals"); n != 1 {
+		t.Errorf("%d rows were committed, want 1", n)
+	}
+	if err := Connect(t, proxy.URL).Ping(t.Context()); err != nil {
+		t.Error("the next connection:", err)
+	}
+}
+
+func TestEventually(t *testing.T) {
+	asked := 0
+	Eventually(t, time.Minute, "the third answer", func() bool { asked++; return asked == 3 })
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}

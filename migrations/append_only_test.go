@@ -1,0 +1,80 @@
+package migrations_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// The grants keep the service out; the triggers keep out whoever has more rights
+// than they should.
+func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	for name, url := range map[string]string{"owner": d.OwnerURL, "superuser": d.RootURL} {
+		t.Run(name, func(t *testing.T) {
+			conn := testkit.Connect(t, url)
+			putLead(t, conn, uuid.New(), false, testkit.Began())
+			for _, table := range []string{"ledger_entries", "consents"} {
+				refuses(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
+				refuses(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)
+				refuses(t, conn, insufficientPrivilege, "", `TRUNCATE `+table)
+			}
+			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE leads CASCADE`)
+			refuses(t, conn, foreignKeyViolation, "", `DELETE FROM leads`)
+		})
+	}
+	if n := testkit.Value[int](t, d, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents)`); n != 4 {
+		t.Errorf("%d rows are left of 4", n)
+	}
+}
+
+func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	partner, day := uuid.New(), testkit.Began()
+	old := putLead(t, app, partner, true, day)
+	onTheDot := putLead(t, app, partner, true, day.Add(time.Hour))
+	ordinary := putLead(t, app, partner, false, day)
+
+	refuses(t, app, insufficientPrivilege, "", `DELETE FROM leads WHERE sandbox`)
+	refuses(t, app, insufficientPrivilege, "", `DELETE FROM consents WHERE sandbox`)
+	remove := func(before time.Time, atMost int) int64 {
+		t.Helper()
+		return value[int64](t, app, `SELECT delete_sandbox_leads($1, $2)`, before, atMost)
+	}
+	if n := remove(day.Add(time.Hour), 10); n != 1 {
+		t.Errorf("%d leads went, want the one that is older", n)
+	}
+	left := func(lead uuid.UUID) int {
+		t.Helper()
+		return value[int](t, app, `SELECT (SELECT count(*) FROM leads WHERE id = $1) + (SELECT count(*) FROM consents WHERE lead_id = $1)
+			+ (SELECT count(*) FROM lead_events WHERE lead_id = $1)`, lead)
+	}
+	for lead, want := range map[uuid.UUID]int{old: 0, onTheDot: 3, ordinary: 3} {
+		if n := left(lead); n != want {
+			t.Errorf("%d rows of a lead are left, want %d", n, want)
+		}
+	}
+	for range 3 {
+		putLead(t, app, partner, true, day)
+	}
+	if n := remove(day.Add(time.Hour), 2); n != 2 {
+		t.Errorf("%d leads went, want 2 at most", n)
+	}
+}
+
+// The service may change leads. It must not be able to make an ordinary lead
+// deletable by calling it a sandbox one.
+func TestAnOrdinaryLeadDoesNotBecomeDeletable(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	putLead(t, app, uuid.New(), false, testkit.Began())
+	exec(t, app, `UPDATE leads SET sandbox = true`)
+	refuses(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
+	if n := value[int](t, app, `SELECT count(*) FROM leads`); n != 1 {
+		t.Errorf("%d leads are left, want 1", n)
+	}
+}

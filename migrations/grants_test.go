@@ -1,0 +1,146 @@
+package migrations_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// granted is everything that the service's role may do to tables. What is not
+// here is refused; nothing of it may be undone by the service itself.
+var granted = map[string]string{
+	"goose_db_version":  "SELECT",
+	"snapshot_versions": "SELECT",
+	"partners":          "SELECT INSERT UPDATE",
+	"accounts":          "SELECT INSERT UPDATE",
+	"signing_secrets":   "SELECT INSERT UPDATE",
+	"rate_cards":        "SELECT INSERT UPDATE",
+	"pricing_rules":     "SELECT INSERT UPDATE DELETE",
+	"partner_prices":    "SELECT INSERT UPDATE DELETE",
+	"leads":             "SELECT INSERT UPDATE",
+	"consents":          "SELECT INSERT",
+	"lead_events":       "SELECT INSERT",
+	"ledger_entries":    "SELECT INSERT",
+	"pings":             "SELECT INSERT",
+	"pings_20260102":    "", // through pings only
+	"traffic_minutes":   "SELECT INSERT UPDATE DELETE",
+	"refusals":          "SELECT INSERT DELETE",
+}
+
+func TestGrants(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	conn := testkit.Connect(t, d.OwnerURL)
+	exec(t, conn, `SELECT ensure_ping_partitions('2026-01-02', 1)`)
+	rows, err := conn.Query(t.Context(), `
+		SELECT c.relname, p.name, has_table_privilege('pingpost_app', c.oid, p.name),
+			EXISTS (SELECT FROM aclexplode(c.relacl) a WHERE a.grantee = 0)
+		FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS p(name)
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	seen := map[string]bool{}
+	for rows.Next() {
+		var table, privilege string
+		var has, public bool
+		if err := rows.Scan(&table, &privilege, &has, &public); err != nil {
+			t.Fatal(err)
+		}
+		seen[table] = true
+		if want := slices.Contains(strings.Fields(granted[table]), privilege); has != want {
+			t.Errorf("%s on %s: granted is %t, want %t", privilege, table, has, want)
+		}
+		if public {
+			t.Errorf("%s is granted to everybody", table)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Sorted(maps.Keys(granted)); !slices.Equal(slices.Sorted(maps.Keys(seen)), want) {
+		t.Errorf("tables %v, want %v", slices.Sorted(maps.Keys(seen)), want)
+	}
+}
+
+func TestTheServiceIsRefused(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	partner := uuid.New()
+	exec(t, app, insertPartner, partner, "a-partner")
+	exec(t, app, insertAccount, uuid.New(), partner, "an-account")
+	exec(t, app, insertSecret, uuid.New(), partner)
+	putLead(t, app, partner, false, testkit.Began())
+	for _, sql := range []string{
+		`UPDATE ledger_entries SET amount_minor = 1`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
+		`UPDATE consents SET disclosure_text = ''`, `DELETE FROM consents`, `TRUNCATE consents`,
+		`DELETE FROM leads`, `TRUNCATE leads CASCADE`,
+		`DELETE FROM partners`, `DELETE FROM accounts`, `DELETE FROM signing_secrets`, `DELETE FROM rate_cards`,
+		`UPDATE lead_events SET kind = ''`, `DELETE FROM lead_events`,
+		`UPDATE snapshot_versions SET version = 0`, `UPDATE goose_db_version SET is_applied = false`,
+		`DELETE FROM pings`, `UPDATE refusals SET fields = '{}'`,
+		`CREATE TABLE mine (a int)`, `CREATE TEMP TABLE mine (a int)`, `CREATE SCHEMA mine`, `CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+		`CREATE TABLE pings_20990101 PARTITION OF pings FOR VALUES FROM ('2099-01-01') TO ('2099-01-02')`,
+		`SET session_replication_role = replica`, `SET ROLE pingpost_owner`, `CREATE ROLE mine`,
+	} {
+		refuses(t, app, insufficientPrivilege, "", sql)
+	}
+	// Ownership is told apart in other words, under the same SQLSTATE.
+	for _, sql := range []string{
+		`ALTER TABLE ledger_entries DISABLE TRIGGER ALL`, `ALTER TABLE consents ADD COLUMN a int`, `DROP TABLE leads CASCADE`,
+		`DROP TRIGGER ledger_entries_append_only ON ledger_entries`, `CREATE INDEX ON leads (postcode)`,
+		`DROP FUNCTION refuse_change() CASCADE`, `ALTER FUNCTION delete_sandbox_leads(timestamptz, integer) SECURITY INVOKER`,
+	} {
+		refuses(t, app, insufficientPrivilege, "", sql)
+	}
+	if n := value[int](t, app, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents) + (SELECT count(*) FROM leads)`); n != 3 {
+		t.Errorf("%d rows are left of a lead, a consent and an entry", n)
+	}
+}
+
+// Whatever runs as the owner must not be led astray by the caller's search path,
+// and nobody but the service may call it.
+func TestFunctionsOfTheOwner(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	conn := testkit.Connect(t, d.OwnerURL)
+	rows, err := conn.Query(t.Context(), `
+		SELECT proname, coalesce(array_to_string(proconfig, ' '), ''), has_function_privilege('pingpost_app', oid, 'EXECUTE'),
+			proacl IS NULL OR EXISTS (SELECT FROM aclexplode(proacl) WHERE grantee = 0), prorettype = 'trigger'::regtype
+		FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var callable []string
+	for rows.Next() {
+		var name, settings string
+		var app, everybody, trigger bool
+		if err := rows.Scan(&name, &settings, &app, &everybody, &trigger); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(settings, "search_path=pg_catalog, public") {
+			t.Errorf("%s has the settings %q", name, settings)
+		}
+		if trigger {
+			continue // which nobody can call
+		}
+		if everybody {
+			t.Errorf("everybody may call %s", name)
+		}
+		if app {
+			callable = append(callable, name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(callable)
+	if want := []string{"delete_sandbox_leads", "drop_ping_partitions", "ensure_ping_partitions"}; !slices.Equal(callable, want) {
+		t.Errorf("the service may call %v, want %v", callable, want)
+	}
+}

@@ -1,0 +1,114 @@
+package migrations_test
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// SQLSTATEs that the schema refuses with.
+const (
+	insufficientPrivilege = "42501"
+	integrityViolation    = "23000"
+	foreignKeyViolation   = "23503"
+	undefinedTable        = "42P01"
+	noPartition           = "23514"
+)
+
+// openOwner is how a database is migrated.
+func openOwner(t *testing.T, d *testkit.Database) *sql.DB {
+	t.Helper()
+	owner, err := store.OpenOwner(d.OwnerURL, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { owner.Close() })
+	return owner
+}
+
+func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// refuses runs a statement that must fail with the SQLSTATE, and with the
+// constraint where one is given.
+func refuses(t *testing.T, conn *pgx.Conn, state, constraint, sql string, args ...any) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), sql, args...)
+	var pg *pgconn.PgError
+	switch {
+	case err == nil:
+		t.Errorf("%s: was let through", sql)
+	case !errors.As(err, &pg) || pg.Code != state || (constraint != "" && pg.ConstraintName != constraint):
+		t.Errorf("%s: %v, want SQLSTATE %s %s", sql, err, state, constraint)
+	}
+}
+
+func value[T any](t *testing.T, conn *pgx.Conn, sql string, args ...any) T {
+	t.Helper()
+	var v T
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+const insertPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
+	VALUES ($1, $2, 'A partner', 'approved', 'required', true, now(), now())`
+
+const insertAccount = `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+	VALUES ($1, $2, $3, 'An account', true, false, 'active', 'inherit', now(), now())`
+
+const insertSecret = `INSERT INTO signing_secrets (id, partner_id, label, prefix, last_four, sealed, digest, state, not_before, created_at)
+	VALUES ($1, $2, 'a secret', 'pp_', 'abcd', '\x01', '\x02', 'active', now(), now())`
+
+const insertLead = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox,
+		price_minor, currency, industry, term_id, urgency, card_version, quoted_country, quoted_postcode, quoted_at, received_at,
+		country, postcode, phone_flagged, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
+	VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, 4560, 'GBP', 'plumber', 1072, 'standard', 1, 'GB',
+		'SW1A 1AA', $4, $4, 'GB', 'SW1A 1AA', false, decode(repeat('00', 12), 'hex'), decode(repeat('00', 16), 'hex'),
+		decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
+
+const insertConsent = `INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at) VALUES ($1, $2, true, $3, now())`
+
+const insertEvent = `INSERT INTO lead_events (lead_id, kind, at) VALUES ($1, 'delivered', now())`
+
+const insertEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+	VALUES ($2, gen_random_uuid(), $1::uuid, 'accrual', $1::uuid::text, 4560, 'GBP', now())`
+
+// putLead stores a lead as a post does; a sandbox lead accrues nothing.
+func putLead(t *testing.T, conn *pgx.Conn, partner uuid.UUID, sandbox bool, received time.Time) uuid.UUID {
+	t.Helper()
+	lead := uuid.New()
+	exec(t, conn, insertLead, lead, partner, sandbox, received)
+	exec(t, conn, insertConsent, lead, partner, sandbox)
+	exec(t, conn, insertEvent, lead)
+	if !sandbox {
+		exec(t, conn, insertEntry, lead, partner)
+	}
+	return lead
+}
+
+// putCard makes a draft with one rule.
+func putCard(t *testing.T, conn *pgx.Conn, version int) uuid.UUID {
+	t.Helper()
+	card := uuid.New()
+	exec(t, conn, `INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, $2, 'draft', 'someone', now())`, card, version)
+	exec(t, conn, `INSERT INTO pricing_rules (rate_card_id, position, base) VALUES ($1, 1, '{"GBP": 4560}')`, card)
+	return card
+}
+
+const publish = `UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = $1`

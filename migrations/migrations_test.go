@@ -1,0 +1,224 @@
+package migrations_test
+
+import (
+	"database/sql"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/migrations"
+)
+
+// catalogue describes everything that a migration makes, a line each.
+const catalogue = `
+SELECT line FROM (
+	SELECT format('column %s.%s %s not null %s default %s', c.oid::regclass, a.attname, format_type(a.atttypid, a.atttypmod),
+		a.attnotnull, pg_get_expr(d.adbin, d.adrelid))
+	FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+	WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+	UNION ALL SELECT format('table %s %s', oid::regclass, relacl) FROM pg_class
+	WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+	UNION ALL SELECT format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+	WHERE connamespace = 'public'::regnamespace
+	UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+	UNION ALL SELECT pg_get_functiondef(oid) || coalesce(proacl::text, '') FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+	UNION ALL SELECT pg_get_triggerdef(t.oid) FROM pg_trigger t WHERE NOT tgisinternal
+	UNION ALL SELECT format('schema %s', nspacl) FROM pg_namespace WHERE nspname = 'public'
+) AS lines(line) ORDER BY line`
+
+func readCatalogue(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), catalogue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var lines []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+func TestUpDownUp(t *testing.T) {
+	owner := openOwner(t, testkit.NewEmptyDatabase(t))
+	names, err := migrations.Up(t.Context(), owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := readCatalogue(t, owner)
+	if again, err := migrations.Up(t.Context(), owner); err != nil || len(again) != 0 {
+		t.Errorf("the second time up applied %v (%v), want nothing", again, err)
+	}
+	if err := migrations.DownTo(t.Context(), owner, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range readCatalogue(t, owner) {
+		if !strings.Contains(line, "goose_db_version") && !strings.HasPrefix(line, "schema ") {
+			t.Errorf("left behind on the way down: %s", line)
+		}
+	}
+	if again, err := migrations.Up(t.Context(), owner); err != nil || !slices.Equal(again, names) {
+		t.Fatalf("up again applied %v (%v), want %v", again, err, names)
+	}
+	second := readCatalogue(t, owner)
+	for _, line := range first {
+		if !slices.Contains(second, line) {
+			t.Errorf("gone after down and up: %s", line)
+		}
+	}
+	if len(first) != len(second) {
+		t.Errorf("%d lines of catalogue became %d", len(first), len(second))
+	}
+}
+
+func TestStatus(t *testing.T) {
+	owner := openOwner(t, testkit.NewEmptyDatabase(t))
+	latest, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{0, 1, latest} {
+		if at > 0 {
+			if err := migrations.UpTo(t.Context(), owner, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		steps, err := migrations.Status(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(steps)) != latest {
+			t.Errorf("at %d: %d steps, want %d", at, len(steps), latest)
+		}
+		for i, s := range steps {
+			if s.Version != int64(i+1) || s.Applied != (s.Version <= at) || !strings.HasSuffix(s.Name, ".sql") {
+				t.Errorf("at %d: step %+v", at, s)
+			}
+		}
+	}
+}
+
+// Every step leaves the rows of the others alone, in both directions.
+func TestStepsKeepRows(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner := openOwner(t, d)
+	conn := testkit.Connect(t, d.OwnerURL)
+	partner := uuid.New()
+
+	up := func(version int64) {
+		t.Helper()
+		if err := migrations.UpTo(t.Context(), owner, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	down := func(version int64) {
+		t.Helper()
+		if err := migrations.DownTo(t.Context(), owner, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(want map[string]int) {
+		t.Helper()
+		for table, n := range want {
+			if got := value[int](t, conn, "SELECT count(*) FROM "+table); got != n {
+				t.Errorf("%s has %d rows, want %d", table, got, n)
+			}
+		}
+	}
+	gone := func(tables ...string) {
+		t.Helper()
+		for _, table := range tables {
+			refuses(t, conn, undefinedTable, "", "SELECT FROM "+table)
+		}
+	}
+
+	up(1)
+	exec(t, conn, insertPartner, partner, "a-partner")
+	exec(t, conn, insertAccount, uuid.New(), partner, "an-account")
+	exec(t, conn, insertSecret, uuid.New(), partner)
+	first := map[string]int{"partners": 2, "accounts": 2, "signing_secrets": 1, "snapshot_versions": 2} // the house is one of each
+	holds(first)
+	up(2)
+	holds(first)
+	exec(t, conn, publish, putCard(t, conn, 1))
+	exec(t, conn, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, partner)
+	second := map[string]int{"rate_cards": 1, "pricing_rules": 1, "partner_prices": 1}
+	up(3)
+	holds(first)
+	holds(second)
+	lead := putLead(t, conn, partner, false, testkit.Began())
+	third := map[string]int{"leads": 1, "consents": 1, "lead_events": 1, "ledger_entries": 1}
+	up(4)
+	holds(second)
+	holds(third)
+	exec(t, conn, `SELECT ensure_ping_partitions('2026-01-02', 1)`)
+	exec(t, conn, insertPing, testkit.Began())
+	holds(map[string]int{"pings": 1, "traffic_minutes": 0, "refusals": 0})
+
+	down(3)
+	gone("pings", "pings_20260102", "traffic_minutes", "refusals")
+	holds(third)
+	down(2)
+	gone("leads", "consents", "lead_events", "ledger_entries")
+	holds(second)
+	down(1)
+	gone("rate_cards", "pricing_rules", "partner_prices")
+	holds(first)
+	up(4)
+	holds(first)
+	holds(map[string]int{"rate_cards": 0, "leads": 0, "pings": 0})
+	exec(t, conn, insertLead, lead, partner, false, testkit.Began())
+	down(0)
+	gone("partners", "leads", "pings", "snapshot_versions")
+}
+
+// Two nodes that migrate at once take turns.
+func TestTwoMigrateAtOnce(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	latest, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var applied [2][]string
+	var all sync.WaitGroup
+	for i := range applied {
+		owner := openOwner(t, d)
+		all.Go(func() {
+			var err error
+			if applied[i], err = migrations.Up(t.Context(), owner); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(applied[0]) + len(applied[1]); int64(n) != latest {
+		t.Errorf("%d steps were applied, want %d: %v", n, latest, applied)
+	}
+}
+
+// A database whose roles were not prepared is told so, and left as it was.
+func TestWithoutTheServicesRole(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner := openOwner(t, d)
+	d.Exec(t, `ALTER ROLE pingpost_app RENAME TO someone_else`)
+	t.Cleanup(func() { d.Exec(t, `ALTER ROLE someone_else RENAME TO pingpost_app`) })
+	if _, err := migrations.Up(t.Context(), owner); err == nil || !strings.Contains(err.Error(), "pingpost_app does not exist") {
+		t.Errorf("%v, want to hear that the role does not exist", err)
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`); n != 0 {
+		t.Errorf("%d tables were made", n)
+	}
+}

@@ -1,0 +1,84 @@
+package migrations_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+var (
+	comment     = regexp.MustCompile(`--.*`)
+	constraint  = regexp.MustCompile(`(PRIMARY KEY|UNIQUE|CHECK|REFERENCES)\b`)
+	named       = regexp.MustCompile(`(CONSTRAINT\s+[a-z_]+\s+|FOREIGN KEY\s+\([a-z_, ]+\)\s+|CREATE\s+)$`)
+	index       = regexp.MustCompile(`CREATE\s+(UNIQUE\s+)?INDEX\s+(\S+\s+)?ON\b`)
+	byPostgres  = regexp.MustCompile(`_(check|idx|excl|not_null)\d*$|_(key|fkey|pkey)\d+$`)
+	goosesTable = "goose_db_version"
+)
+
+// A name that Postgres chose differs between versions and says nothing in an
+// error; store tells people about refusals by the names of constraints.
+func TestConstraintsAndIndexesAreNamedInTheSource(t *testing.T) {
+	files, err := filepath.Glob("*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files (%v)", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := comment.ReplaceAllString(string(raw), "")
+		found := 0
+		for _, at := range constraint.FindAllStringIndex(text, -1) {
+			if found++; !named.MatchString(text[:at[0]]) {
+				t.Errorf("%s: without a name: …%s", file, strings.TrimSpace(text[max(0, at[0]-60):at[1]+20]))
+			}
+		}
+		for _, m := range index.FindAllStringSubmatch(text, -1) {
+			if found++; m[2] == "" {
+				t.Errorf("%s: an index without a name: %s", file, m[0])
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: no constraint and no index was found: the test looks past them", file)
+		}
+	}
+}
+
+// Names begin with their table's, so that an error says where.
+func TestConstraintsAndIndexesAreNamedAfterTheirTable(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	conn := testkit.Connect(t, d.OwnerURL)
+	exec(t, conn, `SELECT ensure_ping_partitions('2026-01-02', 2)`)
+	rows, err := conn.Query(t.Context(), `
+		SELECT c.conrelid::regclass::text, c.conname FROM pg_constraint c
+			WHERE c.connamespace = 'public'::regnamespace AND c.conrelid <> 0 AND c.contype <> 'n'
+		UNION SELECT tablename, indexname FROM pg_indexes WHERE schemaname = 'public'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		var table, name string
+		if err := rows.Scan(&table, &name); err != nil {
+			t.Fatal(err)
+		}
+		if table == goosesTable {
+			continue
+		}
+		if n++; !strings.HasPrefix(name, table+"_") || byPostgres.MatchString(name) {
+			t.Errorf("%s has a constraint or index named %s", table, name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n < 40 {
+		t.Errorf("only %d names were seen", n)
+	}
+}

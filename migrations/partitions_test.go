@@ -1,0 +1,105 @@
+package migrations_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+const insertPing = `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
+	VALUES ($1, false, 1072, 'GB', 'SW1A 1AA', '', '', '', 'priced', 4560, 'GBP', 1, 100)`
+
+func partitions(t *testing.T, conn *pgx.Conn) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// The session's time zone and style of dates are the caller's; days are UTC's.
+func TestPartitionsAreDaysOfUTC(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // UTC+14
+	exec(t, app, `SET datestyle = 'SQL, DMY'`)
+	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-12-31'::date, 2)`); n != 2 {
+		t.Errorf("made %d", n)
+	}
+	if got, want := partitions(t, app), []string{"pings_20261231", "pings_20270101"}; !slices.Equal(got, want) {
+		t.Errorf("made %v, want %v", got, want)
+	}
+	midnight := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	exec(t, app, insertPing, midnight.Add(-time.Microsecond))
+	exec(t, app, insertPing, midnight)
+	for _, table := range []string{"pings_20261231", "pings_20270101"} {
+		if n := testkit.Value[int](t, d, `SELECT count(*) FROM `+table); n != 1 {
+			t.Errorf("%s has %d rows, want 1", table, n)
+		}
+	}
+	refuses(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, 1))
+	refuses(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, -1).Add(-time.Microsecond))
+}
+
+func TestPartitionsAreMadeOnce(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-01-01', 3)`); n != 3 {
+		t.Errorf("made %d, want 3", n)
+	}
+	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-01-02', 3)`); n != 1 {
+		t.Errorf("made %d more, want 1", n)
+	}
+	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-02-01', 100000)`); n != 60 {
+		t.Errorf("made %d of a hundred thousand, want 60", n)
+	}
+}
+
+func TestPartitionsAreDroppedWholeDaysAtATime(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	exec(t, app, `SELECT ensure_ping_partitions('2025-12-30', 4)`)
+	refuses(t, app, insufficientPrivilege, "", `DROP TABLE pings_20251230`)
+	if n := value[int](t, app, `SELECT drop_ping_partitions('2026-01-01')`); n != 2 {
+		t.Errorf("dropped %d, want 2", n)
+	}
+	if got, want := partitions(t, app), []string{"pings_20260101", "pings_20260102"}; !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+	if n := value[int](t, app, `SELECT drop_ping_partitions('2026-01-01')`); n != 0 {
+		t.Errorf("dropped %d more", n)
+	}
+}
+
+// Nodes do this side by side, every hour and at their start.
+func TestPartitionsAreMadeAndDroppedByManyAtOnce(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	var all sync.WaitGroup
+	for range 4 {
+		app := testkit.Connect(t, d.AppURL)
+		all.Go(func() {
+			for range 3 {
+				for _, sql := range []string{`SELECT ensure_ping_partitions('2026-01-01', 5)`, `SELECT drop_ping_partitions('2026-01-03')`} {
+					if _, err := app.Exec(t.Context(), sql); err != nil {
+						t.Errorf("%s: %v", sql, err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	want := []string{"pings_20260103", "pings_20260104", "pings_20260105"}
+	if got := partitions(t, testkit.Connect(t, d.AppURL)); !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+}
