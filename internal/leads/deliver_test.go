@@ -1,0 +1,337 @@
+package leads_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func newID(at time.Time) uuid.UUID {
+	var random [10]byte
+	rand.Read(random[:])
+	return id.NewV7(at, random)
+}
+
+// delivery is a post of the partner's default account on a fresh transaction.
+func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
+	now := p.Time.Now()
+	account := partner.Accounts[0]
+	d := &leads.Delivery{
+		Lead: models.Lead{
+			ID: newID(now), Transaction: newID(now), TransactionID: "tx_test", PartnerID: partner.ID, AccountID: account.ID,
+			SecretID: &partner.SecretID, HMACVerified: true, PriceMinor: 4560, Currency: "GBP", Industry: "plumber", TermID: 1077,
+			Urgency: "standard", CardVersion: 1, QuotedCountry: "GB", QuotedPostcode: "SW1A 1AA", QuotedAt: now, ReceivedAt: now,
+			Country: "GB", Postcode: "SW1A 1AA", EmailDigest: []byte("email"), BodyDigest: []byte("body"),
+			Ciphertext: []byte("ciphertext"), IV: bytes.Repeat([]byte{1}, 12), AuthTag: bytes.Repeat([]byte{2}, 16),
+			Salt: bytes.Repeat([]byte{3}, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1",
+		},
+		Event: models.LeadEvent{Kind: "delivered", Detail: `{"hmac_verified": true}`},
+	}
+	d.Accrual = accrualOf(d)
+	return d
+}
+
+func accrualOf(d *leads.Delivery) *models.LedgerEntry {
+	l := d.Lead
+	e := ledger.Accrual(l.PartnerID, l.AccountID, l.ID, money.Amount{Minor: l.PriceMinor, Currency: money.GBP}, l.ReceivedAt)
+	return &e
+}
+
+func platform(t *testing.T) *testkit.Platform {
+	t.Helper()
+	return testkit.NewPlatform(t, testkit.NewDatabase(t))
+}
+
+// stored counts leads, consents, accruals and events, which must be equal.
+func stored(t *testing.T, p *testkit.Platform) string {
+	t.Helper()
+	return testkit.Value[string](t, p.DB, `SELECT concat_ws('/', (SELECT count(*) FROM leads), (SELECT count(*) FROM consents),
+		(SELECT count(*) FROM ledger_entries), (SELECT count(*) FROM lead_events))`)
+}
+
+func TestDeliverStoresAllOrFindsWhatIsThere(t *testing.T) {
+	p := platform(t)
+	first := delivery(p, p.Required)
+	receipt, isNew, err := p.Leads.Deliver(t.Context(), first)
+	if err != nil || !isNew || receipt.LeadID != first.Lead.ID || receipt.Payout != (money.Amount{Minor: 4560, Currency: money.GBP}) {
+		t.Fatalf("%+v, new %v, %v", receipt, isNew, err)
+	}
+	again := delivery(p, p.Required)
+	again.Lead.Transaction = first.Lead.Transaction
+	second, isNew, err := p.Leads.Deliver(t.Context(), again)
+	if err != nil || isNew || fmt.Sprint(second) != fmt.Sprint(receipt) {
+		t.Fatalf("the transaction's lead is %+v, then %+v (new %v, %v)", receipt, second, isNew, err)
+	}
+	if got := stored(t, p); got != "1/1/1/1" {
+		t.Errorf("stored %s", got)
+	}
+	if receipt.Envelope.Salt != nil || second.Envelope.Salt != nil {
+		t.Error("a receipt gives the salt away")
+	}
+}
+
+func TestEveryColumnIsStored(t *testing.T) {
+	p := platform(t)
+	d := delivery(p, p.Required)
+	at, hash, url, token, text := p.Time.Now().Add(-time.Minute), "ab12", "https://cert.example.com/1", "token", "I agree – yes"
+	quoted := p.Required.ID
+	d.Lead.QuotedPartner, d.Lead.PhoneDigest, d.Lead.PhoneFlagged = &quoted, []byte("phone"), true
+	d.Consent = models.Consent{AcknowledgedAt: &at, RecipientHash: &hash, FormCertURL: &url, ThirdPartyLeadID: &token, DisclosureText: &text}
+	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	var lead models.Lead
+	var consent models.Consent
+	var entry models.LedgerEntry
+	var event models.LeadEvent
+	for _, row := range []any{&lead, &consent, &entry, &event} {
+		if err := p.DB.Gorm.Take(row).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := d.Lead
+	want.State = models.LeadDelivered
+	lead.QuotedAt, lead.ReceivedAt = lead.QuotedAt.UTC(), lead.ReceivedAt.UTC()
+	if fmt.Sprintf("%+v", deref(lead)) != fmt.Sprintf("%+v", deref(want)) {
+		t.Errorf("lead\n%+v\nwant\n%+v", deref(lead), deref(want))
+	}
+	if consent.LeadID != want.ID || !consent.Acknowledged || !consent.AcknowledgedAt.Equal(at) || *consent.RecipientHash != hash ||
+		*consent.FormCertURL != url || *consent.ThirdPartyLeadID != token || *consent.DisclosureText != text {
+		t.Errorf("consent %+v", consent)
+	}
+	if entry.Kind != models.EntryAccrual || entry.AmountMinor != 4560 || entry.Reference != id.Format(id.Lead, want.ID) || *entry.LeadID != want.ID {
+		t.Errorf("entry %+v", entry)
+	}
+	if event.LeadID != want.ID || event.Kind != "delivered" || event.Detail != `{"hmac_verified": true}` {
+		t.Errorf("event %+v", event)
+	}
+}
+
+// deref makes two leads comparable as text: pointers print as addresses.
+func deref(l models.Lead) any {
+	secret, quoted := *l.SecretID, *l.QuotedPartner
+	l.SecretID, l.QuotedPartner = nil, nil
+	return []any{l, secret, quoted}
+}
+
+func TestManyAtOnceStoreOneLead(t *testing.T) {
+	p := platform(t)
+	transaction := newID(p.Time.Now())
+	const posts = 1000
+	receipts := make([]leads.Receipt, posts)
+	var fresh sync.Map
+	inParallel(t, posts, func(i int) error {
+		d := delivery(p, p.Required)
+		d.Lead.Transaction = transaction
+		receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
+		if receipts[i] = receipt; isNew {
+			fresh.Store(receipt.LeadID, true)
+		}
+		return err
+	})
+	for _, r := range receipts {
+		if fmt.Sprint(r) != fmt.Sprint(receipts[0]) {
+			t.Fatalf("receipts differ: %+v and %+v", receipts[0], r)
+		}
+	}
+	n := 0
+	fresh.Range(func(_, _ any) bool { n++; return true })
+	if got := stored(t, p); got != "1/1/1/1" || n != 1 {
+		t.Errorf("stored %s, told %d that theirs was the first", got, n)
+	}
+}
+
+func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
+	p := platform(t)
+	var bad, inactive, doubled sync.Map
+	shared := newID(p.Time.Now())
+	const posts = 400
+	inParallel(t, posts, func(i int) error {
+		d := delivery(p, p.Required)
+		switch {
+		case i%20 == 3: // refused by a constraint of the schema
+			d.Lead.IV = []byte("short")
+			_, _, err := p.Leads.Deliver(t.Context(), d)
+			var refused *store.Err
+			if !errors.As(err, &refused) || refused.Constraint != "leads_iv_size" {
+				return fmt.Errorf("a bad row: %w", err)
+			}
+			bad.Store(i, true)
+			return nil
+		case i%20 == 7: // nobody's
+			other := uuid.New()
+			d.Lead.SecretID = &other
+			if _, _, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) {
+				return fmt.Errorf("an unknown secret: %w", err)
+			}
+			inactive.Store(i, true)
+			return nil
+		case i%20 == 11: // one transaction among them all
+			d.Lead.Transaction = shared
+			_, isNew, err := p.Leads.Deliver(t.Context(), d)
+			if isNew {
+				doubled.Store(i, true)
+			}
+			return err
+		}
+		receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
+		if err == nil && (!isNew || receipt.LeadID != d.Lead.ID) {
+			err = errors.New("a good row got another's answer")
+		}
+		return err
+	})
+	count := func(m *sync.Map) (n int) { m.Range(func(_, _ any) bool { n++; return true }); return n }
+	if count(&bad) != 20 || count(&inactive) != 20 || count(&doubled) != 1 {
+		t.Errorf("bad %d, inactive %d, first of the shared transaction %d", count(&bad), count(&inactive), count(&doubled))
+	}
+	if got := stored(t, p); got != "341/341/341/341" {
+		t.Errorf("stored %s: 340 good ones and one shared", got)
+	}
+}
+
+func TestTwoNodesDoNotDeadlock(t *testing.T) {
+	p := platform(t)
+	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
+	transactions := make([]uuid.UUID, 200)
+	for i := range transactions {
+		transactions[i] = newID(p.Time.Now())
+	}
+	inParallel(t, 2000, func(i int) error {
+		d := delivery(p, p.Required)
+		d.Lead.Transaction = transactions[(i*7919)%len(transactions)]
+		_, _, err := nodes[i%2].Deliver(t.Context(), d)
+		return err
+	})
+	if got := stored(t, p); got != "200/200/200/200" {
+		t.Errorf("stored %s", got)
+	}
+}
+
+func TestNothingOfWhoeverIsNoLongerActive(t *testing.T) {
+	for name, change := range map[string]string{
+		"partner suspended": `UPDATE partners SET status = 'suspended' WHERE id = $1`,
+		"partner pending":   `UPDATE partners SET status = 'pending' WHERE id = $1`,
+		"account suspended": `UPDATE accounts SET status = 'suspended' WHERE partner_id = $1`,
+		"secret revoked":    `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE partner_id = $1`,
+		"secret retired":    `UPDATE signing_secrets SET retires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
+		"secret to come":    `UPDATE signing_secrets SET not_before = '2026-01-02 03:04:05.679Z' WHERE partner_id = $1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := platform(t)
+			p.DB.Exec(t, change, p.Required.ID)
+			if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); !errors.Is(err, leads.ErrInactive) {
+				t.Errorf("%v", err)
+			}
+			if got := stored(t, p); got != "0/0/0/0" {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+}
+
+func TestASandboxLeadEarnsNothing(t *testing.T) {
+	p := platform(t)
+	d := delivery(p, p.Required)
+	d.Lead.AccountID, d.Lead.Sandbox, d.Accrual = p.Required.Accounts[1].ID, true, nil
+	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(t, p); got != "1/1/0/1" {
+		t.Errorf("stored %s", got)
+	}
+}
+
+func TestALostAnswerIsReadBack(t *testing.T) {
+	db, proxy := testkit.NewDatabaseBehind(t)
+	p := testkit.NewPlatform(t, db)
+	d := delivery(p, p.Required)
+	proxy.LoseAnswer(string(d.Lead.ID[:]), nil)
+	receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
+	if err != nil || !isNew || receipt.LeadID != d.Lead.ID {
+		t.Fatalf("committed, yet %+v, new %v, %v", receipt, isNew, err)
+	}
+	if got := stored(t, p); got != "1/1/1/1" {
+		t.Errorf("stored %s", got)
+	}
+}
+
+func TestWithoutADatabaseNothingIsClaimed(t *testing.T) {
+	db, proxy := testkit.NewDatabaseBehind(t)
+	p := testkit.NewPlatform(t, db)
+	proxy.Down()
+	d := delivery(p, p.Required)
+	_, isNew, err := p.Leads.Deliver(t.Context(), d)
+	if err == nil || isNew || fault.As(err) != nil {
+		t.Fatalf("no database, yet new %v, %v", isNew, err)
+	}
+	proxy.Up()
+	if receipt, isNew, err := p.Leads.Deliver(t.Context(), d); err != nil || !isNew || receipt.LeadID != d.Lead.ID {
+		t.Fatalf("the same post again: %+v, new %v, %v", receipt, isNew, err)
+	}
+}
+
+func TestFindKeepsToItsScope(t *testing.T) {
+	p := platform(t)
+	d := delivery(p, p.Required)
+	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		scope       scope.Scope
+		transaction uuid.UUID
+		found       bool
+	}{
+		"system":              {scope.System, d.Lead.Transaction, true},
+		"its partner":         {scope.Partners(p.Required.ID), d.Lead.Transaction, true},
+		"another partner":     {scope.Partners(p.Off.ID), d.Lead.Transaction, false},
+		"nobody":              {scope.Scope{}, d.Lead.Transaction, false},
+		"unknown transaction": {scope.System, uuid.New(), false},
+	} {
+		_, err := p.Leads.Find(t.Context(), c.scope, c.transaction)
+		if f := fault.As(err); (err == nil) != c.found || (err != nil && (f == nil || f.Code != fault.NotFound)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// inParallel runs fn for 0 … n-1 on 64 goroutines and fails on the first error.
+func inParallel(t *testing.T, n int, fn func(int) error) {
+	t.Helper()
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var once sync.Once
+	var failed error
+	for range 64 {
+		wg.Go(func() {
+			for i := range next {
+				if err := fn(i); err != nil {
+					once.Do(func() { failed = fmt.Errorf("%d: %w", i, err) })
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if failed != nil {
+		t.Fatal(failed)
+	}
+}

@@ -1,0 +1,58 @@
+package leads_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestForgetBodiesAfterADay(t *testing.T) {
+	p := platform(t)
+	for range 2 {
+		if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); err != nil {
+			t.Fatal(err)
+		}
+		p.Time.Advance(time.Hour)
+	}
+	p.Time.Set(testkit.Began().Add(leads.KeepBodyDigest))
+	for _, c := range []struct {
+		later time.Duration
+		want  int64
+	}{{0, 0}, {time.Millisecond, 1}, {0, 0}, {2 * time.Hour, 1}} {
+		p.Time.Advance(c.later)
+		if n, err := p.Leads.ForgetBodies(t.Context(), p.Time.Now()); err != nil || n != c.want {
+			t.Errorf("%s later: forgot %d, want %d (%v)", c.later, n, c.want, err)
+		}
+	}
+	if left := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE body_digest IS NOT NULL`); left != 0 {
+		t.Errorf("%d digests are left", left)
+	}
+	if all := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); all != 2 {
+		t.Errorf("%d leads are left", all)
+	}
+}
+
+func TestSandboxLeadsGoAfterAWeekAndOthersStay(t *testing.T) {
+	p := platform(t)
+	trial := delivery(p, p.Required)
+	trial.Lead.AccountID, trial.Lead.Sandbox, trial.Accrual = p.Required.Accounts[1].ID, true, nil
+	for _, d := range []*leads.Delivery{trial, delivery(p, p.Required)} {
+		if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	week := testkit.Began().Add(leads.KeepSandbox)
+	for _, c := range []struct {
+		now  time.Time
+		want int64
+	}{{week, 0}, {week.Add(time.Millisecond), 1}, {week.Add(time.Hour), 0}} {
+		if n, err := p.Leads.DeleteSandbox(t.Context(), c.now); err != nil || n != c.want {
+			t.Errorf("at %s: deleted %d, want %d (%v)", c.now, n, c.want, err)
+		}
+	}
+	if got := stored(t, p); got != "1/1/1/1" {
+		t.Errorf("stored %s", got)
+	}
+}
