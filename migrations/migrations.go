@@ -8,8 +8,10 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
@@ -45,7 +47,7 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 		names = append(names, r.Source.Path)
 	}
 	if err != nil {
-		return names, fmt.Errorf("migrating: %w", err)
+		return names, fmt.Errorf("migrating: %w", explain(err))
 	}
 	// The service asks for the schema's version with its own, lesser role.
 	_, err = db.ExecContext(ctx, "GRANT SELECT ON goose_db_version TO pingpost_app")
@@ -83,7 +85,16 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	for _, s := range status {
 		steps = append(steps, Step{Version: s.Source.Version, Name: s.Source.Path, Applied: s.State == goose.StateApplied})
 	}
-	return steps, err
+	return steps, explain(err)
+}
+
+// explain names the mend of what happens with the service's own URL.
+func explain(err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "42501" { // insufficient privilege
+		return errors.New("this role may not migrate: give the URL of pingpost_owner, which owns the tables")
+	}
+	return err
 }
 
 // Latest is the version that this program needs.

@@ -13,7 +13,7 @@ func configCommand() *cobra.Command {
 }
 
 func configCheck() *cobra.Command {
-	c := &cobra.Command{Use: "check", Short: "List everything that `serve` would refuse or warn about", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "check", Short: "List everything that `serve` would refuse or warn about", Args: noArgs}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))
@@ -30,7 +30,7 @@ func configCheck() *cobra.Command {
 }
 
 func configShow() *cobra.Command {
-	c := &cobra.Command{Use: "show", Short: "Print the configuration in force, secrets redacted", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "show", Short: "Print the configuration in force, secrets redacted", Args: noArgs}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))

@@ -30,7 +30,7 @@ func devCommand(unhook func()) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
 		Short: "Run everything on this machine, with a private Postgres and demonstration partners",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 	}
 	var f devFlags
 	flags := c.Flags()

@@ -29,7 +29,7 @@ func (r *reach) asOwner(use func(*sql.DB) error) error {
 }
 
 func migrateUp() *cobra.Command {
-	c := &cobra.Command{Use: "up", Short: "Apply the migrations that are missing", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "up", Short: "Apply the migrations that are missing", Args: noArgs}
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return reach.asOwner(func(db *sql.DB) error {
@@ -47,7 +47,7 @@ func migrateUp() *cobra.Command {
 }
 
 func migrateStatus() *cobra.Command {
-	c := &cobra.Command{Use: "status", Short: "Show which migrations are applied", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "status", Short: "Show which migrations are applied", Args: noArgs}
 	reach, asJSON := reachFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return reach.asOwner(func(db *sql.DB) error {

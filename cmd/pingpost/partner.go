@@ -72,7 +72,7 @@ func partnerCreate() *cobra.Command {
 }
 
 func partnerList() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List the partners", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List the partners", Args: noArgs}
 	reach, asJSON := reachFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return reach.partners(c.Context(), func(s *partners.Service) error {
@@ -123,4 +123,12 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// noArgs is cobra.NoArgs as a wrong use: exit code 2.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no arguments; `%s --help` shows how it is used", c.CommandPath(), c.CommandPath())}
+	}
+	return nil
 }

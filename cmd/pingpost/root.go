@@ -40,19 +40,15 @@ func run(ctx context.Context, unhook func(), args []string) int {
 type usageError struct{ error }
 
 func newRoot(unhook func()) *cobra.Command {
-	root := &cobra.Command{
-		Use:           "pingpost",
-		Short:         "Sell consumer leads by ping-post",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; `%s --help` shows how it is used", err, c.CommandPath())}
-	})
-	root.AddCommand(
+	root := group("pingpost", "Sell consumer leads by ping-post",
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
 		secretCommand(), signCommand(), configCommand(),
 	)
+	root.Args = cobra.ArbitraryArgs // else cobra refuses an unknown command itself, as a failure
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; `%s --help` shows how it is used", err, c.CommandPath())}
+	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

@@ -33,7 +33,7 @@ func serveCommand(unhook func()) *cobra.Command {
 		Short: "Run the service in production",
 		Long: "Run the service in production. It refuses to start on an incomplete or contradictory\n" +
 			"configuration and lists every problem at once: see docs/configuration.md.",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -24,7 +24,7 @@ func signCommand() *cobra.Command {
 		Long: "Sign the body that is read from standard input (its exact bytes) and print the two headers.\n" +
 			"With --url the post is sent and its answer printed. The secret is PINGPOST_SECRET, so that\n" +
 			"it does not show in the list of processes.",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	url := c.Flags().String("url", "", "send the signed post to this address")
 	timestamp := c.Flags().Int64("timestamp", 0, "Unix seconds to sign with (default now)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ const pingCommand = `TX=$(curl -sS {{.APIURL}}/p/{{.Slug}}/api/lead/ping \
 const bodyCommand = `BODY='{"transactionId":"'$TX'","contact":{"email":"alex@example.com","name":"Alex Example","phone":"020 7946 0000"},"consent":{"acknowledged":true}}'`
 
 const postCommand = bodyCommand + `
-TS=$(date +%s{{.Ahead}})
+TS={{.Now}}
 SIG=$(printf '%s.%s' "$TS" "$BODY" | openssl dgst -sha256 -hmac '{{.Secret}}' | sed 's/.*= *//')
 curl -sS {{.APIURL}}/p/{{.Slug}}/api/lead/post \
   -H 'Content-Type: application/json' \
@@ -64,12 +65,13 @@ func printWelcome(w io.Writer, r ready, f devFlags) error {
 	view := struct {
 		ready
 		DataDir, Slug, Secret, Program string
-		Ahead, AheadFlag               string
+		Now, AheadFlag                 string
 		Ping, Post, Sign               string
-	}{ready: r, DataDir: f.dataDir, Slug: first.Slug, Secret: first.Secret, Program: program()}
+	}{ready: r, DataDir: f.dataDir, Slug: first.Slug, Secret: first.Secret, Program: program(), Now: "$(date +%s)"}
 	if f.ahead != 0 {
 		// A partner's clock is not the service's: the commands sign by the latter.
-		view.Ahead = " -d '" + f.ahead.String() + "'"
+		// In the shell's own arithmetic: not every date can add.
+		view.Now = fmt.Sprintf("$(($(date +%%s) + %d))", int64(f.ahead.Seconds()))
 		view.AheadFlag = " --clock-offset " + f.ahead.String()
 	}
 	for _, c := range []struct {
@@ -85,10 +87,15 @@ func printWelcome(w io.Writer, r ready, f devFlags) error {
 	return template.Must(template.New("welcome").Parse(welcome)).Execute(w, view)
 }
 
-// program is how this very program is called from another shell.
+// program is how this very program is called from another shell, in quotes
+// where its path has characters that a shell reads in its own way.
 func program() string {
-	if path, err := os.Executable(); err == nil {
+	path, err := os.Executable()
+	if err != nil {
+		path = filepath.Base(os.Args[0])
+	}
+	if !strings.ContainsAny(path, " \t'\"\\$`&;|<>()*?[]{}#!~") {
 		return path
 	}
-	return filepath.Base(os.Args[0])
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

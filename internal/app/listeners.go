@@ -64,7 +64,9 @@ const maxHeader = 16 << 10
 func newServer(name string, l net.Listener, h http.Handler, c config.HTTP, log *slog.Logger) *server {
 	return &server{name: name, listener: l, http: &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: c.ReadHeaderTimeout, ReadTimeout: c.ReadTimeout,
+		// OPTIONS * would be answered by the library, with 200 and no request id.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            c.ReadHeaderTimeout, ReadTimeout: c.ReadTimeout,
 		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout,
 		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
 	}}

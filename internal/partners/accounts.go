@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -51,5 +52,5 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 func (s *Service) Accounts(ctx context.Context, partner models.Partner) ([]models.Account, error) {
 	var out []models.Account
 	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").Find(&out).Error
-	return out, err
+	return out, store.Translate(err)
 }

@@ -108,9 +108,12 @@ func redact(err error) error {
 	return &Err{kind: kind, cause: err}
 }
 
-func isUndefinedTable(err error) bool {
+// isUnmigrated recognises a table of versions that is not there, or that a
+// migration has made without coming to its end, where it grants the right to
+// read it.
+func isUnmigrated(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "42P01"
+	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501")
 }
 
 // Ambiguous reports whether a statement may have been committed although it

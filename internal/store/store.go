@@ -109,7 +109,7 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
 	var v int64
 	err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&v)
-	if isUndefinedTable(err) {
+	if isUnmigrated(err) {
 		return 0, nil
 	}
 	return v, Translate(err)

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestDev is the first five minutes with the platform: start it, paste what it
+// prints, stop it.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	temporary := folder(t)
+	d := startDev(t, []string{"TMPDIR=" + temporary}, "--ephemeral")
+	t.Run("ready file", func(t *testing.T) { readyFileShape(t, d) })
+	t.Run("curl", func(t *testing.T) { paste(t, d, "Paste this in another shell.", "Or let pingpost sign:") })
+	t.Run("sign", func(t *testing.T) { paste(t, d, "Or let pingpost sign:", "Ctrl-C stops everything.") })
+	t.Run("demonstration partners", func(t *testing.T) { demonstrationPartners(t, d) })
+
+	entries, err := os.ReadDir(temporary)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("in the temporary folder there is %v: %v", entries, err)
+	}
+	if code := d.interrupt(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, d.stderr.String())
+	}
+	gone(t, filepath.Join(temporary, entries[0].Name()))
+	if _, err := os.Stat(d.readyFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the ready file is still there: %v", err)
+	}
+	for _, leak := range []string{personal, "quillfeather", d.Partners[0].Secret} {
+		if strings.Contains(d.stderr.String(), leak) {
+			t.Errorf("%s is in the log", leak)
+		}
+	}
+}
+
+// TestDevAhead is the same with a clock that runs ahead, as for trying out what
+// an expired transaction is like: the printed commands sign by that clock.
+func TestDevAhead(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m")
+	paste(t, d, "Paste this in another shell.", "Or let pingpost sign:")
+	paste(t, d, "Or let pingpost sign:", "Ctrl-C stops everything.")
+	if code := d.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d: %s", code, d.stderr.String())
+	}
+}
+
+// paste runs the commands that stand between two lines of the welcome, as a
+// person would who pastes them into a shell.
+func paste(t *testing.T, d *development, after, before string) {
+	t.Helper()
+	_, rest, found := strings.Cut(d.stdout.String(), after)
+	commands, _, ended := strings.Cut(rest, before)
+	if !found || !ended || strings.Count(commands, "/api/lead/ping") != 1 || strings.Count(commands, "/api/lead/post") != 1 {
+		t.Fatalf("no commands between %q and %q: %s", after, before, d.stdout.String())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash")
+	shell.Stdin = strings.NewReader(commands)
+	var stdout, stderr bytes.Buffer
+	shell.Stdout, shell.Stderr = &stdout, &stderr
+	if err := shell.Run(); err != nil {
+		t.Fatalf("%v\n%s%s\n%s", err, stdout.String(), stderr.String(), commands)
+	}
+	if !strings.Contains(stderr.String(), `"accepted":true`) {
+		t.Errorf("the price is not shown: %s", stderr.String())
+	}
+	var answer struct {
+		Status, LeadID string
+		HMACVerified   bool
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
+		t.Fatalf("%v\n%s%s\n%s", err, stdout.String(), stderr.String(), commands)
+	}
+	if answer.Status != "success" || !strings.HasPrefix(answer.LeadID, "ld_") || !answer.HMACVerified {
+		t.Errorf("answered %s", stdout.String())
+	}
+}
+
+// readyFileShape holds the ready file to its exact members: programs read it.
+func readyFileShape(t *testing.T, d *development) {
+	info, err := os.Stat(d.readyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the ready file holds secrets and is open to others: %s", info.Mode())
+	}
+	text, err := os.ReadFile(d.readyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var top map[string]json.RawMessage
+	var lists struct {
+		Staff, Partners []map[string]json.RawMessage
+	}
+	if err := errors.Join(json.Unmarshal(text, &top), json.Unmarshal(text, &lists)); err != nil {
+		t.Fatal(err)
+	}
+	hasMembers(t, top, "admin_url", "api_url", "database_url", "key_wrapper", "ops_url", "partners", "staff")
+	for _, one := range lists.Staff {
+		hasMembers(t, one, "email", "password", "role")
+	}
+	for _, one := range lists.Partners {
+		hasMembers(t, one, "accounts", "name", "secret", "signing", "slug")
+		var accounts []map[string]json.RawMessage
+		if err := json.Unmarshal(one["accounts"], &accounts); err != nil || len(accounts) != 2 {
+			t.Errorf("accounts %s: %v", one["accounts"], err)
+		}
+		for _, account := range accounts {
+			hasMembers(t, account, "default", "partnerId")
+		}
+	}
+	if len(lists.Partners) != 3 || lists.Staff == nil || d.KeyWrapper != "local" || !strings.HasPrefix(d.DatabaseURL, "postgres://pingpost_app:") {
+		t.Errorf("the ready file says %s", text)
+	}
+	for _, origin := range []string{d.APIURL, d.AdminURL, d.OpsURL} {
+		if !strings.HasPrefix(origin, "http://127.0.0.1:") || strings.HasSuffix(origin, ":0") || !strings.Contains(d.stdout.String(), origin) {
+			t.Errorf("%s is no address that the welcome names", origin)
+		}
+	}
+}
+
+func hasMembers(t *testing.T, object map[string]json.RawMessage, names ...string) {
+	t.Helper()
+	if got := slices.Sorted(maps.Keys(object)); !slices.Equal(got, names) {
+		t.Errorf("members %v, want %v", got, names)
+	}
+}
+
+// demonstrationPartners checks that there is one partner for each way of
+// enforcing signatures.
+func demonstrationPartners(t *testing.T, d *development) {
+	for i, want := range []struct {
+		signing  string
+		unsigned int
+	}{{"required", 401}, {"report_only", 200}, {"off", 200}} {
+		if got := string(d.Partners[i].Signing); got != want.signing {
+			t.Errorf("partner %d is %s, want %s", i, got, want.signing)
+		}
+		c := d.partner(i)
+		c.deliver(t)
+		if status, _, answer := c.send(t, "post", c.prepare(t), false); status != want.unsigned {
+			t.Errorf("%s, unsigned: answered %d %s, want %d", want.signing, status, answer, want.unsigned)
+		}
+		if d.Partners[i].Accounts[0].Default == d.Partners[i].Accounts[1].Default {
+			t.Errorf("accounts %v", d.Partners[i].Accounts)
+		}
+	}
+}

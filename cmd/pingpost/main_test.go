@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// binary is the built command, which every test here runs as a person would.
+// It is made once: between TestMain and a test the testing package passes
+// nothing.
+var binary string
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (code int, err error) {
+	dir, err := newFolder()
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "it's here", "pingpost") // what it prints must hold in any folder
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("building pingpost: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// newFolder is a folder that the user whom Postgres runs as may pass through:
+// the testing package's own are closed to it when the tests run as root.
+func newFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "pp")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711)
+}
+
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// patience bounds every wait for another process.
+const patience = 30 * time.Second
+
+// environ is an environment without the settings of whoever runs the tests.
+func environ(settings ...string) []string {
+	env := settings
+	for _, one := range os.Environ() {
+		if !strings.HasPrefix(one, "PINGPOST_") && !strings.HasPrefix(one, "LEAD_VAULT_") {
+			env = append(env, one)
+		}
+	}
+	return env
+}
+
+// outcome is what a command that has ended said.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+// pingpost runs a command to its end.
+func pingpost(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return call(t, "", nil, args...)
+}
+
+// call runs a command with standard input and settings in the environment.
+func call(t *testing.T, stdin string, settings []string, args ...string) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env, cmd.Stdin = environ(settings...), strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || ctx.Err() != nil) {
+		t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// ok fails the test unless the command succeeded, and returns what it printed.
+func (o outcome) ok(t *testing.T) string {
+	t.Helper()
+	if o.code != 0 {
+		t.Fatalf("exit code %d: %s", o.code, o.stderr)
+	}
+	return o.stdout
+}
+
+// refused fails the test unless the command failed with the exit code and one
+// plain message that has all the parts, and printed nothing else.
+func (o outcome) refused(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	if o.code != code || o.stdout != "" {
+		t.Errorf("exit code %d, want %d; printed %q; %s", o.code, code, o.stdout, o.stderr)
+	}
+	message := o.stderr
+	if strings.HasPrefix(message, "starting on ") { // dev tells where before it fails
+		_, message, _ = strings.Cut(message, "\n")
+	}
+	if !strings.HasPrefix(message, "pingpost: ") || strings.Contains(message, "goroutine ") || strings.Contains(message, "Usage:") {
+		t.Errorf("not a plain message: %s", message)
+	}
+	for _, part := range parts {
+		if !strings.Contains(message, part) {
+			t.Errorf("the message does not say %q: %s", part, message)
+		}
+	}
+}

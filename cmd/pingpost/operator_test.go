@@ -1,0 +1,254 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// platform is a dev that runs on a folder, for operators' commands to work on.
+type platform struct {
+	*development
+	dir string
+}
+
+// on runs a command against the platform.
+func (p *platform) on(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return pingpost(t, append(args, "--data-dir", p.dir)...)
+}
+
+// printed reads what a command prints with --json.
+func printed[T any](t *testing.T, o outcome) T {
+	t.Helper()
+	var v T
+	d := json.NewDecoder(strings.NewReader(o.ok(t)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, o.stdout)
+	}
+	return v
+}
+
+// TestOperator takes on a partner by command on a node that runs, changes its
+// secrets, and suspends it: the node follows each time.
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, nil, "--data-dir", p.dir)
+	t.Run("partners", func(t *testing.T) { partnerCommands(t, p) })
+	t.Run("secrets", func(t *testing.T) { secretCommands(t, p) })
+	t.Run("suspension", func(t *testing.T) { suspension(t, p) })
+	t.Run("refusals", func(t *testing.T) { operatorRefusals(t, p) })
+	t.Run("serve", func(t *testing.T) { serving(t, p) })
+	if code := p.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.stderr.String())
+	}
+	p.on(t, "partner", "list").refused(t, 1, "no `pingpost dev` runs on "+p.dir)
+}
+
+func partnerCommands(t *testing.T, p *platform) {
+	made := printed[partnerView](t, p.on(t, "partner", "create", "northgate", "--name", "Northgate Ltd", "--signing", "required", "--json"))
+	if !strings.HasPrefix(made.ID, "pt_") || made.Slug != "northgate" || made.Name != "Northgate Ltd" || made.Status != "pending" || made.Signing != "required" || !made.SharedAddress {
+		t.Errorf("created %+v", made)
+	}
+	first := printed[accountView](t, p.on(t, "account", "create", "northgate", "northgate-web", "--json"))
+	second := printed[accountView](t, p.on(t, "account", "create", made.ID, "northgate-trial", "--name", "Trial", "--sandbox", "--signing", "off", "--json"))
+	if !first.Default || first.Sandbox || first.PartnerID != "northgate-web" || first.Name != "northgate-web" || first.Signing != "inherit" || first.Partner != "northgate" {
+		t.Errorf("created %+v", first)
+	}
+	if second.Default || !second.Sandbox || second.Name != "Trial" || second.Signing != "off" || !strings.HasPrefix(second.ID, "ac_") {
+		t.Errorf("created %+v", second)
+	}
+	secret := printed[secretView](t, p.on(t, "secret", "create", "northgate", "--label", "first", "--json"))
+	if secret.Secret == "" || secret.Label != "first" || secret.State != "active" || !strings.HasSuffix(secret.Secret, strings.Split(secret.Hint, "…")[1]) {
+		t.Errorf("created %+v", secret)
+	}
+	north := client{p.APIURL, "northgate", secret.Secret}
+	if out := p.on(t, "partner", "approve", "northgate").ok(t); out != "northgate is approved, on every node within a second\n" {
+		t.Errorf("printed %q", out)
+	}
+	p.follows(t, north, http.StatusOK)
+	north.deliver(t)
+
+	list := printed[[]partnerView](t, p.on(t, "partner", "list", "--json"))
+	if len(list) != 4 || list[2].Slug != "northgate" || list[2].Status != "approved" || list[2].Accounts != 2 || list[2].ActiveSecrets != 1 {
+		t.Errorf("listed %+v", list)
+	}
+	table := p.on(t, "partner", "list").ok(t)
+	for _, want := range []string{"SLUG", "STATUS", "northgate", "harbour-leads", "meadow-media", "tinker-forms", made.ID} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table has not %s: %s", want, table)
+		}
+	}
+	if strings.Contains(table, "house") {
+		t.Errorf("the house is listed: %s", table)
+	}
+}
+
+// follows waits until the node prices for a partner as it should, and posts with
+// the status.
+func (p *platform) follows(t *testing.T, c client, status int) {
+	t.Helper()
+	testkit.Eventually(t, time.Second, "the node follows", func() bool {
+		code, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"1"}`, false)
+		if code != http.StatusOK || !strings.Contains(answer, `"accepted":true`) {
+			return false
+		}
+		got, _, _ := c.send(t, "post", c.prepare(t), true)
+		return got == status
+	})
+}
+
+func secretCommands(t *testing.T, p *platform) {
+	const imported = "quillfeather-0123456789-quillfeather"
+	old := printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json"))
+	given := printed[secretView](t, call(t, imported+"\n", nil, "secret", "import", "northgate", "--label", "theirs", "--json", "--data-dir", p.dir))
+	if given.Secret != "" || given.Label != "theirs" || strings.Contains(given.Hint, "quill") {
+		t.Errorf("imported %+v", given)
+	}
+	north := client{p.APIURL, "northgate", imported}
+	p.follows(t, north, http.StatusOK)
+
+	rotated := printed[secretView](t, p.on(t, "secret", "rotate", "northgate", "--overlap", "1h", "--json"))
+	renewed := client{p.APIURL, "northgate", rotated.Secret}
+	p.follows(t, renewed, http.StatusOK)
+	north.deliver(t) // within the overlap
+	p.on(t, "secret", "rotate", "northgate").refused(t, 1, "A rotation is under way")
+
+	states := map[string]string{}
+	for _, s := range printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json")) {
+		states[s.ID] = s.State
+		if s.Secret != "" {
+			t.Errorf("a secret is listed: %+v", s)
+		}
+	}
+	if len(states) != 3 || states[old[0].ID] != "retiring" || states[given.ID] != "retiring" || states[rotated.ID] != "active" {
+		t.Errorf("states %v", states)
+	}
+	table := p.on(t, "secret", "list", "northgate").ok(t)
+	if strings.Contains(table, imported) || strings.Contains(table, rotated.Secret) || !strings.Contains(table, given.ID) || !strings.Contains(table, "theirs") {
+		t.Errorf("listed %s", table)
+	}
+	body := north.prepare(t)
+	p.on(t, "secret", "revoke", "northgate", given.ID).ok(t)
+	if status, _, answer := north.send(t, "post", body, true); status != http.StatusUnauthorized {
+		t.Errorf("a revoked secret: answered %d %s", status, answer)
+	}
+	renewed.deliver(t)
+
+	shown := p.on(t, "secret", "create", "northgate").ok(t)
+	plain, rest, _ := strings.Cut(shown, "\n")
+	if !strings.HasPrefix(plain, "pp_") || !strings.Contains(rest, "only time") {
+		t.Errorf("printed %s", shown)
+	}
+	p.follows(t, client{p.APIURL, "northgate", plain}, http.StatusOK)
+}
+
+// suspension suspends a partner: a post that is sent right after the command is
+// refused already.
+func suspension(t *testing.T, p *platform) {
+	c := p.partner(0)
+	bodies := []string{c.prepare(t), c.prepare(t)}
+	p.on(t, "partner", "suspend", c.slug).ok(t)
+	started := clock.System{}.Now()
+	for _, body := range bodies {
+		if status, _, answer := c.send(t, "post", body, true); status != http.StatusUnauthorized || !strings.Contains(answer, "Invalid HMAC SHA-256 signature") {
+			t.Errorf("answered %d %s", status, answer)
+		}
+	}
+	testkit.Eventually(t, time.Second, "prices pause", func() bool {
+		_, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"1"}`, false)
+		return strings.Contains(answer, `"reason":"paused"`)
+	})
+	if took := (clock.System{}).Now().Sub(started); took > time.Second {
+		t.Errorf("it took %s", took)
+	}
+	p.on(t, "partner", "approve", c.slug).ok(t)
+	p.follows(t, c, http.StatusOK)
+}
+
+func operatorRefusals(t *testing.T, p *platform) {
+	slug := p.Partners[0].Slug
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"partner", "create", slug}, 1, "choose another slug"},
+		{[]string{"partner", "create", "Not A Slug"}, 1, "lower-case letters"},
+		{[]string{"partner", "create", "new", "--signing", "sometimes"}, 1, "required, report_only, off or default"},
+		{[]string{"partner", "create"}, 2, "needs the partner's slug"},
+		{[]string{"partner", "approve", "nobody"}, 1, "No such partner"},
+		{[]string{"partner", "suspend"}, 2, "needs the partner's slug or id"},
+		{[]string{"account", "create", slug, p.Partners[1].Accounts[0].PartnerID}, 1, "choose another"},
+		{[]string{"account", "create", slug, strings.ToUpper(p.Partners[1].Accounts[0].PartnerID)}, 1, "apart from upper and lower case"},
+		{[]string{"account", "create", slug, "not a partnerId"}, 1, "letters, digits"},
+		{[]string{"account", "create", "nobody", "some"}, 1, "No such partner"},
+		{[]string{"secret", "create", "nobody"}, 1, "No such partner"},
+		{[]string{"secret", "import", slug}, 1, "16 to 256 printable characters"},
+		{[]string{"secret", "rotate", slug, "--overlap", "-1h"}, 1, "zero or longer"},
+		{[]string{"secret", "revoke", slug, "sk_00000000000000000000000000"}, 1, "No such secret"},
+		{[]string{"secret", "revoke", slug, "nonsense"}, 1, "No such secret"},
+		{[]string{"secret", "revoke", slug}, 2, "the secret's id"},
+	} {
+		p.on(t, c.args...).refused(t, c.code, c.says)
+	}
+	taken := call(t, p.Partners[1].Secret, nil, "secret", "import", slug, "--data-dir", p.dir)
+	taken.refused(t, 1, "in use on the platform already")
+	if strings.Contains(taken.stderr, p.Partners[1].Secret) {
+		t.Error("the secret is in the message")
+	}
+	pingpost(t, "partner", "list", "--data-dir", filepath.Join(p.dir, "nowhere")).refused(t, 1, "no `pingpost dev` runs on", "PINGPOST_DATABASE_URL")
+}
+
+// TestUsage checks that a wrong use is told from a failure: exit code 2, and
+// where to read more.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args string
+		says string
+	}{
+		{"frobnicate", "unknown command"},
+		{"--frobnicate", "unknown flag"},
+		{"partner frobnicate", "unknown command"},
+		{"partner list extra", "takes no arguments"},
+		{"migrate up extra", "takes no arguments"},
+		{"migrate status extra", "takes no arguments"},
+		{"config check extra", "takes no arguments"},
+		{"config show extra", "takes no arguments"},
+		{"serve extra", "takes no arguments"},
+		{"dev extra", "takes no arguments"},
+		{"sign extra", "takes no arguments"},
+		{"secret list", "needs the partner's slug or id"},
+	} {
+		pingpost(t, strings.Fields(c.args)...).refused(t, 2, c.says, "--help")
+	}
+	for _, args := range []string{"", "--help", "partner", "help secret", "dev --help"} {
+		if out := pingpost(t, strings.Fields(args)...).ok(t); !strings.Contains(out, "Usage:") {
+			t.Errorf("pingpost %s prints %s", args, out)
+		}
+	}
+}
+
+// TestSign signs the example of the API's documentation.
+func TestSign(t *testing.T) {
+	t.Parallel()
+	const body = `{"transactionId":"tx_AQEBm3yb0457W5zLPo0AalIwyHR5zWVufjrWvY20AugCffRUsrDEL_KeCTRYvrmKI9SsnmHVTraWfiEsBqqxVAgpL4VYxI8G","contact":{"email":"jo.bloggs@example.org"},"consent":{"acknowledged":true}}`
+	secret := []string{"PINGPOST_SECRET=example-secret-never-use-this-one"}
+	const want = "X-Timestamp: 1767322290\nX-Signature-SHA256: 80caeb6b7f18a20e6fd91cb2022dfdb0681793119a2b81219a7c6d087161db8c\n"
+	if out := call(t, body, secret, "sign", "--timestamp", "1767322290").ok(t); out != want {
+		t.Errorf("printed %s", out)
+	}
+	call(t, body, nil, "sign").refused(t, 2, "set PINGPOST_SECRET")
+	call(t, body, secret, "sign", "--url", "http://127.0.0.1:1/api/lead/post").refused(t, 1, "sending the post")
+	call(t, body, secret, "sign", "--url", ":").refused(t, 2, "--url is not an address")
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// process is a pingpost that runs until it is told to stop.
+type process struct {
+	cmd            *exec.Cmd
+	stdout, stderr testkit.Log
+	ended          chan struct{}
+	code           int
+}
+
+// start runs a command that does not end by itself.
+func start(t *testing.T, settings []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = environ(settings...), &p.stdout, &p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell starts it
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		p.code = p.cmd.ProcessState.ExitCode()
+		close(p.ended)
+	}()
+	t.Cleanup(func() { p.stop(t, syscall.SIGTERM) })
+	return p
+}
+
+// until waits for something that the process does, and fails the test when it
+// ends instead.
+func (p *process) until(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	testkit.Eventually(t, patience, what, func() bool {
+		select {
+		case <-p.ended:
+			t.Fatalf("it ended with %d instead: %s", p.code, p.stderr.String())
+		default:
+		}
+		return yes()
+	})
+}
+
+// stop sends a signal to the process alone, waits, and returns the exit code.
+func (p *process) stop(t *testing.T, signal syscall.Signal) int {
+	t.Helper()
+	return p.wait(t, p.cmd.Process.Pid, signal)
+}
+
+// interrupt is Ctrl-C: the signal reaches every process of the terminal's group.
+func (p *process) interrupt(t *testing.T) int {
+	t.Helper()
+	return p.wait(t, -p.cmd.Process.Pid, syscall.SIGINT)
+}
+
+func (p *process) wait(t *testing.T, pid int, signal syscall.Signal) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		return p.code
+	default:
+	}
+	if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		_ = p.cmd.Process.Kill()
+		t.Fatalf("it does not stop: %s", p.stderr.String())
+	}
+	return p.code
+}
+
+// development is a `pingpost dev` that runs.
+type development struct {
+	*process
+	ready
+	readyFile string
+}
+
+// startDev starts `pingpost dev` on free ports and waits for its ready file.
+func startDev(t *testing.T, settings []string, args ...string) *development {
+	t.Helper()
+	d := &development{readyFile: filepath.Join(folder(t), "ready.json")}
+	d.process = start(t, settings, append([]string{
+		"dev", "--api-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0", "--ready-file", d.readyFile,
+	}, args...)...)
+	d.until(t, "the ready file", func() bool {
+		_, err := os.Stat(d.readyFile)
+		return err == nil
+	})
+	text, err := os.ReadFile(d.readyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d.ready); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// gone fails the test when there is still something of a data folder: the
+// folder itself, or a process that was started on it.
+func gone(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+	nothingRunsOn(t, dir)
+}
+
+func nothingRunsOn(t *testing.T, dir string) {
+	t.Helper()
+	list, err := exec.Command("ps", "-axww", "-o", "pid=,args=").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if strings.Contains(line, dir) && !strings.Contains(line, os.Args[0]) {
+			t.Errorf("it is still running: %s", line)
+		}
+	}
+}
+
+// client is where a test is a partner: an API, a base URL's partner, a secret.
+type client struct {
+	origin, slug, secret string
+}
+
+func (d *development) partner(i int) client {
+	p := d.Partners[i]
+	return client{d.APIURL, p.Slug, p.Secret}
+}
+
+// send posts a body and returns the status, the headers and the answer.
+func (c client) send(t *testing.T, endpoint, body string, signed bool) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.origin+"/p/"+c.slug+"/api/lead/"+endpoint, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signed {
+		ts := strconv.FormatInt(clock.System{}.Now().Unix(), 10)
+		req.Header.Set("X-Timestamp", ts)
+		req.Header.Set("X-Signature-SHA256", signing.Sign([]byte(c.secret), ts, []byte(body)))
+	}
+	resp, err := (&http.Client{Timeout: patience}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(text)
+}
+
+// lead is a delivered lead: the body that was posted and the answer's leadId.
+type lead struct{ body, id string }
+
+const personal = "ottilie@quillfeather.example"
+
+// prepare pings and returns the body of the post.
+func (c client) prepare(t *testing.T) string {
+	t.Helper()
+	status, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"SW1A 1AA"}`, false)
+	tx := member(t, answer, "transactionId")
+	if status != http.StatusOK || tx == "" {
+		t.Fatalf("the ping is answered %d %s", status, answer)
+	}
+	return `{"transactionId":"` + tx + `","email":"` + personal + `","notes":"quillfeather","consent":{"acknowledged":true}}`
+}
+
+// deliver pings and posts, which must both succeed.
+func (c client) deliver(t *testing.T) lead {
+	t.Helper()
+	body := c.prepare(t)
+	status, _, answer := c.send(t, "post", body, true)
+	l := lead{body, member(t, answer, "leadId")}
+	if status != http.StatusOK || !strings.HasPrefix(l.id, "ld_") {
+		t.Fatalf("the post is answered %d %s", status, answer)
+	}
+	return l
+}
+
+// member is a text in a JSON object; "" when there is none.
+func member(t *testing.T, object, name string) string {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(object), &members); err != nil {
+		t.Fatalf("not an object: %s", object)
+	}
+	text, _ := members[name].(string)
+	return text
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/devstack"
+)
+
+// production is the environment of a `serve` beside a dev: the same Postgres,
+// keys given by hand.
+func (p *platform) production(t *testing.T, change ...string) []string {
+	t.Helper()
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys devstack.Keys
+	text, err := os.ReadFile(filepath.Join(p.dir, "keys.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &keys)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{
+		"PINGPOST_DATABASE_URL=" + running.DatabaseURL, "PINGPOST_PLATFORM_KEYS=" + running.PlatformKeys, "LEAD_VAULT_KEK=" + keys.LeadVaultKEK,
+		"PINGPOST_HTTP_API_ADDR=127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR=127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR=127.0.0.1:0",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
+	}, change...)
+}
+
+// serving runs `serve` in production beside the dev, on the same database.
+func serving(t *testing.T, p *platform) {
+	t.Run("node", func(t *testing.T) { secondNode(t, p) })
+	t.Run("refusals", func(t *testing.T) { serveRefuses(t, p) })
+	t.Run("from nothing", func(t *testing.T) { fromNothing(t, p) })
+	t.Run("configuration", func(t *testing.T) { configurationCommands(t, p) })
+}
+
+// serve starts a node and reads from its log where it listens.
+func serve(t *testing.T, settings []string, args ...string) (node *process, api, ops string) {
+	t.Helper()
+	node = start(t, settings, append([]string{"serve"}, args...)...)
+	node.until(t, "the node serves", func() bool {
+		for line := range strings.Lines(node.stdout.String()) {
+			var started struct{ Msg, API, Ops string }
+			if json.Unmarshal([]byte(line), &started) == nil && started.Msg == "started" {
+				api, ops = "http://"+started.API, "http://"+started.Ops
+			}
+		}
+		return api != ""
+	})
+	return node, api, ops
+}
+
+// secondNode checks that a node of production is one with the dev's: a ping at
+// one is a post at the other, and the other way round.
+func secondNode(t *testing.T, p *platform) {
+	node, api, ops := serve(t, p.production(t))
+	here, there := p.partner(0), p.partner(0)
+	there.origin = api
+	for _, way := range [][2]client{{here, there}, {there, here}} {
+		body := way[0].prepare(t)
+		status, _, answer := way[1].send(t, "post", body, true)
+		replay, header, again := way[0].send(t, "post", body, true)
+		if status != http.StatusOK || replay != http.StatusOK || header.Get("Idempotent-Replayed") != "true" || answer != again {
+			t.Errorf("answered %d %s and %d %s", status, answer, replay, again)
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/readyz/ping", "/metrics"} {
+		resp, err := http.Get(ops + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s answers %s", path, resp.Status)
+		}
+	}
+	body := there.prepare(t)
+	p.on(t, "partner", "suspend", there.slug).ok(t)
+	if status, _, answer := there.send(t, "post", body, true); status != http.StatusUnauthorized {
+		t.Errorf("suspended: answered %d %s", status, answer)
+	}
+	p.on(t, "partner", "approve", there.slug).ok(t)
+	if code := node.stop(t, syscall.SIGTERM); code != 0 || !strings.Contains(node.stdout.String(), `"msg":"stopped"`) {
+		t.Errorf("exit code %d: %s", code, node.stdout.String())
+	}
+	for _, leak := range []string{personal, "quillfeather", there.secret} {
+		if strings.Contains(node.stdout.String()+node.stderr.String(), leak) {
+			t.Errorf("%s is in the log", leak)
+		}
+	}
+}
+
+func serveRefuses(t *testing.T, p *platform) {
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pingpost(t, "serve").refused(t, 1, "the configuration is refused", "6 problems", "database.url", "PINGPOST_DATABASE_URL",
+		"http.api_addr", "http.admin_addr", "http.ops_addr", "http.public_url", "keys.platform_keys", "PINGPOST_PLATFORM_KEYS")
+	call(t, "", []string{"PINGPOST_DATABASE_URL=secret-word", "PINGPOST_PLATFORM_KEYS=secret-word", "LEAD_VAULT_KEK=secret-word", "PINGPOST_HTTP_API_ADDR=8080",
+		"PINGPOST_HTTP_PUBLIC_URL=http://leads.example.com/", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_HTTP_READ_TIMEOUT=1", "PINGPOST_FROBNICATE=1"}, "serve").
+		refused(t, 1, "database.url", "keys.platform_keys", "keys.local_kek", "http.api_addr", "http.public_url", "log.level", "http.read_timeout", "PINGPOST_FROBNICATE", "http.ops_addr")
+	file := filepath.Join(folder(t), "pingpost.yaml")
+	if err := os.WriteFile(file, []byte("http:\n  api_adr: :1\nkeys:\n  platform_keys: [x]\nnonsense: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pingpost(t, "serve", "--config", file).refused(t, 1, "http.api_adr", "api_addr", "nonsense", "keys.platform_keys", file)
+
+	owner := strings.Split(running.OwnerURL, "@")[0]
+	for _, c := range []struct {
+		setting string
+		says    []string
+	}{
+		{"PINGPOST_DATABASE_URL=" + running.OwnerURL, []string{`the role "pingpost_owner" owns tables`, "pingpost_app"}},
+		{"PINGPOST_DATABASE_URL=" + p.superuser(t, "pingpost"), []string{`the role "postgres"`, "superuser"}},
+		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) + "/pingpost", []string{"the database does not answer", "database.url"}},
+		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost", []string{"the database does not answer", "Postgres is running"}},
+		{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(p.APIURL, "http://"), []string{"the api listener cannot use", "http.api_addr"}},
+		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // another key than wrote the secrets
+	} {
+		o := call(t, "", p.production(t, c.setting), "serve")
+		o.stdout = "" // its log
+		o.refused(t, 1, c.says...)
+		if strings.Contains(o.stderr, "wrong-word") || strings.Contains(o.stderr, owner) {
+			t.Errorf("a password is in the message: %s", o.stderr)
+		}
+	}
+}
+
+func host(t *testing.T, databaseURL string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+// superuser reaches the dev's private Postgres as the role that may do
+// everything, by the password in its folder.
+func (p *platform) superuser(t *testing.T, database string) string {
+	t.Helper()
+	password, err := os.ReadFile(filepath.Join(p.dir, "postgres", "password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword("postgres", strings.TrimSpace(string(password))),
+		Host: host(t, p.DatabaseURL), Path: "/" + database, RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// fromNothing goes through docs/operations.md: an empty database, the
+// migrations, a node, a partner.
+func fromNothing(t *testing.T, p *platform) {
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, p.superuser(t, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "CREATE DATABASE fresh OWNER pingpost_owner ENCODING 'UTF8' TEMPLATE template0"); err != nil {
+		t.Fatal(err)
+	}
+	on := func(roleURL string) string {
+		return "PINGPOST_DATABASE_URL=" + strings.Replace(roleURL, "/pingpost?", "/fresh?", 1)
+	}
+	owner, app := []string{on(running.OwnerURL)}, p.production(t, on(running.DatabaseURL))
+
+	behind := func() {
+		t.Helper()
+		call(t, "", app, "serve").refused(t, 1, "the schema is at version 0", "pingpost migrate up")
+	}
+	behind()
+	steps := printed[[]struct {
+		Version int64  `json:"version"`
+		Name    string `json:"name"`
+		Applied bool   `json:"applied"`
+	}](t, call(t, "", owner, "migrate", "status", "--json"))
+	for _, s := range steps {
+		if s.Applied || s.Version == 0 || s.Name == "" {
+			t.Errorf("step %+v of an empty database", s)
+		}
+	}
+	behind() // there is a table of versions now, which the role may not read
+	for _, step := range []string{"up", "status"} {
+		call(t, "", app, "migrate", step).refused(t, 1, "this role may not migrate", "pingpost_owner")
+	}
+	applied := call(t, "", owner, "migrate", "up").ok(t)
+	if strings.Count(applied, "applied ") != len(steps) {
+		t.Errorf("of %d steps applied %s", len(steps), applied)
+	}
+	if out := call(t, "", owner, "migrate", "up").ok(t); out != "the schema is up to date\n" {
+		t.Errorf("printed %s", out)
+	}
+	if table := call(t, "", owner, "migrate", "status").ok(t); strings.Contains(table, "missing") || strings.Count(table, "applied") != len(steps) {
+		t.Errorf("printed %s", table)
+	}
+	if table := p.on(t, "migrate", "status").ok(t); strings.Contains(table, "missing") {
+		t.Errorf("printed %s", table)
+	}
+
+	node, api, _ := serve(t, app)
+	call(t, "", app, "partner", "create", "fresh-leads").ok(t)
+	call(t, "", app, "account", "create", "fresh-leads", "fresh-leads").ok(t)
+	secret := printed[secretView](t, call(t, "", app, "secret", "create", "fresh-leads", "--json"))
+	call(t, "", app, "partner", "approve", "fresh-leads").ok(t)
+	c := client{api, "fresh-leads", secret.Secret}
+	p.follows(t, c, http.StatusOK)
+	if code := node.stop(t, syscall.SIGINT); code != 0 {
+		t.Errorf("exit code %d: %s", code, node.stderr.String())
+	}
+}
+
+// configurationCommands prints what is in force, and keeps the secrets.
+func configurationCommands(t *testing.T, p *platform) {
+	env := p.production(t)
+	if out := call(t, "", env, "config", "check").ok(t); !strings.HasSuffix(out, "the configuration is complete\n") {
+		t.Errorf("printed %s", out)
+	}
+	shown := call(t, "", env, "config", "show").ok(t)
+	for _, want := range []string{"http:\n", `public_url: "https://leads.example.com"`, "[redacted]", "read_timeout: 10s", "database:\n"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("not shown: %s in %s", want, shown)
+		}
+	}
+	for _, setting := range env[:3] {
+		_, secret, _ := strings.Cut(setting, "=")
+		if strings.Contains(shown, secret) {
+			t.Errorf("%s is shown", setting)
+		}
+	}
+	for _, name := range []string{"check", "show"} {
+		pingpost(t, "config", name).refused(t, 1, "6 problems in the configuration", "database.url")
+	}
+	withoutKEK := call(t, "", append(env, "LEAD_VAULT_KEK="), "config", "check").ok(t)
+	if !strings.Contains(withoutKEK, "warning:") || !strings.Contains(withoutKEK, "no key wrapper is configured") {
+		t.Errorf("printed %s", withoutKEK)
+	}
+}

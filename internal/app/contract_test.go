@@ -1,0 +1,33 @@
+package app_test
+
+import "testing"
+
+// TestContract sends the partner API everything that the specification speaks
+// of, over HTTP, to one node. Every exchange is held against the OpenAPI
+// document; in the end nothing that was sent may be found where it must not be.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *node)
+	}{
+		{"Prices", prices},
+		{"PingFields", pingFields},
+		{"PingRefusals", pingRefusals},
+		{"PostFields", postFields},
+		{"PostRefusals", postRefusals},
+		{"Transactions", transactions},
+		{"Signatures", signatures},
+		{"WhosePostItIs", whosePostItIs},
+		{"Agreed", agreed},
+		{"Again", again},
+		{"Addresses", addresses},
+		{"Methods", methods},
+		{"Sizes", sizes},
+		{"Documents", documents},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, n) })
+	}
+	n.leavesNoTrace(t)
+}

@@ -1,0 +1,83 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// lead is a stored lead as the tests look at it: the database's row, and the
+// contact record that its envelope holds.
+type lead struct {
+	ID, PartnerID          uuid.UUID
+	Account                string // its partnerId
+	Signed                 bool
+	HMACVerified           bool
+	Industry, Urgency      string
+	Country, Postcode      string
+	QuotedPostcode         string
+	QuotedAt, ReceivedAt   time.Time
+	Price, Accrued         int64
+	Currency               string
+	PhoneFlagged           bool
+	AcknowledgedAt         *time.Time
+	DisclosureText         *string
+	RecipientHash          *string
+	FormCertURL            *string
+	ThirdPartyLeadID       *string
+	Ciphertext, IV         []byte
+	AuthTag, Wrapped, Salt []byte
+
+	contact map[string]any
+}
+
+const selectLead = `SELECT l.id, l.partner_id, a.identifier, l.secret_id IS NOT NULL, l.hmac_verified, l.industry, l.urgency, l.country, l.postcode,
+	l.quoted_postcode, l.quoted_at, l.received_at, l.price_minor, coalesce(e.amount_minor, 0), l.currency, l.phone_flagged,
+	c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+	l.ciphertext, l.iv, l.auth_tag, l.wrapped_key, l.salt
+	FROM leads l JOIN accounts a ON a.id = l.account_id JOIN consents c ON c.lead_id = l.id
+	LEFT JOIN ledger_entries e ON e.lead_id = l.id AND e.kind = 'accrual' AND e.partner_id = l.partner_id AND e.currency = l.currency
+	WHERE l.id = $1`
+
+// lead reads a stored lead and opens its envelope with the local key.
+func (n *node) lead(t testing.TB, leadID string) lead {
+	t.Helper()
+	ctx := context.Background()
+	key, err := id.Parse(id.Lead, leadID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := n.root.Query(ctx, selectLead, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[lead])
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := envelope.NewLocal(n.cfg.Keys.LocalKEK())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dataKey, err := local.Unwrap(ctx, l.Wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := envelope.Open(envelope.Envelope{
+		Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Salt: l.Salt, Wrapped: l.Wrapped,
+	}, dataKey, l.ID, l.PartnerID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(plain, &l.contact); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

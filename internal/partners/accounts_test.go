@@ -1,0 +1,120 @@
+package partners_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestCreateAccount(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	for i, n := range []partners.NewAccount{
+		{Identifier: " harbour-search ", Name: " Search "},
+		{Identifier: "Harbour.Trial_2", Sandbox: true, Signing: models.SigningOff},
+	} {
+		a, err := o.CreateAccount(t.Context(), p, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.IsDefault != (i == 0) || a.Sandbox != n.Sandbox || a.Status != models.AccountActive || a.PartnerID != p.ID {
+			t.Errorf("made %+v", a)
+		}
+	}
+	list, err := o.Accounts(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 2 || !list[0].IsDefault || list[0].Identifier != "harbour-search" || list[0].Name != "Search" || list[0].SigningMode != models.SigningInherit ||
+		list[1].Name != "Harbour.Trial_2" || list[1].SigningMode != models.SigningOff || !list[1].CreatedAt.Equal(o.clock.Now()) {
+		t.Errorf("listed %+v", list)
+	}
+	if others, err := o.Accounts(t.Context(), o.partner(t, "meadow-media")); err != nil || len(others) != 0 {
+		t.Errorf("another partner has %+v (%v)", others, err)
+	}
+}
+
+func TestCreateAccountRefuses(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	o.account(t, p, "Harbour-Search")
+	for _, c := range []struct {
+		name   string
+		new    partners.NewAccount
+		code   fault.Code
+		reason string
+	}{
+		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, fault.Conflict, "identifier_taken"},
+		{"taken but for its case", partners.NewAccount{Identifier: "harbour-search"}, fault.Conflict, "identifier_taken"},
+		{"the house's", partners.NewAccount{Identifier: "house"}, fault.Conflict, "identifier_taken"},
+		{"none", partners.NewAccount{Name: "An account"}, fault.Invalid, "identifier_form"},
+		{"a blank inside", partners.NewAccount{Identifier: "a b"}, fault.Invalid, "identifier_form"},
+		{"a leading dot", partners.NewAccount{Identifier: ".a"}, fault.Invalid, "identifier_form"},
+		{"an unknown signing mode", partners.NewAccount{Identifier: "a", Signing: models.SigningDefault}, fault.Invalid, "signing_mode"},
+	} {
+		_, err := o.CreateAccount(t.Context(), other, c.new)
+		isFault(t, c.name, err, c.code, c.reason)
+	}
+}
+
+// Which of several is "the first" is never in doubt, and none fails for it.
+func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	for _, err := range atOnce(8, func(i int) error {
+		_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
+		return err
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	list, err := o.Accounts(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := 0
+	for _, a := range list {
+		if a.IsDefault {
+			defaults++
+		}
+	}
+	if len(list) != 8 || defaults != 1 {
+		t.Errorf("%d accounts, %d of them the default, want 8 and 1", len(list), defaults)
+	}
+}
+
+// Every failure of the database comes out without the values of a statement.
+func TestFailuresAreTranslated(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	o.db.Close()
+	calls := map[string]func() error{
+		"Create":    func() error { _, err := o.Create(t.Context(), partners.NewPartner{Slug: "a", Name: "A"}); return err },
+		"Find":      func() error { _, err := o.Find(t.Context(), everybody, "a"); return err },
+		"List":      func() error { _, err := o.List(t.Context(), everybody); return err },
+		"SetStatus": func() error { return o.SetStatus(t.Context(), everybody, p.ID, models.PartnerApproved) },
+		"CreateAccount": func() error {
+			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "a"})
+			return err
+		},
+		"Accounts":      func() error { _, err := o.Accounts(t.Context(), p); return err },
+		"CreateSecret":  func() error { _, err := o.CreateSecret(t.Context(), p, ""); return err },
+		"RotateSecret":  func() error { _, err := o.RotateSecret(t.Context(), p, "", 0, false); return err },
+		"RevokeSecret":  func() error { return o.RevokeSecret(t.Context(), p, p.ID) },
+		"Secrets":       func() error { _, err := o.Secrets(t.Context(), p); return err },
+		"FindSecret":    func() error { _, err := o.FindSecret(t.Context(), p, aSecretID); return err },
+		"LoadDirectory": func() error { _, err := o.LoadDirectory(t.Context()); return err },
+	}
+	for name, call := range calls {
+		var safe *store.Err
+		if err := call(); !errors.As(err, &safe) || fault.As(err) != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

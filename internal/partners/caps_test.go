@@ -1,0 +1,139 @@
+package partners_test
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// counted is an office with its caps and the snapshot that they read.
+type counted struct {
+	*office
+	caps      *partners.Caps
+	directory *snapshot.Holder[partners.Directory]
+	watcher   *snapshot.Watcher
+	log       *testkit.Log
+}
+
+func openCaps(t *testing.T, db *testkit.Database) *counted {
+	t.Helper()
+	o := &office{db: db, clock: clock.NewManual(testkit.Began())}
+	o.Service = partners.NewService(db.DB, testkit.PlatformKeys(t, 1), o.clock)
+	logger, log := testkit.NewLog()
+	directory := snapshot.New("directory", o.LoadDirectory)
+	return &counted{
+		office: o, directory: directory, log: log,
+		caps: partners.NewCaps(db.DB, o.clock, directory, logger), watcher: snapshot.NewWatcher(db.Pool, logger, directory),
+	}
+}
+
+// capped makes a partner that may deliver so many leads a day.
+func (c *counted) capped(t *testing.T, slug string, most int) models.Partner {
+	t.Helper()
+	p := c.partner(t, slug)
+	c.db.Exec(t, `INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) VALUES ($1, $2, now())`, p.ID, most)
+	return p
+}
+
+func (c *counted) reached(t *testing.T, p models.Partner) bool {
+	t.Helper()
+	if err := c.watcher.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.caps.Count(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c.caps.Reached(c.directory.Get().ByID(p.ID))
+}
+
+// lead stores a lead that a partner delivered at a moment.
+func (c *counted) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
+	t.Helper()
+	var random [10]byte
+	rand.Read(random[:])
+	c.db.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox,
+			price_minor, currency, industry, term_id, urgency, card_version, quoted_country, quoted_postcode, quoted_at, received_at,
+			country, postcode, phone_flagged, salt, wrapped_key, key_wrapper, key_version)
+		VALUES ($1, gen_random_uuid(), 'tx_', $2, $3, false, $4, 4560, 'GBP', 'plumber', 1072, 'standard', 1, 'GB', 'SW1A 1AA', $5, $5,
+			'GB', 'SW1A 1AA', false, decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`,
+		id.NewV7(at, random), p.ID, uuid.New(), sandbox, at)
+}
+
+// A cap is of the leads of a UTC day by the service's clock, sandbox leads apart.
+func TestCapsCountTheDaysLeads(t *testing.T) {
+	c := openCaps(t, testkit.NewDatabase(t))
+	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
+	midnight := testkit.Began().Truncate(24 * time.Hour)
+	c.clock.Set(midnight.Add(24*time.Hour - time.Millisecond))
+	for _, step := range []struct {
+		name    string
+		at      time.Time
+		sandbox bool
+		want    bool
+	}{
+		{"yesterday's last", midnight.Add(-time.Millisecond), false, false},
+		{"yesterday's last but one", midnight.Add(-2 * time.Millisecond), false, false},
+		{"today's first", midnight, false, false},
+		{"a sandbox lead", midnight.Add(time.Hour), true, false},
+		{"today's last", midnight.Add(24*time.Hour - time.Millisecond), false, true},
+	} {
+		c.lead(t, p, step.at, step.sandbox)
+		c.lead(t, free, step.at, step.sandbox)
+		if got := c.reached(t, p); got != step.want {
+			t.Errorf("with %s the cap is reached: %t", step.name, got)
+		}
+	}
+	if c.reached(t, other) || c.reached(t, free) {
+		t.Error("another partner's leads count")
+	}
+	c.clock.Set(midnight.Add(24 * time.Hour))
+	if c.reached(t, p) {
+		t.Error("yesterday's leads count on the next day")
+	}
+	c.clock.Set(midnight)
+	c.db.Exec(t, `DELETE FROM partner_prices`)
+	if c.reached(t, p) {
+		t.Error("a partner without a cap has reached it")
+	}
+}
+
+// While the database is away the last counts hold, and it is asked again.
+func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
+	testkit.Postgres(t) // its own goroutines are not the caps'
+	before := goleak.IgnoreCurrent()
+	t.Run("", func(t *testing.T) {
+		db, proxy := testkit.NewDatabaseBehind(t)
+		c := openCaps(t, db)
+		p := c.capped(t, "harbour-leads", 1)
+		c.lead(t, p, c.clock.Now(), false)
+		if !c.reached(t, p) {
+			t.Fatal("the cap is not reached")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		proxy.Down()
+		running.Go(func() { c.caps.Run(ctx) })
+		testkit.Eventually(t, 10*time.Second, "a count has failed", func() bool { return c.log.Count("caps are not counted") > 0 })
+		if !c.caps.Reached(c.directory.Get().ByID(p.ID)) {
+			t.Error("the cap is no longer reached")
+		}
+		proxy.Up()
+		c.clock.Advance(24 * time.Hour)
+		testkit.Eventually(t, 10*time.Second, "the next day has begun", func() bool { return !c.caps.Reached(c.directory.Get().ByID(p.ID)) })
+		cancel()
+		running.Wait()
+	})
+	goleak.VerifyNone(t, before)
+}

@@ -1,0 +1,304 @@
+package partners_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func (o *office) approve(t *testing.T, p models.Partner) {
+	t.Helper()
+	if err := o.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDirectoryFinds(t *testing.T) {
+	o := open(t)
+	p, pending := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	first, second := o.account(t, p, "Harbour-Search"), o.account(t, p, "harbour-social")
+	o.approve(t, p)
+	d := o.directory(t)
+
+	one := d.BySlug("harbour-leads")
+	if one == nil || one != d.ByID(p.ID) || one.ID != p.ID || one.Slug != p.Slug || !one.Active() {
+		t.Fatalf("by slug %+v, by id %+v", one, d.ByID(p.ID))
+	}
+	for identifier, want := range map[string]uuid.UUID{first.Identifier: first.ID, second.Identifier: second.ID} {
+		a := d.Account(identifier)
+		if a == nil || a.ID != want || a.Partner != one || !a.Active() || a.Sandbox {
+			t.Errorf("%s: %+v", identifier, a)
+		}
+	}
+	if one.Default != d.Account(first.Identifier) {
+		t.Error("the default is not the first account")
+	}
+	if none := d.ByID(pending.ID); none.Active() || none.Default != nil || none.Secrets != nil || none.Price != nil {
+		t.Errorf("a pending partner without anything is %+v", none)
+	}
+	if d.BySlug("Harbour-Leads") != nil || d.BySlug("") != nil || d.ByID(uuid.New()) != nil || d.Account("harbour-search") != nil || d.Account("") != nil {
+		t.Error("found what is not there, or written differently")
+	}
+	if h := d.House(); h.ID != models.House.Account || h.Partner.ID != models.House.Partner || !h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
+		t.Errorf("the house is %+v", h)
+	}
+}
+
+// Only approved partners with a place may be recognised by their secret alone.
+func TestDirectoryShared(t *testing.T) {
+	o := open(t)
+	for _, slug := range []string{"approved", "pending", "suspended"} {
+		p := o.partner(t, slug)
+		if slug != "pending" {
+			o.approve(t, p)
+		}
+		if slug == "suspended" {
+			if err := o.SetStatus(t.Context(), scope.System, p.ID, models.PartnerSuspended); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	elsewhere, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedAddress: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.approve(t, elsewhere)
+	var slugs []string
+	for _, p := range o.directory(t).Shared() {
+		slugs = append(slugs, p.Slug)
+	}
+	if !slices.Equal(slugs, []string{"approved"}) {
+		t.Errorf("%v are at the shared address, want the approved one", slugs)
+	}
+}
+
+func TestAccountIsActiveWithItsPartner(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	a := o.account(t, p, "harbour-search")
+	for _, partner := range []models.PartnerStatus{models.PartnerPending, models.PartnerApproved, models.PartnerSuspended} {
+		for _, account := range []models.AccountStatus{models.AccountActive, models.AccountSuspended} {
+			o.db.Exec(t, `UPDATE partners SET status = $1 WHERE id = $2`, partner, p.ID)
+			o.db.Exec(t, `UPDATE accounts SET status = $1 WHERE id = $2`, account, a.ID)
+			want := partner == models.PartnerApproved && account == models.AccountActive
+			if got := o.directory(t).Account(a.Identifier).Active(); got != want {
+				t.Errorf("partner %s, account %s: active is %t", partner, account, got)
+			}
+		}
+	}
+}
+
+// The account's mode, else its partner's, else the platform's (D14).
+func TestSigningModes(t *testing.T) {
+	o := open(t)
+	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
+	for i, ofPartner := range append([]models.SigningMode{models.SigningDefault}, every...) {
+		p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("partner-", i), Name: "A partner", Signing: ofPartner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, ofAccount := range append([]models.SigningMode{models.SigningInherit}, every...) {
+			if _, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint(i, "-", j), Signing: ofAccount}); err != nil {
+				t.Fatal(err)
+			}
+			for _, ofPlatform := range every {
+				want := ofPlatform
+				if ofPartner != models.SigningDefault {
+					want = ofPartner
+				}
+				if ofAccount != models.SigningInherit {
+					want = ofAccount
+				}
+				if got := o.directory(t).Account(fmt.Sprint(i, "-", j)).Mode(ofPlatform); got != want {
+					t.Errorf("account %s, partner %s, platform %s: %s, want %s", ofAccount, ofPartner, ofPlatform, got, want)
+				}
+			}
+		}
+	}
+}
+
+// claim is what a post signed with a secret says of itself.
+func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim {
+	t.Helper()
+	c, err := signing.Check(testkit.SignWith(secret, at, body), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A secret begins at its first moment and is over at its last.
+func TestSecretsInForce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	old, err := o.CreateSecret(t.Context(), p, "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := o.clock.Now()
+	o.clock.Advance(time.Hour)
+	fresh, err := o.RotateSecret(t.Context(), p, "new", time.Hour, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := o.CreateSecret(t.Context(), p, "revoked")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.RevokeSecret(t.Context(), p, gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	partner := o.directory(t).ByID(p.ID)
+	if len(partner.Secrets) != 2 {
+		t.Errorf("%d secrets, want those that are active", len(partner.Secrets))
+	}
+	body := []byte(`{"a": 1}`)
+	for _, c := range []struct {
+		secret partners.Created
+		after  time.Duration
+		want   bool
+	}{
+		{old, -time.Microsecond, false}, {old, 0, true}, {old, 2*time.Hour - time.Microsecond, true}, {old, 2 * time.Hour, false},
+		{fresh, time.Hour - time.Microsecond, false}, {fresh, time.Hour, true}, {fresh, 2 * time.Hour, true}, {fresh, 1000 * time.Hour, true},
+		{gone, time.Hour, false},
+	} {
+		at := start.Add(c.after)
+		got := partner.Verify(claim(t, c.secret.Plain, at, body), body, at)
+		if (got != nil) != c.want || (got != nil && got.ID != c.secret.ID) {
+			t.Errorf("%s after %s: %v, want %t", c.secret.Label, c.after, got, c.want)
+		}
+		if got != nil && partner.Verify(claim(t, c.secret.Plain, at, body), []byte(`{"a": 2}`), at) != nil {
+			t.Error("verified another body")
+		}
+	}
+}
+
+func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	partner, now := o.directory(t).ByID(p.ID), o.clock.Now()
+	var all sync.WaitGroup
+	for i := range 16 {
+		body := []byte(strings.Repeat(strconv.Itoa(i), 100))
+		mine := claim(t, made.Plain, now, body)
+		all.Go(func() {
+			for range 50 {
+				if partner.Verify(mine, body, now) == nil || partner.Verify(mine, body[1:], now) != nil {
+					t.Error("a claim was mixed up with another's")
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPrices(t *testing.T) {
+	o := open(t)
+	for slug, c := range map[string]struct {
+		adjustment int
+		exclusions string
+		limit      any
+		want       string
+	}{
+		"nothing":    {0, `[]`, nil, "<nil>"},
+		"adjustment": {-500, `[]`, nil, "&{Adjustment:-500 Exclusions:[] DailyLeadCap:0}"},
+		"cap":        {0, `[]`, 7, "&{Adjustment:0 Exclusions:[] DailyLeadCap:7}"},
+		"exclusions": {0, `[{"industry":"plumber","country":"GB"},{"category":"legal-services"}]`, nil,
+			"&{Adjustment:0 Exclusions:[{Industry:plumber Category: Country:GB} {Industry: Category:legal-services Country:}] DailyLeadCap:0}"},
+	} {
+		p := o.partner(t, slug)
+		o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, $2, $3, $4, now())`,
+			p.ID, c.adjustment, c.exclusions, c.limit)
+		if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); got != c.want {
+			t.Errorf("%s: %s, want %s", slug, got, c.want)
+		}
+	}
+}
+
+func TestExclusionCovers(t *testing.T) {
+	for _, c := range []struct {
+		e    partners.Exclusion
+		want bool
+	}{
+		{partners.Exclusion{Industry: "plumber"}, true},
+		{partners.Exclusion{Category: "home-services"}, true},
+		{partners.Exclusion{Country: "GB"}, true},
+		{partners.Exclusion{Industry: "plumber", Category: "home-services", Country: "GB"}, true},
+		{partners.Exclusion{}, true}, // everything
+		{partners.Exclusion{Industry: "roofer"}, false},
+		{partners.Exclusion{Category: "legal-services"}, false},
+		{partners.Exclusion{Industry: "plumber", Country: "FR"}, false},
+		{partners.Exclusion{Industry: "roofer", Country: "GB"}, false},
+	} {
+		if got := c.e.Covers("plumber", "home-services", "GB"); got != c.want {
+			t.Errorf("%+v: %t", c.e, got)
+		}
+	}
+}
+
+// A row that cannot be read is named; what is in it is not.
+func TestDirectoryThatCannotBeLoaded(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
+	if _, err := other.LoadDirectory(t.Context()); err == nil || !strings.Contains(err.Error(), made.ID.String()) || strings.Contains(err.Error(), made.Plain) {
+		t.Errorf("under another platform key: %v", err)
+	}
+	const canary = "canary-5f1c09aa"
+	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ($1, $2::jsonb, now())`, p.ID, `"`+canary+`"`)
+	if _, err := o.LoadDirectory(t.Context()); err == nil || !strings.Contains(err.Error(), p.ID.String()) || strings.Contains(err.Error(), canary) {
+		t.Errorf("with exclusions that are none: %v", err)
+	}
+}
+
+// The directory is read from one moment: no account lacks its partner, however
+// much is added meanwhile.
+func TestDirectoryIsOfOneMoment(t *testing.T) {
+	o := open(t)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range 30 {
+			p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("partner-", i), Name: "A partner"})
+			if err == nil {
+				_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
+			}
+			if err == nil {
+				_, err = o.CreateSecret(t.Context(), p, "")
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	all.Go(func() {
+		for range 60 {
+			if _, err := o.LoadDirectory(t.Context()); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	all.Wait()
+}

@@ -1,0 +1,93 @@
+package partners_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// office is where partners are kept: the service on a test's own database.
+type office struct {
+	*partners.Service
+	db    *testkit.Database
+	clock *clock.Manual
+}
+
+func open(t *testing.T) *office {
+	t.Helper()
+	o := &office{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 1), o.clock)
+	return o
+}
+
+// partner makes one, pending, without accounts.
+func (o *office) partner(t *testing.T, slug string) models.Partner {
+	t.Helper()
+	p, err := o.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (o *office) account(t *testing.T, p models.Partner, identifier string) models.Account {
+	t.Helper()
+	a, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: identifier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (o *office) directory(t *testing.T) *partners.Directory {
+	t.Helper()
+	d, err := o.LoadDirectory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// isFault checks a fault by its code and reason; "" wants success.
+func isFault(t *testing.T, what string, err error, code fault.Code, reason string) {
+	t.Helper()
+	f := fault.As(err)
+	switch {
+	case reason == "" && err != nil:
+		t.Errorf("%s: %v", what, err)
+	case reason != "" && (f == nil || f.Code != code || f.Reason != reason):
+		t.Errorf("%s: %v, want %s, %s", what, err, code, reason)
+	}
+}
+
+// atOnce starts n calls together and returns what each returned.
+func atOnce(n int, call func(int) error) []error {
+	errs := make([]error, n)
+	ready := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-ready
+			errs[i] = call(i)
+		})
+	}
+	close(ready)
+	all.Wait()
+	return errs
+}
+
+func succeeded(errs []error) (n int) {
+	for _, err := range errs {
+		if err == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,159 @@
+package partners_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestCreate(t *testing.T) {
+	o := open(t)
+	p, err := o.Create(t.Context(), partners.NewPartner{Slug: " harbour-leads ", Name: " Harbour Leads ", LegalName: " Harbour Leads Ltd "})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := o.Find(t.Context(), scope.System, "harbour-leads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []models.Partner{p, found} {
+		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" ||
+			p.Status != models.PartnerPending || p.SigningMode != models.SigningDefault || !p.SharedAddress || p.RowVersion != 1 {
+			t.Errorf("made %+v", p)
+		}
+		if !p.CreatedAt.Equal(o.clock.Now()) || !p.UpdatedAt.Equal(o.clock.Now()) || !id.Time(p.ID).Equal(o.clock.Now()) {
+			t.Errorf("made at %s, updated at %s, identified at %s, want the service's %s", p.CreatedAt, p.UpdatedAt, id.Time(p.ID), o.clock.Now())
+		}
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	o := open(t)
+	o.partner(t, "harbour-leads")
+	for _, c := range []struct {
+		name   string
+		new    partners.NewPartner
+		code   fault.Code
+		reason string
+	}{
+		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, fault.Conflict, "slug_taken"},
+		{"the house's slug", partners.NewPartner{Slug: "house", Name: "Another"}, fault.Conflict, "slug_taken"},
+		{"no slug", partners.NewPartner{Name: "Another"}, fault.Invalid, "slug_form"},
+		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, fault.Invalid, "slug_form"},
+		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, fault.Invalid, "slug_form"},
+		{"a slug of 64 characters", partners.NewPartner{Slug: strings.Repeat("a", 64), Name: "Another"}, fault.Invalid, "slug_form"},
+		{"a blank name", partners.NewPartner{Slug: "another", Name: " "}, fault.Invalid, "name"},
+		{"an unknown signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: "sometimes"}, fault.Invalid, "signing_mode"},
+		{"an account's signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: models.SigningInherit}, fault.Invalid, "signing_mode"},
+		{"a slug of 63 characters", partners.NewPartner{Slug: strings.Repeat("a", 63), Name: "Another", Signing: models.SigningReportOnly}, "", ""},
+	} {
+		_, err := o.Create(t.Context(), c.new)
+		isFault(t, c.name, err, c.code, c.reason)
+	}
+}
+
+func TestFind(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	text := id.Format(id.Partner, p.ID)
+	for _, by := range []string{"harbour-leads", text, strings.ToLower(text)} {
+		for name, sc := range map[string]scope.Scope{"the system": scope.System, "the partner": scope.Partners(p.ID), "both": scope.Partners(other.ID, p.ID)} {
+			if found, err := o.Find(t.Context(), sc, by); err != nil || found.ID != p.ID {
+				t.Errorf("%s by %s: %s (%v)", name, by, found.Slug, err)
+			}
+		}
+	}
+	// What may not be seen looks like what is not there.
+	_, missing := o.Find(t.Context(), scope.System, "no-such-partner")
+	isFault(t, "no such partner", missing, fault.NotFound, "partner")
+	for _, sc := range []scope.Scope{scope.Partners(other.ID), scope.Partners(), {}} {
+		for _, by := range []string{"harbour-leads", text} {
+			if _, err := o.Find(t.Context(), sc, by); err == nil || err.Error() != missing.Error() {
+				t.Errorf("out of scope by %s: %v, want %v", by, err, missing)
+			}
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	o := open(t)
+	second, first := o.partner(t, "meadow-media"), o.partner(t, "harbour-leads")
+	o.account(t, first, "harbour-search")
+	o.account(t, first, "harbour-social")
+	for range 3 {
+		if _, err := o.CreateSecret(t.Context(), first, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets, err := o.Secrets(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.RevokeSecret(t.Context(), first, secrets[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	o.db.Exec(t, `UPDATE signing_secrets SET retires_at = $2 WHERE id = $1`, secrets[1].ID, o.clock.Now()) // its end is exclusive
+	for _, c := range []struct {
+		name  string
+		scope scope.Scope
+		want  []string
+	}{
+		{"the system", scope.System, []string{"harbour-leads 2 1", "meadow-media 0 0"}},
+		{"one partner", scope.Partners(second.ID), []string{"meadow-media 0 0"}},
+		{"the house's", scope.Partners(models.House.Partner), nil},
+		{"nobody", scope.Scope{}, nil},
+		{"somebody unknown", scope.Partners(uuid.New()), nil},
+	} {
+		summaries, err := o.List(t.Context(), c.scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range summaries {
+			got = append(got, strings.Join([]string{s.Slug, digits(s.Accounts), digits(s.ActiveSecrets)}, " "))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s sees %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func digits(n int) string { return string(rune('0' + n)) }
+
+func TestSetStatus(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	find := func() models.Partner {
+		t.Helper()
+		found, err := o.Find(t.Context(), scope.System, p.Slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	o.clock.Advance(time.Hour)
+	isFault(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved), fault.NotFound, "partner")
+	isFault(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), fault.NotFound, "partner")
+	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
+		t.Error("took a status that there is not")
+	}
+	if now := find(); now.Status != models.PartnerPending || now.RowVersion != 1 || !now.UpdatedAt.Equal(testkit.Began()) {
+		t.Errorf("refused, and yet %s, version %d, at %s", now.Status, now.RowVersion, now.UpdatedAt)
+	}
+	for i, to := range []models.PartnerStatus{models.PartnerApproved, models.PartnerSuspended, models.PartnerApproved} {
+		isFault(t, string(to), o.SetStatus(t.Context(), scope.Partners(p.ID), p.ID, to), "", "")
+		if now := find(); now.Status != to || now.RowVersion != i+2 || !now.UpdatedAt.Equal(o.clock.Now()) {
+			t.Errorf("%s: %s, version %d, at %s", to, now.Status, now.RowVersion, now.UpdatedAt)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package partners_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	everybody = scope.System
+	aSecretID = id.Format(id.Secret, uuid.New())
+	generated = regexp.MustCompile(`^pp_[0-9A-Za-z]{43}$`)
+)
+
+func TestGeneratedSecrets(t *testing.T) {
+	seen, digits := map[string]bool{}, map[rune]int{}
+	for range 1000 {
+		s := partners.GenerateSecret()
+		if !generated.MatchString(s) || seen[s] {
+			t.Fatalf("made one of %d characters, seen before: %t", len(s), seen[s])
+		}
+		seen[s] = true
+		for _, r := range s[len("pp_"):] {
+			digits[r]++
+		}
+	}
+	// 43,000 digits, 694 of each: a bias of a modulo would show as a quarter.
+	for r, n := range digits {
+		if n < 540 || n > 850 {
+			t.Errorf("%c was drawn %d times of 43000", r, n)
+		}
+	}
+	if len(digits) != 62 {
+		t.Errorf("%d digits are in use, want 62", len(digits))
+	}
+}
+
+func TestCreateSecret(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := o.FindSecret(t.Context(), p, id.Format(id.Secret, made.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := testkit.PlatformKeys(t, 1).Open(sealed.SigningSecret, found.ID[:], found.Sealed)
+	if err != nil || string(plain) != made.Plain || !generated.MatchString(made.Plain) {
+		t.Errorf("what is sealed is not what was shown (%v)", err)
+	}
+	if found.Label != "secret of 2026-01-02" || found.Prefix != "pp_" || found.LastFour != made.Plain[len(made.Plain)-4:] ||
+		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.RetiresAt != nil || found.RevokedAt != nil {
+		t.Errorf("made %+v", found)
+	}
+	if other, err := o.CreateSecret(t.Context(), p, " the second "); err != nil || other.Label != "the second" || other.Plain == made.Plain {
+		t.Errorf("beside it: %q (%v)", other.Label, err)
+	}
+}
+
+func TestImportSecret(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	for _, c := range []struct {
+		name, plain, reason string
+		prefix, last        string
+	}{
+		{"15 characters", "123456789012345", "secret_form", "", ""},
+		{"16 characters", "1234567890123456", "", "", "56"},
+		{"31 characters", strings.Repeat("1", 31), "", "", "11"},
+		{"32 characters", strings.Repeat("2", 32), "", "", "2222"},
+		{"256 characters", strings.Repeat("3", 256), "", "", "3333"},
+		{"256 characters of three bytes", strings.Repeat("€", 256), "", "", "€€€€"},
+		{"257 characters", strings.Repeat("4", 257), "secret_form", "", ""},
+		{"one of ours", "pp_" + strings.Repeat("5", 43), "", "pp_", "5555"},
+		{"a blank inside", "a secret with blanks", "", "", "ks"},
+		{"a blank at its end", strings.Repeat("6", 20) + " ", "secret_form", "", ""},
+		{"a line break", strings.Repeat("7", 20) + "\n7", "secret_form", "", ""},
+		{"a no-break space inside", strings.Repeat("8", 20) + "\u00a08", "secret_form", "", ""},
+		{"not UTF-8", strings.Repeat("9", 20) + "\xff", "secret_form", "", ""},
+	} {
+		made, err := o.ImportSecret(t.Context(), p, "imported", c.plain)
+		isFault(t, c.name, err, fault.Invalid, c.reason)
+		if err == nil && (made.Plain != c.plain || made.Prefix != c.prefix || made.LastFour != c.last) {
+			t.Errorf("%s: shown as %s…%s, want %s…%s", c.name, made.Prefix, made.LastFour, c.prefix, c.last)
+		}
+	}
+}
+
+// A secret belongs to one partner for ever: whoever it matched could be either.
+func TestASecretIsUniqueOnThePlatform(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	mine, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotated := func(fills ...byte) *partners.Service {
+		return partners.NewService(o.db.DB, testkit.PlatformKeys(t, fills...), o.clock)
+	}
+	refused := func(what string) {
+		t.Helper()
+		for name, s := range map[string]*partners.Service{
+			"with the same key": o.Service, "with a new key second": rotated(1, 2), "with the new key first": rotated(2, 1),
+		} {
+			for _, p := range []models.Partner{p, other} {
+				_, err := s.ImportSecret(t.Context(), p, "", mine.Plain)
+				isFault(t, what+" "+name, err, fault.Conflict, "secret_known")
+			}
+		}
+	}
+	refused("active")
+	if err := o.RevokeSecret(t.Context(), p, mine.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("revoked")
+
+	const plain = "the same secret for everybody"
+	errs := atOnce(8, func(i int) error {
+		_, err := o.ImportSecret(t.Context(), []models.Partner{p, other}[i%2], "", plain)
+		return err
+	})
+	for _, err := range errs {
+		if err != nil {
+			isFault(t, "at once", err, fault.Conflict, "secret_known")
+		}
+	}
+	if n := succeeded(errs); n != 1 {
+		t.Errorf("%d of 8 imports of one secret succeeded", n)
+	}
+}
+
+func TestRotateSecret(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	first, err := o.CreateSecret(t.Context(), p, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked, err := o.CreateSecret(t.Context(), p, "revoked")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	start := o.clock.Now()
+	rotate := func(label string, overlap time.Duration, force bool, code fault.Code, reason string) {
+		t.Helper()
+		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
+		isFault(t, label, err, code, reason)
+	}
+	// ends are the active secrets' ends, counted from the start.
+	ends := func(want map[string]time.Duration) {
+		t.Helper()
+		secrets, err := o.Secrets(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range secrets {
+			end, retires := want[s.Label]
+			if (s.RetiresAt != nil) != retires || (retires && !s.RetiresAt.Equal(start.Add(end))) {
+				t.Errorf("%s retires at %v, want %s after %s: %t", s.Label, s.RetiresAt, end, start, retires)
+			}
+		}
+	}
+	rotate("second", -time.Nanosecond, true, fault.Invalid, "overlap")
+	rotate("second", time.Hour, false, "", "")
+	ends(map[string]time.Duration{"first": time.Hour})
+	rotate("third", time.Hour, false, fault.Conflict, "overlap")
+	o.clock.Advance(time.Hour - time.Microsecond)
+	rotate("third", time.Hour, false, fault.Conflict, "overlap")
+	o.clock.Advance(time.Microsecond) // the first is over
+	rotate("third", 2*time.Hour, false, "", "")
+	ends(map[string]time.Duration{"first": time.Hour, "second": 3 * time.Hour})
+	rotate("fourth", 3*time.Hour, true, "", "") // a forced one does not give the older a longer life
+	ends(map[string]time.Duration{"first": time.Hour, "second": 3 * time.Hour, "third": 4 * time.Hour})
+	rotate("fifth", 0, true, "", "") // in an emergency: all the others end now
+	ends(map[string]time.Duration{"first": time.Hour, "second": time.Hour, "third": time.Hour, "fourth": time.Hour})
+	if secrets, _ := o.Secrets(t.Context(), p); len(secrets) != 6 {
+		t.Errorf("%d secrets, want 6: what was refused left nothing", len(secrets))
+	}
+	if first.RetiresAt != nil {
+		t.Error("the first had an end from the beginning")
+	}
+}
+
+func TestTwoRotationsAtOnce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
+		t.Fatal(err)
+	}
+	errs := atOnce(4, func(int) error {
+		_, err := o.RotateSecret(t.Context(), p, "", partners.DefaultOverlap, false)
+		return err
+	})
+	for _, err := range errs {
+		if err != nil {
+			isFault(t, "at once", err, fault.Conflict, "overlap")
+		}
+	}
+	if n := succeeded(errs); n != 1 {
+		t.Errorf("%d of 4 rotations at once succeeded, want 1", n)
+	}
+}
+
+func TestRevokeAndFindSecret(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := id.Format(id.Secret, made.ID)
+	isFault(t, "another's", o.RevokeSecret(t.Context(), other, made.ID), fault.NotFound, "secret")
+	isFault(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), fault.NotFound, "secret")
+	for name, c := range map[string]struct {
+		of   models.Partner
+		text string
+	}{"another's": {other, text}, "unknown": {p, aSecretID}, "a partner's id": {p, id.Format(id.Partner, made.ID)}, "nothing": {p, ""}} {
+		_, err := o.FindSecret(t.Context(), c.of, c.text)
+		isFault(t, name, err, fault.NotFound, "secret")
+	}
+	if s, err := o.FindSecret(t.Context(), p, strings.ToLower(text)); err != nil || s.State != models.SecretActive {
+		t.Errorf("%s (%v), want it active still", s.State, err)
+	}
+	o.clock.Advance(time.Minute)
+	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
+	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), fault.NotFound, "secret")
+	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked || !s.RevokedAt.Equal(o.clock.Now()) {
+		t.Errorf("%+v (%v), want it revoked now", s, err)
+	}
+}
+
+// Whatever was done with a secret, no column of any table holds it in a form
+// that can be read.
+func TestSecretsAreNowhereInTheClear(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	var plains []string
+	for _, make := range []func() (partners.Created, error){
+		func() (partners.Created, error) { return o.CreateSecret(t.Context(), p, "") },
+		func() (partners.Created, error) {
+			return o.ImportSecret(t.Context(), p, "imported", "an imported secret of theirs")
+		},
+		func() (partners.Created, error) { return o.RotateSecret(t.Context(), p, "", time.Hour, false) },
+	} {
+		made, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plains = append(plains, made.Plain)
+	}
+	rows, err := o.db.Pool.Query(t.Context(), `SELECT table_name, query_to_xml(format('SELECT * FROM %I', table_name), true, false, '')::text
+		FROM information_schema.tables WHERE table_schema = 'public'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	dump := 0
+	for rows.Next() {
+		var table, content string
+		if err := rows.Scan(&table, &content); err != nil {
+			t.Fatal(err)
+		}
+		dump += len(content)
+		// Bytes are shown in base64, and broken into lines.
+		content = strings.ToLower(strings.ReplaceAll(content, "\n", ""))
+		for _, plain := range plains {
+			middle := []byte(plain[3 : len(plain)-6]) // without what a list may show
+			for _, form := range []string{string(middle), hex.EncodeToString(middle), base64.StdEncoding.EncodeToString(middle[:9]),
+				base64.StdEncoding.EncodeToString(middle[1:10]), base64.StdEncoding.EncodeToString(middle[2:11])} {
+				if strings.Contains(content, strings.ToLower(form)) {
+					t.Errorf("%s holds a secret in the clear", table)
+				}
+			}
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if dump < 1000 {
+		t.Errorf("only %d characters were looked through", dump)
+	}
+}

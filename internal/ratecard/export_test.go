@@ -1,0 +1,15 @@
+package ratecard
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// ToRows and FromRows are the two ways between a card and its rows.
+func ToRows(card uuid.UUID, c pricingrules.Card) ([]models.PricingRule, error) {
+	return toRows(card, c)
+}
+
+func FromRows(rows []models.PricingRule) (pricingrules.Card, error) { return fromRows(rows) }

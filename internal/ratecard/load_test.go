@@ -1,0 +1,171 @@
+package ratecard_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// What prices pings is what the program ships, in every cell and rule by rule.
+func TestTheDatabasePricesLikeTheShippedCard(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	s := service(t, d)
+	if _, err := s.PublishShipped(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := s.LoadCurrent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	taxonomy, markets, card, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := pricingrules.Compile(card, taxonomy, markets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if snapshot.Version != 1 || snapshot.Taxonomy != s.Taxonomy() || snapshot.Markets.Len() != markets.Len() {
+		t.Errorf("version %d, %d markets", snapshot.Version, snapshot.Markets.Len())
+	}
+	cells := 0
+	for industry := range taxonomy.Len() {
+		for market := range markets.Len() {
+			for class := range pricingrules.Class(pricingrules.Classes) {
+				if got, want := snapshot.Table.Price(industry, market, class), want.Price(industry, market, class); got != want {
+					t.Errorf("%s is %v, want %v", snapshot.Table.Explain(industry, market, class).Name(), got, want)
+				}
+				cells++
+			}
+		}
+	}
+	if cells != 336*14*pricingrules.Classes {
+		t.Errorf("%d cells were compared", cells)
+	}
+	if rules := unplaced(want.Rules()); !slices.Equal(snapshot.Table.Rules(), rules) {
+		t.Errorf("%d rules differ from the shipped %d", len(snapshot.Table.Rules()), len(rules))
+	}
+}
+
+// unplaced takes away where rules were read from.
+func unplaced(rules []pricingrules.Rule) []pricingrules.Rule {
+	for i := range rules {
+		rules[i].Line = 0
+	}
+	return rules
+}
+
+// The highest published version is in force; drafts and what it replaced are not.
+func TestTheVersionInForce(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	s := service(t, d)
+	_, err := s.LoadCurrent(t.Context())
+	if f := fault.As(err); f == nil || f.Code != fault.NotFound || !strings.Contains(err.Error(), "rate card in force") {
+		t.Errorf("without any: %v", err)
+	}
+	inForce := func(want int) {
+		t.Helper()
+		snapshot, err := s.LoadCurrent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cell := snapshot.Table.Price(0, 0, pricingrules.Standard)
+		if snapshot.Version != want || cell.Minor != int64(want*1000) {
+			t.Errorf("version %d at %v is in force, want %d", snapshot.Version, cell, want)
+		}
+	}
+	put(t, d, 1, models.RateCardSuperseded, everywhere(1000))
+	put(t, d, 2, models.RateCardPublished, everywhere(2000))
+	next := put(t, d, 3, models.RateCardDraft, everywhere(3000))
+	inForce(2)
+	d.Exec(t, `UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = $1`, next)
+	inForce(3)
+	d.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE id = $1`, next)
+	inForce(2)
+}
+
+// A version that cannot be read is named with its rule.
+func TestAVersionThatCannotBeRead(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	s := service(t, d)
+	for i, c := range []struct{ name, column, value, want string }{
+		{"an unknown currency", "base", `{"CHF": 100}`, "rule 2"},
+		{"amounts that are none", "floor", `["GBP"]`, "rule 2"},
+		{"an amount as a text", "ceiling", `{"GBP": "100"}`, "rule 2"},
+		{"a broken amount", "ceiling", `{"GBP": 1.5}`, "rule 2"},
+		{"a negative amount", "base", `{"GBP": -5}`, "base in GBP"},
+	} {
+		version := fmt.Sprint("rate card v", i+1)
+		card := put(t, d, i+1, models.RateCardDraft, everywhere(1000))
+		d.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, `+c.column+`) VALUES ($1, 2, 'plumber', $2::jsonb)`, card, c.value)
+		d.Exec(t, `UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = $1`, card)
+		if _, err := s.LoadCurrent(t.Context()); err == nil || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want it to name %s and %s", c.name, err, version, c.want)
+		}
+	}
+}
+
+func TestLoadFailsWithTheDatabase(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	s := service(t, d)
+	d.Close()
+	if _, err := s.LoadCurrent(t.Context()); err == nil || fault.As(err) != nil {
+		t.Errorf("%v, want a failure that is nobody's to mend", err)
+	}
+	if _, err := s.PublishShipped(t.Context()); err == nil || fault.As(err) != nil {
+		t.Errorf("%v, want a failure that is nobody's to mend", err)
+	}
+}
+
+func amounts(rt *rapid.T, name string) (a pricingrules.Amounts) {
+	for _, currency := range money.Currencies {
+		if rapid.Bool().Draw(rt, name) {
+			a[currency] = rapid.Int64Range(1, pricingrules.MaxAmount).Draw(rt, name)
+		}
+	}
+	return a
+}
+
+// Nothing of a rule is lost on its way to a row and back.
+func TestRowsKeepRules(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		card := pricingrules.Card{}
+		for range rapid.IntRange(0, 5).Draw(rt, "rules") {
+			word := rapid.SampledFrom([]string{"", "plumber", "GB", "other"})
+			card.Rules = append(card.Rules, pricingrules.Rule{
+				Industry: word.Draw(rt, "industry"), Category: word.Draw(rt, "category"), Country: word.Draw(rt, "country"), Urgency: word.Draw(rt, "urgency"),
+				Base: amounts(rt, "base"), Floor: amounts(rt, "floor"), Ceiling: amounts(rt, "ceiling"),
+				Multiplier: rapid.SampledFrom([]int64{0, 1, pricingrules.MultiplierOne, pricingrules.MaxMultiplier}).Draw(rt, "multiplier"),
+				Exclude:    rapid.SampledFrom([]pricingrules.Exclusion{pricingrules.ExcludeUnset, pricingrules.ExcludeTrue, pricingrules.ExcludeFalse}).Draw(rt, "exclude"),
+				Note:       rapid.String().Draw(rt, "note"),
+			})
+		}
+		rows, err := ratecard.ToRows(uuid.New(), card)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for i, row := range rows {
+			if row.Position != i+1 {
+				rt.Fatalf("row %d has the position %d", i, row.Position)
+			}
+		}
+		back, err := ratecard.FromRows(rows)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !slices.Equal(back.Rules, card.Rules) {
+			rt.Fatalf("%+v came back as %+v", card.Rules, back.Rules)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package ratecard_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestPublishShipped(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	s := service(t, d)
+	for _, want := range []bool{true, false, false} {
+		if published, err := s.PublishShipped(t.Context()); err != nil || published != want {
+			t.Fatalf("published %t (%v), want %t", published, err, want)
+		}
+	}
+	var card models.RateCard
+	if err := d.Gorm.Take(&card).Error; err != nil {
+		t.Fatal(err)
+	}
+	if card.Version != 1 || card.State != models.RateCardPublished || card.Author != "pingpost" || card.Note == "" ||
+		!card.CreatedAt.Equal(testkit.Began()) || card.EffectiveAt == nil || !card.EffectiveAt.Equal(testkit.Began()) {
+		t.Errorf("published %+v", card)
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
+		t.Errorf("%d rules, want %d", n, len(shippedCard(t).Rules))
+	}
+}
+
+// From the first version on the database is the truth, whatever state it is in.
+func TestShippedIsNotPublishedBesideAnother(t *testing.T) {
+	for _, state := range []models.RateCardState{models.RateCardDraft, models.RateCardPublished, models.RateCardSuperseded} {
+		d := testkit.NewDatabase(t)
+		put(t, d, 7, state, everywhere(1000))
+		if published, err := service(t, d).PublishShipped(t.Context()); err != nil || published {
+			t.Errorf("beside a %s version: published %t (%v)", state, published, err)
+		}
+		if n := testkit.Value[int](t, d, `SELECT count(*) FROM rate_cards`); n != 1 {
+			t.Errorf("beside a %s version: %d versions", state, n)
+		}
+	}
+}
+
+// Nodes that start at once on a new database publish once between them, and all
+// can price when they are through.
+func TestShippedIsPublishedOnceByNodesAtOnce(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	var published atomic.Int64
+	var all sync.WaitGroup
+	for range 4 {
+		s, err := ratecard.NewService(testkit.Open(t, d.AppURL), clock.NewManual(testkit.Began()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			did, err := s.PublishShipped(t.Context())
+			if did {
+				published.Add(1)
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if snapshot, err := s.LoadCurrent(t.Context()); err != nil || snapshot.Version != 1 {
+				t.Errorf("%+v (%v)", snapshot, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := published.Load(); n != 1 {
+		t.Errorf("%d nodes published", n)
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
+		t.Errorf("%d rules, want %d", n, len(shippedCard(t).Rules))
+	}
+}
