@@ -18,10 +18,7 @@ import (
 
 // ping is POST {base_url}/api/lead/ping.
 func (s *server) ping(c *gin.Context, x *exchange) error {
-	if err := x.readBody(c); err != nil {
-		return err
-	}
-	slug, err := baseSlug(c)
+	slug, err := s.read(c, x, intake.EndpointPing)
 	if err != nil {
 		return err
 	}
@@ -42,10 +39,7 @@ func (s *server) ping(c *gin.Context, x *exchange) error {
 
 // post is POST {base_url}/api/lead/post.
 func (s *server) post(c *gin.Context, x *exchange) error {
-	if err := x.readBody(c); err != nil {
-		return err
-	}
-	slug, err := baseSlug(c)
+	slug, err := s.read(c, x, intake.EndpointPost)
 	if err != nil {
 		return err
 	}
@@ -67,6 +61,18 @@ func (s *server) post(c *gin.Context, x *exchange) error {
 	s.time(c, x, &r.Quote, r.Industry, r.Timing)
 	x.write(c, http.StatusOK)
 	return nil
+}
+
+// read takes in the body and says whose base URL it was sent to.
+func (s *server) read(c *gin.Context, x *exchange, endpoint string) (slug string, err error) {
+	slug, unknown := baseSlug(c)
+	if err := x.readBody(c); err != nil {
+		if unknown == nil {
+			s.Intake.Refused(endpoint, slug, x.requestID, x.start, err)
+		}
+		return "", err
+	}
+	return slug, unknown
 }
 
 // baseSlug is the slug in the base URL, "" for the shared one. The router takes

@@ -5,6 +5,10 @@
 -- +goose StatementBegin
 DO $$
 BEGIN
+    IF current_setting('server_version_num')::integer < 150000 THEN
+        -- Before 15 the database's owner cannot close the schema public to others.
+        RAISE EXCEPTION 'this Postgres is too old' USING HINT = 'use Postgres 15 or newer';
+    END IF;
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pingpost_app') THEN
         RAISE EXCEPTION 'the role pingpost_app does not exist'
             USING HINT = 'create it first: CREATE ROLE pingpost_app LOGIN PASSWORD ...; see docs/operations.md';
@@ -30,7 +34,7 @@ GRANT SELECT ON snapshot_versions TO pingpost_app;
 -- Runs as the owner, so that serving needs no right to write the numbers.
 -- +goose StatementBegin
 CREATE FUNCTION bump_snapshot() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     UPDATE snapshot_versions SET version = version + 1 WHERE name = TG_ARGV[0];
     PERFORM pg_notify('pingpost_snapshot', TG_ARGV[0]);

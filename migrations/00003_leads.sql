@@ -112,7 +112,7 @@ END
 $$;
 -- Runs as the owner: the service cannot delete leads, only ask for this.
 CREATE FUNCTION delete_sandbox_leads(before timestamptz, at_most integer) RETURNS bigint
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE gone uuid[];
 BEGIN
     gone := ARRAY(SELECT id FROM leads WHERE sandbox AND received_at < before LIMIT at_most FOR UPDATE SKIP LOCKED);

@@ -26,7 +26,7 @@ GRANT SELECT, INSERT ON pings TO pingpost_app;
 -- owner, so that serving needs no right to create or drop.
 -- +goose StatementBegin
 CREATE FUNCTION ensure_ping_partitions(first date, days integer) RETURNS integer
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE day date; made integer := 0; name text;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('pings partitions'));
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 CREATE FUNCTION drop_ping_partitions(before date) RETURNS integer
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE name text; dropped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('pings partitions'));

@@ -173,7 +173,6 @@ func TestDevRefuses(t *testing.T) {
 	gone(t, dir) // a port in use costs no start of Postgres
 	tryDev(t, "--data-dir", file).refused(t, 1, file, "--data-dir")
 	tryDev(t, "--data-dir", dir, "--ephemeral").refused(t, 2, "--ephemeral and --data-dir contradict each other")
-	tryDev(t, "--data-dir", dir, "extra").refused(t, 2, "extra")
 	tryDev(t, "--dat-dir", dir).refused(t, 2, "--dat-dir", "pingpost dev --help")
 	tryDev(t, "--data-dir", dir, "--clock-offset", "soon").refused(t, 2, "--clock-offset")
 	call(t, "", []string{"PINGPOST_HTTP_API_ADR=:1", "PINGPOST_LOG_LEVEL=loud"}, "dev", "--data-dir", dir).

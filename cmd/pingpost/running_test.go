@@ -131,15 +131,32 @@ func gone(t *testing.T, dir string) {
 
 func nothingRunsOn(t *testing.T, dir string) {
 	t.Helper()
-	list, err := exec.Command("ps", "-axww", "-o", "pid=,args=").Output()
+	for _, command := range processes(t) {
+		if strings.Contains(command, dir) {
+			t.Errorf("it is still running: %s", command)
+		}
+	}
+}
+
+// processes lists how every process of this machine was started.
+func processes(t *testing.T) (commands []string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(list)) {
-		if strings.Contains(line, dir) && !strings.Contains(line, os.Args[0]) {
-			t.Errorf("it is still running: %s", line)
-		}
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // one that has ended meanwhile has none
+		commands = append(commands, strings.ReplaceAll(string(text), "\x00", " "))
 	}
+	if files == nil { // not Linux
+		list, err := exec.Command("ps", "-axww", "-o", "args=").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands = strings.Split(string(list), "\n")
+	}
+	return commands
 }
 
 // client is where a test is a partner: an API, a base URL's partner, a secret.

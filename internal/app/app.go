@@ -207,7 +207,7 @@ func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, price
 	if err != nil {
 		return err
 	}
-	a.api = newServer("api", o.Listeners.API, partnerAPI, a.cfg.HTTP, a.log)
+	a.api = newServer("api", o.Listeners.API, a.lettingGo(partnerAPI), a.cfg.HTTP, a.log)
 	a.admin = newServer("admin", o.Listeners.Admin, console, a.cfg.HTTP, a.log)
 	a.ops = newServer("ops", o.Listeners.Ops, a.operations(), a.cfg.HTTP, a.log)
 	return nil

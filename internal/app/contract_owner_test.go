@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -81,13 +82,13 @@ func suspended(t *testing.T, n *node) {
 			t.Errorf("unsigned: answered %d %s", a.status, a.body)
 		}
 	})
-	testkit.Eventually(t, 1e9, "prices pause", func() bool {
+	testkit.Eventually(t, 2*time.Second, "prices pause", func() bool {
 		q := n.ping(t, p.base(), leastPing)
 		return !q.Accepted && q.Reason == "paused" && q.BidPrice == "0" && q.TransactionID == "" && q.ExpiresAt.IsZero()
 	})
 	if err := n.service.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 1e9, "prices are back", func() bool { return n.ping(t, p.base(), leastPing).Accepted })
+	testkit.Eventually(t, 2*time.Second, "prices are back", func() bool { return n.ping(t, p.base(), leastPing).Accepted })
 	n.stores(t, oneLead, func() { n.deliver(t, p, leastPost) })
 }

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -163,11 +163,7 @@ func severalSecrets(t *testing.T, n *node) {
 // answers a wrong payload with that problem rather than with 401 or 404.
 func (n *node) knows(t *testing.T, p partner) {
 	t.Helper()
-	testkit.Eventually(t, 2e9, "the node knows the new partner or secret", func() bool {
-		ts := n.now()
-		r := request{path: p.base() + "/api/lead/post", body: "{}", header: http.Header{}}
-		r.set(timestampHeader, ts)
-		r.set(signatureHeader, signing.Sign([]byte(p.secret), ts, []byte(r.body)))
-		return n.do(t, r).status == http.StatusBadRequest
+	testkit.Eventually(t, 2*time.Second, "the node knows the new partner or secret", func() bool {
+		return n.post(t, p, "{}").status == http.StatusBadRequest
 	})
 }

@@ -79,3 +79,14 @@ func (s *server) shutdown(ctx context.Context) error {
 	}
 	return nil
 }
+
+// lettingGo tells clients of a node that is stopping to open their next
+// connection elsewhere: one that is merely closed under a proxy loses a request.
+func (a *App) lettingGo(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}

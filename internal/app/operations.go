@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -43,8 +44,10 @@ func (a *App) pingChecks() map[string]string {
 	if a.card.Get() == nil {
 		states["rate_card"] = "not loaded"
 	}
-	if a.directory.Get() == nil {
+	if directory := a.directory.Get(); directory == nil {
 		states["directory"] = "not loaded"
+	} else if n := directory.Unreadable(); n > 0 {
+		states["platform_keys"] = fmt.Sprintf("%d signing secrets or partner prices cannot be read: is a platform key missing?", n)
 	}
 	if a.draining.Load() {
 		states["draining"] = "the node is stopping"

@@ -26,8 +26,11 @@ func TestStopLosesNothing(t *testing.T) {
 	ready.Store(true)
 	var posts atomic.Int64
 	var load sync.WaitGroup
+	defer load.Wait()
+	defer ready.Store(false) // whatever ends the test ends the load
 	for range 8 {
 		load.Go(func() {
+			defer ready.Store(false)
 			for ready.Load() {
 				n.quickDelivery(t)
 				posts.Add(1)

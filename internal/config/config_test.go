@@ -13,7 +13,7 @@ const complete = `http:
   trusted_proxies: ["10.0.0.0/8", "192.0.2.7/32"]
   read_header_timeout: 5s
   read_timeout: 10s
-  write_timeout: 15s
+  write_timeout: 25s
   idle_timeout: 1m15s
   drain_delay: 3s
   shutdown_grace: 2m

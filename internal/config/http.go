@@ -32,10 +32,10 @@ func defaultHTTP(p Profile) HTTP {
 	h := HTTP{
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      15 * time.Second,
+		WriteTimeout:      25 * time.Second,
 		IdleTimeout:       75 * time.Second,
 		DrainDelay:        3 * time.Second,
-		ShutdownGrace:     20 * time.Second,
+		ShutdownGrace:     25 * time.Second,
 	}
 	if p == Dev {
 		h.APIAddr, h.AdminAddr, h.OpsAddr = "127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"

@@ -22,7 +22,7 @@ func defaultLimits(p Profile) Limits {
 		PostWait:               2 * time.Second,
 	}
 	if p == Dev {
-		l.MatchFailuresPerMinute = 0 // someone trying signatures out makes mistakes
+		l.MatchConcurrency, l.MatchFailuresPerMinute = 0, 0 // someone trying signatures out makes mistakes
 	}
 	return l
 }

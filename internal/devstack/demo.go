@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -74,24 +76,29 @@ func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, p *P
 		return err
 	}
 	p.Secret = s.Keys.Secrets[p.Slug]
-	switch {
-	case p.Secret == "":
-		// Written down before it is stored: the other way round it would be lost.
+	if !slices.ContainsFunc(secrets, func(one models.SigningSecret) bool { return shows(one, p.Secret) }) {
+		// None yet, or revoked or retired since. Written down before it is stored:
+		// the other way round it would be lost.
 		p.Secret = partners.GenerateSecret()
 		s.Keys.Secrets[p.Slug] = p.Secret
 		if err := writeJSON(filepath.Join(s.dir, keysFile), s.Keys); err != nil {
 			return err
 		}
-		fallthrough
-	case len(secrets) == 0:
 		if _, err := service.ImportSecret(ctx, row, "demonstration", p.Secret); err != nil {
 			return err
 		}
 	}
-	if row.Status == models.PartnerPending {
+	if row.Status != models.PartnerApproved { // new, or suspended while trying things out
 		return service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved)
 	}
 	return nil
+}
+
+// shows reports whether the row is the remembered secret, active and not
+// retiring: what is printed must work until the next start.
+func shows(row models.SigningSecret, remembered string) bool {
+	return row.State == models.SecretActive && row.RetiresAt == nil && remembered != "" &&
+		strings.HasPrefix(remembered, row.Prefix) && strings.HasSuffix(remembered, row.LastFour)
 }
 
 // nameOf tells data folders of different places apart.

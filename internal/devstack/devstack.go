@@ -77,6 +77,11 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := os.MkdirAll(o.DataDir, 0o711); err != nil {
 		return nil, fmt.Errorf("the data folder %s cannot be made: %w; name another with --data-dir", o.DataDir, cause(err))
 	}
+	defer func() {
+		if err != nil && o.Ephemeral {
+			err = errors.Join(err, os.RemoveAll(o.DataDir))
+		}
+	}()
 	cluster := filepath.Join(o.DataDir, "postgres")
 	keys, err := loadKeys(o.DataDir, cluster)
 	if err != nil {
@@ -142,7 +147,8 @@ func loadKeys(dir, cluster string) (Keys, error) {
 	switch {
 	case err == nil:
 		var k Keys
-		if json.Unmarshal(text, &k) != nil || k.PlatformKey == "" || k.LeadVaultKEK == "" || k.AppPassword == "" || k.OwnerPassword == "" {
+		k.Secrets = map[string]string{}
+		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || k.PlatformKey == "" || k.LeadVaultKEK == "" || k.AppPassword == "" || k.OwnerPassword == "" {
 			return k, fmt.Errorf("%s is damaged, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew", path, dir)
 		}
 		return k, nil
@@ -186,10 +192,21 @@ func WriteFile(path string, content []byte) error {
 	if err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path)) // else a power cut may take the new name back
+	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, cause(err))
 	}
 	return nil
+}
+
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // cause is the system's word without the path, which the message names already.

@@ -26,6 +26,9 @@ const (
 	outcomeReplayed          = "replayed"
 )
 
+// locateWithin bounds what a refusal waits for the lead that it may name.
+const locateWithin = time.Second
+
 // PostRequest is a post as it arrived. Body is not kept.
 type PostRequest struct {
 	ID      uuid.UUID
@@ -168,6 +171,8 @@ func (in *Intake) locate(ctx context.Context, p *post, refusal error) error {
 	if f == nil || f.Code != fault.Expired || p.owner.secret == nil {
 		return refusal
 	}
+	ctx, cancel := context.WithTimeout(ctx, locateWithin)
+	defer cancel()
 	receipt, err := in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 	if err != nil {
 		return refusal

@@ -20,8 +20,10 @@ import (
 const (
 	// recorderBatch rows wake the writer; fewer wait for the next tick.
 	recorderBatch = 8192
-	// recorderQueue rows wait at most, some 10 MB. A full queue drops (D2).
+	// recorderQueue rows wait at most, and recorderBytes of them: a ping is 200
+	// bytes as a rule, and a hostile one 2,500. A full queue drops (D2).
 	recorderQueue = 65536
+	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
 	copyTimeout   = 10 * time.Second
 )
@@ -43,7 +45,7 @@ type Ping struct {
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
-	partitions func(context.Context) error // makes the partition that a row lacks
+	partitions func(context.Context) error // makes the partition that a row lacks; fails as store does
 
 	mu     sync.Mutex
 	buf    []byte
@@ -81,7 +83,7 @@ func (r *Recorder) Offer(p Ping) {
 	case r.closed:
 		r.dropClosed.Add(1)
 		return
-	case r.rows >= recorderQueue:
+	case r.rows >= recorderQueue || len(r.buf) >= recorderBytes:
 		r.dropFull.Add(1)
 		return
 	}
@@ -137,7 +139,7 @@ func (r *Recorder) finish(ctx context.Context, spare []byte) {
 	if rows == 0 {
 		return
 	}
-	if err := r.copy(ctx, batch); err != nil {
+	if err := r.attempt(ctx, batch); err != nil {
 		r.dropClosed.Add(int64(rows))
 		r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows, "error", err)
 		return
@@ -148,13 +150,7 @@ func (r *Recorder) finish(ctx context.Context, spare []byte) {
 // write tries until the batch is in, is refused for good, or the service ends.
 func (r *Recorder) write(ctx context.Context, batch []byte, rows int) {
 	for wait := recorderTick; ; wait = min(2*wait, 5*time.Second) {
-		err := r.copy(context.WithoutCancel(ctx), batch)
-		if err != nil && isRefusal(err) {
-			// Most likely the day's partition is missing.
-			if r.partitions(ctx) == nil {
-				err = r.copy(context.WithoutCancel(ctx), batch)
-			}
-		}
+		err := r.attempt(context.WithoutCancel(ctx), batch)
 		switch {
 		case err == nil:
 			r.written.Add(int64(rows))
@@ -173,6 +169,25 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// attempt writes the batch once. A refusal most likely means that the day's
+// partition is missing: it is made, and the batch written again. When the
+// database goes away meanwhile, that is the failure, and the batch can wait.
+func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
+	err := r.copy(ctx, batch)
+	if !isRefusal(err) {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, copyTimeout)
+	defer cancel()
+	switch failed := r.partitions(bounded); {
+	case failed == nil:
+		return r.copy(ctx, batch)
+	case !isRefusal(failed):
+		return failed
+	}
+	return err
 }
 
 func isRefusal(err error) bool {

@@ -136,7 +136,7 @@ func (t *Traffic) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-			t.Flush(ctx)
+			t.Flush(context.WithoutCancel(ctx)) // it has a time-out of its own; cut off, it might count twice
 		}
 	}
 	t.Flush(context.WithoutCancel(ctx))
@@ -153,8 +153,14 @@ func (t *Traffic) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
 	defer cancel()
 	if err := t.writeTallies(ctx, tallies); err != nil {
-		t.log.Warn("traffic counters wait: the database does not take them", "error", store.Translate(err))
-		t.putBack(tallies)
+		if store.Ambiguous(err) {
+			// They may be in: counted once or not at all, never twice.
+			t.dropped.Add(int64(len(tallies)))
+			t.log.Warn("traffic counters may be lost: the database did not answer", "error", store.Translate(err))
+		} else {
+			t.log.Warn("traffic counters wait: the database does not take them", "error", store.Translate(err))
+			t.putBack(tallies)
+		}
 	}
 	if err := t.writeRefusals(ctx, refusals); err != nil {
 		t.log.Warn("refusals wait: the database does not take them", "error", store.Translate(err))
@@ -238,6 +244,15 @@ func (t *Traffic) writeRefusals(ctx context.Context, refusals []refusal) error {
 
 func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
 	return pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+}
+
+// Refused counts a request that was refused before it could be read: too large,
+// or cut off on its way.
+func (in *Intake) Refused(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
+	partner, unknown := base(in.Directory.Get(), slug)
+	if unknown == nil {
+		in.refused(Key{Partner: partnerID(partner), Endpoint: endpoint}, request, start, err)
+	}
 }
 
 // refused counts a refusal and keeps it for its partner, by the names of the

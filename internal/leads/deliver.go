@@ -1,10 +1,8 @@
 package leads
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,7 +13,7 @@ import (
 
 // statementWithin bounds a statement from this side: the server's own time-out
 // does not help when the network between has gone.
-const statementWithin = 8 * time.Second
+const statementWithin = 6 * time.Second
 
 // readBackWithin bounds how long a post waits to learn what became of a commit
 // whose answer was lost.
@@ -25,8 +23,8 @@ const readBackWithin = 3 * time.Second
 // timeline events in one round trip and one transaction. The unique transaction
 // is the guard (D3): of many posts at once one inserts, the others find a
 // conflict and store nothing. Who delivers must be active now, whatever a
-// snapshot said (D21). Children are stored only for the leads that were. The
-// rows come sorted by transaction, so that two nodes cannot deadlock.
+// snapshot said (D21). Children are stored only for the leads that were. Rows
+// go in by transaction, so that two groups cannot wait for each other.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bool[], $8::bool[],
@@ -56,6 +54,7 @@ WITH post AS MATERIALIZED (
 		AND (post.secret_id IS NULL OR EXISTS (SELECT FROM signing_secrets s
 			WHERE s.id = post.secret_id AND s.partner_id = post.partner_id AND s.state = 'active'
 				AND s.not_before <= post.received_at AND (s.retires_at IS NULL OR s.retires_at > post.received_at)))
+	ORDER BY transaction
 	ON CONFLICT (transaction) DO NOTHING
 	RETURNING id
 ), consent AS (
@@ -85,9 +84,6 @@ func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored boo
 
 // commit stores a group and fills in everyone's result.
 func (s *Store) commit(ctx context.Context, rows []*waiting) {
-	slices.SortFunc(rows, func(a, b *waiting) int {
-		return bytes.Compare(a.delivery.Lead.Transaction[:], b.delivery.Lead.Transaction[:])
-	})
 	stored, err := s.insert(ctx, rows)
 	switch {
 	case err == nil:

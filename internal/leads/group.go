@@ -64,7 +64,10 @@ func (g *group) deliver(ctx context.Context, d *Delivery) result {
 		case <-w.done:
 			return w.result
 		case g.lead <- struct{}{}:
-			g.leadOne(ctx)
+			if !g.leadOne(ctx) {
+				<-w.done // nobody waits, so another writer has it
+				return w.result
+			}
 		case <-timer.C:
 			if g.withdraw(w) {
 				return result{err: errBusy}
@@ -75,12 +78,12 @@ func (g *group) deliver(ctx context.Context, d *Delivery) result {
 	}
 }
 
-// leadOne stores the next group and gives the place free.
-func (g *group) leadOne(ctx context.Context) {
+// leadOne stores the next group and gives the place free; false when nobody waits.
+func (g *group) leadOne(ctx context.Context) bool {
 	defer func() { <-g.lead }()
 	taken := g.take()
 	if len(taken) == 0 {
-		return
+		return false
 	}
 	// Whatever happens to the writer, nobody waits for ever.
 	defer func() {
@@ -92,6 +95,7 @@ func (g *group) leadOne(ctx context.Context) {
 		w.err = errBusy
 	}
 	g.commit(ctx, taken)
+	return true
 }
 
 func (g *group) take() []*waiting {

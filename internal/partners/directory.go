@@ -3,7 +3,6 @@ package partners
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ type Directory struct {
 	byID         map[uuid.UUID]*Partner
 	byIdentifier map[string]*Account
 	shared       []*Partner // approved, to be recognised by their secret alone
+	unreadable   int
 }
 
 // Partner is a directory entry.
@@ -116,6 +116,11 @@ func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secre
 	return nil
 }
 
+// Unreadable is how many active secrets no configured platform key opens, and
+// how many partners' own prices are not understood. Posts signed with those
+// secrets are refused and those partners get no price; everyone else is served.
+func (d *Directory) Unreadable() int { return d.unreadable }
+
 // BySlug finds the partner of a base URL; nil when there is none.
 func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 
@@ -176,14 +181,10 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 		d.addAccount(row)
 	}
 	for _, row := range secrets {
-		if err := s.addToDirectory(d, row); err != nil {
-			return nil, err
-		}
+		s.addSecretTo(d, row)
 	}
 	for _, row := range prices {
-		if err := d.addPrice(row); err != nil {
-			return nil, err
-		}
+		d.addPrice(row)
 	}
 	return d, nil
 }
@@ -208,10 +209,11 @@ func (d *Directory) addAccount(row models.Account) {
 	}
 }
 
-func (s *Service) addToDirectory(d *Directory, row models.SigningSecret) error {
+func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
-		return fmt.Errorf("signing secret %s: %w", row.ID, err)
+		d.unreadable++ // one row must not keep every other change from this node
+		return
 	}
 	secret := &Secret{ID: row.ID, notBefore: row.NotBefore}
 	if row.RetiresAt != nil {
@@ -220,19 +222,18 @@ func (s *Service) addToDirectory(d *Directory, row models.SigningSecret) error {
 	secret.verifiers.New = func() any { return signing.NewVerifier(plain) }
 	p := d.byID[row.PartnerID]
 	p.Secrets = append(p.Secrets, secret)
-	return nil
 }
 
-func (d *Directory) addPrice(row models.PartnerPrice) error {
+func (d *Directory) addPrice(row models.PartnerPrice) {
 	price := &Price{Adjustment: row.Adjustment}
 	if row.DailyLeadCap != nil {
 		price.DailyLeadCap = *row.DailyLeadCap
 	}
 	if err := json.Unmarshal([]byte(row.Exclusions), &price.Exclusions); err != nil {
-		return fmt.Errorf("the exclusions of partner %s are not a list of selectors", row.PartnerID)
+		d.unreadable++
+		price.Exclusions = []Exclusion{{}} // everything: no price is better than a wrong one
 	}
 	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {
 		d.byID[row.PartnerID].Price = price
 	}
-	return nil
 }

@@ -253,22 +253,38 @@ func TestExclusionCovers(t *testing.T) {
 	}
 }
 
-// A row that cannot be read is named; what is in it is not.
-func TestDirectoryThatCannotBeLoaded(t *testing.T) {
+// A row that cannot be read costs its partner what it gives, and nobody else
+// anything: a suspension must reach every node all the same.
+func TestRowsThatCannotBeRead(t *testing.T) {
 	o := open(t)
-	p := o.partner(t, "harbour-leads")
-	made, err := o.CreateSecret(t.Context(), p, "")
+	broken, sound := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	lost, err := o.CreateSecret(t.Context(), broken, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
-	if _, err := other.LoadDirectory(t.Context()); err == nil || !strings.Contains(err.Error(), made.ID.String()) || strings.Contains(err.Error(), made.Plain) {
-		t.Errorf("under another platform key: %v", err)
+	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '"none"', now())`, broken.ID)
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock) // without the key that sealed the first
+	kept, err := o.CreateSecret(t.Context(), sound, "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	const canary = "canary-5f1c09aa"
-	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ($1, $2::jsonb, now())`, p.ID, `"`+canary+`"`)
-	if _, err := o.LoadDirectory(t.Context()); err == nil || !strings.Contains(err.Error(), p.ID.String()) || strings.Contains(err.Error(), canary) {
-		t.Errorf("with exclusions that are none: %v", err)
+	o.approve(t, sound)
+	d, now, body := o.directory(t), o.clock.Now(), []byte(`{}`)
+	if d.Unreadable() != 2 {
+		t.Errorf("%d rows are unreadable, want 2", d.Unreadable())
+	}
+	if d.ByID(broken.ID).Verify(claim(t, lost.Plain, now, body), body, now) != nil {
+		t.Error("verified with a secret that does not open")
+	}
+	if p := d.ByID(broken.ID).Price; p == nil || len(p.Exclusions) != 1 || !p.Exclusions[0].Covers("plumber", "home-services", "GB") {
+		t.Errorf("prices that are not understood became %+v, want none given", p)
+	}
+	if p := d.ByID(sound.ID); !p.Active() || p.Verify(claim(t, kept.Plain, now, body), body, now) == nil || p.Price != nil {
+		t.Error("another partner lost something by it")
+	}
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock)
+	if n := o.directory(t).Unreadable(); n != 1 {
+		t.Errorf("with the key back %d rows are unreadable, want the prices", n)
 	}
 }
 

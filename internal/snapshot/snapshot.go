@@ -17,6 +17,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// errVersions stands for pgx's own error, which names host and user.
+var errVersions = errors.New("the versions of the snapshots cannot be read: the database does not answer")
+
 // Channel is the NOTIFY channel of the schema's triggers.
 const Channel = "pingpost_snapshot"
 
@@ -85,7 +88,7 @@ func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Wa
 func (w *Watcher) Load(ctx context.Context) error {
 	rows, err := w.pool.Query(ctx, `SELECT name, version FROM snapshot_versions`)
 	if err != nil {
-		return err
+		return errVersions
 	}
 	versions := map[string]int64{}
 	var name string
@@ -94,7 +97,7 @@ func (w *Watcher) Load(ctx context.Context) error {
 		versions[name] = version
 		return nil
 	}); err != nil {
-		return err
+		return errVersions
 	}
 	var failed error
 	for _, f := range w.followers {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
 	"github.com/pingpost/pingpost/internal/clock"
@@ -120,8 +122,12 @@ func TestLoadTellsWhatFailed(t *testing.T) {
 		t.Error("a value that was not loaded is there")
 	}
 	d.Close()
-	if err := snapshot.NewWatcher(d.Pool, logger, broken).Load(t.Context()); err == nil {
-		t.Error("loaded from a closed database")
+	away := testkit.Open(t, "postgres://someone:secret@127.0.0.1:1/none")
+	for _, pool := range []*pgxpool.Pool{d.Pool, away.Pool} {
+		err := snapshot.NewWatcher(pool, logger, broken).Load(t.Context())
+		if err == nil || strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "someone") {
+			t.Errorf("%v, want to hear that there is no database, and no more of it", err)
+		}
 	}
 }
 

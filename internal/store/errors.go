@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -135,9 +136,9 @@ func Ambiguous(err error) bool {
 	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
 }
 
-// Refused reports whether the server refused a statement for what is in it, as
-// opposed to failing for a reason of its own.
+// Refused reports whether the server refused a statement for the values in it:
+// data exceptions and integrity violations (SQLSTATE classes 22 and 23).
 func Refused(err error) bool {
 	var safe *Err
-	return errors.As(Translate(err), &safe) && !safe.Temporary()
+	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState, "23"))
 }

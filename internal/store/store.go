@@ -36,8 +36,8 @@ type DB struct {
 	sql  *sql.DB
 }
 
-// Open prepares the pool. It does not connect: pings are answered while the
-// database is away, so a service must be able to start without it.
+// Open prepares the pool. It does not connect: whoever opens it says in its own
+// words what a database that does not answer means.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
@@ -46,6 +46,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	cfg.MaxConns = int32(max(o.MaxConnections, 2))
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
+	cfg.PingTimeout = time.Second // an idle connection whose other end is gone is not waited for
 	params := cfg.ConnConfig.RuntimeParams
 	params["timezone"] = "UTC"
 	if params["application_name"] == "" {

@@ -1,0 +1,161 @@
+package intake_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+)
+
+const hands = 64
+
+type answer struct {
+	intake.PostResult
+	err error
+}
+
+// atOnce sends posts from many goroutines that start together.
+func (n *node) atOnce(t testing.TB, posts []intake.PostRequest) []answer {
+	t.Helper()
+	answers := make([]answer, len(posts))
+	next := make(chan int)
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range hands {
+		wg.Go(func() {
+			<-start
+			for i := range next {
+				answers[i].PostResult, answers[i].err = n.in.Post(t.Context(), posts[i])
+			}
+		})
+	}
+	close(start)
+	for i := range posts {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return answers
+}
+
+func TestPostsAtOnce(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("identical posts", func(t *testing.T) { identicalPosts(t, n) })
+	t.Run("distinct and duplicate posts", func(t *testing.T) { distinctAndDuplicatePosts(t, n) })
+	t.Run("rival partners", func(t *testing.T) { rivalPartners(t, n) })
+}
+
+// One lead and one payout a transaction, however many posts arrive at once (D3).
+func identicalPosts(t *testing.T, n *node) {
+	r := n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
+	posts := make([]intake.PostRequest, 200)
+	for i := range posts {
+		posts[i] = r
+	}
+	var answers []answer
+	n.stores(t, oneLead, func() { answers = n.atOnce(t, posts) })
+
+	firsts := 0
+	for i, a := range answers {
+		if a.err != nil {
+			t.Fatalf("post %d: %v", i, a.err)
+		}
+		if !a.Replayed {
+			firsts++
+		}
+		if !sameAnswer(a.PostResult, answers[0].PostResult) || !a.HMACVerified {
+			t.Errorf("post %d is answered otherwise", i)
+		}
+	}
+	if firsts != 1 {
+		t.Errorf("%d answers say that theirs was the first", firsts)
+	}
+	if lead := see[uuid.UUID](t, n, `SELECT id FROM leads WHERE transaction = $1`, answers[0].Quote.ID); lead != answers[0].LeadID {
+		t.Errorf("answered with lead %s, stored %s", answers[0].LeadID, lead)
+	}
+}
+
+// Distinct posts, their duplicates and, for some, a rival with another body: each
+// transaction gets exactly one lead, and every rival of it the 409.
+func distinctAndDuplicatePosts(t *testing.T, n *node) {
+	const transactions, copies = 40, 5
+	var posts []intake.PostRequest
+	for i := range transactions {
+		slug := []string{shared, n.Required.Slug}[i%2]
+		tx := n.quote(t, slug)
+		for c := range copies {
+			b := body(tx)
+			if i%4 == 0 && c%2 == 0 {
+				b = body(tx, `"notes":"rival"`)
+			}
+			posts = append(posts, n.signed(n.Required, slug, b))
+		}
+	}
+	rand.Shuffle(len(posts), func(i, j int) { posts[i], posts[j] = posts[j], posts[i] })
+	var answers []answer
+	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.atOnce(t, posts) })
+
+	leads := map[string]uuid.UUID{} // by body: whoever was answered with a lead
+	firsts := map[uuid.UUID]int{}
+	for i, a := range answers {
+		if a.err != nil {
+			continue
+		}
+		if known, ok := leads[string(posts[i].Body)]; ok && known != a.LeadID {
+			t.Errorf("one body has the leads %s and %s", known, a.LeadID)
+		}
+		leads[string(posts[i].Body)] = a.LeadID
+		if !a.Replayed {
+			firsts[a.LeadID]++
+		}
+	}
+	if len(leads) != transactions || len(firsts) != transactions {
+		t.Errorf("%d bodies were answered with a lead and %d were first, of %d transactions", len(leads), len(firsts), transactions)
+	}
+	known := map[string]bool{}
+	for lead, times := range firsts {
+		known[id.Format(id.Lead, lead)] = true
+		if times != 1 {
+			t.Errorf("lead %s was answered as the first %d times", lead, times)
+		}
+	}
+	for i, a := range answers {
+		if a.err == nil {
+			continue
+		}
+		if f := delivered.check(t, a.err); !known[f.LeadID] || leads[string(posts[i].Body)] != uuid.Nil {
+			t.Errorf("a rival is told lead %q", f.LeadID)
+		}
+	}
+}
+
+// Of two partners that race for a transaction of the shared address one gets the
+// lead, and the other learns nothing of it.
+func rivalPartners(t *testing.T, n *node) {
+	const transactions = 20
+	var posts []intake.PostRequest
+	for i := range transactions {
+		b := body(n.quote(t, shared), fmt.Sprintf(`"notes":"%d"`, i))
+		posts = append(posts, n.signed(n.Required, n.Required.Slug, b), n.signed(n.Off, n.Off.Slug, b))
+	}
+	var answers []answer
+	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.atOnce(t, posts) })
+	for i := 0; i < len(answers); i += 2 {
+		won, lost := answers[i], answers[i+1]
+		if won.err != nil {
+			won, lost = lost, won
+		}
+		if won.err != nil || won.Replayed {
+			t.Fatalf("nobody got the lead: %v", won.err)
+		}
+		delivered.check(t, lost.err)
+		notFound(t, fault.As(lost.err))
+	}
+}

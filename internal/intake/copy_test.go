@@ -1,0 +1,85 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+)
+
+// fields cuts a row of Postgres's binary COPY format into its columns; nil is null.
+func fields(t interface{ Fatalf(string, ...any) }, row []byte) [][]byte {
+	n := int(binary.BigEndian.Uint16(row))
+	row = row[2:]
+	var out [][]byte
+	for range n {
+		size := int32(binary.BigEndian.Uint32(row))
+		row = row[4:]
+		if size < 0 {
+			out = append(out, nil)
+			continue
+		}
+		out, row = append(out, row[:size:size]), row[size:]
+	}
+	if len(row) != 0 {
+		t.Fatalf("%d bytes after the last column", len(row))
+	}
+	return out
+}
+
+func TestAppendPing(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
+	transaction := uuid.MustParse("00112233-4455-7677-8899-aabbccddeeff")
+	row := appendPing(nil, &Ping{
+		Quote: quote.Quote{
+			ID: transaction, Price: money.Amount{Minor: 4560, Currency: money.EUR}, Country: [2]byte{'F', 'R'},
+			TermID: 1072, Postcode: "75001", CardVersion: 7, Sandbox: true,
+		},
+		IssuedAt: at, Urgency: "dès demain", Outcome: "priced", Took: 42 * time.Microsecond,
+	})
+	got := fields(t, row)
+	if len(got) != pingColumns {
+		t.Fatalf("%d columns, want %d", len(got), pingColumns)
+	}
+	micros := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()-postgresEpoch.UnixMicro()))
+	for i, want := range [][]byte{
+		transaction[:], micros, nil, {1}, {0, 0, 4, 48}, []byte("FR"), []byte("75001"), []byte("dès demain"), {}, {},
+		[]byte("priced"), {0, 0, 0, 0, 0, 0, 17, 208}, []byte("EUR"), {0, 0, 0, 7}, {0, 0, 0, 42},
+	} {
+		if !bytes.Equal(got[i], want) || (got[i] == nil) != (want == nil) {
+			t.Errorf("column %d is %v, want %v", i+1, got[i], want)
+		}
+	}
+}
+
+// A ping that took longer than the column holds, which is 35 minutes, keeps the
+// most that it holds.
+func TestAppendPingBoundsTheDuration(t *testing.T) {
+	got := fields(t, appendPing(nil, &Ping{IssuedAt: postgresEpoch, Took: time.Hour}))
+	if took := binary.BigEndian.Uint32(got[pingColumns-1]); took != math.MaxInt32 {
+		t.Errorf("an hour is %d µs", took)
+	}
+}
+
+// Whatever the texts are, each ends where it should: nothing that a partner
+// sends can shift the columns after it.
+func TestAppendPingKeepsColumnsApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String()
+		p := Ping{IssuedAt: postgresEpoch, Urgency: text.Draw(t, "urgency"), JobType: text.Draw(t, "job type"), Budget: text.Draw(t, "budget")}
+		p.Quote.Postcode = text.Draw(t, "postcode")
+		got := fields(t, appendPing(nil, &p))
+		for i, want := range []string{p.Quote.Postcode, p.Urgency, p.JobType, p.Budget} {
+			if string(got[6+i]) != want {
+				t.Fatalf("column %d is %q, want %q", 7+i, got[6+i], want)
+			}
+		}
+	})
+}

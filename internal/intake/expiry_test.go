@@ -1,0 +1,84 @@
+package intake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/quote"
+)
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("lost answers are found again", func(t *testing.T) { lostAnswersAreFoundAgain(t, n) })
+	t.Run("valid up to fifteen minutes", func(t *testing.T) { validUpToFifteenMinutes(t, n) })
+}
+
+func validUpToFifteenMinutes(t *testing.T, n *node) {
+	for _, slug := range []string{shared, n.Required.Slug} {
+		last, late := n.quote(t, slug), n.quote(t, slug)
+		n.Time.Advance(15 * time.Minute)
+		n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, slug, body(last))) })
+		n.Time.Advance(time.Millisecond)
+		n.stores(t, nothing, func() { notFound(t, n.refused(t, n.signed(n.Required, slug, body(late)), expired)) })
+	}
+	ahead := n.quote(t, shared)
+	n.Time.Advance(-quote.MaxAhead)
+	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, shared, body(ahead))) })
+	n.Time.Advance(quote.MaxAhead)
+	tooFar := n.quote(t, shared)
+	n.Time.Advance(-quote.MaxAhead - time.Millisecond)
+	n.refused(t, n.signed(n.Required, shared, body(tooFar)), badTransactionID)
+}
+
+// notFound checks that a refusal gives no lead away.
+func notFound(t testing.TB, f *fault.Error) {
+	t.Helper()
+	if f.LeadID != "" || !f.DeliveredAt.IsZero() {
+		t.Errorf("the refusal %q gives the lead away", f.Reason)
+	}
+}
+
+// A refusal of a delivered transaction leads its deliverer, and nobody else,
+// back to the lead (D3). The transaction was sealed for the shared address, so
+// that anybody may try.
+func lostAnswersAreFoundAgain(t *testing.T, n *node) {
+	at := n.Time.Now()
+	tx := n.quote(t, shared)
+	first := n.post(t, n.signed(n.Off, n.Off.Slug, body(tx)))
+	other := body(tx, `"notes":"another"`)
+
+	seek := func(want refusal, bodies ...[]byte) {
+		t.Helper()
+		for _, b := range bodies {
+			f := n.refused(t, n.signed(n.Off, n.Off.Slug, b), want)
+			if f.LeadID != id.Format(id.Lead, first.LeadID) || !f.DeliveredAt.Equal(at) {
+				t.Errorf("the deliverer is told lead %q of %s", f.LeadID, f.DeliveredAt)
+			}
+			for name, r := range map[string]intake.PostRequest{
+				"unsigned":            unsigned(n.Off.Slug, b),
+				"by another partner":  n.signed(n.Required, n.Required.Slug, b),
+				"by another, unnamed": n.signed(n.ReportOnly, shared, b),
+			} {
+				if f := n.refused(t, r, want); f.LeadID != "" || !f.DeliveredAt.IsZero() {
+					t.Errorf("%s: the refusal %q gives the lead away", name, f.Reason)
+				}
+			}
+			forged := n.signed(n.Off, n.Off.Slug, b)
+			forged.Headers = n.Required.Sign(n.Time.Now(), b)
+			notFound(t, n.refused(t, forged, badSignature))
+		}
+	}
+	n.stores(t, nothing, func() {
+		n.Time.Advance(time.Minute)
+		seek(delivered, other)
+		n.Time.Advance(quote.Validity)
+		seek(expired, body(tx), other) // expiry is judged first
+	})
+	if stored := n.post(t, n.signed(n.Required, shared, body(n.quote(t, shared)))); stored.LeadID == first.LeadID {
+		t.Error("two transactions share a lead")
+	}
+}

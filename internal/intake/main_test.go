@@ -1,0 +1,177 @@
+package intake_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const (
+	leastPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
+	shared    = "" // the slug of the shared address
+)
+
+// node is intake at work on a database of its own. Nothing runs beside it.
+type node struct {
+	*testkit.Platform
+	in   *intake.Intake
+	sees *pgx.Conn // past any proxy, for a test to look at what is there
+}
+
+func newNode(t testing.TB) *node { return nodeOn(t, testkit.NewDatabase(t)) }
+
+func nodeOn(t testing.TB, d *testkit.Database) *node {
+	t.Helper()
+	n := &node{Platform: testkit.NewPlatform(t, d), sees: testkit.Connect(t, d.RootURL)}
+	n.in = n.Intake(settings())
+	return n
+}
+
+func settings() intake.Settings { return intake.Settings{DefaultMode: models.SigningRequired} }
+
+// withDefault is the same node under another default signing mode.
+func (n *node) withDefault(mode models.SigningMode) *node {
+	return &node{n.Platform, n.Intake(intake.Settings{DefaultMode: mode}), n.sees}
+}
+
+func (n *node) ping(t testing.TB, slug, body string) intake.PingResult {
+	t.Helper()
+	r, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(body)})
+	if err != nil {
+		t.Fatalf("the ping at %q: %v", slug, err)
+	}
+	return r
+}
+
+// quote is the transactionId of a priced ping at a partner's base URL.
+func (n *node) quote(t testing.TB, slug string) string {
+	t.Helper()
+	r := n.ping(t, slug, leastPing)
+	if !r.Accepted {
+		t.Fatalf("the ping at %q got no price: %s", slug, r.Reason)
+	}
+	return string(r.TransactionID)
+}
+
+// body is a post's with the least that is required, and further members.
+func body(transactionID string, members ...string) []byte {
+	all := append([]string{
+		fmt.Sprintf(`"transactionId":%q`, transactionID), `"email":"ann@example.com"`, `"consent":{"acknowledged":true}`,
+	}, members...)
+	return []byte("{" + strings.Join(all, ",") + "}")
+}
+
+func partnerID(identifier string) string { return fmt.Sprintf(`"partnerId":%q`, identifier) }
+
+func unsigned(slug string, body []byte) intake.PostRequest {
+	return intake.PostRequest{ID: uuid.New(), Slug: slug, Address: "192.0.2.1", Body: body}
+}
+
+// signed is a post that the partner signs now.
+func (n *node) signed(by testkit.Partner, slug string, body []byte) intake.PostRequest {
+	r := unsigned(slug, body)
+	r.Headers = by.Sign(n.Time.Now(), body)
+	return r
+}
+
+func (n *node) post(t testing.TB, r intake.PostRequest) intake.PostResult {
+	t.Helper()
+	result, err := n.in.Post(t.Context(), r)
+	if err != nil {
+		t.Fatalf("the post at %q: %v", r.Slug, err)
+	}
+	return result
+}
+
+// refused sends a post that must be refused in that way, and returns the fault.
+func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *fault.Error {
+	t.Helper()
+	_, err := n.in.Post(t.Context(), r)
+	return want.check(t, err)
+}
+
+// refusal is what a refused request must be told.
+type refusal struct {
+	code            fault.Code
+	reason, message string
+}
+
+// The refusals of the specification, of D3 and of D22.
+var (
+	timestampMissing = refusal{fault.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection"}
+	timestampFormat  = refusal{fault.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format"}
+	timestampWindow  = refusal{fault.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window"}
+	badSignature     = refusal{fault.Unauthorized, "signature", "Invalid HMAC SHA-256 signature"}
+	noSignature      = refusal{fault.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header"}
+	badJSON          = refusal{fault.Invalid, "json", "Invalid JSON payload"}
+	badPing          = refusal{fault.Invalid, "payload", "Invalid lead ping payload"}
+	badPost          = refusal{fault.Invalid, "payload", "Invalid lead post payload"}
+	badTransactionID = refusal{fault.Invalid, "transaction_format", "Invalid transactionId format"}
+	notYourQuote     = refusal{fault.Invalid, "quote_owner", "Invalid transactionId format"}
+	expired          = refusal{fault.Expired, "expired", "Transaction has expired"}
+	delivered        = refusal{fault.Delivered, "delivered", "Transaction has already been delivered"}
+	noKeyWrapper     = refusal{fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."}
+	notSaved         = refusal{fault.Unavailable, "storing", "Unable to save lead record."}
+	tooMany          = refusal{fault.TooMany, "too_many", "Too Many Requests"}
+	unknownSlug      = refusal{fault.NotFound, "unknown_partner", "Not Found"}
+)
+
+func (want refusal) check(t testing.TB, err error) *fault.Error {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		t.Fatalf("got %v, want %q", err, want.message)
+	}
+	if got := (refusal{f.Code, f.Reason, f.Message}); got != want {
+		t.Errorf("refused with %+v, want %+v", got, want)
+	}
+	return f
+}
+
+// see reads one value.
+func see[T any](t testing.TB, n *node, sql string, args ...any) (v T) {
+	t.Helper()
+	if err := n.sees.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// stored is how many rows of each kind there are.
+type stored struct{ leads, consents, accruals, events int64 }
+
+var (
+	nothing = stored{}
+	oneLead = stored{1, 1, 1, 1}
+	oneTest = stored{1, 1, 0, 1} // a sandbox lead earns nothing (D25)
+)
+
+func (n *node) stored(t testing.TB) stored {
+	t.Helper()
+	c := see[[]int64](t, n, `SELECT ARRAY[(SELECT count(*) FROM leads), (SELECT count(*) FROM consents),
+		(SELECT count(*) FROM ledger_entries WHERE kind = 'accrual'), (SELECT count(*) FROM lead_events)]`)
+	return stored{c[0], c[1], c[2], c[3]}
+}
+
+// stores checks what a piece of a test stores, and that it stores no more.
+func (n *node) stores(t testing.TB, want stored, do func()) {
+	t.Helper()
+	before := n.stored(t)
+	do()
+	after := n.stored(t)
+	got := stored{after.leads - before.leads, after.consents - before.consents, after.accruals - before.accruals, after.events - before.events}
+	if got != want {
+		t.Errorf("stored %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,127 @@
+package intake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+const someSecret = "a-secret-that-nobody-has"
+
+// anonymous is a post that names nobody, signed with a secret.
+func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {
+	t.Helper()
+	r := unsigned(shared, body(n.quote(t, shared)))
+	r.Headers, r.Address = testkit.SignWith(secret, n.Time.Now(), r.Body), address
+	return r
+}
+
+// withBudget is the same node with a budget of failed matches.
+func (n *node) withBudget(failures int) *node {
+	in := n.Intake(intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: failures})
+	return &node{n.Platform, in, n.sees}
+}
+
+func TestMatchBySecret(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("failed matches have a budget", func(t *testing.T) { failedMatchesHaveABudget(t, n) })
+	t.Run("named failures cost nothing", func(t *testing.T) { namedFailuresCostNothing(t, n) })
+	t.Run("found or not", func(t *testing.T) { foundOrNot(t, n) })
+	t.Run("secrets in force", func(t *testing.T) { secretsInForce(t, n) })
+}
+
+func foundOrNot(t *testing.T, n *node) {
+	for _, p := range []testkit.Partner{n.Required, n.ReportOnly, n.Off} {
+		n.stores(t, oneLead, func() {
+			got := n.post(t, n.anonymous(t, p.Secret, ""))
+			if !got.HMACVerified || got.Partner != p.ID {
+				t.Errorf("%s: verified %t, of partner %s", p.Slug, got.HMACVerified, got.Partner)
+			}
+		})
+	}
+	away := n.AddPartner(t, "not-at-the-shared-address", models.SigningRequired)
+	n.DB.Exec(t, `UPDATE partners SET shared_address = false WHERE id = $1`, away.ID)
+	none := n.AddPartner(t, "without-accounts", models.SigningRequired, []partners.NewAccount{}...)
+	n.setStatus(t, n.Off, models.PartnerSuspended)
+	n.Reload(t)
+	n.stores(t, nothing, func() {
+		for _, secret := range []string{someSecret, away.Secret, none.Secret, n.Off.Secret, ""} {
+			n.refused(t, n.anonymous(t, secret, ""), badSignature)
+		}
+	})
+	n.setStatus(t, n.Off, models.PartnerApproved)
+	// Whoever is not recognised by the secret alone names itself.
+	n.stores(t, oneLead, func() { n.post(t, n.signed(away, away.Slug, body(n.quote(t, shared)))) })
+}
+
+// An address that keeps failing is turned away before its signature is looked
+// at, until the minute is over (D13, D22).
+func failedMatchesHaveABudget(t *testing.T, n *node) {
+	n = n.withBudget(2)
+	const here, there = "192.0.2.1", "192.0.2.2"
+	n.post(t, n.anonymous(t, n.Off.Secret, here)) // found: costs nothing
+	for range 2 {
+		n.refused(t, n.anonymous(t, someSecret, here), badSignature)
+	}
+	n.Time.Advance(15 * time.Second)
+	n.stores(t, nothing, func() {
+		for _, secret := range []string{someSecret, n.Off.Secret} {
+			if f := n.refused(t, n.anonymous(t, secret, here), tooMany); f.RetryAfter != 45*time.Second {
+				t.Errorf("come back after %s, want the rest of the minute", f.RetryAfter)
+			}
+		}
+	})
+	n.post(t, n.anonymous(t, n.Off.Secret, there))
+	n.refused(t, n.anonymous(t, someSecret, there), badSignature)
+
+	// The budget is of posts that name nobody.
+	own := n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared)))
+	own.Address = here
+	n.post(t, own)
+	n.Time.Advance(45 * time.Second)
+	n.post(t, n.anonymous(t, n.Off.Secret, here))
+}
+
+// A wrong signature on a post that names its partner costs one comparison and
+// nothing of the budget.
+func namedFailuresCostNothing(t *testing.T, n *node) {
+	n = n.withBudget(1)
+	for range 3 {
+		forged := n.anonymous(t, someSecret, "192.0.2.1")
+		forged.Slug = n.Off.Slug
+		n.refused(t, forged, badSignature)
+	}
+	n.post(t, n.anonymous(t, n.Off.Secret, "192.0.2.1"))
+}
+
+// Secrets are in force from their beginning to before their end (D16).
+func secretsInForce(t *testing.T, n *node) {
+	rotated, err := n.Partners.RotateSecret(t.Context(), n.Required.Partner, "", time.Hour, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Reload(t)
+	newer := n.Required
+	newer.Secret = rotated.Plain
+	try := func(p testkit.Partner, slug string) intake.PostRequest {
+		return n.signed(p, slug, body(n.quote(t, shared)))
+	}
+	for _, slug := range []string{shared, newer.Slug} {
+		n.post(t, try(n.Required, slug))
+		n.post(t, try(newer, slug))
+	}
+	n.Time.Advance(time.Hour - time.Nanosecond)
+	n.post(t, try(n.Required, n.Required.Slug))
+	n.Time.Advance(time.Nanosecond)
+	for _, slug := range []string{shared, newer.Slug} {
+		n.stores(t, nothing, func() { n.refused(t, try(n.Required, slug), badSignature) })
+		n.post(t, try(newer, slug))
+	}
+	n.Time.Advance(-time.Hour - time.Millisecond)
+	n.stores(t, nothing, func() { n.refused(t, try(newer, newer.Slug), badSignature) })
+}

@@ -1,0 +1,72 @@
+package intake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("unsigned meanwhile", func(t *testing.T) { unsignedMeanwhile(t, n) })
+	t.Run("signed meanwhile", func(t *testing.T) { signedMeanwhile(t, n) })
+}
+
+// What was suspended, revoked or retired a moment ago stores nothing, although
+// the node's directory has not heard of it (D21).
+func signedMeanwhile(t *testing.T, n *node) {
+	for name, change := range map[string]func(*testing.T, testkit.Partner){
+		"partner-suspended": func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerSuspended) },
+		"partner-pending":   func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerPending) },
+		"account-suspended": func(t *testing.T, p testkit.Partner) {
+			n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, p.Accounts[0].ID)
+		},
+		"secret-revoked": func(t *testing.T, p testkit.Partner) {
+			if err := n.Partners.RevokeSecret(t.Context(), p.Partner, p.SecretID); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"secret-retired": func(t *testing.T, p testkit.Partner) {
+			if _, err := n.Partners.RotateSecret(t.Context(), p.Partner, "", 0, false); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"secret-not-yet": func(t *testing.T, p testkit.Partner) {
+			n.DB.Exec(t, `UPDATE signing_secrets SET not_before = $1 WHERE id = $2`, n.Time.Now().Add(time.Second), p.SecretID)
+		},
+	} {
+		p := n.AddPartner(t, name, models.SigningOff)
+		n.Reload(t)
+		t.Run(name, func(t *testing.T) {
+			b := body(n.quote(t, p.Slug))
+			n.stores(t, oneLead, func() { n.post(t, n.signed(p, p.Slug, body(n.quote(t, p.Slug)))) })
+			change(t, p)
+			n.stores(t, nothing, func() {
+				for _, slug := range []string{p.Slug, shared} {
+					result, err := n.in.Post(t.Context(), n.signed(p, slug, b))
+					badSignature.check(t, err)
+					if result.LeadID != uuid.Nil {
+						t.Error("the refusal carries a lead")
+					}
+				}
+			})
+		})
+	}
+}
+
+// Unsigned, such a post is told what an unknown partner is.
+func unsignedMeanwhile(t *testing.T, n *node) {
+	b := body(n.quote(t, n.Off.Slug))
+	n.setStatus(t, n.Off, models.PartnerSuspended)
+	n.stores(t, nothing, func() {
+		n.refused(t, unsigned(n.Off.Slug, b), noSignature)
+		n.withDefault(models.SigningOff).refused(t, unsigned(n.Off.Slug, b), badPost)
+	})
+	n.setStatus(t, n.Off, models.PartnerApproved)
+	n.stores(t, oneLead, func() { n.post(t, unsigned(n.Off.Slug, b)) })
+}

@@ -1,0 +1,194 @@
+package intake_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+var modes = []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
+
+// bookedOn is the account of a lead.
+func (n *node) bookedOn(t testing.TB, lead uuid.UUID) uuid.UUID {
+	t.Helper()
+	return see[uuid.UUID](t, n, `SELECT account_id FROM leads WHERE id = $1`, lead)
+}
+
+func TestWhosePostItIs(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("whose signed post it is", func(t *testing.T) { whoseSignedPostItIs(t, n) })
+	t.Run("house account", func(t *testing.T) { houseAccount(t, n) })
+	t.Run("unknown partner", func(t *testing.T) { unknownPartner(t, n) })
+	t.Run("signing modes", func(t *testing.T) { signingModes(t, n) })
+	t.Run("unknown mode is required", func(t *testing.T) { unknownModeIsRequired(t, n) })
+}
+
+// What decides first does not fall through to the next (D13).
+func whoseSignedPostItIs(t *testing.T, n *node) {
+	trial := n.AddPartner(t, "no-default-active", models.SigningOff)
+	n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, trial.Accounts[0].ID)
+	n.Reload(t)
+	r, o := n.Required, n.Off
+	for _, c := range []struct {
+		name              string
+		quoted, at, named string
+		by                testkit.Partner
+		account           models.Account // the zero value: refused
+		sandbox           bool
+	}{
+		{"partnerId", shared, shared, r.Accounts[0].Identifier, r, r.Accounts[0], false},
+		{"partnerId before the base URL's default", shared, r.Slug, r.Accounts[1].Identifier, r, r.Accounts[1], true},
+		{"partnerId before the secret", shared, shared, o.Accounts[0].Identifier, r, models.Account{}, false},
+		{"partnerId of another than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false},
+		{"partnerId in another case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false},
+		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{}, false},
+		{"partnerId beside a suspended default", shared, trial.Slug, trial.Accounts[1].Identifier, trial, trial.Accounts[1], true},
+		{"base URL", shared, r.Slug, "", r, r.Accounts[0], false},
+		{"base URL before the secret", shared, o.Slug, "", r, models.Account{}, false},
+		{"base URL of a suspended default", shared, trial.Slug, "", trial, models.Account{}, false},
+		{"the quote", r.Slug, shared, "", r, r.Accounts[0], false},
+		{"the quote before the secret", o.Slug, shared, "", r, models.Account{}, false},
+		{"the secret", shared, shared, "", r, r.Accounts[0], false},
+		{"another secret", shared, shared, "", o, o.Accounts[0], false},
+		{"the secret of a suspended default", shared, shared, "", trial, models.Account{}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := body(n.quote(t, c.quoted))
+			if c.named != "" {
+				b = body(n.quote(t, c.quoted), partnerID(c.named))
+			}
+			want := stored{}
+			if c.account.ID != uuid.Nil {
+				want = oneLead
+			}
+			if c.sandbox {
+				want = oneTest
+			}
+			n.stores(t, want, func() {
+				if want == nothing {
+					n.refused(t, n.signed(c.by, c.at, b), badSignature)
+				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.bookedOn(t, got.LeadID) != c.account.ID || got.Partner != c.by.ID {
+					t.Errorf("booked on another account of %s", got.Partner)
+				}
+			})
+		})
+	}
+}
+
+// An unsigned post that names nobody is the house's, which the platform's
+// default mode lets in or not (D13, D14).
+func houseAccount(t *testing.T, n *node) {
+	for _, mode := range modes {
+		n := n.withDefault(mode)
+		b := body(n.quote(t, shared))
+		if mode == models.SigningRequired {
+			n.stores(t, nothing, func() { n.refused(t, unsigned(shared, b), noSignature) })
+			continue
+		}
+		n.stores(t, oneLead, func() {
+			got := n.post(t, unsigned(shared, b))
+			if got.HMACVerified || got.Partner != models.House.Partner || n.bookedOn(t, got.LeadID) != models.House.Account {
+				t.Errorf("%s: verified %t, of partner %s", mode, got.HMACVerified, got.Partner)
+			}
+		})
+		// It cannot have what was quoted for a partner: that names one.
+		n.stores(t, nothing, func() { n.refused(t, unsigned(shared, body(n.quote(t, n.Required.Slug))), noSignature) })
+	}
+}
+
+// Nobody learns which partners there are: an unknown partnerId and one that is
+// not active are told the same (D13).
+func unknownPartner(t *testing.T, n *node) {
+	gone := n.AddPartner(t, "gone", models.SigningOff)
+	n.setStatus(t, gone, models.PartnerSuspended)
+	n.Reload(t)
+	for _, mode := range modes {
+		n := n.withDefault(mode)
+		for name, by := range map[string]struct {
+			slug, named string
+		}{
+			"unknown":                 {shared, nobodys},
+			"of a suspended partner":  {shared, gone.Accounts[0].Identifier},
+			"suspended, own base URL": {gone.Slug, gone.Accounts[0].Identifier},
+			"of another base URL":     {n.Required.Slug, n.Off.Accounts[0].Identifier},
+		} {
+			t.Run(string(mode)+" "+name, func(t *testing.T) {
+				b := body(n.quote(t, shared), partnerID(by.named))
+				n.stores(t, nothing, func() {
+					n.refused(t, n.signed(gone, by.slug, b), badSignature)
+					if mode == models.SigningRequired {
+						n.refused(t, unsigned(by.slug, b), noSignature)
+						return
+					}
+					f := n.refused(t, unsigned(by.slug, b), badPost)
+					if len(f.Fields) != 1 || f.Fields[0].Code != fault.InvalidValue || strings.Join(f.Fields[0].Path, ".") != "partnerId" {
+						t.Errorf("listed %+v", f.Fields)
+					}
+					if strings.Contains(f.Fields[0].Message, by.named) {
+						t.Error("the message repeats what was sent")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The account's mode, else its partner's, else the platform's (D14).
+func signingModes(t *testing.T, n *node) {
+	type row struct {
+		account, partner, platform models.SigningMode
+		required                   bool
+	}
+	const inherit, byDefault = models.SigningInherit, models.SigningDefault
+	const required, reportOnly, off = models.SigningRequired, models.SigningReportOnly, models.SigningOff
+	owners := map[[2]models.SigningMode]testkit.Partner{}
+	for _, c := range []row{
+		{inherit, byDefault, required, true}, {inherit, byDefault, reportOnly, false}, {inherit, byDefault, off, false},
+		{inherit, required, off, true}, {inherit, reportOnly, required, false}, {inherit, off, required, false},
+		{required, off, off, true}, {off, required, required, false}, {reportOnly, required, required, false},
+		{required, byDefault, off, true}, {off, byDefault, required, false},
+	} {
+		name := strings.ReplaceAll(string(c.account+"-"+c.partner), "_", "-")
+		p, known := owners[[2]models.SigningMode{c.account, c.partner}]
+		if !known {
+			p = n.AddPartner(t, name, c.partner, partners.NewAccount{Identifier: name, Signing: c.account})
+			owners[[2]models.SigningMode{c.account, c.partner}] = p
+			n.Reload(t)
+		}
+		t.Run(name+" on "+string(c.platform), func(t *testing.T) {
+			n := n.withDefault(c.platform)
+			b := body(n.quote(t, p.Slug))
+			if c.required {
+				n.stores(t, nothing, func() { n.refused(t, unsigned(p.Slug, b), noSignature) })
+			} else {
+				n.stores(t, oneLead, func() {
+					if n.post(t, unsigned(p.Slug, b)).HMACVerified {
+						t.Error("unsigned, and verified")
+					}
+				})
+			}
+			// A signature that is there is verified under every mode.
+			forged := n.signed(p, p.Slug, b)
+			forged.Headers = n.Required.Sign(n.Time.Now(), b)
+			n.refused(t, forged, badSignature)
+			signedBody := body(n.quote(t, p.Slug))
+			if !n.post(t, n.signed(p, p.Slug, signedBody)).HMACVerified {
+				t.Error("signed, and not verified")
+			}
+		})
+	}
+}
+
+// A mode that nobody knows must not let unsigned posts in.
+func unknownModeIsRequired(t *testing.T, n *node) {
+	n = &node{n.Platform, n.Intake(intake.Settings{}), n.sees}
+	n.refused(t, unsigned(shared, body(n.quote(t, shared))), noSignature)
+}

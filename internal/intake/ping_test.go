@@ -1,0 +1,250 @@
+package intake_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// cell is the rate card's own price.
+func (n *node) cell(industry, country, urgency string) pricingrules.Cell {
+	card := n.Card.Get()
+	i, _ := card.Taxonomy.BySlug(industry)
+	return card.Table.Price(i, card.Markets.Index([2]byte([]byte(country))), pricingrules.ClassOf(urgency))
+}
+
+// setPrice gives a partner something of its own (D5).
+func (n *node) setPrice(t testing.TB, p testkit.Partner, adjustment int, exclusions string, dailyCap any) {
+	t.Helper()
+	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (partner_id) DO UPDATE SET adjustment = excluded.adjustment, exclusions = excluded.exclusions, daily_lead_cap = excluded.daily_lead_cap`,
+		p.ID, adjustment, exclusions, dailyCap, n.Time.Now())
+	n.Reload(t)
+}
+
+func (n *node) setStatus(t testing.TB, p testkit.Partner, to models.PartnerStatus) {
+	t.Helper()
+	if err := n.Partners.SetStatus(t.Context(), scope.System, p.ID, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// notPriced pings and checks that the answer is a price of 0 for that reason.
+func (n *node) notPriced(t testing.TB, slug, body, reason string, currency money.Currency) {
+	t.Helper()
+	r := n.ping(t, slug, body)
+	if r.Accepted || r.Reason != reason || r.TransactionID != nil || r.Quote.ID != uuid.Nil || r.Quote.Price != (money.Amount{Currency: currency}) {
+		t.Errorf("accepted %t, reason %q, %s, transactionId %q; want reason %q", r.Accepted, r.Reason, r.Quote.Price, r.TransactionID, reason)
+	}
+}
+
+func TestPing(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("ping at either address", func(t *testing.T) { pingAtEitherAddress(t, n) })
+	t.Run("ping refused", func(t *testing.T) { pingRefused(t, n) })
+	t.Run("unknown base u r l", func(t *testing.T) { unknownBaseURL(t, n) })
+	t.Run("own adjustment", func(t *testing.T) { ownAdjustment(t, n) })
+	t.Run("own exclusions", func(t *testing.T) { ownExclusions(t, n) })
+}
+
+func pingAtEitherAddress(t *testing.T, n *node) {
+	for slug, partner := range map[string]uuid.UUID{shared: uuid.Nil, n.Required.Slug: n.Required.ID, n.Off.Slug: n.Off.ID} {
+		r := n.ping(t, slug, `{"industry":"plumber","postcode":" 75001 ","country":"fr","urgency":"Urgent"}`)
+		if !r.Accepted || r.Reason != "" || r.Industry != "plumber" {
+			t.Fatalf("at %q: %+v", slug, r)
+		}
+		opened, err := n.Quotes.Open(string(r.TransactionID), n.Time.Now())
+		if err != nil || opened != r.Quote {
+			t.Errorf("at %q: the transactionId holds %+v, the answer %+v: %v", slug, opened, r.Quote, err)
+		}
+		q, want := r.Quote, n.cell("plumber", "FR", "urgent")
+		if q.Partner != partner || q.Sandbox || q.Postcode != "75001" || q.Country != [2]byte{'F', 'R'} || q.CardVersion != 1 {
+			t.Errorf("at %q: the quote is %+v", slug, q)
+		}
+		if q.Price != (money.Amount{Minor: want.Minor, Currency: money.EUR}) {
+			t.Errorf("at %q: priced %s, the rate card has %s", slug, q.Price, want)
+		}
+		if !q.IssuedAt().Equal(n.Time.Now()) || !q.ExpiresAt().Equal(n.Time.Now().Add(15*time.Minute)) {
+			t.Errorf("at %q: from %s to %s", slug, q.IssuedAt(), q.ExpiresAt())
+		}
+	}
+}
+
+func pingRefused(t *testing.T, n *node) {
+	for _, slug := range []string{shared, n.Required.Slug} {
+		for body, want := range map[string]refusal{"{": badJSON, "[]": badPing, `{"industry":"plumber"}`: badPing} {
+			r, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(body)})
+			want.check(t, err)
+			if slug == n.Required.Slug && r.Quote.Partner != n.Required.ID {
+				t.Errorf("the log is not told whose ping it was: %s", r.Quote.Partner)
+			}
+		}
+	}
+}
+
+func unknownBaseURL(t *testing.T, n *node) {
+	_, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: "nobody", Body: []byte(leastPing)})
+	unknownSlug.check(t, err)
+	if !errors.Is(err, intake.ErrUnknownSlug) {
+		t.Error("a ping's refusal is not ErrUnknownSlug")
+	}
+	n.stores(t, nothing, func() {
+		n.refused(t, n.signed(n.Required, strings.ToUpper(n.Required.Slug), body(n.quote(t, shared))), unknownSlug)
+	})
+}
+
+func ownAdjustment(t *testing.T, n *node) {
+	base := n.cell("plumber", "GB", "").Minor
+	for adjustment, times := range map[int]int64{10_000: 2, 90_000: 10} {
+		n.setPrice(t, n.Required, adjustment, `[]`, nil)
+		if got := n.ping(t, n.Required.Slug, leastPing).Quote.Price.Minor; got != times*base {
+			t.Errorf("%d ten-thousandths on %d made %d", adjustment, base, got)
+		}
+		for _, slug := range []string{shared, n.Off.Slug} {
+			if got := n.ping(t, slug, leastPing).Quote.Price.Minor; got != base {
+				t.Errorf("at %q the price became %d: the adjustment is another partner's", slug, got)
+			}
+		}
+	}
+	defer n.setPrice(t, n.Required, 0, `[]`, nil)
+	tx := n.quote(t, n.Required.Slug)
+	quoted, _ := n.Quotes.Open(tx, n.Time.Now())
+	n.setPrice(t, n.Required, 500, `[]`, nil)
+	if r := n.post(t, n.signed(n.Required, n.Required.Slug, body(tx))); r.Payout != quoted.Price {
+		t.Errorf("paid %s, the ping said %s", r.Payout, quoted.Price)
+	}
+}
+
+func ownExclusions(t *testing.T, n *node) {
+	at := func(industry, country string) string {
+		return `{"industry":"` + industry + `","postcode":"1","country":"` + country + `"}`
+	}
+	i, _ := n.Card.Get().Taxonomy.BySlug("plumber")
+	category := n.Card.Get().Taxonomy.At(i).Category
+	for exclusion, excluded := range map[string][]string{
+		`[{"industry":"plumber"}]`:                                 {at("plumber", "GB"), at("plumber", "FR")},
+		`[{"industry":"plumber","country":"FR"}]`:                  {at("plumber", "FR")},
+		`[{"category":"` + category + `","country":"GB"}]`:         {at("plumber", "GB"), at("roofer", "GB")},
+		`[{"country":"FR"},{"industry":"dentist"}]`:                {at("plumber", "FR"), at("roofer", "FR"), at("dentist", "GB")},
+		`[{"industry":"dentist","country":"GB"},{"country":"XX"}]`: {at("dentist", "GB"), at("plumber", "XX")},
+	} {
+		n.setPrice(t, n.Required, 0, exclusion, nil)
+		for _, ping := range excluded {
+			currency := money.GBP
+			if strings.Contains(ping, "FR") {
+				currency = money.EUR
+			}
+			n.notPriced(t, n.Required.Slug, ping, intake.ReasonExcluded, currency)
+			if !n.ping(t, shared, ping).Accepted || !n.ping(t, n.Off.Slug, ping).Accepted {
+				t.Errorf("%s holds for others too", exclusion)
+			}
+		}
+		for _, ping := range []string{at("roofer", "US"), at("electrician", "AU")} {
+			if r := n.ping(t, n.Required.Slug, ping); !r.Accepted {
+				t.Errorf("%s excludes %s", exclusion, ping)
+			}
+		}
+	}
+}
+
+// The rate card's own exclusions hold for everybody, at either address (D4).
+func TestExcludedByTheRateCard(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	taxonomy, markets, card, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	card.Rules = append(card.Rules, pricingrules.Rule{Industry: "plumber", Country: "GB", Exclude: pricingrules.ExcludeTrue})
+	table, err := pricingrules.Compile(card, taxonomy, markets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Card = snapshot.New("rate_card", func(context.Context) (*ratecard.Snapshot, error) {
+		return &ratecard.Snapshot{Version: 2, Table: table, Taxonomy: taxonomy, Markets: markets}, nil
+	})
+	log, _ := testkit.NewLog()
+	if err := snapshot.NewWatcher(n.DB.Pool, log, n.Card).Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.in = n.Intake(settings())
+	n.setStatus(t, n.Off, models.PartnerSuspended)
+	n.Reload(t)
+	for _, slug := range []string{shared, n.Required.Slug, n.Off.Slug} {
+		n.notPriced(t, slug, leastPing, intake.ReasonExcluded, money.GBP)
+	}
+	if r := n.ping(t, shared, `{"industry":"roofer","postcode":"1"}`); !r.Accepted || r.Quote.CardVersion != 2 {
+		t.Errorf("the rest of the rate card: %+v", r)
+	}
+}
+
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.setStatus(t, n.Required, models.PartnerSuspended)
+	n.setStatus(t, n.Off, models.PartnerPending)
+	n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, n.ReportOnly.Accounts[0].ID)
+	empty := n.AddPartner(t, "without-accounts", models.SigningOff, []partners.NewAccount{}...)
+	n.setPrice(t, n.Required, 0, `[{"industry":"plumber"}]`, nil)
+	for _, p := range []testkit.Partner{n.Required, n.Off, n.ReportOnly, empty} {
+		n.notPriced(t, p.Slug, leastPing, intake.ReasonPaused, money.GBP)
+	}
+	n.setStatus(t, n.Off, models.PartnerApproved)
+	n.Reload(t)
+	if !n.ping(t, n.Off.Slug, leastPing).Accepted {
+		t.Error("approved, and still not priced")
+	}
+}
+
+func TestDailyCap(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	own := n.Required.Slug
+	n.setPrice(t, n.Required, 0, `[]`, 2)
+	deliver := func(tx string, members ...string) {
+		t.Helper()
+		n.post(t, n.signed(n.Required, own, body(tx, members...)))
+		n.Reload(t)
+	}
+	issued := n.quote(t, own)
+	for range 3 {
+		deliver(n.quote(t, own), partnerID(n.Required.Accounts[1].Identifier)) // a sandbox's do not count
+	}
+	deliver(n.quote(t, own))
+	if !n.ping(t, own, leastPing).Accepted {
+		t.Fatal("capped at one lead of two")
+	}
+	deliver(n.quote(t, own))
+	n.notPriced(t, own, leastPing, intake.ReasonCapped, money.GBP)
+	if !n.ping(t, shared, leastPing).Accepted || !n.ping(t, n.Off.Slug, leastPing).Accepted {
+		t.Error("the cap holds for others too")
+	}
+	// A price that was told holds.
+	n.stores(t, oneLead, func() { deliver(issued) })
+	n.notPriced(t, own, leastPing, intake.ReasonCapped, money.GBP)
+
+	midnight := n.Time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	n.Time.Set(midnight.Add(-time.Millisecond))
+	n.Reload(t)
+	n.notPriced(t, own, leastPing, intake.ReasonCapped, money.GBP)
+	n.Time.Set(midnight)
+	n.Reload(t)
+	if !n.ping(t, own, leastPing).Accepted {
+		t.Error("still capped on the next day")
+	}
+}

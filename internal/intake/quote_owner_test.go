@@ -1,0 +1,66 @@
+package intake_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A quote belongs to whom it was made for (D5). Each row is a quote from one
+// base URL and a post by a partner at another; "" is the shared address.
+func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	trial := n.AddPartner(t, "trial-only", models.SigningRequired, partners.NewAccount{Identifier: "trial-only-1", Sandbox: true}, partners.NewAccount{Identifier: "trial-only-2"})
+	priced := n.AddPartner(t, "own-prices", models.SigningRequired)
+	n.setPrice(t, priced, 1000, `[]`, nil)
+	n.Reload(t)
+
+	for _, c := range []struct {
+		name   string
+		quoted string // where
+		by     testkit.Partner
+		at     string
+		with   string // a partnerId; "" for none
+		want   *refusal
+		stored stored
+	}{
+		{"own quote at the own base URL", n.Required.Slug, n.Required, n.Required.Slug, "", nil, oneLead},
+		{"own quote at the shared address", n.Required.Slug, n.Required, shared, "", nil, oneLead},
+		{"shared quote at the own base URL", shared, n.Required, n.Required.Slug, "", nil, oneLead},
+		{"shared quote at the shared address", shared, n.Required, shared, "", nil, oneLead},
+		{"another's quote at the own base URL", n.Off.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
+		{"another's quote, partnerId given", n.Off.Slug, n.Required, shared, n.Required.Accounts[0].Identifier, &notYourQuote, nothing},
+		{"another's quote decides whose post it is", n.Off.Slug, n.Required, shared, "", &badSignature, nothing},
+
+		{"own prices: own quote", priced.Slug, priced, priced.Slug, "", nil, oneLead},
+		{"own prices: own quote, shared address", priced.Slug, priced, shared, "", nil, oneLead},
+		{"own prices: quote that names nobody", shared, priced, priced.Slug, "", &notYourQuote, nothing},
+		{"own prices: quote that names nobody, shared address", shared, priced, shared, "", &notYourQuote, nothing},
+		{"own prices: their quote is refused for others", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
+
+		{"sandbox quote for the sandbox account", trial.Slug, trial, trial.Slug, "", nil, oneTest},
+		{"sandbox quote for an account that is none", trial.Slug, trial, trial.Slug, trial.Accounts[1].Identifier, &notYourQuote, nothing},
+		{"shared quote for the sandbox account", shared, trial, trial.Slug, "", nil, oneTest},
+		{"own quote for the partner's sandbox account", n.Required.Slug, n.Required, n.Required.Slug, n.Required.Accounts[1].Identifier, nil, oneTest},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := body(n.quote(t, c.quoted))
+			if c.with != "" {
+				text = body(n.quote(t, c.quoted), partnerID(c.with))
+			}
+			n.stores(t, c.stored, func() {
+				if r := n.signed(c.by, c.at, text); c.want != nil {
+					n.refused(t, r, *c.want)
+				} else if got := n.post(t, r); got.Partner != c.by.ID || got.Payout != got.Quote.Price {
+					t.Errorf("paid %s for %s to %s", got.Payout, got.Quote.Price, got.Partner)
+				}
+			})
+		})
+	}
+	if !n.ping(t, trial.Slug, leastPing).Quote.Sandbox || n.ping(t, n.Required.Slug, leastPing).Quote.Sandbox {
+		t.Error("a quote is a sandbox's when the base URL's default account is one")
+	}
+}

@@ -1,0 +1,205 @@
+package intake_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+const (
+	within        = 20 * time.Second
+	recorderQueue = 65536
+)
+
+// run starts what runs until it is stopped. The returned function stops it and
+// waits; the test's end does so too.
+func run(t testing.TB, f func(context.Context)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// newRecording is a node with nothing but the recorder and the traffic.
+func newRecording(t testing.TB, d *testkit.Database) *node {
+	t.Helper()
+	log, lines := testkit.NewLog()
+	p := &testkit.Platform{DB: d, Time: clock.NewManual(testkit.Began()), Log: lines}
+	p.Recorder = intake.NewRecorder(d.Pool, log, func(ctx context.Context) error {
+		return d.EnsurePingPartitions(ctx, p.Time.Now(), 1)
+	})
+	p.Traffic = intake.NewTraffic(d.Pool, log, testkit.KeptRefusals)
+	return &node{Platform: p, sees: testkit.Connect(t, d.RootURL)}
+}
+
+// row is a valid row that the recorder may be offered.
+func (n *node) row(i int) intake.Ping {
+	return intake.Ping{
+		Quote: quote.Quote{
+			Country: [2]byte{'G', 'B'}, TermID: i, Postcode: "SW1A 1AA", CardVersion: 1,
+			Price: money.Amount{Minor: 4560, Currency: money.GBP},
+		},
+		IssuedAt: n.Time.Now(), Outcome: "priced",
+	}
+}
+
+func (n *node) offer(from, to int) {
+	for i := from; i < to; i++ {
+		n.Recorder.Offer(n.row(i))
+	}
+}
+
+// recorded checks that exactly the rows from 0 to count have arrived, once each.
+func (n *node) recorded(t testing.TB, count int) {
+	t.Helper()
+	got := see[[]int64](t, n, `SELECT ARRAY[count(*), count(DISTINCT term_id), coalesce(min(term_id), 0), coalesce(max(term_id), -1)] FROM pings`)
+	want := []int64{int64(count), int64(count), 0, int64(count - 1)}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("rows, distinct, first and last are %v, want %v", got, want)
+	}
+}
+
+func (n *node) stats(t testing.TB, want intake.RecorderStats) {
+	t.Helper()
+	if got := n.Recorder.Stats(); got != want {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
+}
+
+func (n *node) eventually(t testing.TB, what string, yes func(intake.RecorderStats) bool) {
+	t.Helper()
+	testkit.Eventually(t, within, what, func() bool { return yes(n.Recorder.Stats()) })
+}
+
+func (n *node) eventuallyFlushed(t testing.TB, written int64) {
+	t.Helper()
+	stop := run(t, n.Recorder.Run)
+	n.eventually(t, "the rows are written", func(s intake.RecorderStats) bool { return s.Written == written })
+	stop()
+}
+
+// A full queue drops and counts; it never makes a ping wait (D2). What is queued
+// at the shutdown is written, and what comes after that is counted.
+func TestFullQueueDrops(t *testing.T) {
+	t.Parallel()
+	n := newRecording(t, testkit.NewDatabase(t))
+	n.offer(0, recorderQueue+7)
+	n.stats(t, intake.RecorderStats{DroppedFull: 7, Queued: recorderQueue})
+	run(t, n.Recorder.Run)()
+	n.stats(t, intake.RecorderStats{Written: recorderQueue, DroppedFull: 7})
+	n.offer(0, 3)
+	n.stats(t, intake.RecorderStats{Written: recorderQueue, DroppedFull: 7, DroppedClosed: 3})
+	n.recorded(t, recorderQueue)
+}
+
+// While the database is away the batch that failed is kept, and new rows queue
+// behind it: nothing that was queued is lost.
+func TestRecorderOutlivesTheDatabase(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := newRecording(t, d)
+	stop := run(t, n.Recorder.Run)
+	n.offer(0, 10)
+	n.eventually(t, "the first rows are written", func(s intake.RecorderStats) bool { return s.Written == 10 })
+	proxy.Down()
+	n.offer(10, 20)
+	testkit.Eventually(t, within, "the writer has met the failure", func() bool { return n.Log.Count("pings wait") > 0 })
+	n.offer(20, 30)
+	n.stats(t, intake.RecorderStats{Written: 10, Queued: 10})
+	proxy.Up()
+	n.eventually(t, "all rows are written", func(s intake.RecorderStats) bool { return s.Written == 30 })
+	stop()
+	n.stats(t, intake.RecorderStats{Written: 30})
+	n.recorded(t, 30)
+}
+
+// A service that stops while the database is away says how many rows it lost.
+func TestRecorderStopsWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := newRecording(t, d)
+	proxy.Down()
+	stop := run(t, n.Recorder.Run)
+	n.offer(0, 5)
+	testkit.Eventually(t, within, "the writer has met the failure", func() bool { return n.Log.Count("pings wait") > 0 })
+	n.offer(5, 12)
+	stop()
+	n.stats(t, intake.RecorderStats{DroppedClosed: 12})
+	proxy.Up()
+	n.recorded(t, 0)
+}
+
+// A batch that the database will never take is dropped and counted, and does
+// not hold up those behind it.
+func TestRefusedBatchIsDropped(t *testing.T) {
+	t.Parallel()
+	n := newRecording(t, testkit.NewDatabase(t))
+	stop := run(t, n.Recorder.Run)
+	bad := n.row(1)
+	bad.Urgency = "not UTF-8: \xff"
+	n.Recorder.Offer(bad)
+	n.Recorder.Offer(bad)
+	n.eventually(t, "the batch is given up", func(s intake.RecorderStats) bool { return s.DroppedRefused > 0 })
+	n.offer(0, 4)
+	n.eventually(t, "the next rows are written", func(s intake.RecorderStats) bool { return s.Written == 4 })
+	stop()
+	stats := n.Recorder.Stats()
+	if stats.DroppedRefused+stats.Written != 6 || stats.DroppedRefused != 2 {
+		t.Errorf("counted %+v", stats)
+	}
+	n.recorded(t, 4)
+	if strings.Contains(n.Log.String(), "not UTF-8") {
+		t.Error("the log repeats what was sent")
+	}
+}
+
+// A day later the next partition is missing, and is made on the way.
+func TestMissingPartitionIsMade(t *testing.T) {
+	t.Parallel()
+	n := newRecording(t, testkit.NewDatabase(t))
+	run(t, n.Recorder.Run)
+	n.offer(0, 1)
+	n.eventually(t, "the first day's row is written", func(s intake.RecorderStats) bool { return s.Written == 1 })
+	n.Time.Advance(30 * 24 * time.Hour)
+	n.offer(1, 2)
+	n.eventually(t, "the later day's row is written", func(s intake.RecorderStats) bool { return s.Written == 2 })
+	n.recorded(t, 2)
+}
+
+// A database that goes away just when the partition is to be made has refused
+// nothing for good: the batch waits.
+func TestDatabaseGoesWhileThePartitionIsMade(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := newRecording(t, d)
+	log, _ := testkit.NewLog()
+	asked := 0
+	n.Recorder = intake.NewRecorder(d.Pool, log, func(ctx context.Context) error {
+		if asked++; asked == 1 {
+			proxy.Down()
+			defer proxy.Up()
+		}
+		return d.EnsurePingPartitions(ctx, n.Time.Now(), 1)
+	})
+	n.offer(0, 3)
+	n.eventuallyFlushed(t, 3)
+	n.stats(t, intake.RecorderStats{Written: 3})
+	n.recorded(t, 3)
+}

@@ -1,0 +1,96 @@
+package intake_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+)
+
+// again checks that a post gets the first answer (D3).
+func (n *node) again(t testing.TB, first intake.PostResult, r intake.PostRequest, verified bool) {
+	t.Helper()
+	got := n.post(t, r)
+	if !got.Replayed || got.HMACVerified != verified {
+		t.Errorf("replayed %t, verified %t; want true, %t", got.Replayed, got.HMACVerified, verified)
+	}
+	if !sameAnswer(got, first) {
+		t.Errorf("answered %+v\nat first %+v", got, first)
+	}
+}
+
+// sameAnswer compares what a partner is told, but for hmacVerified and the
+// replay's header, which are of the request.
+func sameAnswer(a, b intake.PostResult) bool {
+	return a.LeadID == b.LeadID && a.Payout == b.Payout && a.TransactionID == b.TransactionID &&
+		reflect.DeepEqual(a.Envelope, b.Envelope) && a.Quote == b.Quote && a.Industry == b.Industry && a.Partner == b.Partner
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("replay signed", func(t *testing.T) { replaySigned(t, n) })
+	t.Run("replay of an unsigned post", func(t *testing.T) { replayOfAnUnsignedPost(t, n) })
+	t.Run("replay in a sandbox", func(t *testing.T) { replayInASandbox(t, n) })
+	t.Run("replay after the digest is forgotten", func(t *testing.T) { replayAfterTheDigestIsForgotten(t, n) })
+}
+
+func replaySigned(t *testing.T, n *node) {
+	b := body(n.quote(t, shared))
+	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
+	if first.Replayed || !first.HMACVerified || first.Envelope.Salt != nil {
+		t.Errorf("the first answer: replayed %t, verified %t, salt %d bytes", first.Replayed, first.HMACVerified, len(first.Envelope.Salt))
+	}
+	n.stores(t, nothing, func() {
+		n.again(t, first, n.signed(n.Off, n.Off.Slug, b), true)
+		n.Time.Advance(14 * time.Minute)
+		n.again(t, first, n.signed(n.Off, n.Off.Slug, b), true) // another timestamp and signature
+		n.again(t, first, n.signed(n.Off, shared, b), true)
+		n.again(t, first, unsigned(n.Off.Slug, b), false)
+
+		// Another node, which shares the database and the keys alone.
+		another := &node{n.Platform, n.Intake(settings()), n.sees}
+		another.again(t, first, another.signed(n.Off, n.Off.Slug, b), true)
+
+		// Another body, by one byte that means nothing.
+		n.refused(t, n.signed(n.Off, n.Off.Slug, append(b[:len(b):len(b)], ' ')), delivered)
+		// The same bytes by another partner.
+		notFound(t, n.refused(t, n.signed(n.Required, n.Required.Slug, b), delivered))
+	})
+}
+
+// What was first unsigned says so then, and of each later post by itself.
+func replayOfAnUnsignedPost(t *testing.T, n *node) {
+	b := body(n.quote(t, n.ReportOnly.Slug))
+	first := n.post(t, unsigned(n.ReportOnly.Slug, b))
+	if first.HMACVerified {
+		t.Error("unsigned, and verified")
+	}
+	n.stores(t, nothing, func() {
+		n.again(t, first, n.signed(n.ReportOnly, n.ReportOnly.Slug, b), true)
+		n.again(t, first, unsigned(shared, b), false) // the quote names the partner
+	})
+}
+
+// The body's digest is kept a day; without it a retry cannot be told from
+// another post (D3).
+func replayAfterTheDigestIsForgotten(t *testing.T, n *node) {
+	b := body(n.quote(t, shared))
+	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
+	n.DB.Exec(t, `UPDATE leads SET body_digest = NULL`)
+	n.stores(t, nothing, func() {
+		f := n.refused(t, n.signed(n.Off, n.Off.Slug, b), delivered)
+		if f.LeadID != id.Format(id.Lead, first.LeadID) {
+			t.Errorf("the deliverer is told lead %q", f.LeadID)
+		}
+	})
+}
+
+func replayInASandbox(t *testing.T, n *node) {
+	b := body(n.quote(t, shared), partnerID(n.Off.Accounts[1].Identifier))
+	var first intake.PostResult
+	n.stores(t, oneTest, func() { first = n.post(t, n.signed(n.Off, shared, b)) })
+	n.stores(t, nothing, func() { n.again(t, first, n.signed(n.Off, shared, b), true) })
+}

@@ -1,0 +1,245 @@
+package intake_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+type counter struct {
+	minute time.Time
+	intake.Key
+}
+
+type counted struct {
+	count   int64
+	latency []int64
+}
+
+// counters reads the traffic, and checks that each row's buckets add up.
+func (n *node) counters(t testing.TB) map[counter]counted {
+	t.Helper()
+	rows, err := n.sees.Query(t.Context(), `SELECT minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency FROM traffic_minutes`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[counter]counted{}
+	var k counter
+	var c counted
+	_, err = pgx.ForEachRow(rows, []any{&k.minute, &k.Partner, &k.Account, &k.Secret, &k.Endpoint, &k.Outcome, &c.count, &c.latency}, func() error {
+		var sum int64
+		for _, n := range c.latency {
+			sum += n
+		}
+		if sum != c.count || len(c.latency) != len(intake.LatencyBounds)+1 {
+			t.Errorf("%+v: %d in the buckets %v", k, c.count, c.latency)
+		}
+		k.minute = k.minute.UTC()
+		found[k] = counted{c.count, slices.Clone(c.latency)}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func (n *node) counts(t testing.TB) map[counter]int64 {
+	t.Helper()
+	found := map[counter]int64{}
+	for k, c := range n.counters(t) {
+		found[k] = c.count
+	}
+	return found
+}
+
+func TestTrafficByMinuteAndOutcome(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	minute := n.Time.Now().Truncate(time.Minute)
+	n.setPrice(t, n.ReportOnly, 0, `[{"industry":"plumber"}]`, nil)
+
+	tx := n.quote(t, n.Off.Slug)
+	n.ping(t, n.Off.Slug, leastPing)
+	n.ping(t, shared, leastPing)
+	n.ping(t, n.ReportOnly.Slug, leastPing)
+	if _, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: n.Off.Slug, Body: []byte("{}")}); err == nil {
+		t.Fatal("an empty ping was priced")
+	}
+	n.post(t, unsigned(n.Off.Slug, body(tx)))
+	n.post(t, n.signed(n.Off, n.Off.Slug, body(tx)))
+	n.post(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared))))
+	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_junk")), badTransactionID)
+	n.Time.Set(minute.Add(time.Minute))
+	n.refused(t, unsigned(n.Required.Slug, body(tx)), noSignature)
+	n.refused(t, n.signed(n.Required, shared, body(tx, partnerID(nobodys))), badSignature)
+	n.Traffic.Flush(t.Context())
+
+	none := uuid.Nil
+	next := minute.Add(time.Minute)
+	off, account, secret := n.Off.ID, n.Off.Accounts[0].ID, n.Off.SecretID
+	want := map[counter]int64{
+		{minute, intake.Key{off, none, none, "ping", "priced"}}:                                         2,
+		{minute, intake.Key{off, none, none, "ping", "payload"}}:                                        1,
+		{minute, intake.Key{none, none, none, "ping", "priced"}}:                                        2,
+		{minute, intake.Key{n.ReportOnly.ID, none, none, "ping", "excluded"}}:                           1,
+		{minute, intake.Key{off, account, none, "post", "delivered_unsigned"}}:                          1,
+		{minute, intake.Key{off, account, secret, "post", "replayed"}}:                                  1,
+		{minute, intake.Key{off, account, secret, "post", "delivered"}}:                                 1,
+		{minute, intake.Key{off, account, secret, "post", "transaction_format"}}:                        1,
+		{next, intake.Key{n.Required.ID, n.Required.Accounts[0].ID, none, "post", "signature_missing"}}: 1,
+		{next, intake.Key{none, none, none, "post", "signature"}}:                                       1,
+	}
+	if got := n.counts(t); !maps.Equal(got, want) {
+		t.Errorf("counted %v\nwant %v", got, want)
+	}
+	n.Traffic.Flush(t.Context()) // nothing new: nothing is added
+	if got := n.counts(t); !maps.Equal(got, want) {
+		t.Errorf("counted again: %v", got)
+	}
+}
+
+func TestLatencyBuckets(t *testing.T) {
+	t.Parallel()
+	n := newRecording(t, testkit.NewDatabase(t))
+	k := intake.Key{Endpoint: intake.EndpointPost, Outcome: "delivered"}
+	want := make([]int64, len(intake.LatencyBounds)+1)
+	for i, bound := range intake.LatencyBounds {
+		n.Traffic.Count(k, n.Time.Now(), bound) // a bound is its bucket's
+		n.Traffic.Count(k, n.Time.Now(), bound+1)
+		want[i]++
+		want[i+1]++
+	}
+	n.Traffic.Count(k, n.Time.Now(), -time.Second) // the clock was set back
+	want[0]++
+	n.Traffic.Flush(t.Context())
+	for _, c := range n.counters(t) {
+		if !slices.Equal(c.latency, want) {
+			t.Errorf("buckets %v, want %v", c.latency, want)
+		}
+	}
+}
+
+// Two nodes add to the same rows, at the same time and in any order.
+func TestTwoWritersAdd(t *testing.T) {
+	t.Parallel()
+	n := newRecording(t, testkit.NewDatabase(t))
+	log, lines := testkit.NewLog()
+	const flushes, keys = 10, 30
+	var wg sync.WaitGroup
+	for range 2 {
+		writer := intake.NewTraffic(testkit.Open(t, n.DB.AppURL).Pool, log, testkit.KeptRefusals)
+		wg.Go(func() {
+			for range flushes {
+				for i := range keys {
+					writer.Count(intake.Key{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), time.Duration(i)*time.Millisecond)
+				}
+				writer.Flush(t.Context())
+			}
+		})
+	}
+	wg.Wait()
+	got := n.counts(t)
+	for k, count := range got {
+		if count != 2*flushes {
+			t.Errorf("%s: counted %d, want %d", k.Outcome, count, 2*flushes)
+		}
+	}
+	if len(got) != keys || lines.Count("wait") != 0 {
+		t.Errorf("%d rows, want %d; %s", len(got), keys, lines)
+	}
+}
+
+// What the database does not take is put back and added to what came after.
+func TestTrafficOutlivesTheDatabase(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := nodeOn(t, d)
+	only := intake.Key{Endpoint: "ping", Outcome: "only before"}
+	both := intake.Key{Endpoint: "ping", Outcome: "before and after"}
+	n.Traffic.Count(only, n.Time.Now(), time.Second)
+	n.Traffic.Count(both, n.Time.Now(), time.Second)
+	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_1")), badTransactionID)
+	proxy.Down()
+	d.Pool.Reset() // no connection is half-way through anything
+	n.Traffic.Flush(t.Context())
+	if n.Log.Count("traffic counters wait") != 1 || n.Log.Count("refusals wait") != 1 {
+		t.Errorf("the log does not say what waits: %s", n.Log)
+	}
+	n.Traffic.Count(both, n.Time.Now(), time.Microsecond)
+	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_2")), badTransactionID)
+	proxy.Up()
+	run(t, n.Traffic.Run)() // writes once more at its end
+	got := n.counts(t)
+	minute := n.Time.Now().Truncate(time.Minute)
+	refused := intake.Key{Partner: n.Off.ID, Account: n.Off.Accounts[0].ID, Secret: n.Off.SecretID, Endpoint: "post", Outcome: "transaction_format"}
+	want := map[counter]int64{{minute, only}: 1, {minute, both}: 2, {minute, refused}: 2}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v\nwant %v", got, want)
+	}
+	if kept := see[int64](t, n, `SELECT count(*) FROM refusals`); kept != 2 || n.Traffic.Dropped() != 0 {
+		t.Errorf("%d refusals kept of 2; %d dropped", kept, n.Traffic.Dropped())
+	}
+}
+
+// A commit whose answer is lost may have counted: it is not counted again.
+func TestTrafficIsNeverCountedTwice(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := newRecording(t, d)
+	k := intake.Key{Endpoint: "ping", Outcome: "priced"}
+	n.Traffic.Count(k, n.Time.Now(), time.Second)
+	proxy.LoseAnswer("COMMIT", nil)
+	n.Traffic.Flush(t.Context())
+	if n.Traffic.Dropped() == 0 {
+		t.Error("what may be lost is not counted as dropped")
+	}
+	n.Traffic.Flush(t.Context())
+	if got := n.counts(t); !maps.Equal(got, map[counter]int64{{n.Time.Now().Truncate(time.Minute), k}: 1}) {
+		t.Errorf("counted %v", got)
+	}
+}
+
+// Both memories are bounded between two writes; what is beyond is counted.
+func TestTrafficIsBounded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const keys, refusals = 50_000, 5_000
+	for i := range keys + 3 {
+		n.Traffic.Count(intake.Key{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), 0)
+	}
+	n.Traffic.Count(intake.Key{Endpoint: "ping", Outcome: "0"}, n.Time.Now(), 0) // known: no further room taken
+	if got := n.Traffic.Dropped(); got != 3 {
+		t.Errorf("%d counts dropped, want 3", got)
+	}
+
+	log, _ := testkit.NewLog()
+	n.Traffic = intake.NewTraffic(n.DB.Pool, log, testkit.KeptRefusals)
+	n.in = n.Intake(settings())
+	var last uuid.UUID
+	for i := range refusals + 4 {
+		r := intake.PingRequest{ID: uuid.New(), Slug: n.Off.Slug, Body: []byte("{")}
+		if _, err := n.in.Ping(r); err == nil {
+			t.Fatal("an empty ping was priced")
+		}
+		if i == refusals-1 {
+			last = r.ID
+		}
+	}
+	if got := n.Traffic.Dropped(); got != 4 {
+		t.Errorf("%d refusals dropped, want 4", got)
+	}
+	n.Traffic.Flush(t.Context())
+	if got := n.refusals(t, n.Off); len(got) != testkit.KeptRefusals || got[0].request != last {
+		t.Errorf("kept %+v", got)
+	}
+}
