@@ -14,7 +14,7 @@ func TestWarnings(t *testing.T) {
 		{"a URL for this machine", `http: {public_url: "http://localhost:8080"}`, "http.public_url: works on this machine alone"},
 		{"everyone a proxy", `http: {trusted_proxies: [10.0.0.0/8, "::/0"]}`, "http.trusted_proxies[1]: believes everyone: a client can choose the address it is limited and logged by"},
 		{"answers cut short", "http: {write_timeout: 9s}", "http.write_timeout: is shorter than http.read_timeout: a slow body leaves no time to answer"},
-		{"posts cut short", "database: {statement_timeout: 13s}", "http.write_timeout: is not above limits.post_wait and database.statement_timeout together: a slow post is cut off instead of answered"},
+		{"posts cut short", "database: {statement_timeout: 23s}", "http.write_timeout: is not above limits.post_wait and database.statement_timeout together: a slow post is cut off instead of answered"},
 		{"stopping too soon", "http: {shutdown_grace: 14s}", "http.shutdown_grace: is shorter than http.write_timeout: a stopping node may cut requests off"},
 		{"readable on the way", `database: {url: "postgres://u:p@db.example.com/db"}`, "database.url: others on the network may read along; add sslmode=verify-full (or require)"},
 		{"no key wrapper", "keys: {local_kek: }", "keys.local_kek: no key wrapper is configured: pings are answered, every post gets 503"},
