@@ -3,6 +3,7 @@ package intake
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -153,20 +154,26 @@ func (t *Traffic) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
 	defer cancel()
 	if err := t.writeTallies(ctx, tallies); err != nil {
-		if store.Ambiguous(err) {
+		if errors.Is(err, errLost) {
 			// They may be in: counted once or not at all, never twice.
-			t.dropped.Add(int64(len(tallies)))
-			t.log.Warn("traffic counters may be lost: the database did not answer", "error", store.Translate(err))
+			t.lose(tallies)
+			t.log.Warn("traffic counters may be lost", "error", err)
 		} else {
-			t.log.Warn("traffic counters wait: the database does not take them", "error", store.Translate(err))
+			t.log.Warn("traffic counters wait: the database does not take them", "error", err)
 			t.putBack(tallies)
 		}
 	}
 	if err := t.writeRefusals(ctx, refusals); err != nil {
-		t.log.Warn("refusals wait: the database does not take them", "error", store.Translate(err))
+		t.log.Warn("refusals wait: the database does not take them", "error", err)
 		for _, r := range refusals {
 			t.refuse(r)
 		}
+	}
+}
+
+func (t *Traffic) lose(tallies map[minuteKey]*tally) {
+	for _, one := range tallies {
+		t.dropped.Add(one.count)
 	}
 }
 
@@ -242,8 +249,19 @@ func (t *Traffic) writeRefusals(ctx context.Context, refusals []refusal) error {
 	return t.inTransaction(ctx, batch)
 }
 
+// errLost is a transaction of which nobody knows whether it was committed.
+var errLost = errors.New("the database did not answer")
+
 func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
-	return pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+	began := false
+	err := pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error {
+		began = true
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	if began && store.Ambiguous(err) {
+		return errLost
+	}
+	return store.Translate(err)
 }
 
 // Refused counts a request that was refused before it could be read: too large,
