@@ -153,6 +153,11 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners and prices: %w", err)
 	}
+	// A node that runs goes on without a row that it cannot read; one that starts
+	// with the wrong keys is a mistake to be told at once.
+	if n := a.directory.Get().Unreadable(); n > 0 {
+		return fmt.Errorf("%d signing secrets or partner prices cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them", n)
+	}
 	a.caps = partners.NewCaps(a.db, a.clock, a.directory, a.log)
 	if err := a.caps.Count(ctx); err != nil {
 		return fmt.Errorf("counting the leads of partners with a cap: %w", err)
