@@ -21,7 +21,7 @@ import (
 // (the last is checked of every node).
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, onMachineClock, func(n *node) { n.cfg.HTTP.DrainDelay = 300 * time.Millisecond })
+	n := startNode(t, onMachineClock, func(n *node) { n.cfg.HTTP.DrainDelay = time.Second })
 	var ready atomic.Bool
 	ready.Store(true)
 	var posts atomic.Int64
@@ -69,15 +69,19 @@ func (n *node) quickDelivery(t *testing.T) {
 func TestStopWaits(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	ping, post := plain(leastPing), n.signedWire(n.required, n.freshPost(t, n.required))
-	halves := map[*line]wire{n.dial(t): ping, n.dial(t): post}
-	idle := n.dial(t)
-	idle.write(ping.String())
-	n.answered(t, idle, ping)
-	for l, w := range halves {
-		l.write(w.String()[:len(w.String())-20])
+	type half struct {
+		*line
+		send wire
+		rest string
 	}
-	n.works(t) // whatever was sent before has arrived
+	var halves []half
+	for _, w := range []wire{plain(leastPing), n.signedWire(n.required, n.freshPost(t, n.required))} {
+		l := n.dial(t)
+		halves = append(halves, half{l, w, l.underWay(t, w)})
+	}
+	idle := n.dial(t)
+	idle.write(plain(leastPing).String())
+	n.answered(t, idle, plain(leastPing))
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Stop(context.Background()) }()
@@ -95,10 +99,10 @@ func TestStopWaits(t *testing.T) {
 	n.isReady(t, "/readyz/ping", but(pingChecks, "draining", "the node is stopping"))
 	n.get(t, n.ops+"/healthz")
 	n.stores(t, oneLead, func() {
-		for l, w := range halves {
-			l.write(w.String()[len(w.String())-20:])
-			if a := n.answered(t, l, w); a.status != http.StatusOK {
-				t.Errorf("%s: answered %d %s", w.path, a.status, a.body)
+		for _, h := range halves {
+			h.write(h.rest)
+			if a := n.answered(t, h.line, h.send); a.status != http.StatusOK {
+				t.Errorf("%s: answered %d %s", h.send.path, a.status, a.body)
 			}
 		}
 	})
@@ -114,8 +118,7 @@ func TestStopCutsOff(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, func(n *node) { n.cfg.HTTP.ShutdownGrace = 200 * time.Millisecond })
 	l := n.dial(t)
-	l.write(plain(leastPing).String()[:80])
-	n.works(t)
+	l.underWay(t, plain(leastPing))
 	err := n.Stop(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "the api listener cut off requests") {
 		t.Errorf("stopping says %v", err)

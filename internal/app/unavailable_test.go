@@ -113,13 +113,16 @@ func TestDatabaseAway(t *testing.T) {
 
 			way.mend()
 			testkit.Eventually(t, 5*time.Second, "the node is ready again", func() bool { return n.readiness(t, "/readyz").Ready })
-			n.stores(t, stored{10, 10, 10, 10}, func() {
-				for _, body := range bodies {
-					decode[delivered](t, n.post(t, n.required, body))
-				}
-			})
+			for _, body := range bodies {
+				decode[delivered](t, n.post(t, n.required, body))
+			}
 			if a := n.post(t, n.off, used); a.header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("answered %d %s", a.status, a.body)
+			}
+			// What was held up may have come through after all, and the posts of
+			// now are its replays: in any case each is one lead.
+			if got := n.stored(t); got != (stored{11, 11, 11, 11}) {
+				t.Errorf("stored %+v, want 11 of each", got)
 			}
 			n.leavesNoTrace(t)
 		})
@@ -132,7 +135,7 @@ func TestDatabaseAway(t *testing.T) {
 func TestTablesLocked(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, func(n *node) {
-		n.cfg.Database.StatementTimeout = 300 * time.Millisecond
+		n.cfg.Database.StatementTimeout = time.Second
 		n.cfg.Limits.PostConcurrency, n.cfg.Limits.PostWait = 2, 0
 	})
 	ctx := context.Background()

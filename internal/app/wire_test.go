@@ -88,6 +88,22 @@ func (n *node) dial(t testing.TB) *line {
 // then the answer tells.
 func (l *line) write(text string) { _, _ = io.WriteString(l, text) }
 
+// underWay sends all of a request but the end of its body, and returns that
+// when the handler has begun to read: from then on the service has accepted it.
+func (l *line) underWay(t testing.TB, w wire) (rest string) {
+	t.Helper()
+	w.headers = append(w.headers, "Expect: 100-continue")
+	text := w.String()
+	half := len(text) - len(w.body)/2
+	l.write(text[:half])
+	for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
+		if got, err := l.in.ReadString('\n'); got != want {
+			t.Fatalf("read %q, want %q: %v", got, want, err)
+		}
+	}
+	return text[half:]
+}
+
 // read is the next answer; status 0 when the connection ended without one.
 func (l *line) read(t testing.TB, method string) answer {
 	t.Helper()

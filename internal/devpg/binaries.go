@@ -20,7 +20,7 @@ import (
 const overrideName = "PINGPOST_POSTGRES_BIN"
 
 // oldest is the first major version that the migrations work with.
-const oldest = 14
+const oldest = 15
 
 const installMend = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or name the folder of its programs in " + overrideName
 
@@ -163,7 +163,7 @@ const newestDownload = 18
 // downloads are the versions that the library can fetch.
 func downloads(major int) (embeddedpostgres.PostgresVersion, bool) {
 	v, ok := map[int]embeddedpostgres.PostgresVersion{
-		14: embeddedpostgres.V14, 15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
+		15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
 		17: embeddedpostgres.V17, 18: embeddedpostgres.V18,
 	}[major]
 	return v, ok

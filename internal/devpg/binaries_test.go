@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		{search{Override: p15}, 16, []string{"made by Postgres 16", "15 in " + p15}},
 		{search{Override: p13}, 0, []string{overrideName, "Postgres 13"}},
 		{search{Override: client17}, 0, []string{overrideName, client17, "initdb"}},
-		{search{}, 13, []string{"needs Postgres 13", overrideName}},
+		{search{}, 14, []string{"needs Postgres 14", overrideName}},
 	} {
 		_, err := c.s.find(c.want)
 		wantParts(t, err, c.parts...)
@@ -85,7 +85,7 @@ func TestNoPostgresAndNoDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, downloadFrom(t, port))
-	wantParts(t, err, "no Postgres 14 or newer", "could not be downloaded", "install Postgres", overrideName)
+	wantParts(t, err, "no Postgres 15 or newer", "could not be downloaded", "install Postgres", overrideName)
 }
 
 // A download may take for ever; calling the start off must not.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -224,6 +225,7 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 }
 
 func TestNothingOfWhoeverIsNoLongerActive(t *testing.T) {
+	p := platform(t)
 	for name, change := range map[string]string{
 		"partner suspended": `UPDATE partners SET status = 'suspended' WHERE id = $1`,
 		"partner pending":   `UPDATE partners SET status = 'pending' WHERE id = $1`,
@@ -233,9 +235,9 @@ func TestNothingOfWhoeverIsNoLongerActive(t *testing.T) {
 		"secret to come":    `UPDATE signing_secrets SET not_before = '2026-01-02 03:04:05.679Z' WHERE partner_id = $1`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := platform(t)
-			p.DB.Exec(t, change, p.Required.ID)
-			if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); !errors.Is(err, leads.ErrInactive) {
+			partner := p.AddPartner(t, strings.ReplaceAll(name, " ", "-"), models.SigningRequired)
+			p.DB.Exec(t, change, partner.ID)
+			if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, partner)); !errors.Is(err, leads.ErrInactive) {
 				t.Errorf("%v", err)
 			}
 			if got := stored(t, p); got != "0/0/0/0" {
