@@ -1,0 +1,156 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/devpg"
+)
+
+func TestMain(m *testing.M) {
+	devpg.RunIfChild()
+	child.RunIfChild(roles())
+	os.Exit(m.Run())
+}
+
+// tiny is a plan that only shows that everything works.
+func tiny() plan {
+	return plan{
+		PingRounds: 1, PingRound: 100 * time.Millisecond,
+		PostRounds: 1, PostRound: 200 * time.Millisecond,
+		MicroRounds: 1, MicroTime: time.Millisecond,
+		MemoryPings: 500,
+	}
+}
+
+// TestStage plays everything on one stage: each part with its own checks, then
+// the checks themselves.
+func TestStage(t *testing.T) {
+	b := &bench{plan: tiny(), tell: t.Output()}
+	var err error
+	if b.stage, err = openStage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // not Cleanup: the context would have ended, and the children with it
+		if err := b.stage.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Run("parts", b.testParts)
+	t.Run("checks", b.stage.testChecks)
+}
+
+// testParts measures every part, in no time worth mentioning, and writes the
+// document.
+func (b *bench) testParts(t *testing.T) {
+	benchtime := flag.Lookup("test.benchtime").Value.String()
+	t.Cleanup(func() { flag.Set("test.benchtime", benchtime) })
+	m, err := b.stage.machine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.measure(t.Context(), parts()); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts() {
+		if len(b.report.of(part)) == 0 {
+			t.Errorf("%s has no figures", part)
+		}
+	}
+	for _, f := range b.report.figures {
+		if f.verdict() == unmeasured {
+			t.Errorf("%s: %s was not measured", f.part, f.what)
+		}
+		for _, v := range append(f.values, f.floors...) {
+			if v < 0 || v > 1e9 {
+				t.Errorf("%s: %s is %v", f.part, f.what, v)
+			}
+		}
+	}
+	var table strings.Builder
+	if err := b.report.print(&table); err != nil || strings.Count(table.String(), "\n") != 1+len(b.report.figures) {
+		t.Errorf("%v:\n%s", err, &table)
+	}
+	b.namesNobody(t, m)
+}
+
+// namesNobody looks at the document for what would tell where it was made.
+func (b *bench) namesNobody(t *testing.T, m machine) {
+	t.Helper()
+	document, err := b.document(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(document)
+	for _, part := range []string{"× ", " ns", " MB", "a second", m.CPU, m.Go, m.Postgres, m.System} {
+		if part == "" || !strings.Contains(text, part) {
+			t.Errorf("the document does not tell %q", part)
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{host, folder, os.TempDir() + "/", "127.0.0.1", "<no value>", "%!"} {
+		if strings.Contains(text, name) {
+			t.Errorf("the document names %q", name)
+		}
+	}
+	if gap := regexp.MustCompile(`\n\n\n|\n\|[^\n]*\n\n\|`).FindString(text); gap != "" {
+		t.Errorf("a table of the document is broken at %q", gap)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		want  string // the parts
+		write bool
+		bad   bool
+	}{
+		{args: "", want: "ping,post,memory,micro", write: true},
+		{args: "-write=false", want: "ping,post,memory,micro"},
+		{args: "-quick", want: "ping,post,memory,micro"},
+		{args: "-only micro,ping", want: "micro,ping"},
+		{args: "-only micro,", bad: true},
+		{args: "-only pings", bad: true},
+		{args: "ping", bad: true},
+		{args: "-rounds 3", bad: true},
+	} {
+		got, err := parse(strings.Fields(c.args), t.Output())
+		if (err != nil) != c.bad || !c.bad && (strings.Join(got.only, ",") != c.want || got.write != c.write) {
+			t.Errorf("%q: %+v, %v", c.args, got, err)
+		}
+	}
+}
+
+func TestWritesNothingWhereThereIsNoDocs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := command(t.Context(), nil, t.Output()); err == nil || !strings.Contains(err.Error(), "docs") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMachine(t *testing.T) {
+	for name, c := range map[string]struct{ info, cpu, sha string }{
+		"Intel without": {"model name\t: Some Processor @ 2.50GHz\nflags\t\t: fpu aes avx2\n", "Some Processor @ 2.50GHz", "no"},
+		"AMD with":      {"model name\t: Other Processor\nflags\t\t: fpu sha_ni avx2\n", "Other Processor", "yes"},
+		"ARM":           {"processor\t: 0\nFeatures\t: fp asimd sha1 sha2\n", "", "yes"},
+		"ARM without":   {"processor\t: 0\nFeatures\t: fp asimd sha1\n", "", "no"},
+		"unknown":       {"processor\t: 0\n", "", ""},
+	} {
+		var m machine
+		if m.readCPU(c.info); m.CPU != c.cpu || m.SHA != c.sha {
+			t.Errorf("%s: %q, %q", name, m.CPU, m.SHA)
+		}
+	}
+}

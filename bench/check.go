@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// recordedWithin is how long the last pings may take to reach the database.
+const recordedWithin = 30 * time.Second
+
+// recorder is what the product says of its log of pings.
+type recorder struct{ written, dropped int64 }
+
+// readRecorder asks the product's metrics.
+func readRecorder(ctx context.Context, ops string) (r recorder, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ops+"/metrics", nil)
+	if err != nil {
+		return r, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return r, err
+	}
+	defer answer.Body.Close()
+	return parseRecorder(answer.Body)
+}
+
+func parseRecorder(metrics io.Reader) (r recorder, err error) {
+	found := 0
+	lines := bufio.NewScanner(metrics)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		series, _, _ := strings.Cut(name, "{")
+		var into *int64
+		switch series {
+		case "pingpost_pings_recorded_total":
+			into = &r.written
+		case "pingpost_pings_dropped_total":
+			into = &r.dropped
+		default:
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return r, fmt.Errorf("the metric %s is no number", series)
+		}
+		*into += int64(n)
+		found++
+	}
+	const series = 4 // recorded, and three reasons to drop
+	if found != series {
+		return r, fmt.Errorf("the product's metrics tell %d of the recorder's counts, not %d", found, series)
+	}
+	return r, lines.Err()
+}
+
+// awaitRecorded waits until the product has written, or dropped, as many pings
+// as were answered.
+func awaitRecorded(ctx context.Context, ops string, answered int64) error {
+	var r recorder
+	return await(ctx, recordedWithin, func() (_ bool, err error) {
+		r, err = readRecorder(ctx, ops)
+		return r.written+r.dropped >= answered, err
+	}, func() error {
+		return fmt.Errorf("%d pings were answered, and after %s only %d are recorded", answered, recordedWithin, r.written)
+	})
+}
+
+// checkPings fails unless every answered ping is a row, and no other is.
+func checkPings(ctx context.Context, d *database, ops string, answered int64) error {
+	if err := awaitRecorded(ctx, ops, answered); err != nil {
+		return err
+	}
+	r, err := readRecorder(ctx, ops)
+	if err != nil {
+		return err
+	}
+	if r.dropped != 0 {
+		return fmt.Errorf("%d of %d pings were answered but dropped from the log", r.dropped, answered)
+	}
+	return d.holds(ctx, answered, "pings", "pings WHERE outcome = 'priced'")
+}
+
+// holds fails unless so many rows are there.
+func (d *database) holds(ctx context.Context, want int64, what, from string) error {
+	var got int64
+	if err := d.root.QueryRow(ctx, "SELECT count(*) FROM "+from).Scan(&got); err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("%d were acknowledged, and the database %s holds %d %s", want, d.name, got, what)
+	}
+	return nil
+}
+
+// checkLeads fails unless exactly the acknowledged posts are stored, each whole.
+func checkLeads(ctx context.Context, d *database, acknowledged int64) error {
+	for _, table := range []struct{ what, from string }{
+		{"leads", "leads"},
+		{"consents", "consents"},
+		{"accruals", "ledger_entries WHERE kind = 'accrual'"},
+		{"events", "lead_events WHERE kind = 'delivered'"},
+		{"whole leads", `leads l JOIN consents c ON c.lead_id = l.id JOIN lead_events e ON e.lead_id = l.id
+			JOIN ledger_entries a ON a.lead_id = l.id AND a.amount_minor = l.price_minor AND a.currency = l.currency`},
+	} {
+		if err := d.holds(ctx, acknowledged, table.what, table.from); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Usage is what a process has used so far.
+type Usage struct {
+	CPU      time.Duration // user and system, all threads
+	Resident int64         // bytes of memory in use now
+	Peak     int64         // the most there ever were; 0 where the system does not tell
+}
+
+// ServeUsage answers each question with this process's usage, until the parent
+// lets go: the life of a server.
+func (l *Link) ServeUsage() error {
+	for {
+		var question any
+		if err := l.Next(&question); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		used, err := ReadUsage()
+		if err == nil {
+			err = l.Say(used)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Usage asks a server for its usage.
+func (p *Process) Usage() (Usage, error) {
+	var u Usage
+	err := p.Ask("usage", &u)
+	return u, err
+}
+
+// ReadUsage reads this process's own.
+func ReadUsage() (Usage, error) {
+	var spent syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &spent); err != nil {
+		return Usage{}, err
+	}
+	u := Usage{CPU: time.Duration(spent.Utime.Nano() + spent.Stime.Nano())}
+	status, err := os.ReadFile("/proc/self/status")
+	if errors.Is(err, os.ErrNotExist) { // not Linux
+		out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(os.Getpid())).Output()
+		if err != nil {
+			return u, fmt.Errorf("ps does not tell the resident memory: %w", err)
+		}
+		u.Resident, err = kilobytes(string(out))
+		return u, err
+	}
+	if err != nil {
+		return u, err
+	}
+	err = u.read(status)
+	return u, err
+}
+
+// read takes VmRSS and VmHWM from the lines of /proc/self/status.
+func (u *Usage) read(status []byte) (err error) {
+	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan() && err == nil; {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		switch name {
+		case "VmRSS":
+			u.Resident, err = kilobytes(value)
+		case "VmHWM":
+			u.Peak, err = kilobytes(value)
+		}
+	}
+	if err == nil && u.Resident == 0 {
+		err = errors.New("/proc/self/status does not tell VmRSS")
+	}
+	return err
+}
+
+func kilobytes(text string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 64)
+	return n << 10, err
+}

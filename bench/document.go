@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"strings"
+	"text/template"
+
+	"github.com/pingpost/pingpost/bench/load"
+)
+
+//go:embed document.md.tmpl
+var documentText string
+
+// document is docs/benchmarks.md.
+func (b *bench) document(m machine) ([]byte, error) {
+	cell := func(s string) string {
+		if s == "" {
+			return "–"
+		}
+		return strings.ReplaceAll(s, "|", `\|`)
+	}
+	parsed, err := template.New("benchmarks.md").Funcs(template.FuncMap{
+		"cell": cell,
+		"of":   b.report.of,
+	}).Parse(documentText)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = parsed.Execute(&out, struct {
+		Machine     machine
+		Plan        plan
+		Rows        rowSizes
+		Connections int
+	}{m, b.plan, b.report.rows, load.Connections})
+	return out.Bytes(), err
+}
+
+// shown is a figure as the document has it.
+type shown struct {
+	What, Spread, Target, Verdict, Floor string
+	Judged                               bool
+}
+
+// of lists a part's figures.
+func (r *report) of(part string) (list []shown) {
+	for _, f := range r.figures {
+		if f.part == part {
+			list = append(list, shown{f.what, f.spread(), f.target(), f.verdict(), f.beneath(), f.limit != 0})
+		}
+	}
+	return list
+}

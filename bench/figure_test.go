@@ -1,0 +1,69 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		f      figure
+		want   string
+		missed bool
+	}{
+		"at least, above":    {f: figure{values: []float64{0.5, 0.9, 0.9}, limit: 0.8}, want: met},
+		"at least, exactly":  {f: figure{values: []float64{0.8}, limit: 0.8}, want: met},
+		"at least, below":    {f: figure{values: []float64{0.7, 0.7, 0.9}, limit: 0.8}, want: missed, missed: true},
+		"at most, below":     {f: figure{values: []float64{20}, limit: 30, atMost: true}, want: met},
+		"at most, exactly":   {f: figure{values: []float64{30}, limit: 30, atMost: true}, want: met},
+		"at most, above":     {f: figure{values: []float64{31}, limit: 30, atMost: true}, want: missed, missed: true},
+		"floor above target": {f: figure{values: []float64{50}, limit: 30, atMost: true, floors: []float64{50, 40}}, want: atFloor},
+		"floor below target": {f: figure{values: []float64{50}, limit: 30, atMost: true, floors: []float64{50, 29}}, want: missed, missed: true},
+		"met above a floor":  {f: figure{values: []float64{29}, limit: 30, atMost: true, floors: []float64{50, 40}}, want: met},
+		"it allocates":       {f: figure{values: []float64{20}, limit: 30, atMost: true, flaw: "2 allocations"}, want: "missed: 2 allocations", missed: true},
+		"only told":          {f: figure{values: []float64{20}}, want: notJudged},
+		"not measured":       {f: figure{limit: 30}, want: unmeasured},
+	} {
+		if got := c.f.verdict(); got != c.want || c.f.missed() != c.missed {
+			t.Errorf("%s: %q, missed %t", name, got, c.f.missed())
+		}
+		r := report{figures: []figure{c.f}}
+		if listed := len(r.missed()) == 1; listed != c.missed {
+			t.Errorf("%s: listed among the missed: %t", name, listed)
+		}
+	}
+}
+
+func TestFiguresAreReadable(t *testing.T) {
+	f := figure{unit: "ns", values: []float64{1234567, 12.345, 1.2345, 99.96}, limit: 600, atMost: true, floors: []float64{10}}
+	if got := f.spread(); got != "56.2 ns (1.23 – 1,234,567)" {
+		t.Error(got)
+	}
+	if got := f.target(); got != "≤ 600 ns" {
+		t.Error(got)
+	}
+	if got := f.beneath(); got != "10.0 ns, × 5.62" {
+		t.Error(got)
+	}
+	f = figure{unit: "×", values: []float64{0.854}, limit: 0.8}
+	if got := f.spread() + " " + f.target() + f.beneath(); got != "× 0.85 ≥ × 0.80" {
+		t.Error(got)
+	}
+}
+
+func TestRatiosAreRoundByRound(t *testing.T) {
+	at := func(rates ...int64) *contender {
+		c := &contender{}
+		for _, rate := range rates {
+			c.rounds = append(c.rounds, round{Count: 2 * rate, Elapsed: 2 * time.Second})
+		}
+		return c
+	}
+	if got := ratios(at(8, 30), at(10, 20, 5)); !slices.Equal(got, []float64{0.8, 1.5}) {
+		t.Error(got)
+	}
+	if got := ratios(at(8), at()); len(got) != 0 {
+		t.Error(got)
+	}
+}

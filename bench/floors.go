@@ -1,0 +1,90 @@
+package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"testing"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// floors are the bare operations of the standard library below the product's
+// functions: what a machine needs for them, nothing can undercut.
+type floors struct {
+	quotes  cipher.AEAD // XChaCha20-Poly1305, under a key that is ready
+	wrapper cipher.AEAD // AES-256-GCM, under a key that is ready
+}
+
+func newFloors() (*floors, error) {
+	quotes, err := chacha20poly1305.NewX(newKey())
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(newKey())
+	if err != nil {
+		return nil, err
+	}
+	wrapper, err := cipher.NewGCM(block)
+	return &floors{quotes, wrapper}, err
+}
+
+// quotePlain is the length of a quote's plaintext in bytes.
+const quotePlain = 32
+
+func (f *floors) sealQuote(b *testing.B) {
+	nonce, plain, space := noise(chacha20poly1305.NonceSizeX), noise(quotePlain), make([]byte, 0, 128)
+	defer timed(b)()
+	for b.Loop() {
+		f.quotes.Seal(space, nonce, plain, nonce[:2])
+	}
+}
+
+func (f *floors) openQuote(b *testing.B) {
+	nonce, space := noise(chacha20poly1305.NonceSizeX), make([]byte, 0, 128)
+	sealed := f.quotes.Seal(nil, nonce, noise(quotePlain), nonce[:2])
+	defer timed(b)()
+	for b.Loop() {
+		if _, err := f.quotes.Open(space, nonce, sealed, nonce[:2]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// hashPost is one pass of SHA-256 over the post: HMAC adds two blocks to it.
+func (f *floors) hashPost(b *testing.B) {
+	body := noise(postSize)
+	defer timed(b)()
+	for b.Loop() {
+		sha256.Sum256(body)
+	}
+}
+
+// keyBlocks is a message that SHA-256 compresses in 8 blocks, as many as HKDF
+// needs to derive a content key.
+const keyBlocks = 8*sha256.BlockSize - 9
+
+// sealContact is what an envelope cannot do without: randomness for a key, a
+// salt and two nonces, 8 compressions of SHA-256, one AES key made ready, and
+// two AES-256-GCM seals, of the record and of its key.
+func (f *floors) sealContact(b *testing.B) {
+	plain, message := noise(contactSize), noise(keyBlocks)
+	var random [32 + 16 + 12 + 12]byte
+	space := make([]byte, 0, contactSize+64)
+	defer timed(b)()
+	for b.Loop() {
+		rand.Read(random[:])
+		key := sha256.Sum256(message)
+		block, err := aes.NewCipher(key[:])
+		if err != nil {
+			b.Fatal(err)
+		}
+		content, err := cipher.NewGCM(block)
+		if err != nil {
+			b.Fatal(err)
+		}
+		content.Seal(space, random[48:60], plain, random[:32])
+		f.wrapper.Seal(space, random[60:72], random[:32], nil)
+	}
+}

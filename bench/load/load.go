@@ -1,0 +1,193 @@
+// Package load drives an HTTP server over keep-alive connections on loopback:
+// each connection sends a request that was built beforehand, reads the whole
+// answer, and sends the next. It does as little as it can, so that what is
+// measured is the server: an answer's status and length are looked at, nothing
+// else of it.
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+)
+
+const (
+	// Connections are open at once, in every measurement.
+	Connections = 64
+	// grace is for the answers under way when the time is up.
+	grace = 30 * time.Second
+	// longestAnswer bounds an answer with its head, in bytes.
+	longestAnswer = 32 << 10
+)
+
+// Job says what to send. Of For and Count at least one is set; what comes first
+// ends the run. Requests are whole HTTP/1.1 requests.
+type Job struct {
+	Address  string
+	Requests [][]byte
+	Once     bool          // each request is sent once at most, rather than round and round
+	For      time.Duration // 0 for no limit
+	Count    int64         // 0 for no limit
+}
+
+// Result is what came of a run. Every request that was sent was answered.
+type Result struct {
+	Acknowledged int64         // answered with 200
+	Refused      int64         // answered with anything else
+	Refusal      string        // the first of these
+	Elapsed      time.Duration // from the first request to the last answer
+}
+
+// Rate is acknowledged requests a second.
+func (r Result) Rate() float64 { return float64(r.Acknowledged) / r.Elapsed.Seconds() }
+
+// run is the connections' common state.
+type run struct {
+	Job
+	next, acknowledged, refused atomic.Int64
+	over                        atomic.Bool
+	refusal                     atomic.Pointer[string]
+}
+
+// Run opens the connections, sends, and returns when every answer is in. The
+// error is a connection that failed: a server that refuses is no error.
+func Run(ctx context.Context, j Job) (Result, error) {
+	if len(j.Requests) == 0 || j.For <= 0 && j.Count <= 0 {
+		return Result{}, errors.New("a load needs requests and an end")
+	}
+	if j.Once && (j.Count <= 0 || j.Count > int64(len(j.Requests))) {
+		j.Count = int64(len(j.Requests))
+	}
+	r := &run{Job: j}
+	conns, err := r.connect(ctx)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	if err != nil {
+		return Result{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { // answers that nobody waits for any more
+		for _, c := range conns {
+			c.SetDeadline(clock.System{}.Now())
+		}
+	})()
+	if j.For > 0 {
+		defer time.AfterFunc(j.For, func() { r.over.Store(true) }).Stop()
+		defer time.AfterFunc(j.For+grace, func() { cancel(errors.New("answers are missing long after the time was up")) }).Stop()
+	}
+	start := clock.System{}.Now()
+	var all sync.WaitGroup
+	for _, c := range conns {
+		all.Go(func() {
+			if err := r.converse(c); err != nil {
+				r.over.Store(true)
+				cancel(fmt.Errorf("a connection failed: %w", err))
+			}
+		})
+	}
+	all.Wait()
+	result := Result{Acknowledged: r.acknowledged.Load(), Refused: r.refused.Load(), Elapsed: clock.System{}.Now().Sub(start)}
+	if text := r.refusal.Load(); text != nil {
+		result.Refusal = *text
+	}
+	return result, context.Cause(ctx)
+}
+
+func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
+	dialer := net.Dialer{Timeout: grace}
+	for range Connections {
+		c, err := dialer.DialContext(ctx, "tcp", r.Address)
+		if err != nil {
+			return conns, err
+		}
+		conns = append(conns, c)
+	}
+	return conns, nil
+}
+
+// converse is one connection's life.
+func (r *run) converse(c net.Conn) error {
+	buf := make([]byte, longestAnswer)
+	for !r.over.Load() {
+		i := r.next.Add(1) - 1
+		if r.Count > 0 && i >= r.Count {
+			return nil
+		}
+		if _, err := c.Write(r.Requests[i%int64(len(r.Requests))]); err != nil {
+			return err
+		}
+		answer, err := read(c, buf)
+		if err != nil {
+			return err
+		}
+		if string(answer[:len(okLine)]) == okLine {
+			r.acknowledged.Add(1)
+			continue
+		}
+		r.refused.Add(1)
+		text := string(answer)
+		r.refusal.CompareAndSwap(nil, &text)
+	}
+	return nil
+}
+
+const okLine = "HTTP/1.1 200"
+
+var (
+	headEnd    = []byte("\r\n\r\n")
+	lengthName = []byte("\r\nContent-Length: ")
+)
+
+// read reads one whole answer into buf.
+func read(c net.Conn, buf []byte) ([]byte, error) {
+	whole := 0 // the answer's length, once its head is there
+	for filled := 0; ; {
+		if filled == len(buf) {
+			return nil, fmt.Errorf("an answer is longer than %d bytes", len(buf))
+		}
+		n, err := c.Read(buf[filled:])
+		if err != nil {
+			return nil, err
+		}
+		filled += n
+		if whole == 0 {
+			if whole, err = length(buf[:filled]); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case whole == 0 || filled < whole:
+		case filled > whole:
+			return nil, errors.New("an answer is longer than it says")
+		default:
+			return buf[:filled], nil
+		}
+	}
+}
+
+// length is an answer's, head and body, or 0 while its head is not all there.
+func length(answer []byte) (int, error) {
+	end := bytes.Index(answer, headEnd)
+	if end < 0 {
+		return 0, nil
+	}
+	_, rest, ok := bytes.Cut(answer[:end+2], lengthName)
+	digits, _, _ := bytes.Cut(rest, headEnd[:2])
+	body, err := strconv.Atoi(string(digits))
+	if !ok || err != nil || body < 0 {
+		return 0, errors.New("an answer does not tell its length")
+	}
+	return end + len(headEnd) + body, nil
+}

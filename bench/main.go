@@ -1,0 +1,182 @@
+// Command bench measures the product against its baselines, side by side in one
+// run, prints the ratios with their targets, and writes docs/benchmarks.md. It
+// ends with 1 when a target is missed that the machine could have reached.
+//
+//	go run ./bench                 everything, and the document: about five minutes
+//	go run ./bench -quick          short rounds, to try a change out
+//	go run ./bench -only ping,post some parts
+//	go run ./bench -profile DIR    and processor profiles of the product under load
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/devpg"
+)
+
+const documentPath = "docs/benchmarks.md"
+
+// longest bounds a whole run, patience apart.
+const longest = 15 * time.Minute
+
+func main() {
+	devpg.RunIfChild()
+	child.RunIfChild(roles())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	missed, err := command(ctx, os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	case len(missed) > 0:
+		fmt.Fprintf(os.Stderr, "\nmissed:\n  %s\n", strings.Join(missed, "\n  "))
+		os.Exit(1)
+	}
+}
+
+// plan is how long is measured.
+type plan struct {
+	PingRounds, PostRounds, MicroRounds int
+	PingRound, PostRound, MicroTime     time.Duration
+	MemoryPings                         int64
+}
+
+func fullPlan() plan {
+	return plan{
+		PingRounds: 7, PingRound: 4 * time.Second,
+		PostRounds: 5, PostRound: 5 * time.Second,
+		MicroRounds: 5, MicroTime: 300 * time.Millisecond,
+		MemoryPings: 1_000_000,
+	}
+}
+
+func quickPlan() plan {
+	return plan{
+		PingRounds: 3, PingRound: time.Second,
+		PostRounds: 3, PostRound: time.Second,
+		MicroRounds: 3, MicroTime: 50 * time.Millisecond,
+		MemoryPings: 100_000,
+	}
+}
+
+// bench is one run.
+type bench struct {
+	plan     plan
+	stage    *stage
+	report   report
+	profiles string // folder; "" for none
+	patience time.Duration
+	tell     io.Writer
+}
+
+func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, format+"\n", args...) }
+
+// parts are what -only names, in their order.
+func parts() []string { return []string{"ping", "post", "memory", "micro"} }
+
+type choices struct {
+	quick, write bool
+	only         []string
+	profiles     string
+	patience     time.Duration
+}
+
+func parse(args []string, tell io.Writer) (choices, error) {
+	var c choices
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(tell)
+	flags.BoolVar(&c.quick, "quick", false, "short rounds, for trying; nothing is written")
+	flags.BoolVar(&c.write, "write", true, "write "+documentPath+" after a full run")
+	flags.StringVar(&c.profiles, "profile", "", "a folder for processor profiles of the product, taken after the rounds")
+	flags.DurationVar(&c.patience, "patience", 3*time.Minute, "how long may be waited, and rounds repeated, for a machine that others leave alone")
+	only := flags.String("only", "", "parts to measure, separated by commas: "+strings.Join(parts(), ",")+"; nothing is written")
+	if err := flags.Parse(args); err != nil {
+		return c, err
+	}
+	if flags.NArg() > 0 {
+		return c, fmt.Errorf("%q is not understood: -help lists the flags", flags.Arg(0))
+	}
+	if c.patience < 0 {
+		return c, errors.New("-patience is zero or longer")
+	}
+	c.only = parts()
+	if *only != "" {
+		c.only = strings.Split(*only, ",")
+		c.write = false
+	}
+	for _, part := range c.only {
+		if !slices.Contains(parts(), part) {
+			return c, fmt.Errorf("-only does not know %q: there are %s", part, strings.Join(parts(), ", "))
+		}
+	}
+	c.write = c.write && !c.quick
+	return c, nil
+}
+
+// command runs what the arguments ask for and returns the targets missed.
+func command(ctx context.Context, args []string, tell io.Writer) ([]string, error) {
+	c, err := parse(args, tell)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Dir(documentPath)); c.write && err != nil {
+		return nil, errors.New("there is no docs folder here: run it in the repository's folder, or with -write=false")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longest+c.patience, errors.New("the run took too long"))
+	defer cancel()
+	b := &bench{plan: fullPlan(), profiles: c.profiles, patience: c.patience, tell: tell}
+	if c.quick {
+		b.plan = quickPlan()
+	}
+	m, err := b.run(ctx, c.only)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.report.print(os.Stdout); err != nil || !c.write {
+		return b.report.missed(), err
+	}
+	text, err := b.document(m)
+	if err != nil {
+		return nil, err
+	}
+	return b.report.missed(), os.WriteFile(documentPath, text, 0o644)
+}
+
+// run measures the parts on a stage of their own.
+func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
+	if b.stage, err = openStage(ctx); err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, b.stage.close()) }()
+	if m, err = b.stage.machine(ctx); err != nil {
+		return m, err
+	}
+	return m, b.measure(ctx, only)
+}
+
+func (b *bench) measure(ctx context.Context, only []string) error {
+	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "memory": b.memory, "micro": b.micros}
+	for _, part := range parts() {
+		if !slices.Contains(only, part) {
+			continue
+		}
+		if err := measures[part](ctx); err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	return nil
+}

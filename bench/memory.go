@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	maxResident = 120 // MB
+	megabyte    = 1 << 20
+	// memoryWithin bounds the pings of the memory measurement on a slow machine.
+	memoryWithin = 3 * time.Minute
+)
+
+// memory measures how much a fresh service holds after many pings.
+func (b *bench) memory(ctx context.Context) (err error) {
+	p, err := b.stage.newProduct(ctx, "product_memory")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	r, err := sendPings(ctx, pingsJob{Address: p.at.Address, Count: b.plan.MemoryPings, For: memoryWithin})
+	if err != nil {
+		return err
+	}
+	used, err := p.process.Usage()
+	if err != nil {
+		return err
+	}
+	if r.Count < b.plan.MemoryPings {
+		b.progress("memory: only %d pings were answered within %s", r.Count, memoryWithin)
+	}
+	if err := checkPings(ctx, p.database, p.at.Ops, r.Count); err != nil {
+		return err
+	}
+	b.report.memory(used, r.Count)
+	return nil
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/signing"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+const (
+	postSize    = 2 << 10 // bytes of the post that is verified
+	contactSize = 300     // bytes of the contact record that is sealed
+)
+
+// micro is one of the product's functions, and the bare operation that it
+// cannot do without.
+type micro struct {
+	what     string
+	limit    time.Duration
+	noAllocs bool
+	product  func(*testing.B)
+	floor    func(*testing.B) // nil when there is none
+}
+
+// micros measures the functions that requests are made of.
+func (b *bench) micros(ctx context.Context) error {
+	all, err := listMicros(ctx)
+	if err != nil {
+		return err
+	}
+	testing.Init() // outside `go test` its flags must be made before they are set
+	if err := flag.Set("test.benchtime", b.plan.MicroTime.String()); err != nil {
+		return err
+	}
+	for _, m := range all {
+		f := figure{part: "micro", what: m.what, unit: "ns", limit: float64(m.limit.Nanoseconds()), atMost: true}
+		for range b.plan.MicroRounds {
+			result, err := measure(m.product)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.what, err)
+			}
+			f.values = append(f.values, perOperation(result))
+			if allocs := result.AllocsPerOp(); m.noAllocs && allocs > 0 {
+				f.flaw = strconv.FormatInt(allocs, 10) + " allocations"
+			}
+			if m.floor == nil {
+				continue
+			}
+			if result, err = measure(m.floor); err != nil {
+				return fmt.Errorf("the floor under %s: %w", m.what, err)
+			}
+			f.floors = append(f.floors, perOperation(result))
+		}
+		b.progress("micro: %s: %s", f.what, f.spread())
+		b.report.add(f)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func measure(do func(*testing.B)) (testing.BenchmarkResult, error) {
+	result := testing.Benchmark(do)
+	if result.N == 0 || result.Extra[cpuUnit] <= 0 {
+		return result, errors.New("the benchmark failed")
+	}
+	return result, nil
+}
+
+const cpuUnit = "cpu-ns/op"
+
+func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
+
+// timed reports the processor time of the loop that follows, as its caller defers
+// the result. On a machine that others use as well the time on the wall is partly
+// theirs.
+func timed(b *testing.B) (report func()) {
+	before, err := child.ReadUsage()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		after, err := child.ReadUsage()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64((after.CPU-before.CPU).Nanoseconds())/float64(b.N), cpuUnit)
+	}
+}
+
+func listMicros(ctx context.Context) ([]micro, error) {
+	table, err := shippedTable()
+	if err != nil {
+		return nil, err
+	}
+	quotes, err := quote.NewSealer([][]byte{newKey()})
+	if err != nil {
+		return nil, err
+	}
+	local, err := envelope.NewLocal(newKey())
+	if err != nil {
+		return nil, err
+	}
+	wrappers := envelope.NewWrappers(local)
+	bare, err := newFloors()
+	if err != nil {
+		return nil, err
+	}
+	return []micro{
+		{what: "price a cell, without an allocation", limit: 30, noAllocs: true, product: func(b *testing.B) { priceCell(b, table) }},
+		{what: "seal a quote", limit: 600, product: func(b *testing.B) { sealQuote(b, quotes) }, floor: bare.sealQuote},
+		{what: "open a quote", limit: 600, product: func(b *testing.B) { openQuote(b, quotes) }, floor: bare.openQuote},
+		{what: "verify a post of 2 KiB", limit: 2000, product: verifyPost, floor: bare.hashPost},
+		{what: "envelope with the local key", limit: 1500, product: func(b *testing.B) { sealContact(ctx, b, wrappers) }, floor: bare.sealContact},
+	}, nil
+}
+
+func priceCell(b *testing.B, table *pricingrules.Table) {
+	industries, markets := table.Taxonomy().Len(), table.Markets().Len()
+	var cells [256]struct{ industry, market int }
+	for i := range cells { // far apart, so that not all are in the nearest cache
+		cells[i].industry, cells[i].market = i*97%industries, i*7%markets
+	}
+	b.ReportAllocs()
+	var sum int64
+	defer timed(b)()
+	for i := 0; b.Loop(); i++ {
+		c := &cells[i&255]
+		sum += table.Price(c.industry, c.market, pricingrules.Class(i&3)).Minor
+	}
+	if sum == 0 {
+		b.Fatal("everything is free")
+	}
+}
+
+func quoted() quote.Quote {
+	return quote.Quote{
+		Price: money.Amount{Minor: 7296, Currency: money.GBP}, Country: [2]byte{'G', 'B'}, TermID: 117, Urgency: 1,
+		Postcode: "SW1A 1AA", CardVersion: 7, Partner: uuid.New(),
+	}
+}
+
+// moment is when the micro benchmarks happen: the product's functions are given
+// the time.
+func moment() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
+
+func sealQuote(b *testing.B, s *quote.Sealer) {
+	q, now := quoted(), moment()
+	var space [quote.MaxLength]byte
+	defer timed(b)()
+	for b.Loop() {
+		if _, _, err := s.Append(space[:0], q, now, [quote.RandomSize]byte{1, 2, 3}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func openQuote(b *testing.B, s *quote.Sealer) {
+	now := moment()
+	token, _, err := s.Append(nil, quoted(), now, [quote.RandomSize]byte{1, 2, 3})
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := string(token)
+	defer timed(b)()
+	for b.Loop() {
+		if _, err := s.Open(text, now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// verifyPost is all of a signature's check: the headers' form, the timestamp's
+// window, and the bytes.
+func verifyPost(b *testing.B) {
+	secret, body, now := []byte("a secret of 43 characters, as partners have"), noise(postSize), moment()
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	headers := signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign(secret, stamp, body)}}
+	verifier := signing.NewVerifier(secret)
+	defer timed(b)()
+	for b.Loop() {
+		claim, err := signing.Check(headers, now)
+		if err != nil || !verifier.Verify(claim, body) {
+			b.Fatal("not verified")
+		}
+	}
+}
+
+// sealContact makes a data key, has it wrapped, and seals a contact record.
+func sealContact(ctx context.Context, b *testing.B, w *envelope.Wrappers) {
+	lead, partner, plain := uuid.New(), uuid.New(), noise(contactSize)
+	defer timed(b)()
+	for b.Loop() {
+		key, err := w.DataKey(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := envelope.Seal(key, lead, partner, plain); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

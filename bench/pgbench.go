@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/load"
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/models"
+)
+
+//go:embed post.sql.tmpl
+var postScript string
+
+// connecting is added to a round, in seconds: pgbench's clock runs while its
+// connections are made, one after the other, though its rate leaves that out.
+const connecting = 1
+
+// pgbench is Postgres's own tool storing the same rows: one transaction a lead,
+// statements prepared once. The error is exec.ErrNotFound where it is missing.
+func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*contender, error) {
+	program, err := d.findPgbench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	script, err := b.stage.writeScript(rows)
+	if err != nil {
+		return nil, err
+	}
+	target := fmt.Sprintf("host=127.0.0.1 port=%d dbname=%s user=%s sslmode=disable", b.stage.server.Port(), d.name, devpg.AppRole)
+	return &contender{name: "pgbench", run: func(ctx context.Context, length time.Duration) (round, error) {
+		cmd := exec.CommandContext(ctx, program, "-n", "-M", "prepared", "-c", strconv.Itoa(load.Connections), "-j", "2",
+			"-T", strconv.Itoa(seconds(length)+connecting), "-f", script, target)
+		cmd.Env = append(os.Environ(), "PGPASSWORD="+passwords.App)
+		return runPgbench(cmd)
+	}}, nil
+}
+
+// findPgbench looks beside the programs of the Postgres that runs, then on PATH.
+func (d *database) findPgbench(ctx context.Context) (string, error) {
+	var folder string
+	if err := d.root.QueryRow(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&folder); err != nil {
+		return "", err
+	}
+	if program, err := exec.LookPath(filepath.Join(folder, "pgbench")); err == nil {
+		return program, nil
+	}
+	program, err := exec.LookPath("pgbench")
+	if err != nil {
+		return "", exec.ErrNotFound
+	}
+	return program, nil
+}
+
+func (s *stage) writeScript(rows rowSizes) (string, error) {
+	parsed, err := template.New("post.sql").Funcs(template.FuncMap{
+		"text": text,
+		"hex":  func(n int) string { return fmt.Sprintf("%x", noise(n)) },
+	}).Parse(postScript)
+	if err != nil {
+		return "", err
+	}
+	var script bytes.Buffer
+	if err := parsed.Execute(&script, struct {
+		rowSizes
+		Partner, Account string
+	}{rows, models.House.Partner.String(), models.House.Account.String()}); err != nil {
+		return "", err
+	}
+	path := filepath.Join(s.folder, "post.sql")
+	return path, os.WriteFile(path, script.Bytes(), 0o600)
+}
+
+var (
+	processed = regexp.MustCompile(`number of transactions actually processed: (\d+)`)
+	perSecond = regexp.MustCompile(`tps = ([0-9.]+) \(without initial connection time\)`)
+)
+
+// runPgbench takes the rate that pgbench tells, which leaves out connecting.
+func runPgbench(cmd *exec.Cmd) (round, error) {
+	var said, failed strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &failed
+	if err := cmd.Run(); err != nil {
+		return round{}, fmt.Errorf("pgbench: %w: %s", err, strings.TrimSpace(failed.String()))
+	}
+	count, rate := processed.FindStringSubmatch(said.String()), perSecond.FindStringSubmatch(said.String())
+	if count == nil || rate == nil {
+		return round{}, fmt.Errorf("pgbench does not tell its rate in the way it did: %s", strings.TrimSpace(said.String()+failed.String()))
+	}
+	n, err := strconv.ParseInt(count[1], 10, 64)
+	if err != nil {
+		return round{}, err
+	}
+	tps, err := strconv.ParseFloat(rate[1], 64)
+	if err != nil || tps <= 0 || n == 0 {
+		return round{}, fmt.Errorf("pgbench tells %d transactions at a rate of %s", n, rate[1])
+	}
+	return round{
+		Count: n, Elapsed: time.Duration(float64(n) / tps * float64(time.Second)),
+		CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+	}, nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/child"
+)
+
+const (
+	minPostToPgbench = 1.4
+	minPostToGorm    = 1.9
+	// fastestPosts bounds how many posts are made for a round, a second.
+	fastestPosts = 8000
+)
+
+// posts measures the product over HTTP against pgbench and GORM, which only
+// store: no request, no signature, no encryption.
+func (b *bench) posts(ctx context.Context) (err error) {
+	p, err := b.stage.newProduct(ctx, "product_posts")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	if err := p.durable(ctx); err != nil {
+		return err
+	}
+	product := &contender{name: "product", process: p.process, run: p.deliver}
+	// This turn does not count: the baselines' rows are made after its.
+	if _, err := product.turn(ctx, b.plan.PostRound); err != nil {
+		return err
+	}
+	if err := p.root.QueryRow(ctx, readRowSizes).Scan(b.report.rows.fields()...); err != nil {
+		return fmt.Errorf("reading the size of the product's rows: %w", err)
+	}
+	all, databases := []*contender{product}, []*database{p.database}
+	for _, prepare := range []func(context.Context, *database, rowSizes) (*contender, error){b.pgbench, b.gormPosts} {
+		d, err := b.stage.newDatabase(ctx, fmt.Sprintf("baseline_%d", len(databases)))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.close()) }()
+		c, err := prepare(ctx, d, b.report.rows)
+		if errors.Is(err, exec.ErrNotFound) {
+			b.progress("post: pgbench is not installed, and is not measured")
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		all, databases = append(all, c), append(databases, d)
+	}
+	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, all...); err != nil {
+		return err
+	}
+	if err := b.profile(ctx, p.at.Ops, "post", product); err != nil {
+		return err
+	}
+	for i, c := range all {
+		if err := checkLeads(ctx, databases[i], c.acknowledged); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	b.report.posts(all)
+	return nil
+}
+
+// deliver sends posts that the load process makes and signs beforehand.
+func (p *product) deliver(ctx context.Context, length time.Duration) (round, error) {
+	return runLoad(ctx, rolePosts, postsJob{
+		Address: p.at.Address, Partner: p.partner, QuoteKeys: p.keys.QuoteKeys(),
+		For: length, Count: int(fastestPosts * length.Seconds()),
+	})
+}
+
+// gormPosts is the usual way: a GORM transaction of four Creates.
+func (b *bench) gormPosts(_ context.Context, d *database, rows rowSizes) (*contender, error) {
+	return &contender{name: "gorm", run: func(ctx context.Context, length time.Duration) (r round, err error) {
+		process, err := child.Start(ctx, roleGormPost, gormPostJob{URL: d.appURL, Rows: rows, For: length})
+		if err != nil {
+			return r, err
+		}
+		err = process.Receive(&r)
+		return r, errors.Join(err, process.Stop())
+	}}, nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errNoProcfs stands for a system that does not tell what its processors do.
+var errNoProcfs = errors.New("this system has no /proc")
+
+// tick is the unit of the processor times in /proc, on every Linux.
+const tick = 10 * time.Millisecond
+
+// processors is what the machine's processors have done since it started, all
+// of them together.
+type processors struct{ busy, all time.Duration }
+
+func readProcessors() (p processors, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if errors.Is(err, os.ErrNotExist) {
+		return p, errNoProcfs
+	}
+	if err != nil {
+		return p, err
+	}
+	return parseProcessors(string(text))
+}
+
+// parseProcessors reads the first line of /proc/stat: user, nice, system, idle,
+// iowait, irq, softirq, steal, and then guest times, which user has already.
+func parseProcessors(text string) (p processors, err error) {
+	line, _, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return p, errors.New("/proc/stat does not begin with the processors' times")
+	}
+	for i, field := range fields[1:9] {
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return p, fmt.Errorf("/proc/stat: %w", err)
+		}
+		p.all += time.Duration(ticks) * tick
+		if idle := i == 3 || i == 4; !idle {
+			p.busy += time.Duration(ticks) * tick
+		}
+	}
+	return p, nil
+}
+
+// processStat is a line of /proc/<pid>/stat, as far as it matters here.
+type processStat struct {
+	parent      int
+	own, reaped time.Duration // processor time: its own, and of its children that have ended
+}
+
+func readProcess(pid int) (processStat, error) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if errors.Is(err, os.ErrNotExist) {
+		return processStat{}, errNoProcfs
+	}
+	if err != nil {
+		return processStat{}, err
+	}
+	return parseProcess(string(text))
+}
+
+// parseProcess counts from the end of the program's name, which may hold
+// anything.
+func parseProcess(text string) (s processStat, err error) {
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	const parent, times = 1, 11 // then user, system, and the same of children
+	if len(fields) < times+4 {
+		return s, errors.New("a process's stat line in /proc is too short")
+	}
+	if s.parent, err = strconv.Atoi(fields[parent]); err != nil {
+		return s, err
+	}
+	var ticks [4]int64
+	for i := range ticks {
+		if ticks[i], err = strconv.ParseInt(fields[times+i], 10, 64); err != nil {
+			return s, err
+		}
+	}
+	s.own = time.Duration(ticks[0]+ticks[1]) * tick
+	s.reaped = time.Duration(ticks[2]+ticks[3]) * tick
+	return s, nil
+}
+
+// familyTime is the processor time of a process, of its children, and of those
+// that it had: of Postgres, given its first process.
+func familyTime(pid int) (time.Duration, error) {
+	first, err := readProcess(pid)
+	if err != nil {
+		return 0, err
+	}
+	sum := first.own + first.reaped
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		other, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue // not a process
+		}
+		if s, err := readProcess(other); err == nil && s.parent == pid { // others end meanwhile
+			sum += s.own
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/bench/sample"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// product is the whole service in a process of its own, on a database of its own.
+type product struct {
+	*database
+	process *child.Process
+	at      listening
+	partner sample.Partner
+	keys    *sealed.Keys
+}
+
+// partnerSlug is whose base URL the measurements use.
+const partnerSlug = "harbour-leads"
+
+// newProduct prepares a database with one approved partner and starts the
+// service on it.
+func (s *stage) newProduct(ctx context.Context, name string) (_ *product, err error) {
+	p := &product{}
+	if p.database, err = s.newDatabase(ctx, name); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.stop())
+		}
+	}()
+	platform := newKey()
+	if p.keys, err = sealed.NewKeys([][]byte{platform}); err != nil {
+		return nil, err
+	}
+	if err := p.admit(ctx); err != nil {
+		return nil, fmt.Errorf("making the partner that is measured: %w", err)
+	}
+	p.process, err = child.Start(ctx, roleProduct, productJob{
+		DatabaseURL: p.appURL, PlatformKey: encode(platform), LocalKEK: encode(newKey()), Log: filepath.Join(s.folder, name+".log"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.process.Receive(&p.at)
+}
+
+// admit makes the partner as an operator would.
+func (p *product) admit(ctx context.Context) error {
+	db, err := store.Open(ctx, store.Options{URL: p.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	service := partners.NewService(db, p.keys, clock.System{})
+	row, err := service.Create(ctx, partners.NewPartner{Slug: partnerSlug, Name: "Harbour Leads", Signing: models.SigningRequired})
+	if err != nil {
+		return err
+	}
+	if _, err := service.CreateAccount(ctx, row, partners.NewAccount{Identifier: partnerSlug}); err != nil {
+		return err
+	}
+	secret, err := service.CreateSecret(ctx, row, "")
+	if err != nil {
+		return err
+	}
+	p.partner = sample.Partner{ID: row.ID, Slug: partnerSlug, Secret: secret.Plain}
+	return service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved)
+}
+
+func (p *product) stop() error {
+	var err error
+	if p.process != nil {
+		err = p.process.Stop()
+	}
+	return errors.Join(err, p.close())
+}
+
+func newKey() []byte {
+	key := make([]byte, sealed.KeySize)
+	rand.Read(key)
+	return key
+}
+
+func encode(key []byte) string { return base64.StdEncoding.EncodeToString(key) }

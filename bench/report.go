@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/pingpost/pingpost/bench/child"
+)
+
+// report gathers the figures of a run, in the order of the document.
+type report struct {
+	figures []figure
+	rows    rowSizes // of the posts
+}
+
+func (r *report) add(f ...figure) { r.figures = append(r.figures, f...) }
+
+func (r *report) pings(product, bare, gorm *contender) {
+	const part = "ping"
+	r.add(
+		figure{part: part, what: "product / bare Gin handler", unit: "×", values: ratios(product, bare), limit: minPingToBare},
+		figure{part: part, what: "product / handler with a GORM insert", unit: "×", values: ratios(product, gorm), limit: minPingToGorm},
+	)
+	r.contender(part, "product", "ping", product)
+	r.contender(part, "bare Gin handler", "ping", bare)
+	r.contender(part, "handler with a GORM insert", "ping", gorm)
+	r.add(figure{part: part, what: "load generator, against the product", unit: "µs a ping", values: product.series(func(r round) float64 { return r.each(r.Load) })})
+	r.others(part, product, bare, gorm)
+}
+
+func (r *report) posts(all []*contender) {
+	const part = "post"
+	by := map[string]*contender{"product": {}, "pgbench": {}, "gorm": {}} // what is not measured has no rounds
+	for _, c := range all {
+		by[c.name] = c
+	}
+	product, pgbench, gorm := by["product"], by["pgbench"], by["gorm"]
+	r.add(
+		figure{part: part, what: "product over HTTP / pgbench storing the same rows", unit: "×", values: ratios(product, pgbench), limit: minPostToPgbench},
+		figure{part: part, what: "product over HTTP / GORM storing the same rows", unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
+	)
+	r.contender(part, "product over HTTP", "lead", product)
+	r.contender(part, "pgbench", "lead", pgbench)
+	r.contender(part, "GORM", "lead", gorm)
+	r.others(part, all...)
+}
+
+// contender tells its rate, and what each request costs it and Postgres.
+func (r *report) contender(part, name, request string, c *contender) {
+	each := "µs a " + request
+	r.add(
+		figure{part: part, what: name, unit: request + "s a second", values: c.series(round.rate)},
+		figure{part: part, what: name + ": processor time of its process", unit: each, values: c.series(func(r round) float64 { return r.each(r.CPU) })},
+		figure{part: part, what: name + ": processor time of Postgres", unit: each, values: c.series(func(r round) float64 { return r.each(r.postgres) })},
+	)
+}
+
+// others tells how quiet the machine was.
+func (r *report) others(part string, all ...*contender) {
+	f := figure{part: part, what: "the machine's processor time that others took", unit: "%"}
+	for _, c := range all {
+		f.values = append(f.values, c.series(func(r round) float64 { return 100 * r.others })...)
+	}
+	r.add(f)
+}
+
+func (r *report) memory(used child.Usage, pings int64) {
+	const part = "memory"
+	r.add(figure{
+		part: part, what: "resident memory after " + grouped(pings) + " pings", unit: "MB",
+		values: []float64{float64(used.Resident) / megabyte}, limit: maxResident, atMost: true,
+	})
+	if used.Peak > 0 {
+		r.add(figure{part: part, what: "the most there was", unit: "MB", values: []float64{float64(used.Peak) / megabyte}})
+	}
+}
+
+// missed lists the targets that were not reached and could have been.
+func (r *report) missed() (list []string) {
+	for _, f := range r.figures {
+		if f.missed() {
+			list = append(list, fmt.Sprintf("%s: %s: %s, target %s", f.part, f.what, f.spread(), f.target()))
+		}
+	}
+	return list
+}
+
+// print writes the table for a terminal.
+func (r *report) print(to io.Writer) error {
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "part\tfigure\tmedian (least – most)\ttarget\tverdict\tfloor")
+	for _, f := range r.figures {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.part, f.what, f.spread(), f.target(), f.verdict(), f.beneath())
+	}
+	return table.Flush()
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+)
+
+// The roles that copies of this program play, each in a process of its own.
+const (
+	roleProduct  = "product"
+	roleBare     = "bare"
+	roleGormPing = "gorm ping"
+	roleGormPost = "gorm post"
+	rolePings    = "pings"
+	rolePosts    = "posts"
+)
+
+func roles() map[string]child.Role {
+	return map[string]child.Role{
+		roleProduct:  playProduct,
+		roleBare:     playBare,
+		roleGormPing: playGormPing,
+		roleGormPost: playGormPost,
+		rolePings:    playPings,
+		rolePosts:    playPosts,
+	}
+}
+
+// listening is what a server says once it answers.
+type listening struct {
+	Address string
+	Ops     string // the product's health and metrics
+}
+
+// productJob is how the product is started.
+type productJob struct {
+	DatabaseURL, PlatformKey, LocalKEK string
+	Log                                string // file for its log, access lines included
+}
+
+// playProduct runs the whole service with production's defaults.
+func playProduct(ctx context.Context, l *child.Link) error {
+	var job productJob
+	if err := l.Next(&job); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(job.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cfg, listeners, err := job.configure()
+	if err != nil {
+		return err
+	}
+	node, err := app.Start(ctx, app.Options{
+		Config: cfg, Environment: "production", Clock: clock.System{}, Log: log, Listeners: listeners,
+	})
+	if err != nil {
+		return err
+	}
+	err = l.Say(listening{Address: node.APIAddr(), Ops: node.OpsAddr()})
+	if err == nil {
+		err = l.ServeUsage()
+	}
+	return errors.Join(err, node.Stop(context.WithoutCancel(ctx)))
+}
+
+func (j productJob) configure() (*config.Config, *app.Listeners, error) {
+	cfg := config.Defaults(config.Serve)
+	cfg.HTTP.APIAddr, cfg.HTTP.AdminAddr, cfg.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	cfg.HTTP.DrainDelay = 0 // there is no load balancer to tell
+	cfg.Database.URL = config.Secret(j.DatabaseURL)
+	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, config.Secret(j.LocalKEK)
+	listeners, err := app.Listen(cfg.HTTP)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.HTTP.PublicURL = "http://" + listeners.API.Addr().String()
+	if err := cfg.Validate(); err != nil {
+		listeners.Close()
+		return nil, nil, err
+	}
+	return cfg, listeners, nil
+}
+
+// serve is the life of a baseline's server.
+func serve(ctx context.Context, l *child.Link, handler http.Handler) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler} // no limits of time: they would cost it something
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	err = l.Say(listening{Address: listener.Addr().String()})
+	if err == nil {
+		err = l.ServeUsage()
+	}
+	err = errors.Join(err, server.Shutdown(context.WithoutCancel(ctx)))
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/clock"
+)
+
+// contender is one of those that do the same work in turns.
+type contender struct {
+	name    string
+	process *child.Process // its server, when it has one
+	run     func(context.Context, time.Duration) (round, error)
+
+	acknowledged int64 // in all
+	rounds       []round
+}
+
+// round is what a contender did in one of its turns.
+type round struct {
+	Count    int64
+	Elapsed  time.Duration
+	CPU      time.Duration // of the process that serves or stores
+	Load     time.Duration // processor time of the load generator
+	postgres time.Duration // processor time of Postgres
+	others   float64       // share of the machine that others took
+}
+
+func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
+
+// each is microseconds of processor time for one request.
+func (r round) each(spent time.Duration) float64 {
+	return float64(spent.Nanoseconds()) / 1e3 / float64(r.Count)
+}
+
+// series takes one number from each round.
+func (c *contender) series(take func(round) float64) []float64 {
+	out := make([]float64, len(c.rounds))
+	for i, r := range c.rounds {
+		out[i] = take(r)
+	}
+	return out
+}
+
+// turn lets a contender work once, and counts what it acknowledged.
+func (c *contender) turn(ctx context.Context, length time.Duration) (round, error) {
+	var before child.Usage
+	var err error
+	if c.process != nil {
+		if before, err = c.process.Usage(); err != nil {
+			return round{}, err
+		}
+	}
+	r, err := c.run(ctx, length)
+	c.acknowledged += r.Count
+	if err != nil || c.process == nil {
+		return r, err
+	}
+	after, err := c.process.Usage()
+	r.CPU = after.CPU - before.CPU
+	return r, err
+}
+
+// take gives each contender its turn, again and again, after one that does not
+// count: what else the machine does then falls on all of them.
+func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*contender) error {
+	for n := range 1 + number {
+		for _, c := range all {
+			r, err := b.undisturbed(ctx, c, length)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				continue
+			}
+			c.rounds = append(c.rounds, r)
+			b.progress("%s %d/%d: %s %.0f a second, others took %.0f %% of the machine", part, n, number, c.name, r.rate(), 100*r.others)
+		}
+	}
+	return nil
+}
+
+const (
+	// mostOthers is the share of the machine that others may take in a round
+	// before it is repeated.
+	mostOthers = 0.08
+	// lookFor is how long a machine is looked at to see whether it is quiet.
+	lookFor = 250 * time.Millisecond
+)
+
+// undisturbed repeats a turn that others disturbed, as long as there is
+// patience left for that.
+func (b *bench) undisturbed(ctx context.Context, c *contender, length time.Duration) (round, error) {
+	for {
+		if err := errors.Join(b.awaitQuiet(ctx), b.stage.settle(ctx)); err != nil {
+			return round{}, err
+		}
+		start := clock.System{}.Now()
+		before, known := b.stage.spending(c)
+		r, err := c.turn(ctx, length)
+		if err != nil {
+			return r, err
+		}
+		after, stillKnown := b.stage.spending(c)
+		if !known || !stillKnown {
+			return r, nil // a system that does not tell
+		}
+		r.postgres, r.others = after.postgres-before.postgres, after.since(before)
+		if r.others <= mostOthers || b.patience <= 0 {
+			return r, nil
+		}
+		b.patience -= clock.System{}.Now().Sub(start)
+		b.progress("%s: others took %.0f %% of the machine: once more", c.name, 100*r.others)
+	}
+}
+
+// awaitQuiet waits until nobody else is at work, as long as there is patience.
+func (b *bench) awaitQuiet(ctx context.Context) error {
+	for b.patience > 0 {
+		before, err := readProcessors()
+		if errors.Is(err, errNoProcfs) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(lookFor):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		after, err := readProcessors()
+		if err != nil {
+			return err
+		}
+		if float64(after.busy-before.busy) <= mostOthers*float64(after.all-before.all) {
+			return nil
+		}
+		b.patience -= lookFor
+	}
+	return nil
+}
+
+// spent is processor time: the machine's, and what of it is this measurement's.
+type spent struct {
+	machine        processors
+	ours, postgres time.Duration
+}
+
+// since is the share of the machine that others took.
+func (s spent) since(before spent) float64 {
+	all := s.machine.all - before.machine.all
+	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
+	if all <= 0 || others <= 0 {
+		return 0
+	}
+	return float64(others) / float64(all)
+}
+
+// spending reads the clocks of the machine, of Postgres, of this process, of the
+// children that have ended, and of the contender's server.
+func (s *stage) spending(c *contender) (now spent, known bool) {
+	var err error
+	if now.machine, err = readProcessors(); err != nil {
+		return now, false
+	}
+	if now.postgres, err = familyTime(s.postmaster); err != nil {
+		return now, false
+	}
+	now.ours = now.postgres
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var used syscall.Rusage
+		if err := syscall.Getrusage(who, &used); err != nil {
+			return now, false
+		}
+		now.ours += time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	}
+	if c.process != nil {
+		used, err := c.process.Usage()
+		if err != nil {
+			return now, false
+		}
+		now.ours += used.CPU
+	}
+	return now, true
+}

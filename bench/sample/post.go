@@ -1,0 +1,89 @@
+package sample
+
+import (
+	crand "crypto/rand"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/signing"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// Partner is who delivers the posts.
+type Partner struct {
+	ID     uuid.UUID
+	Slug   string
+	Secret string
+}
+
+// Poster makes posts of a partner, each on a transaction of its own, which it
+// seals itself with the service's quote keys.
+type Poster struct {
+	Partner Partner
+	Quotes  *quote.Sealer
+	Table   *pricingrules.Table
+}
+
+// Posts are n signed deliveries at now. They are good for 300 seconds.
+func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
+	random := rand.New(rand.NewPCG(3, 4))
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	requests := make([][]byte, n)
+	for i := range requests {
+		transaction, err := p.transaction(random, now)
+		if err != nil {
+			return nil, err
+		}
+		body := postBody(random, transaction, now)
+		headers := "X-Timestamp: " + stamp + "\r\nX-Signature-SHA256: " + signing.Sign([]byte(p.Partner.Secret), stamp, body) + "\r\n"
+		requests[i] = request(address, PostPath(p.Partner.Slug), headers, body)
+	}
+	return requests, nil
+}
+
+// transaction is what a ping of this partner would have returned.
+func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
+	tax, markets := p.Table.Taxonomy(), p.Table.Markets()
+	industry, country := random.IntN(tax.Len()), [2]byte([]byte(pick(random, countries[:])))
+	class := pricingrules.Class(random.IntN(pricingrules.Classes))
+	cell := p.Table.Price(industry, markets.Index(country), class)
+	var fresh [quote.RandomSize]byte
+	crand.Read(fresh[:])
+	token, _, err := p.Quotes.Append(nil, quote.Quote{
+		Price: money.Amount{Minor: cell.Minor, Currency: cell.Currency}, Country: country,
+		TermID: tax.At(industry).TermID, Urgency: uint8(class), Postcode: postcode(random), CardVersion: 1, Partner: p.Partner.ID,
+	}, now, fresh)
+	return token, err
+}
+
+// postBody has every field that partners usually send, in 1 to 2 KiB.
+func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
+	person := random.IntN(1_000_000)
+	body := fmt.Appendf(make([]byte, 0, 2<<10), `{"transactionId":%q,"contact":{"email":"person.%d@example.com","name":"Alex Example %d","phoneE164":"+4420794%05d"},`,
+		transaction, person, person, 60000+random.IntN(1000))
+	body = fmt.Appendf(body, `"location":{"address":"%d Example Street, Exampleton"},`, 1+random.IntN(200))
+	body = fmt.Appendf(body, `"consent":{"acknowledged":true,"acknowledgedAt":%q,"disclosureText":%q,"recipientHash":"%064x","thirdPartyFormCertUrl":"https://cert.example.com/%032x","thirdPartyLeadId":"%032x"},`,
+		now.UTC().Format(time.RFC3339), words(random, 250+random.IntN(100)), person, person, person)
+	body = fmt.Appendf(body, `"answers":{"owner":%t,"rooms":%d,"when":%q,"details":%q},`,
+		random.IntN(2) == 0, 1+random.IntN(9), pick(random, []string{"this week", "this month", "later"}), words(random, 80+random.IntN(80)))
+	return fmt.Appendf(body, `"notes":%q}`, words(random, 150+random.IntN(600)))
+}
+
+// words is a text of about n characters.
+func words(random *rand.Rand, n int) string {
+	const vocabulary = "I agree to be contacted about my request the boiler leaks and needs a visit before winter please call after five"
+	list := strings.Fields(vocabulary)
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(pick(random, list))
+		b.WriteByte(' ')
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}

@@ -1,0 +1,68 @@
+// Package sample makes the requests that are measured: pings and signed posts as
+// partners send them, all different, the same on every run apart from their
+// times, identities and signatures. The people in them are made up: reserved
+// domains and numbers.
+package sample
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// PingPath is a partner's own base URL, which onboarding hands out.
+func PingPath(slug string) string { return "/p/" + slug + "/api/lead/ping" }
+
+// PostPath is its other half.
+func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
+
+// countries are sent more often where more leads are bought; CH and NZ have no
+// price of their own.
+var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ"}
+
+// urgencies include none and one that means nothing.
+var urgencies = [...]string{"", "", "emergency", "immediate", "urgent", "flexible", "flexible", "next week"}
+
+// Pings are n requests for a price.
+func Pings(address, slug string, tax *pricingrules.Taxonomy, n int) [][]byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	requests := make([][]byte, n)
+	for i := range requests {
+		requests[i] = request(address, PingPath(slug), "", pingBody(random, tax))
+	}
+	return requests
+}
+
+func pingBody(random *rand.Rand, tax *pricingrules.Taxonomy) []byte {
+	body := fmt.Appendf(nil, `{"industry":%q,"postcode":%q,"country":%q`,
+		tax.At(random.IntN(tax.Len())).Slug, postcode(random), pick(random, countries[:]))
+	if urgency := pick(random, urgencies[:]); urgency != "" {
+		body = fmt.Appendf(body, `,"urgency":%q`, urgency)
+	}
+	if random.IntN(3) == 0 {
+		body = fmt.Appendf(body, `,"job_type":%q`, pick(random, []string{"repair", "installation", "replacement", "inspection"}))
+	}
+	if random.IntN(4) == 0 {
+		body = fmt.Appendf(body, `,"budget":"%d-%d"`, 100*(1+random.IntN(9)), 1000*(1+random.IntN(9)))
+	}
+	return append(body, '}')
+}
+
+func pick(random *rand.Rand, from []string) string { return from[random.IntN(len(from))] }
+
+func postcode(random *rand.Rand) string {
+	if random.IntN(2) == 0 {
+		return strconv.Itoa(10000 + random.IntN(90000))
+	}
+	letter := func() rune { return 'A' + random.Int32N(26) }
+	return fmt.Sprintf("%c%c%d %d%c%c", letter(), letter(), 1+random.IntN(20), random.IntN(10), letter(), letter())
+}
+
+// request is a whole HTTP/1.1 request; headers are complete lines.
+func request(address, path, headers string, body []byte) []byte {
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
+		path, address, headers, len(body))
+	return append([]byte(head), body...)
+}

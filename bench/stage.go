@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/migrations"
+)
+
+// stage is what every measurement works on: one private Postgres, as durable as
+// in production, and a folder for files.
+type stage struct {
+	server *devpg.Server
+	folder string // the log, scripts
+	data   string // Postgres's
+
+	root       *pgx.Conn // as the superuser, to any database
+	postmaster int       // Postgres's first process; 0 where the system does not tell
+}
+
+var passwords = devpg.Passwords{Owner: "owner-of-benchmarks", App: "app-of-benchmarks"}
+
+// openStage starts Postgres among the temporary files: TMPDIR chooses the disk.
+func openStage(ctx context.Context) (_ *stage, err error) {
+	s := &stage{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.folder, err = os.MkdirTemp("", "pingpost-bench-"); err != nil {
+		return nil, err
+	}
+	// Postgres may run as another user, so that its folder is its own.
+	if s.data, err = os.MkdirTemp("", "pingpost-bench-postgres-"); err != nil {
+		return nil, err
+	}
+	if s.server, err = devpg.Start(ctx, devpg.Options{DataDir: s.data, Durable: true, Temporary: true}); err != nil {
+		return nil, err
+	}
+	if s.root, err = pgx.Connect(ctx, s.server.SuperuserURL("postgres")); err != nil {
+		return nil, err
+	}
+	// Every process of Postgres is a child of the first.
+	if session, err := readProcess(int(s.root.PgConn().PID())); err == nil {
+		s.postmaster = session.parent
+	}
+	return s, nil
+}
+
+func (s *stage) close() error {
+	if s.root != nil {
+		_ = s.root.Close(context.Background()) // Postgres ends next
+	}
+	var stopped error
+	if s.server != nil {
+		stopped = s.server.Stop()
+	}
+	return errors.Join(stopped, os.RemoveAll(s.folder), os.RemoveAll(s.data))
+}
+
+// database is one of the stage's, with the service's schema.
+type database struct {
+	name    string
+	appURL  string // as the role that serves
+	rootURL string // as the superuser
+	root    *pgx.Conn
+}
+
+// newDatabase makes a migrated database. Each contender has its own, so that
+// what one stores does not slow another down.
+func (s *stage) newDatabase(ctx context.Context, name string) (*database, error) {
+	if err := s.server.Provision(ctx, name, passwords); err != nil {
+		return nil, fmt.Errorf("making the database %s: %w", name, err)
+	}
+	owner, err := store.OpenOwner(s.server.URL(devpg.OwnerRole, passwords.Owner, name), 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	defer owner.Close()
+	if _, err := migrations.Up(ctx, owner); err != nil {
+		return nil, err
+	}
+	d := &database{name: name, appURL: s.server.URL(devpg.AppRole, passwords.App, name), rootURL: s.server.SuperuserURL(name)}
+	if d.root, err = pgx.Connect(ctx, d.rootURL); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *database) close() error { return d.root.Close(context.Background()) }
+
+// durable fails when Postgres may lose what it has acknowledged: such figures
+// would be worth nothing.
+func (d *database) durable(ctx context.Context) error {
+	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+		var value string
+		if err := d.root.QueryRow(ctx, "SHOW "+setting).Scan(&value); err != nil {
+			return err
+		}
+		if value != "on" {
+			return fmt.Errorf("the Postgres that is measured has %s %s, and must be as durable as in production", setting, value)
+		}
+	}
+	return nil
+}
+
+// settle lets every round begin alike: nothing of the round before is left to
+// be written, and no vacuum runs that it caused.
+func (s *stage) settle(ctx context.Context) error {
+	if _, err := s.root.Exec(ctx, "CHECKPOINT"); err != nil {
+		return err
+	}
+	return await(ctx, 5*time.Second, func() (bool, error) {
+		var vacuums int
+		err := s.root.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'`).Scan(&vacuums)
+		return vacuums == 0, err
+	}, nil)
+}
+
+// await asks until the answer is yes. When it does not come in time, the error
+// is late's; without late it is none.
+func await(ctx context.Context, within time.Duration, ask func() (bool, error), late func() error) error {
+	end := clock.System{}.Now().Add(within)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if yes, err := ask(); yes || err != nil {
+			return err
+		}
+		if !(clock.System{}).Now().Before(end) {
+			if late == nil {
+				return nil
+			}
+			return late()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
