@@ -78,7 +78,8 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 				continue
 			}
 			c.rounds = append(c.rounds, r)
-			b.progress("%s %d/%d: %s %.0f a second, others took %.0f %% of the machine", part, n, number, c.name, r.rate(), 100*r.others)
+			b.progress("%s %d/%d: %s %.0f a second (µs each: own %.0f, Postgres %.0f, load %.0f; others took %.0f %% of the machine)",
+				part, n, number, c.name, r.rate(), r.each(r.CPU), r.each(r.postgres), r.each(r.Load), 100*r.others)
 		}
 	}
 	return nil
@@ -87,7 +88,7 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 const (
 	// mostOthers is the share of the machine that others may take in a round
 	// before it is repeated.
-	mostOthers = 0.08
+	mostOthers = 0.2
 	// lookFor is how long a machine is looked at to see whether it is quiet.
 	lookFor = 250 * time.Millisecond
 )

@@ -253,14 +253,14 @@ func TestSecretsAreNowhereInTheClear(t *testing.T) {
 	o := open(t)
 	p := o.partner(t, "harbour-leads")
 	var plains []string
-	for _, make := range []func() (partners.Created, error){
+	for _, newSecret := range []func() (partners.Created, error){
 		func() (partners.Created, error) { return o.CreateSecret(t.Context(), p, "") },
 		func() (partners.Created, error) {
 			return o.ImportSecret(t.Context(), p, "imported", "an imported secret of theirs")
 		},
 		func() (partners.Created, error) { return o.RotateSecret(t.Context(), p, "", time.Hour, false) },
 	} {
-		made, err := make()
+		made, err := newSecret()
 		if err != nil {
 			t.Fatal(err)
 		}
