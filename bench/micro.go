@@ -84,9 +84,9 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed reports the processor time of the loop that follows, as its caller defers
-// the result. On a machine that others use as well the time on the wall is partly
-// theirs.
+// timed begins to measure the processor time of a benchmark; what it returns ends
+// that, and is deferred. On a machine that others use as well, the time on the wall
+// is partly theirs.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()
 	if err != nil {
