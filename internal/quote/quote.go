@@ -18,7 +18,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -120,8 +120,9 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 	}
 	q.ID = id.NewV7(now, [10]byte(random[:10]))
 
-	var space [MaxLength]byte
-	buf := append(space[:0], s.heads[0][:]...)
+	space := scratches.Get().(*scratch)
+	defer scratches.Put(space)
+	buf := append(space.raw[:0], s.heads[0][:]...)
 	buf = append(buf, q.ID[:]...)
 	buf = append(buf, random[10:]...)
 	nonce := buf[head : head+chacha20poly1305.NonceSizeX]
@@ -139,19 +140,17 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {
 		return Quote{}, ErrFormat
 	}
-	// Strict refuses spare bits but still skips line breaks: without both checks
-	// several texts would open as one quote, and none but the text that was
-	// issued is the transactionId.
-	text := token[len(Prefix):]
-	if strings.ContainsAny(text, "\r\n") {
+	space := scratches.Get().(*scratch)
+	defer scratches.Put(space)
+	text := space.text[:copy(space.text[:], token[len(Prefix):])]
+	n, err := encoding.Decode(space.raw[:], text)
+	// Strict refuses spare bits but still skips line breaks: without the check of
+	// the length several texts would open as one quote, and none but the text that
+	// was issued is the transactionId.
+	if err != nil || encoding.EncodedLen(n) != len(text) || n < overhead || space.raw[0] != version {
 		return Quote{}, ErrFormat
 	}
-	var encoded, space [MaxLength]byte
-	raw, err := encoding.AppendDecode(space[:0], encoded[:copy(encoded[:], text)])
-	if err != nil || len(raw) < overhead || raw[0] != version {
-		return Quote{}, ErrFormat
-	}
-	q, err := s.open(raw)
+	q, err := s.open(space.raw[:n], space)
 	if err != nil {
 		return Quote{}, ErrFormat
 	}
@@ -164,14 +163,23 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	return q, nil
 }
 
-func (s *Sealer) open(raw []byte) (Quote, error) {
+// scratch is the room that a quote is sealed or opened in. It is kept: what
+// crosses cipher.AEAD's interface is otherwise allocated anew for each quote.
+type scratch struct {
+	text, raw [MaxLength]byte
+	plain     [maxPlain]byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *Sealer) open(raw []byte, space *scratch) (Quote, error) {
 	nonce, body := raw[head:head+chacha20poly1305.NonceSizeX], raw[head+chacha20poly1305.NonceSizeX:]
 	for i, keyID := range s.ids {
 		if keyID != raw[1] {
 			continue
 		}
-		var space [maxPlain]byte // not in place: a failed Open wipes what another key of this id may still open
-		plain, err := s.keys[i].Open(space[:0], nonce, body, raw[:head])
+		// Not in place: a failed Open wipes what another key of this id may still open.
+		plain, err := s.keys[i].Open(space.plain[:0], nonce, body, raw[:head])
 		if err != nil {
 			continue
 		}
