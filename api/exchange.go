@@ -48,6 +48,7 @@ var (
 // endpoint runs a handler around which everything is the same: an id, a
 // deadline on size, a panic that becomes a 500, one line of log, the metrics.
 func (s *server) endpoint(route string, handle func(*gin.Context, *exchange) error) gin.HandlerFunc {
+	counted := s.Metrics.of(route)
 	return func(c *gin.Context) {
 		x := exchanges.Get().(*exchange)
 		x.reset(route, s.Clock.Now())
@@ -57,7 +58,7 @@ func (s *server) endpoint(route string, handle func(*gin.Context, *exchange) err
 		if err := s.protect(c, x, handle); err != nil {
 			s.refuse(c, x, err)
 		}
-		s.finish(c, x)
+		s.finish(c, x, counted)
 		x.cause = nil
 		exchanges.Put(x)
 	}
@@ -110,10 +111,10 @@ func (x *exchange) readBody(c *gin.Context) error {
 	}
 }
 
-func (s *server) finish(c *gin.Context, x *exchange) {
+func (s *server) finish(c *gin.Context, x *exchange, counted *routeMetrics) {
 	took := s.Clock.Now().Sub(x.start)
 	status := c.Writer.Status()
-	s.Metrics.observe(x.route, status, x.outcome, took)
+	counted.observe(answer{status, x.outcome}, took)
 	if status < http.StatusInternalServerError {
 		if s.AccessLog != nil {
 			s.AccessLog.write(x, method(c.Request.Method), status, took)
@@ -142,12 +143,18 @@ func method(m string) string {
 	return "other"
 }
 
+// countedByServer is how long an answer is surely given its length by net/http,
+// for less than a header of our own costs; longer ones it would send in chunks.
+const countedByServer = 1 << 10
+
 // write sends x.answer.
 func (x *exchange) write(c *gin.Context, status int) {
 	h := c.Writer.Header()
 	h["Content-Type"] = contentJSON
 	h["Cache-Control"] = noStore
-	h["Content-Length"] = []string{strconv.Itoa(len(x.answer))}
+	if len(x.answer) > countedByServer {
+		h["Content-Length"] = []string{strconv.Itoa(len(x.answer))}
+	}
 	c.Writer.WriteHeader(status)
 	c.Writer.Write(x.answer) // a client that hung up cannot be told
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +30,32 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observe(route string, status int, outcome string, took time.Duration) {
-	m.requests.WithLabelValues(route, strconv.Itoa(status), outcome).Inc()
-	m.duration.WithLabelValues(route).Observe(took.Seconds())
+// of names the route once, so that a request need not.
+func (m *Metrics) of(route string) *routeMetrics {
+	return &routeMetrics{
+		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
+		duration: m.duration.WithLabelValues(route),
+	}
+}
+
+// routeMetrics count one route's requests.
+type routeMetrics struct {
+	requests *prometheus.CounterVec
+	duration prometheus.Observer
+	answers  sync.Map // prometheus.Counter by answer: it is cheaper found here than by its labels
+}
+
+// answer is how a request ended, from a closed set.
+type answer struct {
+	status  int
+	outcome string
+}
+
+func (r *routeMetrics) observe(a answer, took time.Duration) {
+	counter, known := r.answers.Load(a)
+	if !known {
+		counter, _ = r.answers.LoadOrStore(a, r.requests.WithLabelValues(strconv.Itoa(a.status), a.outcome))
+	}
+	counter.(prometheus.Counter).Inc()
+	r.duration.Observe(took.Seconds())
 }
