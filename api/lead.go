@@ -52,9 +52,8 @@ func (s *server) post(c *gin.Context, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.outcome = "delivered"
+	x.outcome = r.Outcome
 	if r.Replayed {
-		x.outcome = "replayed"
 		c.Writer.Header()["Idempotent-Replayed"] = []string{"true"}
 	}
 	x.answer = appendPost(x.answer, &r)

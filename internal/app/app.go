@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 	defer func() {
 		if err != nil {
 			o.Listeners.Close()
-			a.lines.Flush()
+			a.lines.flushWithin(logGrace)
 		}
 	}()
 	if err := a.open(ctx); err != nil {
@@ -221,8 +221,9 @@ func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, price
 // run starts what works in the background, then the listeners.
 func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
+	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
-		a.lines.run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
+		a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
 	} {
 		a.background.Go(func() { work(ctx) })
 	}
@@ -273,7 +274,7 @@ func (a *App) Stop(ctx context.Context) error {
 	a.background.Wait()
 	a.db.Close()
 	a.log.Info("stopped")
-	a.lines.Flush()
+	a.lines.flushWithin(logGrace)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pingpost/pingpost/api"
@@ -12,54 +13,102 @@ import (
 )
 
 const (
+	// logBuffer bytes are written without waiting for the next tick.
 	logBuffer = 64 << 10
-	logFlush  = 200 * time.Millisecond
+	// logLimit bytes wait at most for a log that is not read; lines beyond it are
+	// dropped and counted. A request never waits for its log.
+	logLimit = 8 << 20
+	logFlush = 200 * time.Millisecond
+	// logGrace is how long a node that stops waits for its log to be read.
+	logGrace = 3 * time.Second
 )
 
 // lineBuffer gathers log lines: one write to the system a request would cost a
 // ping more than its price does. Warnings and errors go out at once.
 type lineBuffer struct {
-	mu  sync.Mutex
-	out io.Writer
+	out     io.Writer
+	wake    chan struct{}
+	dropped atomic.Int64
+
+	mu  sync.Mutex // never held while out is written to, which may block
 	buf []byte
+
+	writing sync.Mutex
+	spare   []byte
+}
+
+func newLineBuffer(out io.Writer) *lineBuffer {
+	return &lineBuffer{out: out, wake: make(chan struct{}, 1)}
 }
 
 func (b *lineBuffer) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.buf)+len(line) > logBuffer {
-		b.flush()
+	if len(b.buf)+len(line) > logLimit {
+		b.dropped.Add(1)
+		return len(line), nil
 	}
 	b.buf = append(b.buf, line...)
+	if len(b.buf) >= logBuffer {
+		b.prompt()
+	}
 	return len(line), nil
 }
 
+// prompt has run flush now.
+func (b *lineBuffer) prompt() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Flush returns when what was buffered has been written.
 func (b *lineBuffer) Flush() {
+	b.writing.Lock()
+	defer b.writing.Unlock()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.flush()
+	lines := b.buf
+	b.buf = b.spare[:0]
+	b.mu.Unlock()
+	if len(lines) > 0 {
+		b.out.Write(lines) // where the log goes is gone: there is nobody left to tell
+	}
+	b.spare = lines
+	if cap(lines) > 2*logBuffer { // grown while nobody read: let it go
+		b.spare = nil
+	}
 }
 
-func (b *lineBuffer) flush() {
-	b.out.Write(b.buf) // where the log goes is gone: there is nobody left to tell
-	b.buf = b.buf[:0]
+// flushWithin gives a log that is not read so long, and no longer.
+func (b *lineBuffer) flushWithin(d time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.Flush()
+	}()
+	select {
+	case <-done:
+	case <-time.After(d):
+	}
 }
 
+// run writes until ctx ends; what is left then is for flushWithin.
 func (b *lineBuffer) run(ctx context.Context) {
 	tick := time.NewTicker(logFlush)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			b.Flush()
 			return
 		case <-tick.C:
-			b.Flush()
+		case <-b.wake:
 		}
+		b.Flush()
 	}
 }
 
-// promptHandler flushes the buffer behind a warning or an error.
+// promptHandler has the buffer flushed behind a warning or an error.
 type promptHandler struct {
 	slog.Handler
 	buffer *lineBuffer
@@ -68,7 +117,7 @@ type promptHandler struct {
 func (h promptHandler) Handle(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
-		h.buffer.Flush()
+		h.buffer.prompt()
 	}
 	return err
 }
@@ -82,7 +131,7 @@ func (h promptHandler) WithGroup(name string) slog.Handler {
 }
 
 func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
-	buffer := &lineBuffer{out: out}
+	buffer := newLineBuffer(out)
 	options := &slog.HandlerOptions{Level: c.SlogLevel()}
 	var handler slog.Handler = slog.NewJSONHandler(buffer, options)
 	if c.Format == "text" {

@@ -28,6 +28,8 @@ func (a *App) registerMetrics() {
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
 	count("pingpost_traffic_dropped_total", "Counts and refusals lost to the bounds of memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
+	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read.", nil,
+		func() float64 { return float64(a.lines.dropped.Load()) })
 	gauge("pingpost_rate_card_version", "The rate card that prices pings.", func() float64 { return float64(a.card.Get().Version) })
 	gauge("pingpost_database_connections", "Open connections of the pool.", func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
 	gauge("pingpost_database_connections_busy", "Connections in use.", func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })

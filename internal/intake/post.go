@@ -11,19 +11,23 @@ import (
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/models"
 )
 
-// Outcomes of an accepted post in traffic. The unsigned ones are what a partner
-// would lose if signing were required (D14).
+// Outcomes of an accepted post, and what is added to that of an unsigned one:
+// what a partner would lose if signing were required, and under report_only has
+// asked to be told (D14).
 const (
-	outcomeDelivered         = "delivered"
-	outcomeDeliveredUnsigned = "delivered_unsigned"
-	outcomeReplayed          = "replayed"
+	outcomeDelivered = "delivered"
+	outcomeReplayed  = "replayed"
+	andUnsigned      = "_unsigned"
+	andToBeRefused   = "_would_be_refused"
 )
 
 // locateWithin bounds what a refusal waits for the lead that it may name.
@@ -45,6 +49,7 @@ type PostResult struct {
 	TransactionID string
 	HMACVerified  bool
 	Replayed      bool
+	Outcome       string
 	Envelope      envelope.Envelope // without the salt
 	Quote         quote.Quote
 	Industry      string
@@ -72,16 +77,25 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 		in.refused(k, req.ID, start, err)
 		return PostResult{Partner: k.Partner}, err // whose refusal it was, for the log
 	}
-	switch {
-	case result.Replayed:
-		k.Outcome = outcomeReplayed
-	case result.HMACVerified:
-		k.Outcome = outcomeDelivered
-	default:
-		k.Outcome = outcomeDeliveredUnsigned
-	}
+	result.Outcome = in.outcome(result, p.owner.account)
+	k.Outcome = result.Outcome
 	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
 	return result, nil
+}
+
+// outcome names how a post was accepted.
+func (in *Intake) outcome(r PostResult, account *partners.Account) string {
+	outcome := outcomeDelivered
+	if r.Replayed {
+		outcome = outcomeReplayed
+	}
+	switch {
+	case r.HMACVerified:
+		return outcome
+	case account.Mode(in.settings.DefaultMode) == models.SigningReportOnly:
+		return outcome + andToBeRefused
+	}
+	return outcome + andUnsigned
 }
 
 // post is a request on its way, with what has been learnt of it.

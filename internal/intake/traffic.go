@@ -153,21 +153,21 @@ func (t *Traffic) Flush(ctx context.Context) {
 
 	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
 	defer cancel()
-	if err := t.writeTallies(ctx, tallies); err != nil {
-		if errors.Is(err, errLost) {
-			// They may be in: counted once or not at all, never twice.
-			t.lose(tallies)
-			t.log.Warn("traffic counters may be lost", "error", err)
-		} else {
-			t.log.Warn("traffic counters wait: the database does not take them", "error", err)
-			t.putBack(tallies)
-		}
-	}
-	if err := t.writeRefusals(ctx, refusals); err != nil {
-		t.log.Warn("refusals wait: the database does not take them", "error", err)
-		for _, r := range refusals {
-			t.refuse(r)
-		}
+	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
+	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(len(refusals))) }, func() { t.putBackRefusals(refusals) })
+}
+
+// settle ends a write that failed. What may be in is not written again: it is
+// there once or not at all, never twice.
+func (t *Traffic) settle(what string, err error, lose, putBack func()) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errLost):
+		lose()
+		t.log.Warn(what+" may be lost", "error", err)
+	default:
+		putBack()
+		t.log.Warn(what+" wait: the database does not take them", "error", err)
 	}
 }
 
@@ -195,6 +195,17 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 			one.latency[i] += old.latency[i]
 		}
 	}
+}
+
+// putBackRefusals keeps them before those that came meanwhile: which are a
+// partner's newest is told by their order.
+func (t *Traffic) putBackRefusals(refusals []refusal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := append(refusals, t.refusals...)
+	over := max(len(all)-refusalQueue, 0)
+	t.dropped.Add(int64(over))
+	t.refusals = all[over:]
 }
 
 const addTraffic = `INSERT INTO traffic_minutes AS t (minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency)

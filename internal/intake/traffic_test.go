@@ -108,6 +108,30 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	}
 }
 
+// What a partner would lose if it had to sign is told apart, retries included (D14).
+func TestUnsignedPostsAreCountedByWhatWouldBecomeOfThem(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	for partner, outcomes := range map[*testkit.Partner][2]string{
+		&n.ReportOnly: {"delivered_would_be_refused", "replayed_would_be_refused"},
+		&n.Off:        {"delivered_unsigned", "replayed_unsigned"},
+	} {
+		b := body(n.quote(t, partner.Slug))
+		for _, want := range outcomes {
+			if got := n.post(t, unsigned(partner.Slug, b)); got.Outcome != want {
+				t.Errorf("%s: %q, want %q", partner.Slug, got.Outcome, want)
+			}
+		}
+		n.Traffic.Flush(t.Context())
+		for _, want := range outcomes {
+			k := counter{n.Time.Now().Truncate(time.Minute), intake.Key{Partner: partner.ID, Account: partner.Accounts[0].ID, Endpoint: "post", Outcome: want}}
+			if got := n.counts(t)[k]; got != 1 {
+				t.Errorf("%s: %s counted %d times", partner.Slug, want, got)
+			}
+		}
+	}
+}
+
 func TestLatencyBuckets(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
@@ -168,7 +192,8 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	both := intake.Key{Endpoint: "ping", Outcome: "before and after"}
 	n.Traffic.Count(only, n.Time.Now(), time.Second)
 	n.Traffic.Count(both, n.Time.Now(), time.Second)
-	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_1")), badTransactionID)
+	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
+	n.refused(t, before, badTransactionID)
 	proxy.Down()
 	d.Pool.Reset() // no connection is half-way through anything
 	n.Traffic.Flush(t.Context())
@@ -176,7 +201,8 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 		t.Errorf("the log does not say what waits: %s", n.Log)
 	}
 	n.Traffic.Count(both, n.Time.Now(), time.Microsecond)
-	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_2")), badTransactionID)
+	after := n.signed(n.Off, n.Off.Slug, body("tx_2"))
+	n.refused(t, after, badTransactionID)
 	proxy.Up()
 	run(t, n.Traffic.Run)() // writes once more at its end
 	got := n.counts(t)
@@ -186,8 +212,9 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)
 	}
-	if kept := see[int64](t, n, `SELECT count(*) FROM refusals`); kept != 2 || n.Traffic.Dropped() != 0 {
-		t.Errorf("%d refusals kept of 2; %d dropped", kept, n.Traffic.Dropped())
+	kept := n.refusals(t, n.Off) // the newest first
+	if len(kept) != 2 || kept[0].request != after.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
+		t.Errorf("kept %+v; %d dropped", kept, n.Traffic.Dropped())
 	}
 }
 

@@ -1,0 +1,80 @@
+package app
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/config"
+)
+
+// A log that nobody reads costs lines, which are counted, and never a request
+// its time; what was kept comes out whole and in order once it is read.
+func TestNobodyWaitsForTheLog(t *testing.T) {
+	t.Parallel()
+	read, write := io.Pipe()
+	b := newLineBuffer(write)
+	go b.run(t.Context())
+	const lines = 3 * logLimit / 100
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range lines {
+			fmt.Fprintf(b, "%099d\n", i)
+		}
+	}()
+	select {
+	case <-written:
+	case <-time.After(20 * time.Second):
+		t.Fatal("writing waits for a log that nobody reads")
+	}
+	lost := b.dropped.Load()
+	if lost < lines/2 {
+		t.Errorf("%d of %d lines dropped: what waits is not bounded", lost, lines)
+	}
+	go func() {
+		b.Flush()
+		write.Close()
+	}()
+	var got int64
+	for in, last := bufio.NewScanner(read), -1; in.Scan(); got++ {
+		var n int
+		if _, err := fmt.Sscan(strings.TrimLeft(in.Text(), "0")+" ", &n); got > 0 && (err != nil || n <= last || len(in.Text()) != 99) {
+			t.Fatalf("after line %d: %q", last, in.Text())
+		}
+		last = n
+	}
+	if got != lines-lost {
+		t.Errorf("read %d lines and %d were dropped, of %d", got, lost, lines)
+	}
+}
+
+func TestStoppingDoesNotWaitForTheLog(t *testing.T) {
+	t.Parallel()
+	_, nobody := io.Pipe()
+	b := newLineBuffer(nobody)
+	b.Write([]byte("a line\n"))
+	start := time.Now()
+	b.flushWithin(time.Millisecond)
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("waited %s", took)
+	}
+}
+
+func TestWarningsGoOutAtOnce(t *testing.T) {
+	t.Parallel()
+	log, b := newLogger(config.Log{Level: "info", Format: "json"}, io.Discard)
+	for _, c := range []struct {
+		level slog.Level
+		want  int
+	}{{slog.LevelInfo, 0}, {slog.LevelWarn, 1}, {slog.LevelError, 1}} {
+		log.Log(t.Context(), c.level, "something")
+		if len(b.wake) != c.want {
+			t.Errorf("%s: %d prompts, want %d", c.level, len(b.wake), c.want)
+		}
+	}
+}
