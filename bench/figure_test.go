@@ -22,6 +22,8 @@ func TestVerdicts(t *testing.T) {
 		"floor below target": {f: figure{values: []float64{50}, limit: 30, atMost: true, floors: []float64{50, 29}}, want: missed, missed: true},
 		"met above a floor":  {f: figure{values: []float64{29}, limit: 30, atMost: true, floors: []float64{50, 40}}, want: met},
 		"it allocates":       {f: figure{values: []float64{20}, limit: 30, atMost: true, flaw: "2 allocations"}, want: "missed: 2 allocations", missed: true},
+		"fastest, below":     {f: figure{values: []float64{50, 29, 40}, limit: 30, atMost: true, fastest: true}, want: met},
+		"fastest, above":     {f: figure{values: []float64{50, 31, 40}, limit: 30, atMost: true, fastest: true}, want: missed, missed: true},
 		"only told":          {f: figure{values: []float64{20}}, want: notJudged},
 		"not measured":       {f: figure{limit: 30}, want: unmeasured},
 	} {
@@ -44,6 +46,10 @@ func TestFiguresAreReadable(t *testing.T) {
 		t.Error(got)
 	}
 	if got := f.beneath(); got != "10.0 ns, × 5.62" {
+		t.Error(got)
+	}
+	f.fastest = true
+	if got := f.spread() + ", " + f.beneath(); got != "1.23 ns (56.2 – 1,234,567), 10.0 ns, × 0.12" {
 		t.Error(got)
 	}
 	f = figure{unit: "×", values: []float64{0.854}, limit: 0.8}

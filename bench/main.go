@@ -59,7 +59,7 @@ func fullPlan() plan {
 	return plan{
 		PingRounds: 7, PingRound: 4 * time.Second,
 		PostRounds: 5, PostRound: 5 * time.Second,
-		MicroRounds: 5, MicroTime: 300 * time.Millisecond,
+		MicroRounds: 4, MicroTime: 200 * time.Millisecond,
 		MemoryPings: 1_000_000,
 	}
 }
@@ -176,6 +176,11 @@ func (b *bench) measure(ctx context.Context, only []string) error {
 		}
 		if err := measures[part](ctx); err != nil {
 			return fmt.Errorf("%s: %w", part, err)
+		}
+		if part != "micro" && slices.Contains(only, "micro") {
+			if err := b.micros(ctx); err != nil {
+				return fmt.Errorf("micro: %w", err)
+			}
 		}
 	}
 	return nil

@@ -28,12 +28,16 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, plain.close()) }()
 	product := p.pinged()
-	bare, gorm := &contender{name: "bare"}, &contender{name: "gorm"}
-	defer func() { err = errors.Join(err, bare.stop(), gorm.stop()) }()
-	if err := errors.Join(bare.serve(ctx, roleBare, nil), gorm.serve(ctx, roleGormPing, plain.appURL)); err != nil {
+	bare, gorm, tuned := &contender{name: "bare"}, &contender{name: "gorm"}, &contender{name: "gorm without transaction"}
+	defer func() { err = errors.Join(err, bare.stop(), gorm.stop(), tuned.stop()) }()
+	if err := errors.Join(
+		bare.serve(ctx, roleBare, nil),
+		gorm.serve(ctx, roleGormPing, gormPingJob{URL: plain.appURL}),
+		tuned.serve(ctx, roleGormPing, gormPingJob{URL: plain.appURL, SkipTransaction: true}),
+	); err != nil {
 		return err
 	}
-	if err := b.take(ctx, "ping", b.plan.PingRounds, b.plan.PingRound, product, bare, gorm); err != nil {
+	if err := b.take(ctx, "ping", b.plan.PingRounds, b.plan.PingRound, product, bare, gorm, tuned); err != nil {
 		return err
 	}
 	if err := b.profile(ctx, p.at.Ops, "ping", product); err != nil {
@@ -42,10 +46,10 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	if err := checkPings(ctx, p.database, p.at.Ops, product.acknowledged); err != nil {
 		return err
 	}
-	if err := plain.holds(ctx, gorm.acknowledged, "pings", "plain_pings"); err != nil {
+	if err := plain.holds(ctx, gorm.acknowledged+tuned.acknowledged, "pings", "plain_pings"); err != nil {
 		return err
 	}
-	b.report.pings(product, bare, gorm)
+	b.report.pings(product, bare, gorm, tuned)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -16,17 +17,31 @@ type report struct {
 
 func (r *report) add(f ...figure) { r.figures = append(r.figures, f...) }
 
-func (r *report) pings(product, bare, gorm *contender) {
+// join adds the rounds to a figure that some rounds are known of.
+func (r *report) join(f figure) {
+	for i := range r.figures {
+		if known := &r.figures[i]; known.part == f.part && known.what == f.what {
+			known.values, known.floors = append(known.values, f.values...), append(known.floors, f.floors...)
+			known.flaw = cmp.Or(known.flaw, f.flaw)
+			return
+		}
+	}
+	r.add(f)
+}
+
+func (r *report) pings(product, bare, gorm, tuned *contender) {
 	const part = "ping"
 	r.add(
 		figure{part: part, what: "product / bare Gin handler", unit: "×", values: ratios(product, bare), limit: minPingToBare},
 		figure{part: part, what: "product / handler with a GORM insert", unit: "×", values: ratios(product, gorm), limit: minPingToGorm},
+		figure{part: part, what: "product / handler with a GORM insert without its transaction", unit: "×", values: ratios(product, tuned)},
 	)
 	r.contender(part, "product", "ping", product)
 	r.contender(part, "bare Gin handler", "ping", bare)
 	r.contender(part, "handler with a GORM insert", "ping", gorm)
+	r.contender(part, "handler with a GORM insert without its transaction", "ping", tuned)
 	r.add(figure{part: part, what: "load generator, against the product", unit: "µs a ping", values: product.series(func(r round) float64 { return r.each(r.Load) })})
-	r.others(part, product, bare, gorm)
+	r.others(part, product, bare, gorm, tuned)
 }
 
 func (r *report) posts(all []*contender) {
@@ -89,7 +104,7 @@ func (r *report) missed() (list []string) {
 // print writes the table for a terminal.
 func (r *report) print(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "part\tfigure\tmedian (least – most)\ttarget\tverdict\tfloor")
+	fmt.Fprintln(table, "part\tfigure\tvalue (spread)\ttarget\tverdict\tfloor")
 	for _, f := range r.figures {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.part, f.what, f.spread(), f.target(), f.verdict(), f.beneath())
 	}

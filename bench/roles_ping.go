@@ -97,14 +97,21 @@ const makePlainPings = `CREATE TABLE plain_pings (LIKE pings);
 	CREATE INDEX plain_pings_issued_at ON plain_pings USING brin (issued_at);
 	GRANT INSERT ON plain_pings TO pingpost_app`
 
+// gormPingJob is how the handler stores: with GORM as it comes, or without the
+// transaction that GORM puts around every statement.
+type gormPingJob struct {
+	URL             string
+	SkipTransaction bool
+}
+
 // playGormPing is the usual way to keep pings: the same handler, and a GORM
 // Create for each.
 func playGormPing(ctx context.Context, l *child.Link) error {
-	var url string
-	if err := l.Next(&url); err != nil {
+	var job gormPingJob
+	if err := l.Next(&job); err != nil {
 		return err
 	}
-	db, err := openGorm(ctx, url)
+	db, err := openGorm(ctx, job.URL, job.SkipTransaction)
 	if err != nil {
 		return err
 	}
@@ -117,11 +124,10 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	}))
 }
 
-// openGorm opens GORM with its defaults, apart from three that would slow it
-// down: the transaction around a single statement, two idle connections only,
-// and the log.
-func openGorm(ctx context.Context, url string) (*gorm.DB, error) {
-	db, err := gorm.Open(postgres.Open(url), &gorm.Config{SkipDefaultTransaction: true, Logger: logger.Discard})
+// openGorm opens GORM with its defaults, apart from two that would slow it down
+// more than anybody would bear: two idle connections only, and the log.
+func openGorm(ctx context.Context, url string, skipTransaction bool) (*gorm.DB, error) {
+	db, err := gorm.Open(postgres.Open(url), &gorm.Config{SkipDefaultTransaction: skipTransaction, Logger: logger.Discard})
 	if err != nil {
 		return nil, err
 	}

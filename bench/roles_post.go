@@ -73,7 +73,7 @@ func playGormPost(ctx context.Context, l *child.Link) error {
 	if err := l.Next(&job); err != nil {
 		return err
 	}
-	db, err := openGorm(ctx, job.URL)
+	db, err := openGorm(ctx, job.URL, false)
 	if err != nil {
 		return err
 	}
