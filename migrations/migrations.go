@@ -35,8 +35,21 @@ func provider(db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
 }
 
+// Encoding is what the database's must be: partners and people write in every script.
+const Encoding = "UTF8"
+
+// ErrEncoding says that it is another, which cannot be changed in place.
+var ErrEncoding = errors.New("the database's encoding is not UTF8, and it would garble names: create another with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
+
 // Up applies what is missing and returns the names of what it applied.
 func Up(ctx context.Context, db *sql.DB) ([]string, error) {
+	var encoding string
+	if err := db.QueryRowContext(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
+		return nil, fmt.Errorf("migrating: %w", explain(err))
+	}
+	if encoding != Encoding {
+		return nil, ErrEncoding
+	}
 	p, err := provider(db)
 	if err != nil {
 		return nil, err

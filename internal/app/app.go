@@ -109,6 +109,9 @@ func (a *App) open(ctx context.Context) (err error) {
 		}
 	}()
 	state, err := a.db.Inspect(ctx)
+	if refused, ok := errors.AsType[*store.Err](err); ok && refused.SQLState != "" {
+		return fmt.Errorf("the database cannot be used: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("the database does not answer: check database.url and that Postgres is running: %w", err)
 	}
@@ -147,7 +150,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err := a.ensurePartitions(ctx); err != nil {
 		return fmt.Errorf("making the partitions of pings: %w", err)
 	}
-	a.directory = snapshot.New("directory", partners.NewService(a.db, keys, a.clock).LoadDirectory)
+	a.directory = snapshot.New("directory", a.tellingWhatIsUnread(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", prices.LoadCurrent)
 	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card)
 	if err := a.watcher.Load(ctx); err != nil {
@@ -155,8 +158,8 @@ func (a *App) build(ctx context.Context, o Options) error {
 	}
 	// A node that runs goes on without a row that it cannot read; one that starts
 	// with the wrong keys is a mistake to be told at once.
-	if n := a.directory.Get().Unreadable(); n > 0 {
-		return fmt.Errorf("%d signing secrets or partner prices cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them", n)
+	if unread := a.directory.Get().Unreadable(); len(unread) > 0 {
+		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced", few(unread))
 	}
 	a.caps = partners.NewCaps(a.db, a.clock, a.directory, a.log)
 	if err := a.caps.Count(ctx); err != nil {
@@ -170,6 +173,24 @@ func (a *App) build(ctx context.Context, o Options) error {
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
 	}, prices)
+}
+
+// tellingWhatIsUnread logs what a new directory could not read, each time that it
+// is something else.
+func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Directory, error)) func(context.Context) (*partners.Directory, error) {
+	var told string
+	return func(ctx context.Context) (*partners.Directory, error) {
+		d, err := load(ctx)
+		if err != nil {
+			return d, err
+		}
+		unread := few(d.Unreadable())
+		if unread != "" && unread != told {
+			a.log.Error("not readable with the configured platform keys", "what", unread)
+		}
+		told = unread
+		return d, nil
+	}
 }
 
 // wrappers are the configured key wrappers. Vault joins the local key here.

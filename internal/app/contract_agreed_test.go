@@ -63,14 +63,26 @@ func capped(t *testing.T, n *node, p partner) {
 	testkit.Eventually(t, 3*time.Second, "a new day begins", func() bool { return n.ping(t, p.base(), leastPing).Accepted })
 }
 
-// sandboxed delivers to a sandbox: a lead like any other, but for the money.
+// sandboxed delivers to a sandbox: a lead like any other, but for the money. Its
+// price buys nothing once the partner has an account in earnest.
 func sandboxed(t *testing.T, n *node) {
-	p := n.newPartner(t, "trying", models.SigningRequired, partners.NewAccount{Identifier: "trying-sandbox", Sandbox: true}, partners.NewAccount{Identifier: "trying-real"})
+	p := n.newPartner(t, "trying", models.SigningRequired, partners.NewAccount{Identifier: "trying-sandbox", Sandbox: true})
 	n.knows(t, p)
-	by := func(*node) partner { return p }
-	n.play(t, []scenario{
-		{name: "its default account", by: by, body: leastPost, status: http.StatusOK, want: []string{`"status":"success"`}, stored: stored{leads: 1, consents: 1, events: 1}},
-		{name: "a price of the sandbox for a real lead", by: by, body: strings.Replace(leastPost, "{", `{"partnerId":"trying-real",`, 1),
-			status: http.StatusBadRequest, want: refusal("Invalid transactionId format")},
+	n.play(t, []scenario{{name: "its default account", by: func(*node) partner { return p }, body: leastPost, status: http.StatusOK,
+		want: []string{`"status":"success"`}, stored: stored{leads: 1, consents: 1, events: 1}}})
+
+	tx := n.ping(t, p.base(), leastPing).TransactionID
+	if _, err := n.service.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "trying-real"}); err != nil {
+		t.Fatal(err)
+	}
+	earnest := strings.Replace(leastPost, "{", `{"partnerId":"trying-real",`, 1)
+	n.stores(t, stored{}, func() {
+		testkit.Eventually(t, 3*time.Second, "a price of the sandbox is refused for a real lead", func() bool {
+			a := n.post(t, p, withTransaction(earnest, tx)) // 401 until the node knows the account
+			return a.status == http.StatusBadRequest && strings.Contains(a.body, "Invalid transactionId format")
+		})
 	})
+	if l := n.lead(t, n.deliver(t, p, earnest).LeadID); l.Price == 0 || l.Accrued != l.Price {
+		t.Errorf("in earnest it was promised %d and booked %d", l.Price, l.Accrued)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -46,8 +47,8 @@ func (a *App) pingChecks() map[string]string {
 	}
 	if directory := a.directory.Get(); directory == nil {
 		states["directory"] = "not loaded"
-	} else if n := directory.Unreadable(); n > 0 {
-		states["platform_keys"] = fmt.Sprintf("%d signing secrets or partner prices cannot be read: is a platform key missing?", n)
+	} else if unread := directory.Unreadable(); len(unread) > 0 {
+		states["platform_keys"] = few(unread) + " cannot be read: is a platform key missing?"
 	}
 	if a.draining.Load() {
 		states["draining"] = "the node is stopping"
@@ -91,4 +92,13 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 		Ready  bool              `json:"ready"`
 		Checks map[string]string `json:"checks"`
 	}{ready, states}) // a client that hung up cannot be told
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const shown = 3
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }

@@ -14,6 +14,8 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	trial := n.AddPartner(t, "trial-only", models.SigningRequired, partners.NewAccount{Identifier: "trial-only-1", Sandbox: true}, partners.NewAccount{Identifier: "trial-only-2"})
+	n.DB.Exec(t, `UPDATE accounts SET is_default = false WHERE identifier = 'trial-only-2'`)
+	n.DB.Exec(t, `UPDATE accounts SET is_default = true WHERE identifier = 'trial-only-1'`)
 	priced := n.AddPartner(t, "own-prices", models.SigningRequired)
 	n.setPrice(t, priced, 1000, `[]`, nil)
 	n.Reload(t)

@@ -2,6 +2,7 @@ package partners
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"gorm.io/gorm"
@@ -17,12 +18,14 @@ type NewAccount struct {
 	Sandbox          bool
 }
 
-// CreateAccount gives a partner an account. The first one is its default.
+// CreateAccount gives a partner an account. Its first ordinary account is its
+// default; until there is one, a sandbox account is (D25): a partner that begins
+// with trial posts must not go on unpaid once it posts in earnest.
 func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit
 	}
-	if err := checkMode(n.Signing, models.SigningInherit); err != nil {
+	if err := errors.Join(checkMode(n.Signing, models.SigningInherit), checkText(n.Name, "name")); err != nil {
 		return models.Account{}, err
 	}
 	if n.Name == "" {
@@ -38,11 +41,16 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
 			return err
 		}
-		var others int64
-		if err := tx.Model(&models.Account{}).Where("partner_id = ?", partner.ID).Count(&others).Error; err != nil {
+		var others []models.Account
+		if err := tx.Where("partner_id = ? AND is_default", partner.ID).Find(&others).Error; err != nil {
 			return err
 		}
-		a.IsDefault = others == 0
+		a.IsDefault = len(others) == 0 || others[0].Sandbox && !a.Sandbox
+		if len(others) > 0 && a.IsDefault {
+			if err := tx.Model(&others[0]).Updates(map[string]any{"is_default": false, "updated_at": now, "row_version": gorm.Expr("row_version + 1")}).Error; err != nil {
+				return err
+			}
+		}
 		return tx.Create(&a).Error
 	})
 	return a, err

@@ -3,6 +3,7 @@ package partners_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/fault"
@@ -55,10 +56,41 @@ func TestCreateAccountRefuses(t *testing.T) {
 		{"none", partners.NewAccount{Name: "An account"}, fault.Invalid, "identifier_form"},
 		{"a blank inside", partners.NewAccount{Identifier: "a b"}, fault.Invalid, "identifier_form"},
 		{"a leading dot", partners.NewAccount{Identifier: ".a"}, fault.Invalid, "identifier_form"},
+		{"a name that rings a bell", partners.NewAccount{Identifier: "a", Name: "a\ab"}, fault.Invalid, "text"},
+		{"a name that never ends", partners.NewAccount{Identifier: "a", Name: strings.Repeat("é", 201)}, fault.Invalid, "text"},
 		{"an unknown signing mode", partners.NewAccount{Identifier: "a", Signing: models.SigningDefault}, fault.Invalid, "signing_mode"},
 	} {
 		_, err := o.CreateAccount(t.Context(), other, c.new)
 		isFault(t, c.name, err, c.code, c.reason)
+	}
+}
+
+// A partner that begins in the sandbox is paid once it has an account in earnest,
+// and a sandbox that it adds later changes nothing (D25).
+func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	for i, step := range []struct {
+		new         partners.NewAccount
+		wantDefault string
+	}{
+		{partners.NewAccount{Identifier: "trial", Sandbox: true}, "trial"},
+		{partners.NewAccount{Identifier: "trial-2", Sandbox: true}, "trial"},
+		{partners.NewAccount{Identifier: "earnest"}, "earnest"},
+		{partners.NewAccount{Identifier: "earnest-2"}, "earnest"},
+		{partners.NewAccount{Identifier: "trial-3", Sandbox: true}, "earnest"},
+	} {
+		made, err := o.CreateAccount(t.Context(), p, step.new)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := o.Accounts(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != i+1 || list[0].Identifier != step.wantDefault || !list[0].IsDefault || i > 0 && list[1].IsDefault || made.IsDefault != (made.Identifier == step.wantDefault) {
+			t.Errorf("after %s: %+v", step.new.Identifier, list)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/store"
@@ -22,7 +23,7 @@ type Directory struct {
 	byID         map[uuid.UUID]*Partner
 	byIdentifier map[string]*Account
 	shared       []*Partner // approved, to be recognised by their secret alone
-	unreadable   int
+	unreadable   []string
 }
 
 // Partner is a directory entry.
@@ -116,10 +117,10 @@ func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secre
 	return nil
 }
 
-// Unreadable is how many active secrets no configured platform key opens, and
-// how many partners' own prices are not understood. Posts signed with those
+// Unreadable names the active secrets that no configured platform key opens, and
+// the partners whose own prices are not understood. Posts signed with those
 // secrets are refused and those partners get no price; everyone else is served.
-func (d *Directory) Unreadable() int { return d.unreadable }
+func (d *Directory) Unreadable() []string { return d.unreadable }
 
 // BySlug finds the partner of a base URL; nil when there is none.
 func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
@@ -212,7 +213,8 @@ func (d *Directory) addAccount(row models.Account) {
 func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
-		d.unreadable++ // one row must not keep every other change from this node
+		// One row must not keep every other change from this node.
+		d.unreadable = append(d.unreadable, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		return
 	}
 	secret := &Secret{ID: row.ID, notBefore: row.NotBefore}
@@ -230,7 +232,7 @@ func (d *Directory) addPrice(row models.PartnerPrice) {
 		price.DailyLeadCap = *row.DailyLeadCap
 	}
 	if err := json.Unmarshal([]byte(row.Exclusions), &price.Exclusions); err != nil {
-		d.unreadable++
+		d.unreadable = append(d.unreadable, "the prices of "+d.byID[row.PartnerID].Slug)
 		price.Exclusions = []Exclusion{{}} // everything: no price is better than a wrong one
 	}
 	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {

@@ -10,8 +10,11 @@ package partners
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -63,7 +66,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	if n.Signing == "" {
 		n.Signing = models.SigningDefault
 	}
-	if err := checkMode(n.Signing, models.SigningDefault); err != nil {
+	if err := errors.Join(checkMode(n.Signing, models.SigningDefault), checkText(n.Name, "name"), checkText(n.LegalName, "legal name")); err != nil {
 		return models.Partner{}, err
 	}
 	newID, now := s.newID()
@@ -103,6 +106,17 @@ func checkMode(m models.SigningMode, inherits models.SigningMode) error {
 	return fault.New(fault.Invalid, "signing_mode", "A signing mode is required, report_only, off or "+string(inherits)+".")
 }
 
+// maxText bounds what people write about partners, in code points.
+const maxText = 200
+
+// checkText refuses what would break a list or a terminal that shows it.
+func checkText(text, what string) error {
+	if utf8.RuneCountInString(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return fault.New(fault.Invalid, "text", "A "+what+" has at most 200 characters and no control characters.")
+	}
+	return nil
+}
+
 // Summary is a partner with how much it has of everything.
 type Summary struct {
 	models.Partner
@@ -122,9 +136,10 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	return out, store.Translate(err)
 }
 
-// Find looks a partner up by slug or by id in its prefixed form.
+// Find looks a partner up by slug or by id in its prefixed form. The house is
+// none: it has no secrets, and the platform's default mode rules its posts (D13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
-	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id")
+	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.House.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {
 		q = q.Where("id = ?", partnerID)
 	} else {

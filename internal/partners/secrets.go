@@ -3,6 +3,7 @@ package partners
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -31,6 +32,8 @@ const DefaultOverlap = 24 * time.Hour
 
 var (
 	errNoSecret     = fault.New(fault.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
+	errRevoked      = fault.New(fault.Conflict, "secret_revoked", "This secret has been revoked already.")
+	errForeignKey   = fault.New(fault.Conflict, "platform_key", "Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
 	errOverlap      = fault.New(fault.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
 	errImportedForm = fault.New(fault.Invalid, "secret_form", "An imported secret has 16 to 256 printable characters, without blanks at its ends.")
 	errNegative     = fault.New(fault.Invalid, "overlap", "The overlap is zero or longer.")
@@ -95,10 +98,18 @@ func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secr
 	res := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).
 		Where("id = ? AND partner_id = ? AND state = ?", secret, partner.ID, models.SecretActive).
 		Updates(map[string]any{"state": models.SecretRevoked, "revoked_at": now})
-	if res.Error == nil && res.RowsAffected == 0 {
-		return errNoSecret
+	if res.Error != nil || res.RowsAffected > 0 {
+		return store.Translate(res.Error)
 	}
-	return store.Translate(res.Error)
+	var known int64
+	err := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).Where("id = ? AND partner_id = ?", secret, partner.ID).Count(&known).Error
+	switch {
+	case err != nil:
+		return store.Translate(err)
+	case known > 0:
+		return errRevoked
+	}
+	return errNoSecret
 }
 
 // Secrets lists a partner's secrets, the newest first.
@@ -127,6 +138,9 @@ func (s *Service) addSecret(ctx context.Context, db *gorm.DB, partner models.Par
 	if label = strings.TrimSpace(label); label == "" {
 		label = "secret of " + now.Format(time.DateOnly)
 	}
+	if err := errors.Join(checkText(label, "label"), s.checkKeys(ctx, db)); err != nil {
+		return Created{}, err
+	}
 	// An older platform key would give another digest of the same secret, which
 	// the unique constraint cannot see.
 	var known int64
@@ -148,6 +162,22 @@ func (s *Service) addSecret(ctx context.Context, db *gorm.DB, partner models.Par
 		return Created{}, store.Translate(err)
 	}
 	return Created{SigningSecret: row, Plain: plain}, nil
+}
+
+// checkKeys refuses platform keys that are not the platform's: no node could read
+// what they seal.
+func (s *Service) checkKeys(ctx context.Context, db *gorm.DB) error {
+	var ids [][]byte
+	for _, key := range s.keys.IDs() {
+		ids = append(ids, key[:])
+	}
+	var foreign int64
+	err := db.WithContext(ctx).Model(&models.SigningSecret{}).
+		Where("state = ? AND substring(sealed FROM 2 FOR 4) NOT IN ?", models.SecretActive, ids).Count(&foreign).Error
+	if err == nil && foreign > 0 {
+		return errForeignKey
+	}
+	return store.Translate(err)
 }
 
 // shown is how much of a secret a list may show: enough to tell two apart, too

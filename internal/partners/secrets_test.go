@@ -219,6 +219,39 @@ func TestTwoRotationsAtOnce(t *testing.T) {
 	}
 }
 
+// Platform keys that are not the platform's make no secret: no node could read it.
+func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := o.Service
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
+	_, err = o.CreateSecret(t.Context(), p, "")
+	isFault(t, "create", err, fault.Conflict, "platform_key")
+	_, err = o.ImportSecret(t.Context(), p, "", "a secret from elsewhere")
+	isFault(t, "import", err, fault.Conflict, "platform_key")
+	_, err = o.RotateSecret(t.Context(), p, "", time.Hour, false)
+	isFault(t, "rotate", err, fault.Conflict, "platform_key")
+	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].RetiresAt != nil {
+		t.Errorf("left %+v (%v)", kept, err)
+	}
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock) // a key that is being added
+	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
+		t.Error(err)
+	}
+	// What is revoked nobody has to read.
+	if err := o.RevokeSecret(t.Context(), p, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
+	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRevokeAndFindSecret(t *testing.T) {
 	o := open(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
@@ -241,7 +274,7 @@ func TestRevokeAndFindSecret(t *testing.T) {
 	}
 	o.clock.Advance(time.Minute)
 	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
-	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), fault.NotFound, "secret")
+	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), fault.Conflict, "secret_revoked")
 	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked || !s.RevokedAt.Equal(o.clock.Now()) {
 		t.Errorf("%+v (%v), want it revoked now", s, err)
 	}

@@ -26,7 +26,6 @@ const (
 	maxJobType        = 256
 	maxBudget         = 256
 	maxPostcode       = 16 // after trimming
-	maxTransactionID  = 200
 	maxPartnerID      = 128
 	maxEmail          = 254
 	maxName           = 200

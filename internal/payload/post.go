@@ -138,7 +138,7 @@ func (p *problems) transactionID(f *postFields) string {
 	if id.raw == nil {
 		p.add(id, fault.Required, "is required: send the transactionId of the ping's answer")
 	}
-	return p.copied(id, maxTransactionID)
+	return p.copied(id, noLimit) // one that is too long has not the format of a ping's (D1)
 }
 
 // partnerID refuses "", which names no account but would look like a post that

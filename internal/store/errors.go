@@ -45,7 +45,29 @@ func (e *Err) Error() string {
 	if e.SQLState == "" {
 		return "database: " + e.kind
 	}
-	return fmt.Sprintf("database: SQLSTATE %s (table %q, constraint %q)", e.SQLState, e.Table, e.Constraint)
+	text := "database: SQLSTATE " + e.SQLState
+	if e.Table != "" || e.Constraint != "" {
+		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
+	}
+	if mend, ok := mends[e.SQLState]; ok {
+		text += ": " + mend
+	}
+	return text
+}
+
+// mends say to an operator what the server's refusal means.
+var mends = map[string]string{
+	"28P01": "it refuses the role or its password: check database.url",
+	"28000": "it refuses the role from this address: check database.url and pg_hba.conf",
+	"3D000": "there is no database of this name: check database.url",
+	"42P01": "its schema is not there: run `pingpost migrate up` with the owner's URL",
+	"42501": "the role lacks a right: serve as pingpost_app, with the grants of `pingpost migrate up`",
+	"42704": "it does not know a parameter of the URL: check database.url",
+	"53100": "its disk is full",
+	"53300": "it has no connection left: raise its max_connections or lower database.max_connections",
+	"57P01": "it is stopping",
+	"57P03": "it is starting or stopping",
+	"25006": "it is read-only: a standby, perhaps",
 }
 
 // Temporary reports whether the server refused because of its own state: it is

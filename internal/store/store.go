@@ -91,6 +91,7 @@ type State struct {
 	Schema     int64     // the newest migration applied
 	Role       string
 	OwnsTables bool // the role could undo what its grants forbid
+	Encoding   string
 }
 
 // Inspect reads the state. A member of the tables' owner counts as the owner,
@@ -99,7 +100,8 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
 	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
 		EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public' AND pg_has_role(current_user, tableowner, 'MEMBER'))
-		OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)`).Scan(&s.Clock, &s.Role, &s.OwnsTables)
+		OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+		current_setting('server_encoding')`).Scan(&s.Clock, &s.Role, &s.OwnsTables, &s.Encoding)
 	if err != nil {
 		return s, Translate(err)
 	}
@@ -122,6 +124,9 @@ func (s State) CheckSchema() error {
 	want, err := migrations.Latest()
 	if err != nil {
 		return err
+	}
+	if s.Encoding != "" && s.Encoding != migrations.Encoding {
+		return migrations.ErrEncoding
 	}
 	if s.Schema < want {
 		return fmt.Errorf("the schema is at version %d and this program needs %d: run `pingpost migrate up` with the owner's URL", s.Schema, want)
