@@ -66,13 +66,13 @@ func (n *node) lead(t testing.TB, leadID string) lead {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dataKey, err := local.Unwrap(ctx, l.Wrapped)
-	if err != nil {
-		t.Fatal(err)
+	dataKey := envelope.NewWrappers(local).Unwrap(ctx, [][]byte{l.Wrapped})[0]
+	if dataKey.Err != nil {
+		t.Fatal(dataKey.Err)
 	}
 	plain, err := envelope.Open(envelope.Envelope{
 		Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Salt: l.Salt, Wrapped: l.Wrapped,
-	}, dataKey, l.ID, l.PartnerID)
+	}, dataKey.Key, l.ID, l.PartnerID)
 	if err != nil {
 		t.Fatal(err)
 	}

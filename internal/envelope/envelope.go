@@ -48,14 +48,38 @@ type DataKey struct {
 func (k *DataKey) Zero() { clear(k.Plain[:]) }
 
 // KeyWrapper wraps data keys and nothing else (D23). What Wrap returns names
-// the wrapper and its key version, so that several can be read at once.
+// the wrapper and its key version, so that several can be read at once. Keys go
+// in batches, since a wrapper may be across a network; an error is the whole
+// batch's.
 type KeyWrapper interface {
 	// Name is the wrapper's first word in everything it wraps: "local", "vault".
 	Name() string
-	// Wrap encrypts a data key.
-	Wrap(ctx context.Context, key [KeySize]byte) ([]byte, error)
-	// Unwrap decrypts what Wrap returned, under any key version still held.
-	Unwrap(ctx context.Context, wrapped []byte) ([KeySize]byte, error)
+	// Reads reports whether the wrapper holds a key version, as far as it can tell.
+	Reads(version string) bool
+	// Wrap encrypts data keys, all of them or none.
+	Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error)
+	// Unwrap decrypts what Wrap returned, under any key version still held. Each
+	// has its own result: one that was changed must not hide the others.
+	Unwrap(ctx context.Context, wrapped [][]byte) ([]Unwrapped, error)
+}
+
+// Unwrapped is a data key, or why there is none.
+type Unwrapped struct {
+	Key [KeySize]byte
+	Err error
+}
+
+// Rewrapper is a KeyWrapper that moves what it wrapped to its newest key version
+// by itself, so that no data key is seen on the way.
+type Rewrapper interface {
+	KeyWrapper
+	Rewrap(ctx context.Context, wrapped [][]byte) ([]Rewrapped, error)
+}
+
+// Rewrapped is a data key under the newest key version, or why there is none.
+type Rewrapped struct {
+	Wrapped []byte
+	Err     error
 }
 
 var (
@@ -66,13 +90,22 @@ var (
 	ErrNotWrapped = errors.New("the data key does not unwrap: it was changed, or wrapped by a key that is not configured")
 )
 
-// NewDataKey makes a data key and has it wrapped.
-func NewDataKey(ctx context.Context, w KeyWrapper) (DataKey, error) {
-	var key DataKey
-	rand.Read(key.Plain[:])
-	wrapped, err := w.Wrap(ctx, key.Plain)
-	key.Wrapped = wrapped
-	return key, err
+// NewDataKeys makes data keys and has them wrapped in one call.
+func NewDataKeys(ctx context.Context, w KeyWrapper, n int) ([]DataKey, error) {
+	plain := make([][KeySize]byte, n)
+	defer clear(plain)
+	for i := range plain {
+		rand.Read(plain[i][:])
+	}
+	wrapped, err := w.Wrap(ctx, plain)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]DataKey, n)
+	for i := range keys {
+		keys[i] = DataKey{plain[i], wrapped[i]}
+	}
+	return keys, nil
 }
 
 // Seal encrypts a contact record for one lead of one partner.

@@ -36,11 +36,11 @@ func sealFor(t testing.TB, w *Wrappers, lead, partner uuid.UUID, plain []byte) E
 
 func open(t testing.TB, w *Wrappers, e Envelope, lead, partner uuid.UUID) ([]byte, error) {
 	t.Helper()
-	key, err := w.Unwrap(t.Context(), e.Wrapped)
-	if err != nil {
-		return nil, err
+	one := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
+	if one.Err != nil {
+		return nil, one.Err
 	}
-	return Open(e, key, lead, partner)
+	return Open(e, one.Key, lead, partner)
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -114,15 +114,16 @@ func TestEveryEnvelopeDiffers(t *testing.T) {
 
 func TestLocalKeysAreToldApart(t *testing.T) {
 	one, two := local(t, 1), local(t, 2)
-	key, err := NewDataKey(t.Context(), one)
+	keys, err := NewDataKeys(t.Context(), one, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := two.Unwrap(t.Context(), key.Wrapped); !errors.Is(err, ErrNotWrapped) {
-		t.Errorf("another key unwrapped it: %v", err)
+	opened, err := two.Unwrap(t.Context(), [][]byte{keys[0].Wrapped})
+	if err != nil || !errors.Is(opened[0].Err, ErrNotWrapped) {
+		t.Errorf("another key unwrapped it: %v, %v", opened, err)
 	}
-	wrapper, version, err := Origin(key.Wrapped)
-	if err != nil || wrapper != LocalName || len(version) != 8 {
+	wrapper, version, err := Origin(keys[0].Wrapped)
+	if err != nil || wrapper != LocalName || len(version) != 8 || !one.Reads(version) || two.Reads(version) {
 		t.Errorf("origin %q %q, %v", wrapper, version, err)
 	}
 	for _, bad := range []string{"", "local", "local:", "local:x", "::", ":x:y"} {
@@ -140,8 +141,8 @@ func TestWithoutAWrapper(t *testing.T) {
 	if _, err := w.DataKey(t.Context()); err == nil {
 		t.Error("a data key without a wrapper")
 	}
-	if _, err := w.Unwrap(t.Context(), []byte("vault:v1:AAAA")); !errors.Is(err, ErrNotWrapped) {
-		t.Errorf("unwrapped by nobody: %v", err)
+	if one := w.Unwrap(t.Context(), [][]byte{[]byte("vault:v1:AAAA")})[0]; !errors.Is(one.Err, ErrNotWrapped) {
+		t.Errorf("unwrapped by nobody: %v", one.Err)
 	}
 }
 
@@ -160,10 +161,11 @@ func TestContentKeyIsHKDF(t *testing.T) {
 }
 
 func TestZeroForgetsTheKey(t *testing.T) {
-	key, err := NewDataKey(t.Context(), local(t, 1))
+	keys, err := NewDataKeys(t.Context(), local(t, 1), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	key := &keys[0]
 	key.Zero()
 	if key.Plain != [KeySize]byte{} {
 		t.Error("the key is still there")

@@ -22,8 +22,9 @@ const LocalName = "local"
 //
 // where the key version is a fingerprint of the key.
 type Local struct {
-	aead   cipher.AEAD
-	prefix []byte
+	aead    cipher.AEAD
+	version string
+	prefix  []byte
 }
 
 // NewLocal takes the 32 bytes of LEAD_VAULT_KEK.
@@ -39,26 +40,45 @@ func NewLocal(kek []byte) (*Local, error) {
 	if err != nil {
 		return nil, err
 	}
-	version := sha256.Sum256(append([]byte("pingpost/local-key-version"), kek...))
-	prefix := LocalName + ":" + hex.EncodeToString(version[:4]) + ":"
-	return &Local{aead: aead, prefix: []byte(prefix)}, nil
+	sum := sha256.Sum256(append([]byte("pingpost/local-key-version"), kek...))
+	version := hex.EncodeToString(sum[:4])
+	return &Local{aead: aead, version: version, prefix: []byte(LocalName + ":" + version + ":")}, nil
 }
 
 // Name implements KeyWrapper.
 func (l *Local) Name() string { return LocalName }
 
+// Reads implements KeyWrapper.
+func (l *Local) Reads(version string) bool { return version == l.version }
+
 // Wrap implements KeyWrapper. It does no I/O.
-func (l *Local) Wrap(_ context.Context, key [KeySize]byte) ([]byte, error) {
+func (l *Local) Wrap(_ context.Context, keys [][KeySize]byte) ([][]byte, error) {
+	out := make([][]byte, len(keys))
+	for i := range keys {
+		out[i] = l.wrap(&keys[i])
+	}
+	return out, nil
+}
+
+func (l *Local) wrap(key *[KeySize]byte) []byte {
 	var space [ivSize + KeySize + tagSize]byte
 	iv := space[:ivSize]
 	rand.Read(iv)
 	sealed := l.aead.Seal(iv, iv, key[:], l.prefix)
 	out := make([]byte, 0, len(l.prefix)+base64.StdEncoding.EncodedLen(len(sealed)))
-	return base64.StdEncoding.AppendEncode(append(out, l.prefix...), sealed), nil
+	return base64.StdEncoding.AppendEncode(append(out, l.prefix...), sealed)
 }
 
 // Unwrap implements KeyWrapper.
-func (l *Local) Unwrap(_ context.Context, wrapped []byte) (key [KeySize]byte, err error) {
+func (l *Local) Unwrap(_ context.Context, wrapped [][]byte) ([]Unwrapped, error) {
+	out := make([]Unwrapped, len(wrapped))
+	for i, w := range wrapped {
+		out[i].Key, out[i].Err = l.unwrap(w)
+	}
+	return out, nil
+}
+
+func (l *Local) unwrap(wrapped []byte) (key [KeySize]byte, err error) {
 	text, ours := bytes.CutPrefix(wrapped, l.prefix)
 	sealed, err := base64.StdEncoding.Strict().DecodeString(string(text))
 	if !ours || err != nil || len(sealed) != ivSize+KeySize+tagSize {

@@ -3,7 +3,10 @@ package envelope
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Origin names the wrapper and key version of a wrapped data key: "local",
@@ -16,9 +19,14 @@ func Origin(wrapped []byte) (wrapper, version string, err error) {
 	return string(parts[0]), string(parts[1]), nil
 }
 
+// ErrNoWrapper says that data keys cannot be made: no key wrapper is configured
+// to write.
+var ErrNoWrapper = errors.New("no key wrapper is configured")
+
 // Wrappers are the configured key wrappers: one writes, every one reads.
 type Wrappers struct {
 	writer KeyWrapper
+	pool   *Pool
 	all    map[string]KeyWrapper
 }
 
@@ -35,6 +43,13 @@ func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	return w
 }
 
+// NewPooledWrappers writes with data keys that the pool holds ready.
+func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
+	w := NewWrappers(pool.writer, others...)
+	w.pool = pool
+	return w
+}
+
 // Configured reports whether there is a wrapper to write with. Without one
 // posts get the specification's 503 (D21).
 func (w *Wrappers) Configured() bool { return w.writer != nil }
@@ -47,23 +62,120 @@ func (w *Wrappers) Writer() string {
 	return w.writer.Name()
 }
 
-// DataKey makes a fresh data key with the writing wrapper.
-func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
-	if w.writer == nil {
-		return DataKey{}, fmt.Errorf("no key wrapper is configured")
-	}
-	return NewDataKey(ctx, w.writer)
+// Names are the wrappers that can be read, sorted.
+func (w *Wrappers) Names() []string { return slices.Sorted(maps.Keys(w.all)) }
+
+// Reads reports whether data keys of a wrapper's key version can be unwrapped, as
+// far as that can be told without trying.
+func (w *Wrappers) Reads(wrapper, version string) bool {
+	one, ok := w.all[wrapper]
+	return ok && one.Reads(version)
 }
 
-// Unwrap decrypts a data key with the wrapper that it names.
-func (w *Wrappers) Unwrap(ctx context.Context, wrapped []byte) ([KeySize]byte, error) {
-	name, _, err := Origin(wrapped)
+// DataKey is a fresh data key under the writing wrapper: from the pool, where
+// there is one.
+func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
+	switch {
+	case w.writer == nil:
+		return DataKey{}, ErrNoWrapper
+	case w.pool != nil:
+		return w.pool.Take(ctx)
+	}
+	keys, err := NewDataKeys(ctx, w.writer, 1)
 	if err != nil {
-		return [KeySize]byte{}, err
+		return DataKey{}, err
 	}
-	one, ok := w.all[name]
-	if !ok {
-		return [KeySize]byte{}, fmt.Errorf("the key wrapper %q is not configured: %w", name, ErrNotWrapped)
+	return keys[0], nil
+}
+
+// Unwrap decrypts data keys, each with the wrapper that it names. A wrapper that
+// does not answer fails all of its keys and no other's.
+func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
+	out := make([]Unwrapped, len(wrapped))
+	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(one KeyWrapper, theirs [][]byte, at []int) error {
+		results, err := one.Unwrap(ctx, theirs)
+		for j, i := range at[:len(results)] {
+			out[i] = results[j]
+		}
+		return err
+	})
+	return out
+}
+
+// Move brings data keys to the writing wrapper's newest key version: by its own
+// rewrapping where it wrapped them and can, otherwise by unwrapping and wrapping.
+func (w *Wrappers) Move(ctx context.Context, wrapped [][]byte) []Rewrapped {
+	out := make([]Rewrapped, len(wrapped))
+	if w.writer == nil {
+		for i := range out {
+			out[i].Err = ErrNoWrapper
+		}
+		return out
 	}
-	return one.Unwrap(ctx, wrapped)
+	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(one KeyWrapper, theirs [][]byte, at []int) error {
+		results, err := w.move(ctx, one, theirs)
+		for j, i := range at[:len(results)] {
+			out[i] = results[j]
+		}
+		return err
+	})
+	return out
+}
+
+func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) ([]Rewrapped, error) {
+	if rewrapper, can := w.writer.(Rewrapper); can && from == w.writer {
+		return rewrapper.Rewrap(ctx, wrapped)
+	}
+	opened, err := from.Unwrap(ctx, wrapped)
+	defer clear(opened)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Rewrapped, len(wrapped))
+	keys, at := make([][KeySize]byte, 0, len(wrapped)), make([]int, 0, len(wrapped))
+	defer clear(keys[:cap(keys)])
+	for i := range opened {
+		if out[i].Err = opened[i].Err; out[i].Err == nil {
+			keys, at = append(keys, opened[i].Key), append(at, i)
+		}
+	}
+	if len(keys) == 0 {
+		return out, nil
+	}
+	sealed, err := w.writer.Wrap(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for j, i := range at {
+		out[i].Wrapped = sealed[j]
+	}
+	return out, nil
+}
+
+// each sorts wrapped keys by wrapper and has every wrapper do its own: theirs[j]
+// is wrapped[at[j]]. What no wrapper can do fails alone.
+func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
+	places := map[string][]int{}
+	for i, text := range wrapped {
+		name, _, err := Origin(text)
+		if _, configured := w.all[name]; err == nil && !configured {
+			err = fmt.Errorf("the key wrapper %q is not configured: %w", name, ErrNotWrapped)
+		}
+		if err != nil {
+			fail(i, err)
+			continue
+		}
+		places[name] = append(places[name], i)
+	}
+	for name, at := range places {
+		theirs := make([][]byte, len(at))
+		for j, i := range at {
+			theirs[j] = wrapped[i]
+		}
+		if err := do(w.all[name], theirs, at); err != nil {
+			for _, i := range at {
+				fail(i, err)
+			}
+		}
+	}
 }

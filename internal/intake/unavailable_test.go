@@ -1,24 +1,14 @@
 package intake_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
-
-// sealedVault is a key wrapper that is configured and does not answer.
-type sealedVault struct{ envelope.KeyWrapper }
-
-func (sealedVault) Name() string { return "vault" }
-
-func (sealedVault) Wrap(context.Context, [envelope.KeySize]byte) ([]byte, error) {
-	return nil, errors.New("the vault is sealed")
-}
 
 // withWrapper is the same node with another key wrapper; nil for none.
 func (n *node) withWrapper(w envelope.KeyWrapper) *node {
@@ -40,12 +30,14 @@ func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want r
 func TestWithoutADataKey(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)
+	vault := testkit.NewVault(t)
+	vault.Seal(t)
 	for name, c := range map[string]struct {
 		wrapper envelope.KeyWrapper
 		want    refusal
 	}{
 		"no key wrapper":           {nil, noKeyWrapper},
-		"a wrapper that is sealed": {sealedVault{}, notSaved},
+		"a wrapper that is sealed": {vault.Wrapper(t, devvault.Serve), notSaved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := body(whole.quote(t, shared))

@@ -1,0 +1,100 @@
+package devvault
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/vault/api"
+)
+
+// Names in Vault of what pingpost uses, as docs/vault.md has them.
+const (
+	Mount     = "transit"
+	Key       = "pingpost-leads"
+	AuthMount = "approle"
+	// Serve may wrap and unwrap; Rewrap may also rewrap; Rotate may make a new
+	// version of the key and nothing else.
+	Serve  = "pingpost-serve"
+	Rewrap = "pingpost-rewrap"
+	Rotate = "pingpost-rotate"
+)
+
+// Identity logs one of the roles in.
+type Identity struct{ RoleID, SecretID string }
+
+// operations are what each role may do with the key.
+func operations() map[string][]string {
+	return map[string][]string{
+		Serve:  {Mount + "/encrypt/" + Key, Mount + "/decrypt/" + Key},
+		Rewrap: {Mount + "/encrypt/" + Key, Mount + "/decrypt/" + Key, Mount + "/rewrap/" + Key},
+		Rotate: {Mount + "/keys/" + Key + "/rotate"},
+	}
+}
+
+// Provision makes the engine, the key, the policies and the roles, as docs/vault.md
+// tells an operator to, and returns each role's identity by its name.
+func (s *Server) Provision(ctx context.Context) (map[string]Identity, error) {
+	root, err := s.Root()
+	if err != nil {
+		return nil, err
+	}
+	do := func(path string, data map[string]any) {
+		if err == nil {
+			_, err = root.Logical().WriteWithContext(ctx, path, data)
+		}
+	}
+	do("sys/mounts/"+Mount, map[string]any{"type": "transit"})
+	do("sys/auth/"+AuthMount, map[string]any{"type": "approle"})
+	do(Mount+"/keys/"+Key, map[string]any{"type": "aes256-gcm96"})
+	found := map[string]Identity{}
+	for name, paths := range operations() {
+		var policy strings.Builder
+		for _, path := range paths {
+			fmt.Fprintf(&policy, "path %q { capabilities = [\"update\"] }\n", path)
+		}
+		do("sys/policies/acl/"+name, map[string]any{"policy": policy.String()})
+		do("auth/"+AuthMount+"/role/"+name, map[string]any{"token_policies": name, "token_no_default_policy": true, "token_ttl": "1h", "token_max_ttl": "1h"})
+		if err != nil {
+			break
+		}
+		if found[name], err = identity(ctx, root, name); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("preparing Vault: %w", err)
+	}
+	return found, nil
+}
+
+func identity(ctx context.Context, root *api.Client, role string) (i Identity, err error) {
+	path := "auth/" + AuthMount + "/role/" + role
+	id, err := root.Logical().ReadWithContext(ctx, path+"/role-id")
+	if err != nil {
+		return i, err
+	}
+	secret, err := root.Logical().WriteWithContext(ctx, path+"/secret-id", nil)
+	if err != nil {
+		return i, err
+	}
+	i.RoleID, _ = id.Data["role_id"].(string)
+	i.SecretID, _ = secret.Data["secret_id"].(string)
+	return i, nil
+}
+
+// Root is a client that may do everything.
+func (s *Server) Root() (*api.Client, error) {
+	config := api.DefaultConfig()
+	if config.Error != nil {
+		return nil, config.Error
+	}
+	config.Address = s.Address
+	root, err := api.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	root.ClearNamespace()
+	root.SetToken(s.RootToken)
+	return root, nil
+}

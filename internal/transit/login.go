@@ -1,0 +1,204 @@
+package transit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/vault/api"
+	"github.com/hashicorp/vault/api/auth/approle"
+
+	"github.com/pingpost/pingpost/internal/clock"
+)
+
+// Methods of logging in.
+const (
+	AppRole    = "approle"
+	Kubernetes = "kubernetes"
+	Token      = "token"
+)
+
+// Login says who we are to Vault.
+type Login struct {
+	Method   string
+	Mount    string // of the auth method, such as "approle"; not for a token
+	RoleID   string // AppRole
+	SecretID string // AppRole
+	Role     string // Kubernetes
+	JWTFile  string // Kubernetes: the service account's token, read at each login
+	Token    string
+}
+
+const (
+	// freshFor is the part of its life that a token is used without looking for
+	// another: then there is time to fail in.
+	freshFor = 0.6
+	// retryLogin is the pause after a login that failed, doubled up to retryLoginMax.
+	retryLogin    = 100 * time.Millisecond
+	retryLoginMax = 2 * time.Second
+	// settleLogin is how long a fresh token is not replaced when it is refused:
+	// then it is the policy that refuses, and another login would not help.
+	settleLogin = time.Second
+)
+
+// session is the token in use. Whoever needs one and finds it missing, refused or
+// near its end logs in; others wait for that.
+type session struct {
+	login Login
+	vault *api.Client  // to log in with
+	use   func(string) // hands the token to whoever calls
+	clock clock.Clock
+	calls *calls
+
+	mu      sync.Mutex
+	current string
+	since   time.Time
+	fresh   time.Time // until then no other is looked for; zero: for ever
+	ends    time.Time // zero: never
+	wait    time.Duration
+	notYet  time.Time // no login before
+	failure error     // of the last login
+}
+
+// token returns a token to use.
+func (s *session) token(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	usable := s.current != "" && (s.ends.IsZero() || now.Before(s.ends))
+	if usable && (s.fresh.IsZero() || now.Before(s.fresh)) {
+		return s.current, nil
+	}
+	if now.Before(s.notYet) {
+		if usable {
+			return s.current, nil
+		}
+		return "", s.failure
+	}
+	if err := s.renew(ctx, now); err != nil && !usable {
+		return "", err
+	}
+	return s.current, nil
+}
+
+// renew logs in. After a failure the next attempt has to wait.
+func (s *session) renew(ctx context.Context, now time.Time) error {
+	auth, err := s.enter(ctx)
+	if err = s.calls.count("login", explainLogin(err)); err != nil {
+		s.wait = min(max(2*s.wait, retryLogin), retryLoginMax)
+		s.notYet, s.failure = now.Add(s.wait), err
+		return err
+	}
+	s.current, s.since, s.wait, s.failure = auth.ClientToken, now, 0, nil
+	s.use(s.current)
+	s.fresh, s.ends = time.Time{}, time.Time{}
+	if life := time.Duration(auth.LeaseDuration) * time.Second; life > 0 {
+		s.fresh, s.ends = now.Add(time.Duration(freshFor*float64(life))), now.Add(life)
+	}
+	return nil
+}
+
+// refused says that Vault did not take the token, and reports whether another may
+// be had at once.
+func (s *session) refused(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if token != s.current {
+		return true // another has been had since
+	}
+	if now := s.clock.Now(); now.Sub(s.since) < settleLogin {
+		return false
+	}
+	s.current = ""
+	return true
+}
+
+// life is how long the token may still be used; false when it has no end or
+// there is none.
+func (s *session) life() (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == "" || s.ends.IsZero() {
+		return 0, false
+	}
+	return s.ends.Sub(s.clock.Now()), true
+}
+
+// TokenLife is how long the token in use lasts; false when it has no end, or
+// there is none.
+func (w *Wrapper) TokenLife() (time.Duration, bool) { return w.session.life() }
+
+func (s *session) enter(ctx context.Context) (*api.SecretAuth, error) {
+	var secret *api.Secret
+	var err error
+	switch s.login.Method {
+	case AppRole:
+		secret, err = s.appRole(ctx)
+	case Kubernetes:
+		secret, err = s.kubernetes(ctx)
+	case Token:
+		return s.ownToken(ctx)
+	default:
+		err = noLogin("keys.vault_auth is none of approle, kubernetes and token")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if secret == nil || secret.Auth == nil || secret.Auth.ClientToken == "" {
+		return nil, noLogin("Vault's answer to the login holds no token")
+	}
+	return secret.Auth, nil
+}
+
+func noLogin(text string) error { return &Error{Reason: "login", text: text} }
+
+func (s *session) appRole(ctx context.Context) (*api.Secret, error) {
+	role, err := approle.NewAppRoleAuth(s.login.RoleID, &approle.SecretID{FromString: s.login.SecretID}, approle.WithMountPath(s.login.Mount))
+	if err != nil {
+		return nil, noLogin("the AppRole login needs keys.vault_role_id and keys.vault_secret_id")
+	}
+	return role.Login(ctx, s.vault)
+}
+
+func (s *session) kubernetes(ctx context.Context) (*api.Secret, error) {
+	jwt, err := os.ReadFile(s.login.JWTFile)
+	if err != nil {
+		return nil, noLogin("the service account's token (keys.vault_jwt_file) cannot be read")
+	}
+	return s.vault.Logical().WriteWithContext(ctx, "auth/"+s.login.Mount+"/login", map[string]any{
+		"role": s.login.Role, "jwt": strings.TrimSpace(string(jwt)),
+	})
+}
+
+// ownToken has nothing to log in with but itself: its life is made as long as
+// Vault allows.
+func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
+	s.vault.SetToken(s.login.Token)
+	self, err := s.vault.Auth().Token().LookupSelfWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	life, err := self.TokenTTL()
+	if err != nil {
+		return nil, err
+	}
+	if renewable, err := self.TokenIsRenewable(); err == nil && renewable {
+		if renewed, err := s.vault.Auth().Token().RenewSelfWithContext(ctx, 0); err == nil && renewed.Auth != nil {
+			life = time.Duration(renewed.Auth.LeaseDuration) * time.Second
+		}
+	}
+	return &api.SecretAuth{ClientToken: s.login.Token, LeaseDuration: int(life / time.Second)}, nil
+}
+
+// explainLogin tells a login that Vault refuses from a call that it refuses.
+func explainLogin(err error) error {
+	err = explain(err)
+	var e *Error
+	if errors.As(err, &e) && (e.Status == statusForbidden || e.Status == 400) {
+		return &Error{e.Status, "login", "Vault refuses the login: check the role and its credential (keys.vault_…), and that they have not ended"}
+	}
+	return err
+}

@@ -1,0 +1,274 @@
+// Package transit is the key wrapper on HashiCorp Vault's Transit engine (D23).
+//
+// Vault wraps and unwraps data keys; the wrapping key never leaves it. The
+// service's identity may encrypt and decrypt with exactly one key and nothing
+// else: docs/vault.md has the policies and the commands that make them.
+//
+// Associated data is not used: Transit's rewrapping ignores it. What binds a data
+// key to its lead is the lead's own encryption (envelope).
+package transit
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/go-cleanhttp"
+	"github.com/hashicorp/vault/api"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/envelope"
+)
+
+// Name is the first word of what Transit wraps: vault:v1:….
+const Name = "vault"
+
+// Options say which Vault, which key, and who we are.
+type Options struct {
+	Address   string // https://vault.example:8200
+	Namespace string // of Vault Enterprise; "" for none
+	CAFile    string // the authority of Vault's certificate; "" for the system's
+	Mount     string // of the Transit engine: "transit"
+	Key       string // of the Transit engine: "pingpost-leads"
+	Login     Login
+	Timeout   time.Duration // of one call
+	Clock     clock.Clock
+}
+
+// Wrapper implements envelope.Rewrapper. It is safe for concurrent use and logs
+// in by itself when it needs to.
+type Wrapper struct {
+	vault   *api.Client
+	mount   string
+	key     string
+	timeout time.Duration
+	session session
+	calls   calls
+}
+
+var _ envelope.Rewrapper = (*Wrapper)(nil)
+
+// New does not call Vault yet.
+func New(o Options) (*Wrapper, error) {
+	calling, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	entering, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	w := &Wrapper{vault: calling, mount: o.Mount, key: o.Key, timeout: o.Timeout}
+	w.session = session{login: o.Login, vault: entering, use: calling.SetToken, clock: o.Clock, calls: &w.calls}
+	return w, nil
+}
+
+func newClient(o Options) (*api.Client, error) {
+	config := &api.Config{Address: o.Address, HttpClient: cleanhttp.DefaultPooledClient()}
+	if err := config.ConfigureTLS(&api.TLSConfig{CACert: o.CAFile}); err != nil {
+		return nil, fmt.Errorf("keys.vault_ca_file: %w", err)
+	}
+	client, err := api.NewClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("keys.vault_address: %w", err)
+	}
+	// The library takes both from VAULT_… variables, which are meant for Vault's
+	// own command line, and retries with pauses longer than a post can wait. A
+	// time-out of its own would end before a raw answer's body is read: write has one.
+	client.ClearToken()
+	client.ClearNamespace()
+	client.SetMaxRetries(0)
+	client.SetClientTimeout(0)
+	if o.Namespace != "" {
+		client.SetNamespace(o.Namespace)
+	}
+	return client, nil
+}
+
+// Name implements envelope.KeyWrapper.
+func (w *Wrapper) Name() string { return Name }
+
+// Reads implements envelope.KeyWrapper: which key versions Vault still holds, it
+// alone knows.
+func (w *Wrapper) Reads(version string) bool { return Version(version) > 0 }
+
+// Version is the number of a key version as wrapped data keys carry it, 3 of
+// "v3"; 0 for anything else.
+func Version(text string) int {
+	if len(text) < 2 || text[0] != 'v' || text[1] < '1' || text[1] > '9' {
+		return 0
+	}
+	n, err := strconv.Atoi(text[1:])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+type encryptItem struct {
+	Plaintext []byte `json:"plaintext"` // base64, as encoding/json has it
+}
+
+type ciphertextItem struct {
+	Ciphertext string `json:"ciphertext"`
+}
+
+// result is what Transit says of one item.
+type result struct {
+	Ciphertext string `json:"ciphertext"`
+	Plaintext  string `json:"plaintext"`
+	Error      string `json:"error"`
+}
+
+// Wrap implements envelope.KeyWrapper with one call.
+func (w *Wrapper) Wrap(ctx context.Context, keys [][envelope.KeySize]byte) ([][]byte, error) {
+	items := make([]encryptItem, len(keys))
+	for i := range keys {
+		items[i].Plaintext = keys[i][:]
+	}
+	results, err := batch(ctx, w, "encrypt", items)
+	if err != nil {
+		return nil, err
+	}
+	wrapped := make([][]byte, len(results))
+	for i, r := range results {
+		if wrapped[i], err = r.wrapped(); err != nil {
+			return nil, err
+		}
+	}
+	return wrapped, nil
+}
+
+// Unwrap implements envelope.KeyWrapper with one call.
+func (w *Wrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelope.Unwrapped, error) {
+	results, err := batch(ctx, w, "decrypt", ciphertexts(wrapped))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]envelope.Unwrapped, len(results))
+	for i, r := range results {
+		out[i].Key, out[i].Err = r.plain()
+	}
+	return out, nil
+}
+
+// Rewrap implements envelope.Rewrapper with one call.
+func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewrapped, error) {
+	results, err := batch(ctx, w, "rewrap", ciphertexts(wrapped))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]envelope.Rewrapped, len(results))
+	for i, r := range results {
+		out[i].Wrapped, out[i].Err = r.wrapped()
+	}
+	return out, nil
+}
+
+// Rotate makes a new version of the key, which then writes. It needs an identity
+// of its own: the service's may not.
+func (w *Wrapper) Rotate(ctx context.Context) error {
+	_, err := w.write(ctx, "rotate", w.mount+"/keys/"+w.key+"/rotate", nil)
+	return err
+}
+
+func ciphertexts(wrapped [][]byte) []ciphertextItem {
+	items := make([]ciphertextItem, len(wrapped))
+	for i, text := range wrapped {
+		items[i].Ciphertext = string(text)
+	}
+	return items
+}
+
+func (r result) wrapped() ([]byte, error) {
+	if r.Error != "" {
+		return nil, fmt.Errorf("%w: Vault says: %s", envelope.ErrNotWrapped, r.Error)
+	}
+	name, version, err := envelope.Origin([]byte(r.Ciphertext))
+	if err != nil || name != Name || Version(version) == 0 {
+		return nil, errors.New("Vault answered with something that is not a wrapped key")
+	}
+	return []byte(r.Ciphertext), nil
+}
+
+func (r result) plain() (key [envelope.KeySize]byte, err error) {
+	if r.Error != "" {
+		return key, fmt.Errorf("%w: Vault says: %s", envelope.ErrNotWrapped, r.Error)
+	}
+	plain, err := base64.StdEncoding.Strict().DecodeString(r.Plaintext)
+	defer clear(plain)
+	if err != nil || len(plain) != envelope.KeySize {
+		return key, envelope.ErrNotWrapped
+	}
+	return [envelope.KeySize]byte(plain), nil
+}
+
+// batch sends items to one of the engine's operations. There is a result for
+// each item or an error.
+func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) ([]result, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	body, err := json.Marshal(struct {
+		Items []T `json:"batch_input"`
+		// Without this a single bad item makes the whole answer an error.
+		OnPartialFailure int `json:"partial_failure_response_code"`
+	}{items, 200})
+	if err != nil {
+		return nil, err
+	}
+	defer clear(body)
+	answer, err := w.write(ctx, operation, w.mount+"/"+operation+"/"+w.key, body)
+	defer clear(answer)
+	var said struct {
+		Data struct {
+			Results []result `json:"batch_results"`
+		} `json:"data"`
+	}
+	parsed := json.Unmarshal(answer, &said) == nil && len(said.Data.Results) == len(items)
+	switch {
+	case parsed: // also with an error: then every item was refused, each for its reason
+		return said.Data.Results, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, fmt.Errorf("Vault's answer to %s has not one result for each of %d items", operation, len(items))
+}
+
+// write calls Vault as whoever the login makes us. A token that is refused is
+// replaced, once. The answer's body is returned even with an error.
+func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	for again := false; ; again = true {
+		token, err := w.session.token(ctx)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := w.attempt(ctx, operation, path, body)
+		var refused *Error
+		if errors.As(err, &refused) && refused.Status == statusForbidden && !again && w.session.refused(token) {
+			continue
+		}
+		return answer, err
+	}
+}
+
+func (w *Wrapper) attempt(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
+	response, err := w.vault.Logical().WriteRawWithContext(ctx, path, body)
+	err = w.calls.count(operation, explain(err))
+	if response == nil || response.Body == nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var answer bytes.Buffer
+	if _, read := answer.ReadFrom(response.Body); read != nil && err == nil {
+		err = w.calls.count(operation, explain(read))
+	}
+	return answer.Bytes(), err
+}

@@ -1,0 +1,61 @@
+// Command vaultdev is a real Vault server for development and tests: Vault's own
+// core with the transit engine and the AppRole and Kubernetes logins, in memory.
+// Everything in it is gone when it ends.
+//
+//	vaultdev server -dev -dev-listen-address=127.0.0.1:8200
+//
+// It understands as much of `vault server -dev` as is needed to stand in for it,
+// and says what that says: the address, an unseal key, and a root token.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "vaultdev:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, tell, log io.Writer) error {
+	if len(args) == 0 || args[0] != "server" {
+		return errors.New("usage: vaultdev server -dev [-dev-listen-address=HOST:PORT]")
+	}
+	flags := flag.NewFlagSet("vaultdev server", flag.ContinueOnError)
+	flags.SetOutput(log)
+	address := flags.String("dev-listen-address", "127.0.0.1:8200", "where to listen; port 0 for any that is free")
+	level := flags.String("log-level", "info", "trace, debug, info, warn or error")
+	dev := flags.Bool("dev", false, "say that this is for development: there is no other mode")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if !*dev {
+		return errors.New("everything is in memory and the root token is printed: say -dev to agree")
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		return err
+	}
+	s, err := start(listener, *level, log)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(tell, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey, s.rootToken)
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	select {
+	case <-ended:
+		return s.stop()
+	case err := <-s.failed:
+		return errors.Join(err, s.stop())
+	}
+}

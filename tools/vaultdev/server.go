@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	kubernetes "github.com/hashicorp/vault-plugin-auth-kubernetes"
+	"github.com/hashicorp/vault/builtin/credential/approle"
+	"github.com/hashicorp/vault/builtin/logical/transit"
+	vaulthttp "github.com/hashicorp/vault/http"
+	"github.com/hashicorp/vault/internalshared/configutil"
+	"github.com/hashicorp/vault/sdk/helper/consts"
+	"github.com/hashicorp/vault/sdk/logical"
+	"github.com/hashicorp/vault/sdk/physical/inmem"
+	"github.com/hashicorp/vault/vault"
+)
+
+// stopWithin bounds the end of requests under way: everything goes anyway.
+const stopWithin = 100 * time.Millisecond
+
+// server is a Vault that is initialised and unsealed.
+type server struct {
+	core      *vault.Core
+	http      *http.Server
+	unsealKey string // base64, as `vault operator unseal` takes it
+	rootToken string
+	failed    chan error
+}
+
+func start(listener net.Listener, level string, log io.Writer) (*server, error) {
+	logger := hclog.New(&hclog.LoggerOptions{Name: "vault", Level: hclog.LevelFromString(level), Output: log})
+	storage, err := inmem.NewInmem(nil, logger)
+	if err != nil {
+		return nil, err
+	}
+	core, err := vault.NewCore(&vault.CoreConfig{
+		Physical:           storage,
+		LogicalBackends:    map[string]logical.Factory{"transit": transit.Factory},
+		CredentialBackends: map[string]logical.Factory{"approle": approle.Factory, "kubernetes": kubernetes.Factory},
+		BuiltinRegistry:    builtins{},
+		Logger:             logger,
+		DisableMlock:       true, // nothing in it is worth a privilege
+		RedirectAddr:       "http://" + listener.Addr().String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{core: core, failed: make(chan error, 1)}
+	if err := s.open(context.Background()); err != nil {
+		return nil, errors.Join(err, core.Shutdown())
+	}
+	s.http = &http.Server{
+		Handler:           vaulthttp.Handler.Handler(&vault.HandlerProperties{Core: core, ListenerConfig: &configutil.Listener{}}),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	go func() { s.failed <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// open makes the one unseal key and the root token, and unseals.
+func (s *server) open(ctx context.Context) error {
+	once := &vault.SealConfig{SecretShares: 1, SecretThreshold: 1}
+	made, err := s.core.Initialize(ctx, &vault.InitParams{BarrierConfig: once, RecoveryConfig: once})
+	if err != nil {
+		return err
+	}
+	s.unsealKey, s.rootToken = base64.StdEncoding.EncodeToString(made.SecretShares[0]), made.RootToken
+	unsealed, err := s.core.Unseal(made.SecretShares[0])
+	if err == nil && !unsealed {
+		err = errors.New("it does not unseal with its own key")
+	}
+	return err
+}
+
+func (s *server) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+	}
+	return s.core.Shutdown()
+}
+
+// builtins names the engines that can be mounted.
+type builtins struct{}
+
+func kinds() map[consts.PluginType]map[string]logical.Factory {
+	return map[consts.PluginType]map[string]logical.Factory{
+		consts.PluginTypeSecrets:    {"transit": transit.Factory},
+		consts.PluginTypeCredential: {"approle": approle.Factory, "kubernetes": kubernetes.Factory},
+	}
+}
+
+func (builtins) Contains(name string, kind consts.PluginType) bool {
+	_, known := kinds()[kind][name]
+	return known
+}
+
+func (builtins) Get(name string, kind consts.PluginType) (func() (any, error), bool) {
+	factory, known := kinds()[kind][name]
+	if !known {
+		return nil, false
+	}
+	return func() (any, error) { return factory, nil }, true
+}
+
+func (builtins) Keys(kind consts.PluginType) (names []string) {
+	for name := range kinds()[kind] {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (b builtins) DeprecationStatus(name string, kind consts.PluginType) (consts.DeprecationStatus, bool) {
+	return consts.Supported, b.Contains(name, kind)
+}
+
+func (builtins) IsBuiltinEntPlugin(string, consts.PluginType) bool { return false }
