@@ -21,7 +21,6 @@ import (
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -50,7 +49,7 @@ type App struct {
 	lines *lineBuffer
 
 	db        *store.DB
-	wrappers  *envelope.Wrappers
+	keys      *Keys
 	directory *snapshot.Holder[partners.Directory]
 	card      *snapshot.Holder[ratecard.Snapshot]
 	watcher   *snapshot.Watcher
@@ -133,7 +132,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if a.wrappers, err = wrappers(a.cfg.Keys); err != nil {
+	if a.keys, err = OpenKeys(a.cfg, a.clock); err != nil {
 		return err
 	}
 	prices, err := ratecard.NewService(a.db, a.clock)
@@ -170,7 +169,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
 	a.registerMetrics()
 	return a.handlers(ctx, o, intake.Parts{
-		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.wrappers,
+		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
 	}, prices)
 }
@@ -191,19 +190,6 @@ func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Director
 		told = unread
 		return d, nil
 	}
-}
-
-// wrappers are the configured key wrappers. Vault joins the local key here.
-func wrappers(k config.Keys) (*envelope.Wrappers, error) {
-	kek := k.LocalKEK()
-	if kek == nil {
-		return envelope.NewWrappers(nil), nil
-	}
-	local, err := envelope.NewLocal(kek)
-	if err != nil {
-		return nil, err
-	}
-	return envelope.NewWrappers(local), nil
 }
 
 func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, prices *ratecard.Service) error {
@@ -244,7 +230,7 @@ func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
-		a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
+		a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
 	} {
 		a.background.Go(func() { work(ctx) })
 	}
@@ -255,7 +241,7 @@ func (a *App) run(ctx context.Context) {
 			}
 		})
 	}
-	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.wrappers.Writer())
+	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
 // APIAddr is where the partner API listens, host and port.
@@ -300,4 +286,4 @@ func (a *App) Stop(ctx context.Context) error {
 }
 
 // KeyWrapper names what wraps new leads' data keys; "" when nothing does.
-func (a *App) KeyWrapper() string { return a.wrappers.Writer() }
+func (a *App) KeyWrapper() string { return a.keys.Wrappers.Writer() }

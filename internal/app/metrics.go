@@ -9,6 +9,7 @@ import (
 
 // registerMetrics exposes what the parts count. The API registers its own.
 func (a *App) registerMetrics() {
+	a.registerKeyMetrics()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	count := func(name, help string, labels prometheus.Labels, read func() float64) {
 		a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, read))

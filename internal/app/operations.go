@@ -59,19 +59,19 @@ func (a *App) pingChecks() map[string]string {
 // checks are what a post needs besides.
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
-	states["database"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, stateOK, stateOK, stateOK
-	if !a.wrappers.Configured() {
-		states["key_wrapper"] = "not configured: posts are answered with 503"
-	}
+	states["database"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, stateOK, stateOK, a.keys.state()
 	ctx, cancel := context.WithTimeout(ctx, inspectWithin)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"], states["schema"], states["clock"] = "does not answer", "not known", "not known"
+		states["database"], states["schema"], states["clock"], states["lead_keys"] = "does not answer", "not known", "not known", "not known"
 		return states
 	}
 	if err := state.CheckSchema(); err != nil {
 		states["schema"] = err.Error()
+	}
+	if states["lead_keys"], err = a.leadKeys(ctx); err != nil {
+		states["lead_keys"] = "not known"
 	}
 	if skew := (clock.System{}).Now().Sub(state.Clock).Abs(); skew > maxSkew {
 		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()

@@ -30,6 +30,7 @@ const (
 	SectionHTTP      Section = "http"
 	SectionDatabase  Section = "database"
 	SectionKeys      Section = "keys"
+	SectionVault     Section = "vault"
 	SectionSigning   Section = "signing"
 	SectionLimits    Section = "limits"
 	SectionRetention Section = "retention"
@@ -42,6 +43,7 @@ type Config struct {
 	HTTP      HTTP
 	Database  Database
 	Keys      Keys
+	Vault     Vault
 	Signing   Signing
 	Limits    Limits
 	Retention Retention
@@ -55,6 +57,7 @@ func Defaults(p Profile) *Config {
 	return &Config{
 		HTTP:      defaultHTTP(p),
 		Database:  defaultDatabase(),
+		Vault:     defaultVault(),
 		Signing:   defaultSigning(),
 		Limits:    defaultLimits(p),
 		Retention: defaultRetention(),
@@ -78,6 +81,7 @@ func (c *Config) parts() []part {
 		{SectionHTTP, &c.HTTP},
 		{SectionDatabase, &c.Database},
 		{SectionKeys, &c.Keys},
+		{SectionVault, &c.Vault},
 		{SectionSigning, &c.Signing},
 		{SectionLimits, &c.Limits},
 		{SectionRetention, &c.Retention},
@@ -102,7 +106,37 @@ func (c *Config) Validate() error {
 	for _, p := range c.neededParts() {
 		ps = append(ps, problemsOf(p.Validate())...)
 	}
+	if c.needs(SectionKeys) && c.needs(SectionVault) {
+		c.validateWriter(&ps)
+	}
 	return ps.asError()
+}
+
+// validateWriter wants it said which key wrapper writes where there are two, and
+// that the one that is named is there.
+func (c *Config) validateWriter(ps *Problems) {
+	const path = "keys.write_with"
+	vault := c.Vault.Address != ""
+	switch {
+	case c.Keys.WriteWith == WrapperVault && !vault:
+		*ps = append(*ps, Problem{Path: path, Text: "vault: not configured; set vault.address or " + variable("vault.address"), because: "vault.address"})
+	case c.Keys.WriteWith == "" && c.Keys.Local != "" && vault:
+		ps.add(path, "must be local or vault: both are configured, and one of them writes")
+	}
+}
+
+// Wrapper is what wraps new data keys: the one named, else the one configured,
+// else none (""). With none, posts get 503 (D21).
+func (c *Config) Wrapper() Wrapper {
+	switch {
+	case c.Keys.WriteWith != "":
+		return c.Keys.WriteWith
+	case c.Keys.Local != "":
+		return WrapperLocal
+	case c.Vault.Address != "":
+		return WrapperVault
+	}
+	return ""
 }
 
 // Redacted is the needed sections as YAML, every secret shown as "[redacted]"

@@ -26,6 +26,20 @@ keys:
   platform_keys: ["[redacted]", "[redacted]"]
   local_kek: "[redacted]"
   write_with: "local"
+vault:
+  address: ""
+  namespace: ""
+  ca_file: ""
+  mount: "transit"
+  key: "pingpost-leads"
+  auth: "approle"
+  auth_mount: ""
+  role_id: ""
+  secret_id: ""
+  role: ""
+  jwt_file: "/var/run/secrets/kubernetes.io/serviceaccount/token"
+  token: ""
+  timeout: 2s
 signing:
   default_mode: "required"
 limits:

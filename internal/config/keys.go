@@ -19,16 +19,14 @@ const (
 type Keys struct {
 	Platform  []Secret // the first writes, all read
 	Local     Secret   // wraps lead data keys; empty when there is no local wrapper
-	WriteWith Wrapper  // as given; Wrapper() is what is used
+	WriteWith Wrapper  // as given; Config.Wrapper is what is used
 }
 
 func (k *Keys) fields() []field {
-	writeWith := text("write_with", &k.WriteWith)
-	writeWith.show = func() string { return quoted(k.Wrapper()) }
 	return []field{
 		secret(texts("platform_keys", &k.Platform)),
 		secret(text("local_kek", &k.Local)),
-		writeWith,
+		text("write_with", &k.WriteWith),
 	}
 }
 
@@ -70,10 +68,9 @@ func (k *Keys) Validate() error {
 func (k *Keys) validateWriteWith(ps *Problems) {
 	const path = "keys.write_with"
 	switch {
-	case k.WriteWith == WrapperVault:
-		ps.add(path, "vault: not configured")
 	case k.WriteWith == WrapperLocal && k.Local == "":
-		*ps = append(*ps, Problem{Path: path, Text: "local: not configured; set keys.local_kek or " + variable("keys.local_kek"), missing: true})
+		text := "local: not configured; set keys.local_kek or " + variable("keys.local_kek")
+		*ps = append(*ps, Problem{Path: path, Text: text, missing: true, because: "keys.local_kek"})
 	case k.WriteWith != "":
 		oneOf(ps, path, k.WriteWith, WrapperLocal, WrapperVault)
 	}
@@ -91,15 +88,6 @@ func (k *Keys) PlatformKeys() [][]byte {
 
 // LocalKEK is the local wrapping key, 32 bytes; nil when there is none.
 func (k *Keys) LocalKEK() []byte { return decodeKey(k.Local) }
-
-// Wrapper is what wraps new data keys: the one named, else the local one when it
-// has a key, else none (""). With none, posts get 503 (D21).
-func (k *Keys) Wrapper() Wrapper {
-	if k.WriteWith == "" && k.Local != "" {
-		return WrapperLocal
-	}
-	return k.WriteWith
-}
 
 // decodeKey is nil for anything but 32 bytes in canonical standard base64.
 func decodeKey(s Secret) []byte {

@@ -28,7 +28,7 @@ func TestKeysValidate(t *testing.T) {
 		{"a bad wrapper", Keys{Platform: []Secret{keyA}, Local: "short"}, []string{"keys.local_kek: " + form}},
 		{"one key for two purposes", Keys{Platform: []Secret{keyB, keyA}, Local: keyA},
 			[]string{"keys.local_kek: is the same key as keys.platform_keys[1]; each purpose needs its own"}},
-		{"vault", Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperVault}, []string{"keys.write_with: vault: not configured"}},
+		{"vault", Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperVault}, nil},
 		{"local without its key", Keys{Platform: []Secret{keyA}, WriteWith: WrapperLocal},
 			[]string{"keys.write_with: local: not configured; set keys.local_kek or LEAD_VAULT_KEK"}},
 		{"another wrapper", Keys{Platform: []Secret{keyA}, WriteWith: "kms"}, []string{"keys.write_with: must be local or vault"}},
@@ -53,17 +53,29 @@ func TestDecodedKeys(t *testing.T) {
 	}
 }
 
-func TestWrapperIsLocalWhenThereIsAKey(t *testing.T) {
+func TestWhichWrapperWrites(t *testing.T) {
+	there := Vault{Address: "https://vault.example.com"}
 	for _, c := range []struct {
-		keys Keys
-		want Wrapper
+		keys  Keys
+		vault Vault
+		want  Wrapper
 	}{
-		{Keys{}, ""},
-		{Keys{Local: keyC}, WrapperLocal},
-		{Keys{Local: keyC, WriteWith: WrapperVault}, WrapperVault},
+		{Keys{}, Vault{}, ""},
+		{Keys{Local: keyC}, Vault{}, WrapperLocal},
+		{Keys{}, there, WrapperVault},
+		{Keys{Local: keyC, WriteWith: WrapperVault}, there, WrapperVault},
+		{Keys{Local: keyC, WriteWith: WrapperLocal}, there, WrapperLocal},
 	} {
-		if got := c.keys.Wrapper(); got != c.want {
-			t.Errorf("%+v writes with %q, want %q", c.keys, got, c.want)
+		if got := (&Config{Keys: c.keys, Vault: c.vault}).Wrapper(); got != c.want {
+			t.Errorf("%+v and %+v write with %q, want %q", c.keys, c.vault, got, c.want)
 		}
+	}
+	login := []string{"PINGPOST_VAULT_ADDRESS=https://vault.example.com", "PINGPOST_VAULT_ROLE_ID=role", "PINGPOST_VAULT_SECRET_ID=secret"}
+	_, err := loadText("", append(sufficient(), login...)...)
+	checkProblems(t, err, "keys.write_with: must be local or vault: both are configured, and one of them writes")
+	_, err = loadText("keys: {write_with: vault}\n", sufficient()...)
+	checkProblems(t, err, "pingpost.yaml:1: keys.write_with: vault: not configured; set vault.address or PINGPOST_VAULT_ADDRESS")
+	if cfg, err := loadText("keys: {write_with: vault}\n", append(sufficient(), login...)...); err != nil || cfg.Wrapper() != WrapperVault {
+		t.Errorf("%v", err)
 	}
 }

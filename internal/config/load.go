@@ -57,11 +57,17 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 		if generated || earlier.mentions(p.Path) {
 			continue // the first problem of a key is the one to mend
 		}
+		if p.because != "" && earlier.mentions(p.because) {
+			continue
+		}
 		p.Origin = r.originOf(p.Path)
 		r.problems = append(r.problems, p)
 	}
 	if err := r.problems.asError(); err != nil {
 		return nil, err
+	}
+	if cfg.needs(SectionKeys) && cfg.needs(SectionVault) {
+		cfg.Keys.WriteWith = cfg.Wrapper() // what is used is what `config show` tells
 	}
 	return cfg, nil
 }

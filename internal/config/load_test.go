@@ -80,7 +80,7 @@ func TestLoadGivesDefaultsToWhatIsNotGiven(t *testing.T) {
 	want.HTTP.APIAddr, want.HTTP.AdminAddr, want.HTTP.OpsAddr = ":8080", ":8081", "127.0.0.1:8082"
 	want.HTTP.PublicURL = "https://leads.example.com"
 	want.Database.URL = databaseURL
-	want.Keys = Keys{Platform: []Secret{keyA}, Local: keyC}
+	want.Keys = Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperLocal}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got.Redacted(), want.Redacted())
 	}
@@ -167,6 +167,15 @@ func TestSecretsFromFiles(t *testing.T) {
 	if got := cfg.Keys.PlatformKeys(); len(got) != 2 || string(got[1]) != strings.Repeat("B", 32) {
 		t.Errorf("%d platform keys from the file, want two", len(got))
 	}
+}
+
+// The key is configured: that its file cannot be read is all that is wrong.
+func TestAnUnreadableKeyIsOneProblem(t *testing.T) {
+	const text = "keys: {local_kek_file: /run/kek, write_with: local}\n"
+	_, err := load(Source{File: "pingpost.yaml", Environ: sufficient()[:6]}, files{"pingpost.yaml": text}.read)
+	checkProblems(t, err, "pingpost.yaml:1: keys.local_kek: the file that is named here cannot be read: file does not exist")
+	_, err = loadText("keys: {write_with: local}\n", sufficient()[:6]...)
+	checkProblems(t, err, "pingpost.yaml:1: keys.write_with: local: not configured; set keys.local_kek or LEAD_VAULT_KEK")
 }
 
 func TestLoadReadsFromDisk(t *testing.T) {

@@ -18,6 +18,10 @@ type Problem struct {
 
 	// missing marks what `dev` provides itself after loading.
 	missing bool
+
+	// because is the path of another setting without which this is none; empty for
+	// most. When that one has a problem of its own, this is only its echo.
+	because string
 }
 
 // String is "origin: path: text", leaving out what is empty or said twice.

@@ -16,8 +16,8 @@ func (c *Config) Warnings() []string {
 	if c.needs(SectionDatabase) && !c.Database.encrypted() {
 		ps.add("database.url", "others on the network may read along; add sslmode=verify-full (or require)")
 	}
-	if c.needs(SectionKeys) && c.Keys.Wrapper() == "" {
-		ps.add("keys.local_kek", "no key wrapper is configured: pings are answered, every post gets 503")
+	if c.needs(SectionKeys) && c.needs(SectionVault) && c.Wrapper() == "" {
+		ps.add("keys.write_with", "no key wrapper is configured: pings are answered, every post gets 503")
 	}
 	if c.needs(SectionSigning) && c.Signing.DefaultMode != SigningRequired {
 		ps.add("signing.default_mode", "posts without a signature are accepted where nothing stricter is set")

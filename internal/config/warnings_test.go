@@ -17,7 +17,7 @@ func TestWarnings(t *testing.T) {
 		{"posts cut short", "database: {statement_timeout: 23s}", "http.write_timeout: is not above limits.post_wait and database.statement_timeout together: a slow post is cut off instead of answered"},
 		{"stopping too soon", "http: {shutdown_grace: 14s}", "http.shutdown_grace: is shorter than http.write_timeout: a stopping node may cut requests off"},
 		{"readable on the way", `database: {url: "postgres://u:p@db.example.com/db"}`, "database.url: others on the network may read along; add sslmode=verify-full (or require)"},
-		{"no key wrapper", "keys: {local_kek: }", "keys.local_kek: no key wrapper is configured: pings are answered, every post gets 503"},
+		{"no key wrapper", "keys: {local_kek: }", "keys.write_with: no key wrapper is configured: pings are answered, every post gets 503"},
 		{"no limits", "limits: {match_concurrency: 0, match_failures_per_minute: 0, post_concurrency: 0}", "limits.match_concurrency: 0 lifts the limit\n" +
 			"limits.match_failures_per_minute: 0 lifts the limit\nlimits.post_concurrency: 0 lifts the limit"},
 	} {

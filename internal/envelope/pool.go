@@ -23,7 +23,7 @@ const (
 	poolLow     = PoolSize * 3 / 4
 	poolWait    = time.Second // for a post that finds none
 	poolTick    = time.Second
-	poolProbe   = 5 * time.Second // without a call before one is made
+	poolProbe   = 5 * time.Second        // without a call before one is made
 	poolRetry   = 100 * time.Millisecond // after a failure, doubled up to
 	poolRetryAt = 2 * time.Second
 )

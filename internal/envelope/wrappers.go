@@ -88,6 +88,19 @@ func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	return keys[0], nil
 }
 
+// Newest names the writing wrapper and the key version that it writes with now.
+func (w *Wrappers) Newest(ctx context.Context) (wrapper, version string, err error) {
+	if w.writer == nil {
+		return "", "", ErrNoWrapper
+	}
+	keys, err := NewDataKeys(ctx, w.writer, 1)
+	if err != nil {
+		return "", "", err
+	}
+	defer keys[0].Zero()
+	return Origin(keys[0].Wrapped)
+}
+
 // Unwrap decrypts data keys, each with the wrapper that it names. A wrapper that
 // does not answer fails all of its keys and no other's.
 func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {

@@ -16,18 +16,6 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// contactRecord is the plaintext of the envelope: everything personal that a
-// post may hold, and nothing else (D20).
-type contactRecord struct {
-	Email   string          `json:"email"`
-	Name    string          `json:"name,omitempty"`
-	Phone   string          `json:"phone,omitempty"`
-	E164    string          `json:"phoneE164,omitempty"`
-	Address string          `json:"address,omitempty"`
-	Notes   string          `json:"notes,omitempty"`
-	Answers json.RawMessage `json:"answers,omitempty"`
-}
-
 // delivery builds all that the post stores.
 func (in *Intake) delivery(p *post, key envelope.DataKey, industry string) (*leads.Delivery, error) {
 	lead, err := in.lead(p, key, industry)
@@ -70,27 +58,18 @@ func (in *Intake) lead(p *post, key envelope.DataKey, industry string) (models.L
 		lead.Postcode = lead.QuotedPostcode
 	}
 	p.payload.NormalisePhone(lead.Country)
-	in.digestContact(&lead, p.payload.Contact)
-	return lead, in.sealContact(&lead, &p.payload, key)
-}
-
-// digestContact makes the look-up digests, so that a person can be found again
-// without anything readable in the clear.
-func (in *Intake) digestContact(lead *models.Lead, c payload.Contact) {
-	lead.EmailDigest = in.Keys.Digest(sealed.LookUp, []byte(payload.NormaliseEmail(c.Email)))
-	if phone := c.PhoneE164; phone != "" {
-		lead.PhoneDigest = in.Keys.Digest(sealed.LookUp, []byte(phone))
-	} else if c.Phone != "" {
-		lead.PhoneDigest = in.Keys.Digest(sealed.LookUp, []byte(c.Phone))
+	c := p.payload.Contact
+	contact := leads.Contact{
+		Email: c.Email, Name: c.Name, Phone: c.Phone, E164: c.PhoneE164,
+		Address: p.payload.Location.Address, Notes: p.payload.Notes, Answers: p.payload.Answers,
 	}
+	lead.EmailDigest, lead.PhoneDigest = contact.Digests(in.Keys)
 	lead.PhoneFlagged = c.PhoneFlagged
+	return lead, seal(&lead, contact, key)
 }
 
-func (in *Intake) sealContact(lead *models.Lead, p *payload.Post, key envelope.DataKey) error {
-	plain, err := json.Marshal(contactRecord{
-		Email: p.Contact.Email, Name: p.Contact.Name, Phone: p.Contact.Phone, E164: p.Contact.PhoneE164,
-		Address: p.Location.Address, Notes: p.Notes, Answers: p.Answers,
-	})
+func seal(lead *models.Lead, contact leads.Contact, key envelope.DataKey) error {
+	plain, err := json.Marshal(contact)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type querier interface {
 }
 
 func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
-	rows, err := q.Query(ctx, `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, wrapped_key
+	rows, err := q.Query(ctx, `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key)
 		FROM leads WHERE transaction = ANY ($1)`, transactions)
 	if err != nil {
 		return nil, store.Translate(err)

@@ -17,14 +17,14 @@ const (
 	retentionBatch = 5000
 )
 
-// ForgetBodies drops the body digests of leads received before the day that
+// ForgetBodies drops what only a retry needs, body digest and answered key, of leads received before the day that
 // ends at now, and returns how many. Lead ids are times, so that the bound is one
 // of the partial index on the leads that still have a digest.
 func (s *Store) ForgetBodies(ctx context.Context, now time.Time) (int64, error) {
 	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
 	return s.inBatches(ctx, `WITH old AS (
 			SELECT id FROM leads WHERE id < $1 AND body_digest IS NOT NULL LIMIT $2 FOR UPDATE SKIP LOCKED)
-		UPDATE leads l SET body_digest = NULL FROM old WHERE l.id = old.id`, before)
+		UPDATE leads l SET body_digest = NULL, answered_key = NULL FROM old WHERE l.id = old.id`, before)
 }
 
 // DeleteSandbox deletes sandbox leads older than KeepSandbox and returns how many.

@@ -63,7 +63,7 @@ func explainAnswer(answered *api.ResponseError) error {
 	case statusForbidden:
 		e.Reason, e.text = "denied", "Vault refuses this identity: its policy, its token, or its login has ended"
 	case statusNotFound:
-		e.Reason, e.text = "not_found", "Vault has no such path: check keys.vault_mount, keys.vault_key and keys.vault_auth_mount"
+		e.Reason, e.text = "not_found", "Vault has no such path: check vault.mount, vault.key and vault.auth_mount"
 	case statusTooMany:
 		e.Reason, e.text = "too_many", "Vault has too many requests"
 	case statusUnavailable:

@@ -142,7 +142,7 @@ func (s *session) enter(ctx context.Context) (*api.SecretAuth, error) {
 	case Token:
 		return s.ownToken(ctx)
 	default:
-		err = noLogin("keys.vault_auth is none of approle, kubernetes and token")
+		err = noLogin("vault.auth is none of approle, kubernetes and token")
 	}
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func noLogin(text string) error { return &Error{Reason: "login", text: text} }
 func (s *session) appRole(ctx context.Context) (*api.Secret, error) {
 	role, err := approle.NewAppRoleAuth(s.login.RoleID, &approle.SecretID{FromString: s.login.SecretID}, approle.WithMountPath(s.login.Mount))
 	if err != nil {
-		return nil, noLogin("the AppRole login needs keys.vault_role_id and keys.vault_secret_id")
+		return nil, noLogin("the AppRole login needs vault.role_id and vault.secret_id")
 	}
 	return role.Login(ctx, s.vault)
 }
@@ -166,7 +166,7 @@ func (s *session) appRole(ctx context.Context) (*api.Secret, error) {
 func (s *session) kubernetes(ctx context.Context) (*api.Secret, error) {
 	jwt, err := os.ReadFile(s.login.JWTFile)
 	if err != nil {
-		return nil, noLogin("the service account's token (keys.vault_jwt_file) cannot be read")
+		return nil, noLogin("the service account's token (vault.jwt_file) cannot be read")
 	}
 	return s.vault.Logical().WriteWithContext(ctx, "auth/"+s.login.Mount+"/login", map[string]any{
 		"role": s.login.Role, "jwt": strings.TrimSpace(string(jwt)),
@@ -198,7 +198,7 @@ func explainLogin(err error) error {
 	err = explain(err)
 	var e *Error
 	if errors.As(err, &e) && (e.Status == statusForbidden || e.Status == 400) {
-		return &Error{e.Status, "login", "Vault refuses the login: check the role and its credential (keys.vault_…), and that they have not ended"}
+		return &Error{e.Status, "login", "Vault refuses the login: check the role and its credential (vault.…), and that they have not ended"}
 	}
 	return err
 }

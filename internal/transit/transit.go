@@ -71,11 +71,11 @@ func New(o Options) (*Wrapper, error) {
 func newClient(o Options) (*api.Client, error) {
 	config := &api.Config{Address: o.Address, HttpClient: cleanhttp.DefaultPooledClient()}
 	if err := config.ConfigureTLS(&api.TLSConfig{CACert: o.CAFile}); err != nil {
-		return nil, fmt.Errorf("keys.vault_ca_file: %w", err)
+		return nil, fmt.Errorf("vault.ca_file: %w", err)
 	}
 	client, err := api.NewClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("keys.vault_address: %w", err)
+		return nil, fmt.Errorf("vault.address: %w", err)
 	}
 	// The library takes both from VAULT_… variables, which are meant for Vault's
 	// own command line, and retries with pauses longer than a post can wait. A

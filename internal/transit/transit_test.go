@@ -192,7 +192,7 @@ func TestErrorsTellNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Wrap(t.Context(), randomKeys(1))
-	if err == nil || strings.Contains(err.Error(), o.Login.SecretID) || strings.Contains(err.Error(), o.Login.RoleID) || !strings.Contains(err.Error(), "keys.vault_") {
+	if err == nil || strings.Contains(err.Error(), o.Login.SecretID) || strings.Contains(err.Error(), o.Login.RoleID) || !strings.Contains(err.Error(), "vault.") {
 		t.Errorf("%v", err)
 	}
 }

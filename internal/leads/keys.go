@@ -1,0 +1,63 @@
+package leads
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// KeyUse is a key version of a wrapper, and how many leads' data keys it wraps.
+type KeyUse struct {
+	Wrapper, Version string
+	Leads            int64
+}
+
+// KeyUses counts the leads under every key version. It reads all leads.
+func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
+	rows, err := s.pool.Query(ctx, `SELECT key_wrapper, key_version, count(*) FROM leads WHERE wrapped_key IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	uses, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyUse])
+	return uses, store.Translate(err)
+}
+
+// Keys lists the key versions that leads are under, without counting: it jumps
+// from one to the next in the index, however many leads there are.
+func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
+	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
+			(SELECT key_wrapper, key_version FROM leads ORDER BY key_wrapper, key_version LIMIT 1)
+			UNION ALL
+			SELECT n.key_wrapper, n.key_version FROM used u, LATERAL (
+				SELECT key_wrapper, key_version FROM leads WHERE (key_wrapper, key_version) > (u.key_wrapper, u.key_version)
+				ORDER BY key_wrapper, key_version LIMIT 1) n)
+		SELECT key_wrapper, key_version, 0 FROM used`)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	uses, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyUse])
+	return uses, store.Translate(err)
+}
+
+// DigestUses counts the leads by the platform key of their look-up digest. It
+// reads all leads.
+func (s *Store) DigestUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+	rows, err := s.pool.Query(ctx, `SELECT substring(email_digest FOR 4), count(*) FROM leads WHERE length(email_digest) > 4 GROUP BY 1`)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	defer rows.Close()
+	uses := map[sealed.KeyID]int64{}
+	for rows.Next() {
+		var key []byte
+		var n int64
+		if err := rows.Scan(&key, &n); err != nil {
+			return nil, store.Translate(err)
+		}
+		uses[sealed.KeyID(key)] = n
+	}
+	return uses, store.Translate(rows.Err())
+}

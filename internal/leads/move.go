@@ -1,0 +1,158 @@
+package leads
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+const (
+	// moveBatch leads are moved by one call to the wrapper and one statement.
+	moveBatch = 256
+	// moveAgain is the pause after a call that failed, and moveTries how often it
+	// is made.
+	moveAgain = time.Second
+	moveTries = 30
+)
+
+// Moved is how far a move has come.
+type Moved struct {
+	Leads  int64 // moved
+	Failed int64 // cannot be moved: they stay as they are
+	Cause  error // of the latest failure
+}
+
+// Move brings leads to other keys, in batches, each of them done or not: it may
+// be stopped at any time and run again. After each batch it rests for as long as
+// that took, since posts are in a hurry and it is not.
+type Move struct {
+	Leads    *Store
+	Wrappers *envelope.Wrappers
+	Clock    clock.Clock
+	Tell     func(Moved) // hears how far it is
+}
+
+// Rewrap brings the data keys of all leads to the writing wrapper's newest key
+// version. The contact records are not touched.
+func (m *Move) Rewrap(ctx context.Context) (Moved, error) {
+	var done Moved
+	wrapper, version, err := m.Wrappers.Newest(ctx)
+	if err != nil {
+		return done, err
+	}
+	uses, err := m.Leads.Keys(ctx)
+	if err != nil {
+		return done, err
+	}
+	for _, use := range uses {
+		if use.Wrapper == wrapper && use.Version == version {
+			continue
+		}
+		err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
+			return m.Leads.moving(ctx, `key_wrapper = $3 AND key_version = $4`, after, use.Wrapper, use.Version)
+		}, m.rewrap)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Reseal brings the look-up digests of all leads to the first platform key. It
+// has to open each contact record: a digest cannot be turned into another.
+func (m *Move) Reseal(ctx context.Context, keys *sealed.Keys) (Moved, error) {
+	var done Moved
+	first := keys.IDs()[0]
+	err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
+		return m.Leads.moving(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`, after, first[:])
+	}, func(ctx context.Context, b *moving) (Moved, error) { return m.reseal(ctx, b, keys) })
+	return done, err
+}
+
+// run moves batch after batch until there is none.
+func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) (*moving, error), move func(context.Context, *moving) (Moved, error)) error {
+	for after := uuid.Nil; ; {
+		start := m.Clock.Now()
+		b, err := next(after)
+		if err != nil || len(b.ids) == 0 {
+			return err
+		}
+		after = b.ids[len(b.ids)-1]
+		moved, err := m.patiently(ctx, func() (Moved, error) { return move(ctx, b) })
+		done.Leads += moved.Leads
+		done.Failed += moved.Failed
+		if moved.Cause != nil {
+			done.Cause = moved.Cause
+		}
+		if err != nil {
+			return err
+		}
+		m.Tell(*done)
+		if err := rest(ctx, m.Clock.Now().Sub(start)); err != nil {
+			return err
+		}
+	}
+}
+
+// patiently tries again what failed as a whole: a wrapper or a database that is
+// away for a moment.
+func (m *Move) patiently(ctx context.Context, move func() (Moved, error)) (Moved, error) {
+	for tries := 1; ; tries++ {
+		moved, err := move()
+		if err == nil || tries == moveTries {
+			return moved, err
+		}
+		if err := rest(ctx, moveAgain); err != nil {
+			return moved, err
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// moving is a batch of leads on their way to another key.
+type moving struct {
+	ids, partners []uuid.UUID
+	envelopes     []envelope.Envelope
+}
+
+func (b *moving) wrapped() [][]byte {
+	out := make([][]byte, len(b.envelopes))
+	for i := range b.envelopes {
+		out[i] = b.envelopes[i].Wrapped
+	}
+	return out
+}
+
+// moving reads the next batch of leads for which the condition holds.
+func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, args ...any) (*moving, error) {
+	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
+		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+` ORDER BY id LIMIT $2`, append([]any{after, moveBatch}, args...)...)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	defer rows.Close()
+	b := &moving{}
+	for rows.Next() {
+		var lead, partner uuid.UUID
+		var e envelope.Envelope
+		if err := rows.Scan(&lead, &partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped); err != nil {
+			return nil, store.Translate(err)
+		}
+		b.ids, b.partners, b.envelopes = append(b.ids, lead), append(b.partners, partner), append(b.envelopes, e)
+	}
+	return b, store.Translate(rows.Err())
+}

@@ -1,0 +1,244 @@
+package leads_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// sealedLead stores a lead whose contact record is really sealed.
+func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) *leads.Delivery {
+	t.Helper()
+	d := delivery(p, p.Required)
+	contact := leads.Contact{Email: fmt.Sprintf("person%d@example.com", n), Phone: "0151"}
+	if n%2 == 0 {
+		contact.E164 = "+442079460000"
+	}
+	key, err := w.DataKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := json.Marshal(contact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := envelope.Seal(key, d.Lead.ID, d.Lead.PartnerID, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &d.Lead
+	l.Ciphertext, l.IV, l.AuthTag, l.Salt, l.WrappedKey = e.Ciphertext, e.IV, e.AuthTag, e.Salt, e.Wrapped
+	l.EmailDigest, l.PhoneDigest = contact.Digests(p.Keys)
+	if l.KeyWrapper, l.KeyVersion, err = envelope.Origin(e.Wrapped); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// readable fails unless the stored record opens as what was posted.
+func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.Delivery) {
+	t.Helper()
+	read := func(column string) []byte {
+		return testkit.Value[[]byte](t, p.DB, `SELECT `+column+` FROM leads WHERE id = $1`, d.Lead.ID)
+	}
+	e := envelope.Envelope{Ciphertext: read("ciphertext"), IV: read("iv"), AuthTag: read("auth_tag"), Salt: read("salt"), Wrapped: read("wrapped_key")}
+	one := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
+	if one.Err != nil {
+		t.Fatal(one.Err)
+	}
+	plain, err := envelope.Open(e, one.Key, d.Lead.ID, d.Lead.PartnerID)
+	if err != nil || !bytes.Contains(plain, []byte("@example.com")) {
+		t.Fatalf("%q, %v", plain, err)
+	}
+}
+
+func mover(p *testkit.Platform, w *envelope.Wrappers) *leads.Move {
+	return &leads.Move{Leads: p.Leads, Wrappers: w, Clock: clock.System{}, Tell: func(leads.Moved) {}}
+}
+
+func uses(t testing.TB, p *testkit.Platform) map[string]int64 {
+	t.Helper()
+	counted, err := p.Leads.KeyUses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := p.Leads.Keys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int64{}
+	for i, use := range counted {
+		found[use.Wrapper+" "+use.Version] = use.Leads
+		if i >= len(listed) || listed[i].Wrapper != use.Wrapper || listed[i].Version != use.Version {
+			t.Errorf("counted %v, listed %v", counted, listed)
+		}
+	}
+	return found
+}
+
+// From the local key to Vault, to Vault's next version, and back: every lead
+// stays readable, and a retry gets what it got at first.
+func TestLeadsMoveBetweenKeys(t *testing.T) {
+	t.Parallel()
+	p, v := platform(t), testkit.NewVault(t)
+	local, err := envelope.NewLocal(bytes.Repeat([]byte{7}, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vault := v.Wrapper(t, devvault.Rewrap)
+	onLocal, onVault := envelope.NewWrappers(local, vault), envelope.NewWrappers(vault, local)
+	const n = 600 // more than two batches
+	var all []*leads.Delivery
+	for i := range n {
+		all = append(all, sealedLead(t, p, onLocal, i))
+	}
+	first, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name    string
+		prepare func()
+		with    *envelope.Wrappers
+		want    string
+		moved   int64
+	}{
+		{"to Vault", func() {}, onVault, "vault v1", n},
+		{"again", func() {}, onVault, "vault v1", 0},
+		{"to the next version", func() { rotate(t, v) }, onVault, "vault v2", n},
+		{"back", func() {}, onLocal, "", n},
+	} {
+		step.prepare()
+		done, err := mover(p, step.with).Rewrap(t.Context())
+		if err != nil || done.Leads != step.moved || done.Failed != 0 {
+			t.Fatalf("%s: %+v, %v", step.name, done, err)
+		}
+		if got := uses(t, p); len(got) != 1 || step.want != "" && got[step.want] != n {
+			t.Errorf("%s: %v", step.name, got)
+		}
+		for _, i := range []int{0, 1, n / 2, n - 1} {
+			readable(t, p, step.with, all[i])
+		}
+		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction); err != nil || !bytes.Equal(again.Envelope.Wrapped, first.Envelope.Wrapped) {
+			t.Errorf("%s: a retry gets another data key: %q, %v", step.name, again.Envelope.Wrapped, err)
+		}
+	}
+	p.Time.Advance(2 * leads.KeepBodyDigest)
+	if _, err := p.Leads.ForgetBodies(t.Context(), p.Time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if kept := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE answered_key IS NOT NULL`); kept != 0 {
+		t.Errorf("%d answered keys are kept for no retry", kept)
+	}
+}
+
+func rotate(t testing.TB, v *testkit.Vault) {
+	t.Helper()
+	if err := v.Wrapper(t, devvault.Rotate).Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A move that is stopped halfway loses nothing and goes on where it was; a lead
+// that cannot be moved is told and stays.
+func TestAMoveIsStoppedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	p, v := platform(t), testkit.NewVault(t)
+	w := envelope.NewWrappers(v.Wrapper(t, devvault.Rewrap))
+	const n = 900
+	var all []*leads.Delivery
+	for i := range n {
+		all = append(all, sealedLead(t, p, w, i))
+	}
+	p.DB.Exec(t, `UPDATE leads SET wrapped_key = 'vault:v1:bm9uZQ==' WHERE id = $1`, all[3].Lead.ID)
+	rotate(t, v)
+	for range 2 {
+		ctx, stop := context.WithCancel(t.Context())
+		m := mover(p, w)
+		m.Tell = func(leads.Moved) { stop() }
+		if _, err := m.Rewrap(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped: %v", err)
+		}
+	}
+	if got := uses(t, p); got["vault v1"] == 0 || got["vault v2"] == 0 || got["vault v1"]+got["vault v2"] != n {
+		t.Errorf("halfway: %v", got)
+	}
+	done, err := mover(p, w).Rewrap(t.Context())
+	if err != nil || done.Failed != 1 || !errors.Is(done.Cause, envelope.ErrNotWrapped) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := uses(t, p); got["vault v1"] != 1 || got["vault v2"] != n-1 {
+		t.Errorf("at the end: %v", got)
+	}
+	readable(t, p, w, all[n-1])
+}
+
+// A wrapper that is away is waited for: nothing is wrong with the leads.
+func TestAMoveWaitsForVault(t *testing.T) {
+	t.Parallel()
+	p, v := platform(t), testkit.NewVault(t)
+	w := envelope.NewWrappers(v.Wrapper(t, devvault.Rewrap))
+	for i := range 300 {
+		sealedLead(t, p, w, i)
+	}
+	rotate(t, v)
+	m, told := mover(p, w), 0
+	m.Tell = func(leads.Moved) {
+		if told++; told == 1 {
+			v.Seal(t)
+			go v.Unseal(t)
+		}
+	}
+	if done, err := m.Rewrap(t.Context()); err != nil || done.Leads != 300 || done.Failed != 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// Look-up digests move to the first platform key by the contact records.
+func TestDigestsMoveToTheFirstPlatformKey(t *testing.T) {
+	t.Parallel()
+	p := platform(t)
+	var all []*leads.Delivery
+	for i := range 5 {
+		all = append(all, sealedLead(t, p, p.Wrappers, i))
+	}
+	next := testkit.PlatformKeys(t, 9, 1)
+	done, err := mover(p, p.Wrappers).Reseal(t.Context(), next)
+	if err != nil || done.Leads != 5 || done.Failed != 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	moved, err := p.Leads.DigestUses(t.Context())
+	if err != nil || len(moved) != 1 || moved[next.IDs()[0]] != 5 {
+		t.Errorf("%v, %v", moved, err)
+	}
+	only := testkit.PlatformKeys(t, 9)
+	find := func(column string, digests [][]byte) []uuid.UUID {
+		return testkit.Value[[]uuid.UUID](t, p.DB, `SELECT array_agg(id) FROM leads WHERE `+column+` = ANY ($1)`, digests)
+	}
+	if got := find("email_digest", only.Digests(sealed.LookUp, []byte("person3@example.com"))); !slices.Equal(got, []uuid.UUID{all[3].Lead.ID}) {
+		t.Errorf("by e-mail: %v", got)
+	}
+	if got := find("phone_digest", only.Digests(sealed.LookUp, []byte("+442079460000"))); len(got) != 3 {
+		t.Errorf("by phone: %v", got)
+	}
+	if done, err := mover(p, p.Wrappers).Reseal(t.Context(), next); err != nil || done.Leads != 0 {
+		t.Errorf("again: %+v, %v", done, err)
+	}
+}

@@ -1,0 +1,104 @@
+package leads
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// rewrapSQL changes a lead only where its key is still the one that was moved:
+// an erased lead gets none back. What a partner was sent stays for its retries.
+const rewrapSQL = `UPDATE leads l SET
+		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
+		answered_key = CASE WHEN l.body_digest IS NOT NULL THEN coalesce(l.answered_key, l.wrapped_key) END
+	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
+	WHERE l.id = n.id AND l.wrapped_key = n.old`
+
+func (m *Move) rewrap(ctx context.Context, b *moving) (Moved, error) {
+	var done Moved
+	old := b.wrapped()
+	var ids []uuid.UUID
+	var from, to [][]byte
+	var wrappers, versions []string
+	for i, moved := range m.Wrappers.Move(ctx, old) {
+		err := moved.Err
+		var wrapper, version string
+		if err == nil {
+			wrapper, version, err = envelope.Origin(moved.Wrapped)
+		}
+		if err != nil {
+			if !errors.Is(err, envelope.ErrNotWrapped) {
+				return Moved{}, err // the wrapper did not do it: nothing is wrong with the lead
+			}
+			done.fail(b.ids[i], err)
+			continue
+		}
+		ids, from, to = append(ids, b.ids[i]), append(from, old[i]), append(to, moved.Wrapped)
+		wrappers, versions = append(wrappers, wrapper), append(versions, version)
+	}
+	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, ids, from, to, wrappers, versions)
+	if err != nil {
+		return Moved{}, store.Translate(err)
+	}
+	done.Leads = tag.RowsAffected()
+	return done, nil
+}
+
+const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.phone
+	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
+	WHERE l.id = n.id AND l.salt IS NOT NULL`
+
+func (m *Move) reseal(ctx context.Context, b *moving, keys *sealed.Keys) (Moved, error) {
+	var done Moved
+	var ids []uuid.UUID
+	var emails, phones [][]byte
+	opened := m.Wrappers.Unwrap(ctx, b.wrapped())
+	defer clear(opened)
+	for i, one := range opened {
+		err := one.Err
+		if err != nil && !errors.Is(err, envelope.ErrNotWrapped) {
+			return Moved{}, err
+		}
+		var contact Contact
+		if err == nil {
+			contact, err = openContact(b.envelopes[i], one.Key, b.ids[i], b.partners[i])
+		}
+		if err != nil {
+			done.fail(b.ids[i], err)
+			continue
+		}
+		email, phone := contact.Digests(keys)
+		ids, emails, phones = append(ids, b.ids[i]), append(emails, email), append(phones, phone)
+	}
+	tag, err := m.Leads.pool.Exec(ctx, resealSQL, ids, emails, phones)
+	if err != nil {
+		return Moved{}, store.Translate(err)
+	}
+	done.Leads = tag.RowsAffected()
+	return done, nil
+}
+
+func openContact(e envelope.Envelope, key [envelope.KeySize]byte, lead, partner uuid.UUID) (c Contact, err error) {
+	plain, err := envelope.Open(e, key, lead, partner)
+	if err != nil {
+		return c, err
+	}
+	defer clear(plain)
+	if json.Unmarshal(plain, &c) != nil {
+		return c, errors.New("the contact record is not one of ours") // the parser's words may quote it
+	}
+	return c, nil
+}
+
+func (m *Moved) fail(lead uuid.UUID, err error) {
+	m.Failed++
+	m.Cause = fmt.Errorf("lead %s: %w", id.Format(id.Lead, lead), err)
+}

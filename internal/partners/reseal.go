@@ -1,0 +1,73 @@
+package partners
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// SealUses counts the signing secrets, the revoked ones too, by the platform key
+// that seals them.
+func (s *Service) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+	rows, err := s.db.Pool.Query(ctx, `SELECT substring(sealed FROM 2 FOR 4), count(*) FROM signing_secrets GROUP BY 1`)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	defer rows.Close()
+	uses := map[sealed.KeyID]int64{}
+	for rows.Next() {
+		var key []byte
+		var n int64
+		if err := rows.Scan(&key, &n); err != nil {
+			return nil, store.Translate(err)
+		}
+		if len(key) == len(sealed.KeyID{}) {
+			uses[sealed.KeyID(key)] = n
+		}
+	}
+	return uses, store.Translate(rows.Err())
+}
+
+// Reseal brings every signing secret and its digest to the first platform key,
+// and returns how many it moved and which no configured key opens. It may be
+// stopped at any time and run again.
+func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
+	var rows []models.SigningSecret
+	if err := s.db.Gorm.WithContext(ctx).Order("id").Find(&rows).Error; err != nil {
+		return 0, nil, store.Translate(err)
+	}
+	first := s.keys.IDs()[0]
+	for _, row := range rows {
+		if len(row.Sealed) > 5 && bytes.Equal(row.Sealed[1:5], first[:]) && bytes.HasPrefix(row.Digest, first[:]) {
+			continue
+		}
+		plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
+		if err != nil {
+			unread = append(unread, id.Format(id.Secret, row.ID))
+			continue
+		}
+		done, err := s.resealOne(ctx, row.ID, row.Sealed, plain)
+		clear(plain)
+		if err != nil {
+			return moved, unread, err
+		}
+		if done {
+			moved++
+		}
+	}
+	return moved, unread, nil
+}
+
+func (s *Service) resealOne(ctx context.Context, secret uuid.UUID, old, plain []byte) (bool, error) {
+	res := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).Where("id = ? AND sealed = ?", secret, old).Updates(map[string]any{
+		"sealed": s.keys.Seal(sealed.SigningSecret, secret[:], plain),
+		"digest": s.keys.Digest(sealed.Uniqueness, plain),
+	})
+	return res.RowsAffected > 0, store.Translate(res.Error)
+}
