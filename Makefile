@@ -17,6 +17,7 @@ run: build ## start everything on this machine, with a private Postgres and demo
 
 .PHONY: build
 build: ## build bin/pingpost
+	@echo 'building bin/pingpost: the first time on a machine takes a minute or two, without a word'
 	$(GO) build -trimpath -o bin/pingpost ./cmd/pingpost
 
 .PHONY: test

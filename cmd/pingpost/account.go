@@ -13,17 +13,25 @@ import (
 
 // accountView is an account as the command line shows it.
 type accountView struct {
-	ID        string             `json:"id"`
-	PartnerID string             `json:"partnerId"`
-	Name      string             `json:"name"`
-	Partner   string             `json:"partner"`
-	Default   bool               `json:"default"`
-	Sandbox   bool               `json:"sandbox"`
-	Signing   models.SigningMode `json:"signing"`
+	ID        string               `json:"id"`
+	PartnerID string               `json:"partnerId"`
+	Name      string               `json:"name"`
+	Partner   string               `json:"partner"`
+	Default   bool                 `json:"default"`
+	Sandbox   bool                 `json:"sandbox"`
+	Status    models.AccountStatus `json:"status"`
+	Signing   models.SigningMode   `json:"signing"`
+}
+
+func viewAccount(p models.Partner, a models.Account) accountView {
+	return accountView{
+		ID: id.Format(id.Account, a.ID), PartnerID: a.Identifier, Name: a.Name, Partner: p.Slug,
+		Default: a.IsDefault, Sandbox: a.Sandbox, Status: a.Status, Signing: a.SigningMode,
+	}
 }
 
 func accountCommand() *cobra.Command {
-	return group("account", "A partner's accounts", accountCreate())
+	return group("account", "A partner's accounts", accountCreate(), accountList())
 }
 
 func accountCreate() *cobra.Command {
@@ -49,14 +57,43 @@ func accountCreate() *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return printJSON(c.OutOrStdout(), accountView{
-					ID: id.Format(id.Account, a.ID), PartnerID: a.Identifier, Name: a.Name, Partner: p.Slug,
-					Default: a.IsDefault, Sandbox: a.Sandbox, Signing: a.SigningMode,
-				})
+				return printJSON(c.OutOrStdout(), viewAccount(p, a))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  %s is an account of %s\n", id.Format(id.Account, a.ID), a.Identifier, p.Slug)
 			return nil
 		})
 	}
 	return c
+}
+
+func accountList() *cobra.Command {
+	c := &cobra.Command{Use: "list PARTNER", Short: "List a partner's accounts, the default first", Args: exactly(1, "the partner's slug or id")}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			list, err := s.Accounts(c.Context(), p)
+			if err != nil {
+				return err
+			}
+			views := []accountView{}
+			var rows [][]any
+			for _, one := range list {
+				v := viewAccount(p, one)
+				views = append(views, v)
+				rows = append(rows, []any{v.PartnerID, v.Name, yes(v.Default), yes(v.Sandbox), v.Status, v.Signing, v.ID})
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), views)
+			}
+			return printTable(c.OutOrStdout(), "PARTNER_ID\tNAME\tDEFAULT\tSANDBOX\tSTATUS\tSIGNING\tID", rows)
+		})
+	}
+	return c
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }

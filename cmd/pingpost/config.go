@@ -13,12 +13,17 @@ func configCommand() *cobra.Command {
 }
 
 func configCheck() *cobra.Command {
-	c := &cobra.Command{Use: "check", Short: "List everything that `serve` would refuse or warn about", Args: noArgs}
+	c := &cobra.Command{
+		Use: "check", Short: "List what `serve` would refuse in it or warn about", Args: noArgs,
+		Long: "List everything in the configuration that `serve` would refuse or warn about. It looks at the\n" +
+			"configuration alone: whether there is a database behind it, with the right schema and role,\n" +
+			"`serve` finds out when it starts.",
+	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))
 		if err != nil {
-			return fmt.Errorf("the configuration is refused:\n%w", err)
+			return err
 		}
 		for _, w := range cfg.Warnings() {
 			fmt.Fprintln(c.OutOrStdout(), "warning:", w)
@@ -35,7 +40,7 @@ func configShow() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))
 		if err != nil {
-			return fmt.Errorf("the configuration is refused:\n%w", err)
+			return err
 		}
 		fmt.Fprint(c.OutOrStdout(), cfg.Redacted())
 		return nil

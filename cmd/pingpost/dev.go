@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,14 +37,14 @@ func devCommand(unhook func()) *cobra.Command {
 	}
 	var f devFlags
 	flags := c.Flags()
-	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"), "where the data are kept (default .pingpost)")
+	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"), "keep the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in a temporary folder, gone at exit")
-	flags.StringVar(&f.api, "api-addr", "", "address of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
-	flags.StringVar(&f.admin, "admin-addr", "", "address of the console (default 127.0.0.1:8081)")
-	flags.StringVar(&f.ops, "ops-addr", "", "address of health and metrics (default 127.0.0.1:8082)")
+	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
+	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
+	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
 	flags.DurationVar(&f.ahead, "clock-offset", 0, "let the service's clock run ahead by this much, such as 16m")
-	flags.StringVar(&f.readyFile, "ready-file", "", "write this file when everything answers")
-	flags.StringVar(&f.config, "config", "", "a YAML file with settings (default $PINGPOST_CONFIG, or none)")
+	flags.StringVar(&f.readyFile, "ready-file", "", "write `FILE` when everything answers")
+	configVar(c, &f.config)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.ephemeral && flags.Changed("data-dir") {
 			return usageError{errors.New("--ephemeral and --data-dir contradict each other: give one")}
@@ -53,6 +56,9 @@ func devCommand(unhook func()) *cobra.Command {
 
 // dev starts the stack below the service, the service, and tells how to use it.
 func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
+	if err := readyFileWritable(f.readyFile); err != nil {
+		return err
+	}
 	cfg, err := devConfig(f)
 	if err != nil {
 		return err
@@ -78,9 +84,9 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, stack.Stop()) }()
 
-	fill(cfg, stack, "http://"+listeners.API.Addr().String())
+	fill(cfg, stack, origin(listeners.API.Addr().String()))
 	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("the configuration is refused:\n%w", err)
+		return err
 	}
 	service := clock.System{Offset: f.ahead}
 	// Not by a clock that runs ahead: what it makes would not be in force yet at
@@ -99,11 +105,11 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	go func() { // ends with Postgres, or with ctx
 		select {
 		case <-stack.Postgres.Done():
-			ended(fmt.Errorf("the private Postgres ended: %w", stack.Postgres.Err()))
+			ended(stack.Postgres.Err())
 		case <-ctx.Done():
 		}
 	}()
-	if err = announce(node, stack, demo, f); err == nil {
+	if err = announce(node, stack, demo, cfg.HTTP.PublicURL, f); err == nil {
 		err = node.Wait(ctx)
 	}
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
@@ -113,7 +119,9 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	unhook()
 	fmt.Fprintln(os.Stderr, "stopping …")
 	if f.readyFile != "" {
-		err = errors.Join(err, os.Remove(f.readyFile))
+		if gone := os.Remove(f.readyFile); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
 	return errors.Join(err, node.Stop(context.WithoutCancel(ctx)))
 }
@@ -121,7 +129,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 func devConfig(f devFlags) (*config.Config, error) {
 	cfg, err := config.Load(source(f.config, config.Dev))
 	if err != nil {
-		return nil, fmt.Errorf("the configuration is refused:\n%w", err)
+		return nil, err
 	}
 	for _, one := range []struct{ flag, into *string }{
 		{&f.api, &cfg.HTTP.APIAddr}, {&f.admin, &cfg.HTTP.AdminAddr}, {&f.ops, &cfg.HTTP.OpsAddr},
@@ -131,6 +139,36 @@ func devConfig(f devFlags) (*config.Config, error) {
 		}
 	}
 	return cfg, nil
+}
+
+// readyFileWritable finds out what would otherwise end a stack that has just
+// started. It leaves the file itself alone: whoever waits for it would take it
+// for written.
+func readyFileWritable(path string) error {
+	if path == "" {
+		return nil
+	}
+	refused := func(reason any) error {
+		return fmt.Errorf("the ready file %s cannot be written (%v): --ready-file needs a file in a folder that is there and that you may write to", path, reason)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return refused("it is a folder")
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".pingpost-ready-*")
+	if err != nil {
+		return refused(errors.Unwrap(err))
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// origin is how this machine reaches a listener. One that listens on every
+// address has none of its own.
+func origin(addr string) string {
+	host, port, _ := net.SplitHostPort(addr)
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		addr = net.JoinHostPort("localhost", port)
+	}
+	return "http://" + addr
 }
 
 // fill gives the configuration what dev generates: always its own database and
@@ -153,7 +191,7 @@ func dataDir(f devFlags) (string, error) {
 		}
 		return dir, os.Chmod(dir, 0o711) // as every data folder: Postgres may run as another user
 	case f.dataDir != "":
-		return f.dataDir, nil
+		return filepath.Abs(f.dataDir) // it is told to people in another folder
 	}
 	return devstack.DefaultDataDir()
 }
@@ -164,7 +202,7 @@ func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c c
 		return nil, err
 	}
 	defer db.Close()
-	return s.Demonstrate(ctx, partners.NewService(db, keys, c))
+	return s.Demonstrate(ctx, partners.NewService(db, keys, c), keys)
 }
 
 // open reaches the database for a command rather than for the service.
@@ -197,12 +235,12 @@ type staff struct {
 	Role     string `json:"role"`
 }
 
-func announce(node *app.App, s *devstack.Stack, demo []devstack.Partner, f devFlags) error {
+func announce(node *app.App, s *devstack.Stack, demo []devstack.Partner, publicURL string, f devFlags) error {
 	r := ready{
-		APIURL: "http://" + node.APIAddr(), AdminURL: "http://" + node.AdminAddr(), OpsURL: "http://" + node.OpsAddr(),
+		APIURL: origin(node.APIAddr()), AdminURL: origin(node.AdminAddr()), OpsURL: origin(node.OpsAddr()),
 		DatabaseURL: s.DatabaseURL, KeyWrapper: node.KeyWrapper(), Staff: []staff{}, Partners: demo,
 	}
-	if err := printWelcome(os.Stdout, r, f); err != nil || f.readyFile == "" {
+	if err := printWelcome(os.Stdout, r, publicURL, f); err != nil || f.readyFile == "" {
 		return err
 	}
 	text, err := json.MarshalIndent(r, "", "  ")

@@ -11,9 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestDev is the first five minutes with the platform: start it, paste what it
@@ -26,6 +28,8 @@ func TestDev(t *testing.T) {
 	t.Run("curl", func(t *testing.T) { paste(t, d, "Paste this in another shell.", "Or let pingpost sign:") })
 	t.Run("sign", func(t *testing.T) { paste(t, d, "Or let pingpost sign:", "Ctrl-C stops everything.") })
 	t.Run("demonstration partners", func(t *testing.T) { demonstrationPartners(t, d) })
+	t.Run("replay", func(t *testing.T) { signedAgain(t, d) })
+	t.Run("by command", func(t *testing.T) { byCommand(t, d) })
 
 	entries, err := os.ReadDir(temporary)
 	if err != nil || len(entries) != 1 {
@@ -49,11 +53,54 @@ func TestDev(t *testing.T) {
 // an expired transaction is like: the printed commands sign by that clock.
 func TestDevAhead(t *testing.T) {
 	t.Parallel()
-	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m")
+	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m",
+		"--api-addr", ":0", "--admin-addr", "0.0.0.0:0") // on every address, it is told by the name of this machine
+	for _, url := range []string{d.APIURL, d.AdminURL} {
+		if !strings.HasPrefix(url, "http://localhost:") || strings.HasSuffix(url, ":0") || !strings.Contains(d.stdout.String(), url) {
+			t.Errorf("%s is no address that the welcome names", url)
+		}
+	}
+	if strings.Contains(d.stdout.String(), "[::]") || strings.Contains(d.stdout.String(), "0.0.0.0") {
+		t.Errorf("an address that is none: %s", d.stdout.String())
+	}
 	paste(t, d, "Paste this in another shell.", "Or let pingpost sign:")
 	paste(t, d, "Or let pingpost sign:", "Ctrl-C stops everything.")
 	if code := d.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, d.stderr.String())
+	}
+}
+
+// TestDevLosesItsPostgres names another address for partners, and takes Postgres
+// down under a dev that runs: it ends, and says why once.
+func TestDevLosesItsPostgres(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(folder(t), "data")
+	d := startDev(t, []string{"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com"}, "--data-dir", dir)
+	_, commands, _ := strings.Cut(d.stdout.String(), "Try it:")
+	if n := strings.Count(commands, "https://leads.example.com/p/"+d.Partners[0].Slug+"/api/lead/"); n != 4 || strings.Contains(commands, d.APIURL) {
+		t.Errorf("to be pasted: %s", commands)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "postgres", "cluster", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil || pid < 2 {
+		t.Fatalf("process %q: %v", first, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(patience):
+		t.Fatalf("it goes on: %s", d.stderr.String())
+	}
+	said := d.stderr.String()
+	_, reason, _ := strings.Cut(said, "\npingpost: ")
+	if d.code != 1 || !strings.HasPrefix(reason, "the private Postgres ended by itself; its log ") || strings.Count(said, "the private Postgres ended") != 1 {
+		t.Errorf("exit code %d: %s", d.code, said)
 	}
 }
 
@@ -85,8 +132,39 @@ func paste(t *testing.T, d *development, after, before string) {
 	if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
 		t.Fatalf("%v\n%s%s\n%s", err, stdout.String(), stderr.String(), commands)
 	}
+	if signs := strings.Contains(commands, " sign --url "); signs != strings.Contains(stderr.String(), "200 OK, X-Request-Id rq_") {
+		t.Errorf("of the answer it says %s", stderr.String())
+	}
 	if answer.Status != "success" || !strings.HasPrefix(answer.LeadID, "ld_") || !answer.HMACVerified {
 		t.Errorf("answered %s", stdout.String())
+	}
+}
+
+// signedAgain sends one post twice, and one that is refused.
+func signedAgain(t *testing.T, d *development) {
+	c := d.partner(0)
+	url, secret, body := d.APIURL+"/p/"+c.slug+"/api/lead/post", []string{"PINGPOST_SECRET=" + c.secret}, c.prepare(t)
+	for _, replay := range []bool{false, true} {
+		o := call(t, body, secret, "sign", "--url", url)
+		if out := o.ok(t); !strings.HasSuffix(out, "}\n") || member(t, out, "status") != "success" {
+			t.Errorf("printed %q", out)
+		}
+		if !strings.HasPrefix(o.stderr, "200 OK, X-Request-Id rq_") || strings.Contains(o.stderr, "replay") != replay {
+			t.Errorf("of the answer it says %s", o.stderr)
+		}
+	}
+	o := call(t, body, []string{"PINGPOST_SECRET=not the secret"}, "sign", "--url", url)
+	if o.code != 1 || member(t, o.stdout, "message") == "" || !strings.HasPrefix(o.stderr, "pingpost: the post was answered with 401 Unauthorized, X-Request-Id rq_") {
+		t.Errorf("exit code %d, printed %q: %s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// byCommand runs the operator's command that the welcome shows.
+func byCommand(t *testing.T, d *development) {
+	_, rest, _ := strings.Cut(d.stdout.String(), "by command ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if list := shell(t, line); !strings.HasPrefix(list, "SLUG") || !strings.Contains(list, d.Partners[0].Slug) {
+		t.Errorf("%s prints %s", line, list)
 	}
 }
 

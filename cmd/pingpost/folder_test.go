@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"net"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pingpost/pingpost/internal/devstack"
 )
 
 // TestDataFolder keeps data in a folder over several starts, looks into its
@@ -94,6 +97,7 @@ func damagedFolder(t *testing.T, dir string) {
 		{"no keys", "keys.json", "", []string{"keys.json is missing", "put it back from a copy", "remove " + dir}},
 		{"keys that are no JSON", "keys.json", "{", []string{"keys.json is damaged", "put it back from a copy"}},
 		{"keys without one of them", "keys.json", `{"platform_key":"x"}`, []string{"keys.json is damaged"}},
+		{"keys of another folder", "keys.json", anotherKey(t, dir), []string{"the platform_key in " + dir + "/keys.json is not the one", "put the file back", "remove " + dir}},
 		{"no version", "postgres/cluster/PG_VERSION", "", []string{dir, "is damaged", "PG_VERSION", "restore it from a backup"}},
 		{"a version that is none", "postgres/cluster/PG_VERSION", "nonsense\n", []string{dir, "is damaged", "PG_VERSION"}},
 		{"no control file", "postgres/cluster/global/pg_control", "", []string{dir, "is damaged", "pg_control"}},
@@ -119,6 +123,20 @@ func damagedFolder(t *testing.T, dir string) {
 	if after := contents(t, dir); after != before {
 		t.Errorf("of %d files %d are left", before, after)
 	}
+}
+
+// anotherKey is the folder's keys.json with a platform key that is not its own.
+func anotherKey(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "keys.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys devstack.Keys
+	if err := json.Unmarshal(text, &keys); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(string(text), keys.PlatformKey, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1)
 }
 
 // writeLike writes a file with the mode and owner of another.
@@ -169,6 +187,22 @@ func TestDevRefuses(t *testing.T) {
 		flag := "--" + listener + "-addr"
 		tryDev(t, "--data-dir", dir, flag, taken.Addr().String()).
 			refused(t, 1, "the "+listener+" listener cannot use "+taken.Addr().String(), "address already in use", "choose another address", flag)
+	}
+	tryDev(t, "--data-dir", dir, "--api-addr", taken.Addr().String(), "--ops-addr", taken.Addr().String()).
+		refused(t, 1, "the api listener cannot use", "\nthe ops listener cannot use") // told at once
+	for _, nonsense := range []string{"foo", "127.0.0.1:99999", "203.0.113.7:0"} {
+		o := tryDev(t, "--data-dir", dir, "--admin-addr", nonsense)
+		o.refused(t, 1, "the admin listener cannot use "+nonsense, "--admin-addr) needs host:port or :port")
+		if strings.Contains(o.stderr, "stop what is there") {
+			t.Errorf("nothing is there: %s", o.stderr)
+		}
+	}
+	for _, c := range [][2]string{{filepath.Join(dir, "ready.json"), "no such file or directory"}, {filepath.Dir(file), "it is a folder"}, {filepath.Join(file, "ready.json"), "not a directory"}} {
+		o := tryDev(t, "--data-dir", dir, "--ready-file", c[0])
+		o.refused(t, 1, c[0]+" cannot be written ("+c[1]+")", "--ready-file needs")
+		if strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("more than one line: %s", o.stderr)
+		}
 	}
 	gone(t, dir) // a port in use costs no start of Postgres
 	tryDev(t, "--data-dir", file).refused(t, 1, file, "--data-dir")

@@ -103,6 +103,22 @@ func call(t *testing.T, stdin string, settings []string, args ...string) outcome
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
+// shell runs a command line that was printed, and returns what it prints.
+func shell(t *testing.T, line string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", line)
+	cmd.Env = environ()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, line, stderr.String())
+	}
+	return string(out)
+}
+
 // ok fails the test unless the command succeeded, and returns what it printed.
 func (o outcome) ok(t *testing.T) string {
 	t.Helper()

@@ -47,6 +47,7 @@ func TestOperator(t *testing.T) {
 	t.Run("secrets", func(t *testing.T) { secretCommands(t, p) })
 	t.Run("suspension", func(t *testing.T) { suspension(t, p) })
 	t.Run("refusals", func(t *testing.T) { operatorRefusals(t, p) })
+	t.Run("next steps", func(t *testing.T) { nextSteps(t, p) })
 	t.Run("serve", func(t *testing.T) { serving(t, p) })
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())
@@ -66,6 +67,14 @@ func partnerCommands(t *testing.T, p *platform) {
 	}
 	if second.Default || !second.Sandbox || second.Name != "Trial" || second.Signing != "off" || !strings.HasPrefix(second.ID, "ac_") {
 		t.Errorf("created %+v", second)
+	}
+	accounts := printed[[]accountView](t, p.on(t, "account", "list", made.ID, "--json"))
+	if len(accounts) != 2 || accounts[0] != first || accounts[1] != second || first.Status != "active" {
+		t.Errorf("listed %+v", accounts)
+	}
+	if table := p.on(t, "account", "list", "northgate").ok(t); !strings.Contains(table, "PARTNER_ID") ||
+		strings.Join(strings.Fields(strings.Split(table, "\n")[2]), " ") != "northgate-trial Trial no yes active off "+second.ID {
+		t.Errorf("printed %s", table)
 	}
 	secret := printed[secretView](t, p.on(t, "secret", "create", "northgate", "--label", "first", "--json"))
 	if secret.Secret == "" || secret.Label != "first" || secret.State != "active" || !strings.HasSuffix(secret.Secret, strings.Split(secret.Hint, "…")[1]) {
@@ -142,6 +151,7 @@ func secretCommands(t *testing.T, p *platform) {
 	if status, _, answer := north.send(t, "post", body, true); status != http.StatusUnauthorized {
 		t.Errorf("a revoked secret: answered %d %s", status, answer)
 	}
+	p.on(t, "secret", "revoke", "northgate", given.ID).refused(t, 1, "revoked already")
 	renewed.deliver(t)
 
 	shown := p.on(t, "secret", "create", "northgate").ok(t)
@@ -186,6 +196,9 @@ func operatorRefusals(t *testing.T, p *platform) {
 		{[]string{"partner", "create", "Not A Slug"}, 1, "lower-case letters"},
 		{[]string{"partner", "create", "new", "--signing", "sometimes"}, 1, "required, report_only, off or default"},
 		{[]string{"partner", "create"}, 2, "needs the partner's slug"},
+		{[]string{"partner", "create", "new", "leads"}, 2, "too many arguments: pingpost partner create takes the partner's slug"},
+		{[]string{"account", "list"}, 2, "needs the partner's slug or id"},
+		{[]string{"account", "list", "nobody"}, 1, "No such partner"},
 		{[]string{"partner", "approve", "nobody"}, 1, "No such partner"},
 		{[]string{"partner", "suspend"}, 2, "needs the partner's slug or id"},
 		{[]string{"account", "create", slug, p.Partners[1].Accounts[0].PartnerID}, 1, "choose another"},
@@ -195,6 +208,8 @@ func operatorRefusals(t *testing.T, p *platform) {
 		{[]string{"secret", "create", "nobody"}, 1, "No such partner"},
 		{[]string{"secret", "import", slug}, 1, "16 to 256 printable characters"},
 		{[]string{"secret", "rotate", slug, "--overlap", "-1h"}, 1, "zero or longer"},
+		{[]string{"secret", "rotate", slug, "--overlap", "99999h"}, 2, "90 days at most"},
+		{[]string{"secret", "rotate", slug, "--overlap", "3 days"}, 2, "such as 36h or 3d"},
 		{[]string{"secret", "revoke", slug, "sk_00000000000000000000000000"}, 1, "No such secret"},
 		{[]string{"secret", "revoke", slug, "nonsense"}, 1, "No such secret"},
 		{[]string{"secret", "revoke", slug}, 2, "the secret's id"},
@@ -205,6 +220,9 @@ func operatorRefusals(t *testing.T, p *platform) {
 	taken.refused(t, 1, "in use on the platform already")
 	if strings.Contains(taken.stderr, p.Partners[1].Secret) {
 		t.Error("the secret is in the message")
+	}
+	for _, args := range [][]string{{"partner", "list"}, {"migrate", "status"}} {
+		pingpost(t, args...).refused(t, 1, "database.url", "PINGPOST_DATABASE_URL", "--data-dir names its folder")
 	}
 	pingpost(t, "partner", "list", "--data-dir", filepath.Join(p.dir, "nowhere")).refused(t, 1, "no `pingpost dev` runs on", "PINGPOST_DATABASE_URL")
 }
@@ -220,6 +238,9 @@ func TestUsage(t *testing.T) {
 		{"frobnicate", "unknown command"},
 		{"--frobnicate", "unknown flag"},
 		{"partner frobnicate", "unknown command"},
+		{"partner frobnicate --data-dir .pingpost", `unknown command "frobnicate" for "pingpost partner"`},
+		{"frobnicate --data-dir .pingpost", `unknown command "frobnicate" for "pingpost"`},
+		{"partner --frobnicate", "unknown flag"},
 		{"partner list extra", "takes no arguments"},
 		{"migrate up extra", "takes no arguments"},
 		{"migrate status extra", "takes no arguments"},
@@ -234,6 +255,11 @@ func TestUsage(t *testing.T) {
 	}
 	for _, args := range []string{"", "--help", "partner", "help secret", "dev --help"} {
 		if out := pingpost(t, strings.Fields(args)...).ok(t); !strings.Contains(out, "Usage:") {
+			t.Errorf("pingpost %s prints %s", args, out)
+		}
+	}
+	for _, args := range []string{"dev --help", "partner list --help", "serve --help"} {
+		if out := pingpost(t, strings.Fields(args)...).ok(t); !strings.Contains(out, "--config FILE ") || strings.HasPrefix(args, "serve") == strings.Contains(out, "--data-dir DIR ") {
 			t.Errorf("pingpost %s prints %s", args, out)
 		}
 	}

@@ -63,12 +63,20 @@ func partnerCreate() *cobra.Command {
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), viewPartner(partners.Summary{Partner: p}))
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next: pingpost account create %s PARTNER_ID, pingpost secret create %s, pingpost partner approve %s\n",
-				id.Format(id.Partner, p.ID), p.Slug, p.Slug, p.Slug, p.Slug)
+			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next:\n  %s\n  %s\n  pingpost partner approve %s%s\n",
+				id.Format(id.Partner, p.ID), p.Slug, addAccount(p, reach), addSecret(p, reach), p.Slug, reach.again())
 			return nil
 		})
 	}
 	return c
+}
+
+func addAccount(p models.Partner, r *reach) string {
+	return "pingpost account create " + p.Slug + " PARTNER_ID" + r.again()
+}
+
+func addSecret(p models.Partner, r *reach) string {
+	return "pingpost secret create " + p.Slug + r.again()
 }
 
 func partnerList() *cobra.Command {
@@ -109,16 +117,39 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is %s, on every node within a second\n", p.Slug, to)
-			return nil
+			if to != models.PartnerApproved {
+				return nil
+			}
+			return printMissing(c, s, p, reach)
 		})
 	}
 	return c
 }
 
-// exactly is cobra.ExactArgs with words for the person who left one out.
+// printMissing names what a partner that was approved cannot sell without.
+func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *reach) error {
+	accounts, err := s.Accounts(c.Context(), p)
+	if err != nil {
+		return err
+	}
+	if len(accounts) == 0 {
+		fmt.Fprintf(c.OutOrStdout(), "It has no account yet: %s\n", addAccount(p, r))
+	}
+	signs, err := canSign(c.Context(), s, p)
+	if err == nil && !signs {
+		fmt.Fprintf(c.OutOrStdout(), "It has no active secret to sign with: %s\n", addSecret(p, r))
+	}
+	return err
+}
+
+// exactly is cobra.ExactArgs with words for the person who left one out, or gave
+// one too many.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) > n {
+			return usageError{fmt.Errorf("too many arguments: %s takes %s; `%s --help` shows how it is used", c.CommandPath(), what, c.CommandPath())}
+		}
+		if len(args) < n {
 			return usageError{fmt.Errorf("%s needs %s; `%s --help` shows how it is used", c.CommandPath(), what, c.CommandPath())}
 		}
 		return nil

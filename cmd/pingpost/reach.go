@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -19,9 +21,20 @@ type reach struct{ dataDir, config string }
 
 func reachFlags(c *cobra.Command) *reach {
 	r := &reach{}
-	c.Flags().StringVar(&r.dataDir, "data-dir", "", "work on the `pingpost dev` that runs on this folder (default $PINGPOST_DATA_DIR)")
-	c.Flags().StringVar(&r.config, "config", "", "the YAML file (default $PINGPOST_CONFIG, or none)")
+	c.Flags().StringVar(&r.dataDir, "data-dir", "", "work on the pingpost dev that runs on the folder `DIR` (default $PINGPOST_DATA_DIR)")
+	configVar(c, &r.config)
 	return r
+}
+
+// again repeats the flags that were given, for a command that is to follow this one.
+func (r *reach) again() (flags string) {
+	if r.dataDir != "" {
+		flags += " --data-dir " + shellWord(r.dataDir)
+	}
+	if r.config != "" {
+		flags += " --config " + shellWord(r.config)
+	}
+	return flags
 }
 
 // load reads the named sections. An explicit database wins over a data folder
@@ -33,7 +46,7 @@ func (r *reach) load(need ...config.Section) (*config.Config, *devstack.Running,
 	}
 	if dir == "" {
 		cfg, err := config.Load(source(r.config, config.Serve, need...))
-		return cfg, nil, err
+		return cfg, nil, orDataDir(err)
 	}
 	running, err := devstack.ReadRunning(dir)
 	if err != nil {
@@ -43,6 +56,17 @@ func (r *reach) load(need ...config.Section) (*config.Config, *devstack.Running,
 	cfg.Database.URL = config.Secret(running.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
 	return cfg, &running, nil
+}
+
+// orDataDir tells whoever gave no database of the way that needs none.
+func orDataDir(err error) error {
+	problems, _ := errors.AsType[config.Problems](err)
+	for _, p := range problems {
+		if p.Path == "database.url" && p.Origin == "" {
+			return fmt.Errorf("%w\nOr work on a running `pingpost dev`: --data-dir names its folder, such as --data-dir .pingpost", err)
+		}
+	}
+	return err
 }
 
 func (r *reach) ownerURL() (string, time.Duration, error) {

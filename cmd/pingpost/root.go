@@ -42,11 +42,18 @@ type usageError struct{ error }
 func newRoot(unhook func()) *cobra.Command {
 	root := group("pingpost", "Sell consumer leads by ping-post",
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
-		secretCommand(), signCommand(), configCommand(),
+		secretCommand(), signCommand(), keysCommand(), configCommand(), idCommand(), versionCommand(),
 	)
 	root.Args = cobra.ArbitraryArgs // else cobra refuses an unknown command itself, as a failure
 	root.SilenceUsage, root.SilenceErrors = true, true
+	root.Version = version()
+	root.Flags().Bool("version", false, "tell which build this is")
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		// A group has no flags of its own: what is wrong is the command before them.
+		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
 		return usageError{fmt.Errorf("%w; `%s --help` shows how it is used", err, c.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -57,12 +64,16 @@ func newRoot(unhook func()) *cobra.Command {
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usageError{fmt.Errorf("unknown command %q for %q; `%s --help` lists them", args[0], c.CommandPath(), c.CommandPath())}
+			return unknownCommand(c, args[0])
 		}
 		return c.Help()
 	}}
 	c.AddCommand(commands...)
 	return c
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	return usageError{fmt.Errorf("unknown command %q for %q; `%s --help` lists them", name, c.CommandPath(), c.CommandPath())}
 }
 
 // jsonFlag gives a command --json.

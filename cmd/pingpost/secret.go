@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,11 +37,23 @@ func viewSecret(p models.Partner, s models.SigningSecret, now time.Time) secretV
 	}
 	if s.State == models.SecretActive && s.RetiresAt != nil {
 		v.State = "retiring"
-		if !now.Before(*s.RetiresAt) {
+		if !valid(s, now) {
 			v.State = "retired"
 		}
 	}
 	return v
+}
+
+// valid reports whether a post may be signed with the secret.
+func valid(s models.SigningSecret, now time.Time) bool {
+	return s.State == models.SecretActive && (s.RetiresAt == nil || now.Before(*s.RetiresAt))
+}
+
+// canSign reports whether a partner has a valid secret.
+func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, error) {
+	list, err := s.Secrets(ctx, p)
+	now := clock.System{}.Now()
+	return slices.ContainsFunc(list, func(one models.SigningSecret) bool { return valid(one, now) }), err
 }
 
 func secretCommand() *cobra.Command {
@@ -117,18 +131,19 @@ func secretRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate PARTNER", Short: "Make a new secret and let the others retire", Args: exactly(1, "the partner's slug or id")}
 	reach, asJSON := reachFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "what tells it from others")
-	overlap := c.Flags().Duration("overlap", partners.DefaultOverlap, "how long the others stay valid")
+	overlap := overlap(partners.DefaultOverlap)
+	c.Flags().Var(&overlap, "overlap", "how long the others stay valid, a `TIME` such as 36h or 3d, at most 90 days")
 	force := c.Flags().Bool("force", false, "even while an earlier rotation is under way")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
-			made, err := s.RotateSecret(c.Context(), p, *label, *overlap, *force)
+			made, err := s.RotateSecret(c.Context(), p, *label, time.Duration(overlap), *force)
 			if err != nil {
 				return err
 			}
 			if err := printCreated(c, *asJSON, p, made); err != nil || *asJSON {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n", made.CreatedAt.Add(*overlap).UTC().Format(time.RFC3339))
+			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n", made.CreatedAt.Add(time.Duration(overlap)).UTC().Format(time.RFC3339))
 			return nil
 		})
 	}
@@ -151,7 +166,11 @@ func secretRevoke() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is revoked, on every node within a second\n", args[1])
-			return nil
+			signs, err := canSign(c.Context(), s, p)
+			if err == nil && !signs {
+				fmt.Fprintf(c.ErrOrStderr(), "warning: it was the last active secret of %s, which can sign nothing until it gets a new one: %s\n", p.Slug, addSecret(p, reach))
+			}
+			return err
 		})
 	}
 	return c

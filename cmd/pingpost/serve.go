@@ -24,7 +24,13 @@ func source(file string, profile config.Profile, need ...config.Section) config.
 }
 
 func configFlag(c *cobra.Command) *string {
-	return c.Flags().String("config", "", "the YAML file (default $PINGPOST_CONFIG, or none)")
+	file := new(string)
+	configVar(c, file)
+	return file
+}
+
+func configVar(c *cobra.Command, file *string) {
+	c.Flags().StringVar(file, "config", "", "the YAML `FILE` with settings (default $PINGPOST_CONFIG, or none)")
 }
 
 func serveCommand(unhook func()) *cobra.Command {
@@ -39,7 +45,7 @@ func serveCommand(unhook func()) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))
 		if err != nil {
-			return fmt.Errorf("the configuration is refused:\n%w", err)
+			return err
 		}
 		for _, w := range cfg.Warnings() {
 			fmt.Fprintln(os.Stderr, "warning:", w)

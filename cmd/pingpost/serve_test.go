@@ -108,7 +108,7 @@ func serveRefuses(t *testing.T, p *platform) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pingpost(t, "serve").refused(t, 1, "the configuration is refused", "6 problems", "database.url", "PINGPOST_DATABASE_URL",
+	pingpost(t, "serve").refused(t, 1, "pingpost: 6 problems in the configuration:\n", "database.url", "PINGPOST_DATABASE_URL",
 		"http.api_addr", "http.admin_addr", "http.ops_addr", "http.public_url", "keys.platform_keys", "PINGPOST_PLATFORM_KEYS")
 	call(t, "", []string{"PINGPOST_DATABASE_URL=secret-word", "PINGPOST_PLATFORM_KEYS=secret-word", "LEAD_VAULT_KEK=secret-word", "PINGPOST_HTTP_API_ADDR=8080",
 		"PINGPOST_HTTP_PUBLIC_URL=http://leads.example.com/", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_HTTP_READ_TIMEOUT=1", "PINGPOST_FROBNICATE=1"}, "serve").
@@ -126,7 +126,7 @@ func serveRefuses(t *testing.T, p *platform) {
 	}{
 		{"PINGPOST_DATABASE_URL=" + running.OwnerURL, []string{`the role "pingpost_owner" owns tables`, "pingpost_app"}},
 		{"PINGPOST_DATABASE_URL=" + p.superuser(t, "pingpost"), []string{`the role "postgres"`, "superuser"}},
-		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) + "/pingpost", []string{"the database does not answer", "database.url"}},
+		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) + "/pingpost", []string{"the database cannot be used", "check database.url"}},
 		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost", []string{"the database does not answer", "Postgres is running"}},
 		{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(p.APIURL, "http://"), []string{"the api listener cannot use", "http.api_addr"}},
 		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // another key than wrote the secrets

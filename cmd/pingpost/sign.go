@@ -22,8 +22,8 @@ func signCommand() *cobra.Command {
 		Use:   "sign",
 		Short: "Sign a post's body, and send it with --url",
 		Long: "Sign the body that is read from standard input (its exact bytes) and print the two headers.\n" +
-			"With --url the post is sent and its answer printed. The secret is PINGPOST_SECRET, so that\n" +
-			"it does not show in the list of processes.",
+			"With --url the post is sent and its answer printed; its status and request id go to standard\n" +
+			"error. The secret is PINGPOST_SECRET, so that it does not show in the list of processes.",
 		Args: noArgs,
 	}
 	url := c.Flags().String("url", "", "send the signed post to this address")
@@ -70,8 +70,16 @@ func send(c *cobra.Command, url, timestamp, signature string, body []byte) error
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	fmt.Fprintln(c.OutOrStdout(), strings.TrimSpace(string(text)))
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the post was answered with %s", answer.Status)
+	told := answer.Status
+	if request := answer.Header.Get("X-Request-Id"); request != "" {
+		told += ", X-Request-Id " + request
 	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the post was answered with %s", told)
+	}
+	if answer.Header.Get("Idempotent-Replayed") == "true" {
+		told += ": a replay, the lead was stored by an earlier post of the same body"
+	}
+	fmt.Fprintln(c.ErrOrStderr(), told)
 	return nil
 }

@@ -5,8 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
+
+	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/models"
 )
 
 // welcome is what `pingpost dev` prints. The commands in it are run as printed
@@ -19,11 +23,12 @@ pingpost is running (development).
   operations   {{.OpsURL}}      /healthz /readyz /metrics
   database     psql '{{.DatabaseURL}}'
   data folder  {{.DataDir}}
+  by command   {{.Program}} partner list --data-dir {{.Folder}}
 
 Demonstration partners
 {{range .Partners}}
-  {{.Slug}}   signing {{.Signing}}
-    base URL   {{$.APIURL}}/p/{{.Slug}}
+  {{.Slug}}   signing {{.Signing}}{{if ne .Status "approved"}}   {{.Status}}, until {{$.Program}} partner approve {{.Slug}} --data-dir {{$.Folder}}{{end}}
+    base URL   {{$.PublicURL}}/p/{{.Slug}}
     secret     {{.Secret}}
     partnerId  {{range $i, $a := .Accounts}}{{if $i}}, {{end}}{{$a.PartnerID}}{{if $a.Default}} (default){{end}}{{end}}
 {{end}}
@@ -42,7 +47,7 @@ Or let pingpost sign:
 Ctrl-C stops everything.
 `
 
-const pingCommand = `TX=$(curl -sS {{.APIURL}}/p/{{.Slug}}/api/lead/ping \
+const pingCommand = `TX=$(curl -sS {{.PublicURL}}/p/{{.Slug}}/api/lead/ping \
   -H 'Content-Type: application/json' \
   -d '{"industry":"plumber","postcode":"SW1A 1AA","country":"GB","urgency":"emergency"}' \
   | tee /dev/stderr | sed -n 's/.*"transactionId":"\([^"]*\)".*/\1/p')`
@@ -52,22 +57,27 @@ const bodyCommand = `BODY='{"transactionId":"'$TX'","contact":{"email":"alex@exa
 const postCommand = bodyCommand + `
 TS={{.Now}}
 SIG=$(printf '%s.%s' "$TS" "$BODY" | openssl dgst -sha256 -hmac '{{.Secret}}' | sed 's/.*= *//')
-curl -sS {{.APIURL}}/p/{{.Slug}}/api/lead/post \
+curl -sS {{.PublicURL}}/p/{{.Slug}}/api/lead/post \
   -H 'Content-Type: application/json' \
   -H "X-Timestamp: $TS" -H "X-Signature-SHA256: $SIG" \
   -d "$BODY"`
 
 const signCommandText = bodyCommand + `
-printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.APIURL}}/p/{{.Slug}}/api/lead/post{{.AheadFlag}}`
+printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.PublicURL}}/p/{{.Slug}}/api/lead/post{{.AheadFlag}}`
 
-func printWelcome(w io.Writer, r ready, f devFlags) error {
-	first := r.Partners[0]
+// printWelcome tells partners' addresses below publicURL, which is the API's own
+// unless the configuration names another.
+func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
+	first := r.Partners[max(0, slices.IndexFunc(r.Partners, func(p devstack.Partner) bool { return p.Status == models.PartnerApproved }))]
 	view := struct {
 		ready
-		DataDir, Slug, Secret, Program string
-		Now, AheadFlag                 string
-		Ping, Post, Sign               string
-	}{ready: r, DataDir: f.dataDir, Slug: first.Slug, Secret: first.Secret, Program: program(), Now: "$(date +%s)"}
+		PublicURL, DataDir, Folder, Program string
+		Slug, Secret, Now, AheadFlag        string
+		Ping, Post, Sign                    string
+	}{
+		ready: r, PublicURL: publicURL, DataDir: f.dataDir, Folder: shellWord(f.dataDir), Program: program(),
+		Slug: first.Slug, Secret: first.Secret, Now: "$(date +%s)",
+	}
 	if f.ahead != 0 {
 		// A partner's clock is not the service's: the commands sign by the latter.
 		// In the shell's own arithmetic: not every date can add.
@@ -87,13 +97,18 @@ func printWelcome(w io.Writer, r ready, f devFlags) error {
 	return template.Must(template.New("welcome").Parse(welcome)).Execute(w, view)
 }
 
-// program is how this very program is called from another shell, in quotes
-// where its path has characters that a shell reads in its own way.
+// program is how this very program is called from another shell.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
 		path = filepath.Base(os.Args[0])
 	}
+	return shellWord(path)
+}
+
+// shellWord puts a path in quotes where it has characters that a shell reads in
+// its own way.
+func shellWord(path string) string {
 	if !strings.ContainsAny(path, " \t'\"\\$`&;|<>()*?[]{}#!~") {
 		return path
 	}

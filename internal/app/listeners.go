@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 
 	"github.com/pingpost/pingpost/internal/config"
 )
@@ -15,28 +16,51 @@ import (
 type Listeners struct{ API, Admin, Ops net.Listener }
 
 // Listen opens all three before any of them answers, so that a port in use is
-// known before anything else is started.
+// known before anything else is started. Its error tells of all that cannot be.
 func Listen(c config.HTTP) (*Listeners, error) {
 	l := &Listeners{}
+	var failed []error
 	for _, one := range []struct {
 		name, addr string
 		into       *net.Listener
 	}{{"api", c.APIAddr, &l.API}, {"admin", c.AdminAddr, &l.Admin}, {"ops", c.OpsAddr, &l.Ops}} {
 		opened, err := net.Listen("tcp", one.addr)
 		if err != nil {
-			l.Close()
-			return nil, fmt.Errorf("the %s listener cannot use %s (%w): stop what is there, or choose another address with http.%s_addr (dev: --%s-addr)",
-				one.name, one.addr, cause(err), one.name, one.name)
+			failed = append(failed, notOpened(one.name, one.addr, err))
+			continue
 		}
 		*one.into = opened
 	}
+	if len(failed) > 0 {
+		l.Close()
+		return nil, errors.Join(failed...)
+	}
 	return l, nil
+}
+
+// notOpened says what keeps a listener from its address, and the mend.
+func notOpened(name, addr string, err error) error {
+	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
+	mend := setting + " needs host:port or :port, the host a name or address of this machine"
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		mend = "stop what is there, or choose another address with " + setting
+	case errors.Is(err, syscall.EACCES):
+		mend = "this user may not listen there, choose a port above 1023 with " + setting
+	}
+	return fmt.Errorf("the %s listener cannot use %s (%w): %s", name, addr, cause(err), mend)
 }
 
 // cause is the system's word for what failed, without the addresses around it.
 func cause(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
+	}
+	if a, ok := errors.AsType[*net.AddrError](err); ok {
+		return errors.New(a.Err)
+	}
+	if d, ok := errors.AsType[*net.DNSError](err); ok {
+		return errors.New(d.Err)
 	}
 	return err
 }
@@ -57,8 +81,8 @@ type server struct {
 	listener net.Listener
 }
 
-// maxHeader is generous for a post with its three headers; beyond it the HTTP
-// library answers 431 by itself.
+// maxHeader is generous for a post with its three headers; beyond it, and 4 KiB
+// that the HTTP library adds, that library answers 431 by itself.
 const maxHeader = 16 << 10
 
 func newServer(name string, l net.Listener, h http.Handler, c config.HTTP, log *slog.Logger) *server {

@@ -39,6 +39,8 @@ type Options struct {
 	DataDir string
 	// Port on 127.0.0.1; 0 picks a free one.
 	Port int
+	// Prefer is the port to pick where Port is 0 and this one is free; 0 for any.
+	Prefer int
 	// Durable keeps what was committed through a crash of the machine. Without
 	// it Postgres is several times as quick, for tests.
 	Durable bool
@@ -85,10 +87,8 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		j := job{Options: o, Search: where, Proxy: proxySettings(), Parent: os.Getpid()}
-		if j.Port == 0 {
-			if j.Port, err = freePort(); err != nil {
-				return nil, err
-			}
+		if j.Port, err = o.pick(attempt); err != nil {
+			return nil, err
 		}
 		k, password, err := keep(ctx, j, runAs)
 		if err == nil {
@@ -154,6 +154,18 @@ func (o Options) validate() error {
 		}
 	}
 	return nil
+}
+
+// pick is the port for an attempt to start. The preferred one gets the first
+// only: it may look free and be refused to Postgres all the same.
+func (o Options) pick(attempt int) (int, error) {
+	switch {
+	case o.Port != 0:
+		return o.Port, nil
+	case attempt == 1 && o.Prefer > 0 && o.Prefer <= 65535 && portFree(o.Prefer) == nil:
+		return o.Prefer, nil
+	}
+	return freePort()
 }
 
 func freePort() (int, error) {

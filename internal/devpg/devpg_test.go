@@ -188,6 +188,38 @@ func TestPortInUse(t *testing.T) {
 	wantError(t, Options{DataDir: newFolder(t), Port: port}, fmt.Sprintf("port %d", port), "taken", "another port", "0 for a free one")
 }
 
+func TestPreferredPort(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	busy := l.Addr().(*net.TCPAddr).Port
+	free, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		o     Options
+		takes func(int) bool
+	}{
+		{"free", Options{Prefer: free}, func(p int) bool { return p == free || portFree(free) != nil }},
+		{"taken", Options{Prefer: busy}, func(p int) bool { return p != busy }},
+		{"none", Options{}, func(p int) bool { return p > 0 }},
+		{"not a port", Options{Prefer: 65536}, func(p int) bool { return p <= 65535 }},
+		{"an order", Options{Port: busy, Prefer: free}, func(p int) bool { return p == busy }},
+	} {
+		if got, err := c.o.pick(1); err != nil || !c.takes(got) {
+			t.Errorf("%s: port %d with %d free and %d busy (%v)", c.name, got, free, busy, err)
+		}
+	}
+	s := mustStart(t, Options{DataDir: newFolder(t), Prefer: busy})
+	if s.Port() == busy {
+		t.Error("it took a port that is in use")
+	}
+}
+
 func TestBadOptions(t *testing.T) {
 	folder := newFolder(t)
 	for part, o := range map[string]Options{

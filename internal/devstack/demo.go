@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -22,6 +23,9 @@ type Partner struct {
 	Signing  models.SigningMode `json:"signing"`
 	Secret   string             `json:"secret"`
 	Accounts []Account          `json:"accounts"`
+
+	// Status is for the terminal: it is not in the ready file.
+	Status models.PartnerStatus `json:"-"`
 }
 
 // Account is one of a demonstration partner's accounts.
@@ -41,12 +45,13 @@ var demonstration = []Partner{
 }
 
 // Demonstrate makes the demonstration partners where they are missing and
-// returns them with their secrets, which are the same on every start.
-func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service) ([]Partner, error) {
+// returns them with their secrets, which are the same on every start. keys are
+// those that service seals with.
+func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service, keys *sealed.Keys) ([]Partner, error) {
 	out := make([]Partner, 0, len(demonstration))
 	for _, p := range demonstration {
-		if err := s.demonstrate(ctx, service, &p); err != nil {
-			return nil, fmt.Errorf("making the demonstration partner %s: %w", p.Slug, err)
+		if err := s.demonstrate(ctx, service, keys, &p); err != nil {
+			return nil, fmt.Errorf("the demonstration partner %s: %w", p.Slug, err)
 		}
 		out = append(out, p)
 	}
@@ -54,7 +59,7 @@ func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service) ([]P
 }
 
 // demonstrate resumes wherever an earlier start was interrupted.
-func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, p *Partner) error {
+func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys *sealed.Keys, p *Partner) error {
 	row, err := service.Find(ctx, scope.System, p.Slug)
 	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
 		row, err = service.Create(ctx, partners.NewPartner{Slug: p.Slug, Name: p.Name, Signing: p.Signing})
@@ -75,6 +80,9 @@ func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, p *P
 	if err != nil {
 		return err
 	}
+	if err := s.checkKey(keys, secrets); err != nil {
+		return err
+	}
 	p.Secret = s.Keys.Secrets[p.Slug]
 	if !slices.ContainsFunc(secrets, func(one models.SigningSecret) bool { return shows(one, p.Secret) }) {
 		// None yet, or revoked or retired since. Written down before it is stored:
@@ -88,8 +96,25 @@ func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, p *P
 			return err
 		}
 	}
-	if row.Status != models.PartnerApproved { // new, or suspended while trying things out
-		return service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved)
+	p.Status = row.Status
+	if row.Status == models.PartnerPending { // new; a suspended one stays as its operator wanted it
+		p.Status = models.PartnerApproved
+		return service.SetStatus(ctx, scope.System, row.ID, p.Status)
+	}
+	return nil
+}
+
+// checkKey refuses a platform key that does not open what the folder holds.
+// Later on it would be told of a configuration that dev does not read.
+func (s *Stack) checkKey(keys *sealed.Keys, secrets []models.SigningSecret) error {
+	for _, one := range secrets {
+		if one.State != models.SecretActive {
+			continue
+		}
+		if _, err := keys.Open(sealed.SigningSecret, one.ID[:], one.Sealed); err != nil {
+			return fmt.Errorf("the platform_key in %s is not the one that sealed its secret: put the file back from a copy, or remove %s to begin anew",
+				filepath.Join(s.dir, keysFile), s.dir)
+		}
 	}
 	return nil
 }

@@ -12,9 +12,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/migrations"
 )
@@ -23,6 +26,7 @@ const (
 	databaseName   = "pingpost"
 	keysFile       = "keys.json"
 	runningFile    = "running.json"
+	portFile       = "port" // of Postgres at the last start
 	connectTimeout = 10 * time.Second
 )
 
@@ -88,7 +92,9 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	s := &Stack{Keys: keys, dir: o.DataDir, ephemeral: o.Ephemeral}
-	s.Postgres, err = devpg.Start(ctx, devpg.Options{DataDir: cluster, Durable: true, Temporary: o.Ephemeral})
+	s.Postgres, err = devpg.Start(ctx, devpg.Options{
+		DataDir: cluster, Durable: true, Temporary: o.Ephemeral, Prefer: readPort(o.DataDir),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +116,18 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if _, err := migrations.Up(ctx, owner); err != nil {
 		return nil, err
 	}
+	// The next start takes the same port, so that a URL that somebody saved holds.
+	if err := WriteFile(filepath.Join(s.dir, portFile), fmt.Appendln(nil, s.Postgres.Port())); err != nil {
+		return nil, err
+	}
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL, PlatformKeys: keys.PlatformKey})
+}
+
+// readPort is 0, any port, where none was written down.
+func readPort(dir string) int {
+	text, _ := os.ReadFile(filepath.Join(dir, portFile))
+	port, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return port
 }
 
 // Stop stops Postgres and waits for it; an ephemeral folder goes with it.
@@ -148,7 +165,7 @@ func loadKeys(dir, cluster string) (Keys, error) {
 	case err == nil:
 		var k Keys
 		k.Secrets = map[string]string{}
-		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || k.PlatformKey == "" || k.LeadVaultKEK == "" || k.AppPassword == "" || k.OwnerPassword == "" {
+		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || !isKey(k.PlatformKey) || !isKey(k.LeadVaultKEK) || k.AppPassword == "" || k.OwnerPassword == "" {
 			return k, fmt.Errorf("%s is damaged, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew", path, dir)
 		}
 		return k, nil
@@ -168,6 +185,11 @@ func key() string {
 	var raw [32]byte
 	rand.Read(raw[:])
 	return base64.StdEncoding.EncodeToString(raw[:])
+}
+
+func isKey(text string) bool {
+	raw, err := base64.StdEncoding.Strict().DecodeString(text)
+	return err == nil && len(raw) == sealed.KeySize
 }
 
 // writeJSON replaces a file whole: one that is half-written would lock its

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+func idCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "id ID", Short: "Show an identifier in both its forms: ld_… and the database's UUID",
+		Args: exactly(1, "an identifier, ld_… or a UUID"),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, kind := range kinds() {
+			if u, err := id.Parse(kind, args[0]); err == nil {
+				_, err := fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(kind, u), u)
+				return err
+			}
+		}
+		u, err := uuid.Parse(args[0])
+		if err != nil {
+			return usageError{errors.New("this is neither an identifier such as ld_… with its 26 letters and digits, nor a UUID")}
+		}
+		var others []string
+		for _, kind := range kinds() {
+			if kind != id.Lead {
+				others = append(others, string(kind))
+			}
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "A UUID does not say what it is of. This is for a lead; others have the same digits after %s.\n", strings.Join(others, " "))
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(id.Lead, u), u)
+		return err
+	}
+	return c
+}
+
+func kinds() []id.Kind {
+	return []id.Kind{id.Lead, id.Partner, id.Account, id.Secret, id.RateCard, id.Payout, id.Request}
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestID(t *testing.T) {
+	t.Parallel()
+	const uuid, digits = "01900000-0000-7000-8000-0000000000ff", "01J0000000E00800000000007Z"
+	given := pingpost(t, "id", strings.ToUpper(uuid))
+	if out := given.ok(t); out != "ld_"+digits+"  "+uuid+"\n" || !strings.Contains(given.stderr, "pt_ ac_ sk_") {
+		t.Errorf("printed %q and %q", out, given.stderr)
+	}
+	for _, kind := range kinds() {
+		text := string(kind) + digits
+		if out := pingpost(t, "id", strings.ToLower(text)).ok(t); out != text+"  "+uuid+"\n" {
+			t.Errorf("%s: printed %q", text, out)
+		}
+	}
+	for _, wrong := range []string{"", "ld_", "xx_" + digits, "ld_" + digits + "0", uuid[:35]} {
+		pingpost(t, "id", wrong).refused(t, 2, "nor a UUID")
+	}
+	pingpost(t, "id").refused(t, 2, "needs an identifier")
+}
