@@ -41,7 +41,7 @@ var (
 	pingChecks = map[string]string{"platform_keys": "ok", "rate_card": "ok", "directory": "ok"}
 	postChecks = map[string]string{
 		"platform_keys": "ok", "rate_card": "ok", "directory": "ok",
-		"database": "ok", "schema": "ok", "clock": "ok", "key_wrapper": "ok",
+		"database": "ok", "schema": "ok", "clock": "ok", "key_wrapper": "ok", "lead_keys": "ok",
 	}
 )
 

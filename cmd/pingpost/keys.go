@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+func keysCommand() *cobra.Command {
+	return group("keys", "The keys that leads and secrets are under", keysStatus(), keysRewrap(), keysRotate(), keysReseal())
+}
+
+// keyRing is everything that is under keys, and the keys.
+type keyRing struct {
+	cfg      *config.Config
+	platform *sealed.Keys
+	wrappers *app.Keys
+	leads    *leads.Store
+	partners *partners.Service
+}
+
+// onKeys opens the database and the keys of the configuration.
+func onKeys(c *cobra.Command, r *reach, use func(*keyRing) error) error {
+	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
+	if err != nil {
+		return err
+	}
+	db, platform, err := open(c.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return withKeys(cfg, db, platform, use)
+}
+
+func withKeys(cfg *config.Config, db *store.DB, platform *sealed.Keys, use func(*keyRing) error) error {
+	// One call at a time and no post that waits: no keys are held ready.
+	wrappers, err := app.OpenKeysUnpooled(cfg, clock.System{})
+	if err != nil {
+		return err
+	}
+	return use(&keyRing{cfg, platform, wrappers, leads.NewStore(db.Pool), partners.NewService(db, platform, clock.System{})})
+}
+
+// keyView is a key and what is under it.
+type keyView struct {
+	Wrapper  string `json:"wrapper"`
+	Version  string `json:"version"`
+	Leads    int64  `json:"leads"`
+	Readable bool   `json:"readable"` // its wrapper is configured here
+	Writes   bool   `json:"writes"`   // it is what new leads are under
+}
+
+type platformKeyView struct {
+	ID         string `json:"id"`
+	Configured bool   `json:"configured"`
+	Writes     bool   `json:"writes"`
+	Secrets    int64  `json:"secrets"`
+	Digests    int64  `json:"look_up_digests"`
+}
+
+type statusView struct {
+	WriteWith string            `json:"write_with"`
+	Problem   string            `json:"problem,omitempty"` // why the newest version is not known
+	LeadKeys  []keyView         `json:"lead_keys"`
+	Platform  []platformKeyView `json:"platform_keys"`
+}
+
+func keysStatus() *cobra.Command {
+	c := &cobra.Command{Use: "status", Short: "Count what is under each key", Args: exactly(0, "nothing")}
+	reach, asJSON := reachFlags(c), jsonFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return onKeys(c, reach, func(k *keyRing) error {
+			v, err := k.status(c.Context())
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), v)
+			}
+			return v.print(c.OutOrStdout())
+		})
+	}
+	return c
+}
+
+func (k *keyRing) status(ctx context.Context) (statusView, error) {
+	v := statusView{WriteWith: k.wrappers.Wrappers.Writer()}
+	wrapper, version, err := k.wrappers.Wrappers.Newest(ctx)
+	if err != nil {
+		v.Problem = err.Error()
+	}
+	uses, err := k.leads.KeyUses(ctx)
+	if err != nil {
+		return v, err
+	}
+	for _, use := range uses {
+		v.LeadKeys = append(v.LeadKeys, keyView{
+			Wrapper: use.Wrapper, Version: use.Version, Leads: use.Leads,
+			Readable: k.wrappers.Wrappers.Reads(use.Wrapper, use.Version), Writes: use.Wrapper == wrapper && use.Version == version,
+		})
+	}
+	if version != "" && !slices.ContainsFunc(v.LeadKeys, func(one keyView) bool { return one.Writes }) {
+		v.LeadKeys = append(v.LeadKeys, keyView{Wrapper: wrapper, Version: version, Readable: true, Writes: true})
+	}
+	v.Platform, err = k.platformStatus(ctx)
+	return v, err
+}
+
+func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error) {
+	secrets, err := k.partners.SealUses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	digests, err := k.leads.DigestUses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	configured := k.platform.IDs()
+	keys := slices.Clone(configured)
+	for _, uses := range []map[sealed.KeyID]int64{secrets, digests} {
+		for _, key := range slices.SortedFunc(maps.Keys(uses), func(a, b sealed.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	list := make([]platformKeyView, len(keys))
+	for i, key := range keys {
+		list[i] = platformKeyView{ID: key.String(), Configured: i < len(configured), Writes: i == 0, Secrets: secrets[key], Digests: digests[key]}
+	}
+	return list, nil
+}
+
+func (v statusView) print(w io.Writer) error {
+	var rows [][]any
+	for _, one := range v.LeadKeys {
+		note := ""
+		switch {
+		case one.Writes:
+			note = "writes"
+		case !one.Readable:
+			note = "not configured here"
+		}
+		rows = append(rows, []any{one.Wrapper, one.Version, one.Leads, note})
+	}
+	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, one := range v.Platform {
+		note := ""
+		switch {
+		case one.Writes:
+			note = "writes"
+		case !one.Configured:
+			note = "not configured here"
+		}
+		rows = append(rows, []any{one.ID, one.Secrets, one.Digests, note})
+	}
+	fmt.Fprintln(w)
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tLOOK-UP DIGESTS\t", rows); err != nil {
+		return err
+	}
+	if v.Problem != "" {
+		fmt.Fprintf(w, "\nWhich key version writes is not known: %s\n", v.Problem)
+	}
+	return nil
+}
+
+func keysRewrap() *cobra.Command {
+	c := &cobra.Command{Use: "rewrap", Short: "Move all leads to the newest key version", Args: exactly(0, "nothing"), Long: `Move the data keys of all leads to the newest version of the key that writes.
+It goes in batches under full load, may be stopped at any time, and run again.`}
+	reach := reachFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return onKeys(c, reach, func(k *keyRing) error {
+			wrapper, version, err := k.wrappers.Wrappers.Newest(c.Context())
+			if err != nil {
+				return err
+			}
+			done, err := k.move(c.ErrOrStderr()).Rewrap(c.Context())
+			return report(c.OutOrStdout(), done, err, fmt.Sprintf("to %s %s", wrapper, version))
+		})
+	}
+	return c
+}
+
+func keysReseal() *cobra.Command {
+	c := &cobra.Command{Use: "reseal", Short: "Move secrets and look-up digests to the first platform key", Args: exactly(0, "nothing"), Long: `Move the signing secrets and the look-up digests to the first platform key, so
+that an older one can be taken away. It may be stopped at any time, and run again.`}
+	reach := reachFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return onKeys(c, reach, func(k *keyRing) error {
+			moved, unread, err := k.partners.Reseal(c.Context())
+			fmt.Fprintf(c.OutOrStdout(), "%d signing secrets moved to platform key %s\n", moved, k.platform.IDs()[0])
+			if err == nil && len(unread) > 0 {
+				err = fmt.Errorf("no configured platform key opens %s", strings.Join(unread, ", "))
+			}
+			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
+			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's look-up digests"))
+		})
+	}
+	return c
+}
+
+func keysRotate() *cobra.Command {
+	c := &cobra.Command{Use: "rotate", Short: "Make a new version of the key in Vault", Args: exactly(0, "nothing")}
+	reach := reachFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return onKeys(c, reach, func(k *keyRing) error {
+			if k.wrappers.Vault == nil {
+				return errors.New("there is no Vault to rotate in: set vault.address; the local key is rotated by moving to another wrapper")
+			}
+			if err := k.wrappers.Vault.Rotate(c.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), "There is a new key version. Nodes write with it within a minute; `pingpost keys rewrap` moves the leads there are.")
+			return nil
+		})
+	}
+	return c
+}
+
+// move tells how far it is once a second.
+func (k *keyRing) move(tell io.Writer) *leads.Move {
+	var told time.Time
+	now := clock.System{}
+	return &leads.Move{Leads: k.leads, Wrappers: k.wrappers.Wrappers, Clock: now, Tell: func(m leads.Moved) {
+		if at := now.Now(); at.Sub(told) >= time.Second {
+			told = at
+			fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
+		}
+	}}
+}
+
+// report says what was moved. What could not be moved is a failure.
+func report(w io.Writer, done leads.Moved, err error, where string) error {
+	fmt.Fprintf(w, "%d leads moved %s\n", done.Leads, where)
+	if done.Failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d leads could not be moved and stay as they are; the last: %w", done.Failed, done.Cause))
+	}
+	return err
+}

@@ -1,0 +1,279 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// vaulted is a node that writes with Vault, behind a proxy that can disturb.
+type vaulted struct {
+	*node
+	vault *testkit.Vault
+	proxy *toxiproxy.Proxy
+}
+
+// withVault gives a node Vault instead of the local key.
+func withVault(v *testkit.Vault, address string) option {
+	return func(n *node) {
+		n.cfg.Keys.Local = ""
+		n.cfg.Vault.Address = "http://" + address
+		n.cfg.Vault.RoleID, n.cfg.Vault.SecretID = v.Roles[devvault.Serve].RoleID, config.Secret(v.Roles[devvault.Serve].SecretID)
+		n.cfg.Vault.Timeout = time.Second
+		onMachineClock(n)
+	}
+}
+
+func startVaulted(t *testing.T, options ...option) *vaulted {
+	t.Helper()
+	return behind(t, testkit.NewVault(t), options...)
+}
+
+func behind(t *testing.T, v *testkit.Vault, options ...option) *vaulted {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "vault", address, strings.TrimPrefix(v.Address, "http://"))
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Stop)
+	n := &vaulted{startNode(t, append([]option{withVault(v, address)}, options...)...), v, proxy}
+	testkit.Eventually(t, 5*time.Second, "data keys are ready", func() bool { return n.status(n.ops+"/readyz") == http.StatusOK })
+	return n
+}
+
+// status is a status, 0 when there was no answer.
+func (n *vaulted) status(url string) int {
+	resp, err := n.client.Get(url)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// toxic disturbs what Vault answers until the returned function is called.
+func (n *vaulted) toxic(t *testing.T, kind, attributes string) (cured func()) {
+	t.Helper()
+	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
+	if _, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := n.proxy.Toxics.RemoveToxic(context.Background(), kind); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// load pings and posts until it is stopped. A ping must succeed; a post must, or
+// get the specification's 503 and succeed with the very same body later.
+type load struct {
+	n               *vaulted
+	stop            chan struct{}
+	wait            sync.WaitGroup
+	stored, refused atomic.Int64
+	mu              sync.Mutex
+	unspent         []string // bodies that were refused
+}
+
+func (n *vaulted) load(t *testing.T) *load {
+	l := &load{n: n, stop: make(chan struct{})}
+	for range 8 {
+		l.wait.Go(func() {
+			for {
+				select {
+				case <-l.stop:
+					return
+				default:
+					l.one(t)
+				}
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) one(t *testing.T) {
+	_, priced := l.n.send(t, request{path: l.n.required.base() + "/api/lead/ping", body: leastPing})
+	if priced.status != http.StatusOK {
+		t.Errorf("a ping was answered %d: %s", priced.status, priced.body)
+		return
+	}
+	body := withTransaction(leastPost, decode[quoted](t, priced).TransactionID)
+	if !l.post(t, body) {
+		l.mu.Lock()
+		if len(l.unspent) < 50 {
+			l.unspent = append(l.unspent, body)
+		}
+		l.mu.Unlock()
+	}
+}
+
+func (l *load) post(t *testing.T, body string) (stored bool) {
+	_, a := l.n.send(t, l.n.signed(l.n.required, body))
+	switch {
+	case a.status == http.StatusOK:
+		l.stored.Add(1)
+		return true
+	case a.status == http.StatusServiceUnavailable && a.body == `{"ok":false,"message":"`+notSaved+`"}` && a.header.Get("Retry-After") == "2":
+		l.refused.Add(1)
+	default:
+		t.Errorf("a post was answered %d: %s", a.status, a.body)
+	}
+	return false
+}
+
+// end stops the load, delivers what was refused, and looks at what is stored:
+// every acknowledged post whole, and nothing else.
+func (l *load) end(t *testing.T) {
+	close(l.stop)
+	l.wait.Wait()
+	for _, body := range l.unspent {
+		if !l.post(t, body) {
+			t.Error("a post that was refused is refused still: its transaction was spent, or Vault is away")
+		}
+	}
+	n := l.n
+	var leads, whole int64
+	if err := n.root.QueryRow(t.Context(), `SELECT count(*), count(*) FILTER (WHERE wrapped_key LIKE 'vault:v%' AND length(salt) = 16
+		AND EXISTS (SELECT FROM consents c WHERE c.lead_id = l.id) AND EXISTS (SELECT FROM ledger_entries e WHERE e.lead_id = l.id)) FROM leads l`).Scan(&leads, &whole); err != nil {
+		t.Fatal(err)
+	}
+	if leads != l.stored.Load() || whole != leads {
+		t.Errorf("%d posts were acknowledged, %d leads are stored, %d of them whole", l.stored.Load(), leads, whole)
+	}
+	t.Logf("%d posts stored, %d refused", l.stored.Load(), l.refused.Load())
+}
+
+// Whatever becomes of Vault, pings go on, posts get a 200 or the specified 503,
+// and as soon as Vault is back, within 5 s and without a restart, posts are taken.
+func TestVaultFaults(t *testing.T) {
+	t.Parallel()
+	cut := func(t *testing.T, n *vaulted) func() {
+		n.proxy.Stop()
+		return func() {
+			if err := n.proxy.Start(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for name, disturb := range map[string]func(*testing.T, *vaulted) (mend func()){
+		"sealed":           func(t *testing.T, n *vaulted) func() { n.vault.Seal(t); return func() { n.vault.Unseal(t) } },
+		"slow by 5 s":      func(t *testing.T, n *vaulted) func() { return n.toxic(t, "latency", `{"latency":5000}`) },
+		"cut":              cut,
+		"reset mid-answer": func(t *testing.T, n *vaulted) func() { return n.toxic(t, "limit_data", `{"bytes":200}`) },
+		"reset":            func(t *testing.T, n *vaulted) func() { return n.toxic(t, "reset_peer", `{"timeout":0}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := startVaulted(t)
+			l := n.load(t)
+			mend := disturb(t, n)
+			testkit.Eventually(t, 60*time.Second, "the data keys are used up", func() bool { return l.refused.Load() > 20 })
+			if got := n.status(n.ops + "/readyz"); got != http.StatusServiceUnavailable {
+				t.Errorf("/readyz answers %d without data keys", got)
+			}
+			if got := n.status(n.ops + "/readyz/ping"); got != http.StatusOK {
+				t.Errorf("/readyz/ping answers %d", got)
+			}
+			mend()
+			before := l.stored.Load()
+			testkit.Eventually(t, 5*time.Second, "posts are taken again", func() bool { return l.stored.Load() > before })
+			l.end(t)
+		})
+	}
+}
+
+// A token that is revoked, or comes to its end, costs nothing.
+func TestVaultTokensEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("revoked", func(t *testing.T) {
+		n := startVaulted(t)
+		l := n.load(t)
+		for range 3 {
+			testkit.Eventually(t, 20*time.Second, "data keys are asked for", n.asks(l))
+			n.vault.RevokeTokens(t)
+		}
+		testkit.Eventually(t, 20*time.Second, "data keys are asked for", n.asks(l))
+		l.end(t)
+		if l.refused.Load() > 0 {
+			t.Errorf("%d posts were refused", l.refused.Load())
+		}
+	})
+	t.Run("outlived", func(t *testing.T) {
+		v := testkit.NewVault(t)
+		v.Write(t, "auth/"+devvault.AuthMount+"/role/"+devvault.Serve, map[string]any{"token_ttl": "2s", "token_max_ttl": "2s"})
+		n := behind(t, v)
+		l := n.load(t)
+		started := time.Now()
+		testkit.Eventually(t, 20*time.Second, "several lives of a token pass", func() bool { return time.Since(started) > 7*time.Second })
+		l.end(t)
+		if l.refused.Load() > 0 {
+			t.Errorf("%d posts were refused", l.refused.Load())
+		}
+	})
+}
+
+// asks holds once so many posts have been stored that the pool has been filled
+// anew since the call.
+func (n *vaulted) asks(l *load) func() bool {
+	start := l.stored.Load()
+	return func() bool { return l.stored.Load() > start+envelope.PoolSize/2 }
+}
+
+// The key is rotated and its minimum version raised under load: nothing fails.
+func TestVaultKeyRotatesUnderLoad(t *testing.T) {
+	t.Parallel()
+	n := startVaulted(t)
+	l := n.load(t)
+	rotation := n.vault.Wrapper(t, devvault.Rotate)
+	for version := 2; version <= 3; version++ {
+		if err := rotation.Rotate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, 30*time.Second, "leads are under the new version", func() bool {
+			var n1 int64
+			err := n.root.QueryRow(t.Context(), `SELECT count(*) FROM leads WHERE key_version = $1`, fmt.Sprintf("v%d", version)).Scan(&n1)
+			return err == nil && n1 > 10
+		})
+	}
+	l.end(t)
+	if l.refused.Load() > 0 {
+		t.Errorf("%d posts were refused", l.refused.Load())
+	}
+}
+
+// A node that lacks the key of stored leads says so, and serves pings.
+func TestANodeWithoutTheKeyOfItsLeadsIsNotReady(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	n.deliver(t, n.required, leastPost)
+	if _, err := n.root.Exec(t.Context(), `UPDATE leads SET key_version = '00000000'`); err != nil {
+		t.Fatal(err)
+	}
+	n.isReady(t, "/readyz", but(postChecks, "lead_keys", "there are leads under local 00000000, which is not configured: `pingpost keys status` counts them"))
+	n.isReady(t, "/readyz/ping", pingChecks)
+	if _, err := n.root.Exec(t.Context(), `UPDATE leads SET key_wrapper = 'vault', key_version = 'v1'`); err != nil {
+		t.Fatal(err)
+	}
+	n.isReady(t, "/readyz", but(postChecks, "lead_keys", "there are leads under vault v1, which is not configured: `pingpost keys status` counts them"))
+}
