@@ -50,6 +50,7 @@ type App struct {
 
 	db        *store.DB
 	keys      *Keys
+	leadKeys  leadKeys
 	directory *snapshot.Holder[partners.Directory]
 	card      *snapshot.Holder[ratecard.Snapshot]
 	watcher   *snapshot.Watcher
@@ -165,6 +166,9 @@ func (a *App) build(ctx context.Context, o Options) error {
 		return fmt.Errorf("counting the leads of partners with a cap: %w", err)
 	}
 	a.leads = leads.NewStore(a.db.Pool)
+	if state := a.leadKeysState(ctx); state != stateOK {
+		a.log.Error("not every stored lead can be read", "why", state)
+	}
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
 	a.registerMetrics()

@@ -3,12 +3,15 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
@@ -90,12 +93,39 @@ func (k *Keys) state() string {
 	return stateOK
 }
 
-// leadKeys is "ok", or which stored leads no configured wrapper can read.
-func (a *App) leadKeys(ctx context.Context) (string, error) {
-	uses, err := a.leads.Keys(ctx)
-	if err != nil {
-		return "", err
+const (
+	// leadKeysEvery is how old the answer about stored leads' keys may be.
+	leadKeysEvery  = 2 * time.Second
+	leadKeysWithin = 500 * time.Millisecond
+)
+
+// leadKeys remembers which key versions the stored leads are under: the answer
+// seldom changes, and a table that is locked for a moment must not change it.
+type leadKeys struct {
+	mu    sync.Mutex
+	asked time.Time
+	state string
+}
+
+// leadKeysState is "ok", or which stored leads no configured wrapper can read.
+func (a *App) leadKeysState(ctx context.Context) string {
+	k := &a.leadKeys
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := (clock.System{}).Now(); now.Sub(k.asked) >= leadKeysEvery {
+		ctx, cancel := context.WithTimeout(ctx, leadKeysWithin)
+		defer cancel()
+		if uses, err := a.leads.Keys(ctx); err == nil {
+			k.asked, k.state = now, a.unreadLeads(uses)
+		}
 	}
+	if k.state == "" {
+		return "not known"
+	}
+	return k.state
+}
+
+func (a *App) unreadLeads(uses []leads.KeyUse) string {
 	var lost []string
 	for _, use := range uses {
 		if !a.keys.Wrappers.Reads(use.Wrapper, use.Version) {
@@ -103,9 +133,9 @@ func (a *App) leadKeys(ctx context.Context) (string, error) {
 		}
 	}
 	if len(lost) == 0 {
-		return stateOK, nil
+		return stateOK
 	}
-	return "there are leads under " + few(lost) + ", which is not configured: `pingpost keys status` counts them", nil
+	return "there are leads under " + few(lost) + ", which is not configured: `pingpost keys status` counts them"
 }
 
 // registerKeyMetrics exposes the key wrapper's calls and the data keys held ready.

@@ -70,9 +70,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	if err := state.CheckSchema(); err != nil {
 		states["schema"] = err.Error()
 	}
-	if states["lead_keys"], err = a.leadKeys(ctx); err != nil {
-		states["lead_keys"] = "not known"
-	}
+	states["lead_keys"] = a.leadKeysState(ctx)
 	if skew := (clock.System{}).Now().Sub(state.Clock).Abs(); skew > maxSkew {
 		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()
 	}

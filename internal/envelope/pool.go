@@ -48,7 +48,7 @@ type Pool struct {
 	arrived chan struct{}
 	called  time.Time // when the last call began
 
-	taken, waited, expired, purged int64
+	made, taken, waited, expired, purged int64
 }
 
 type pooled struct {
@@ -68,13 +68,15 @@ type PoolStats struct {
 	Failure error  // of the last call to the wrapper; nil after a success
 	// Taken by posts; Waited for, of those; Expired and Purged unused.
 	Taken, Waited, Expired, Purged int64
+
+	made int64
 }
 
 // Stats reads the state.
 func (p *Pool) Stats() PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return PoolStats{len(p.ready), p.version, p.failure, p.taken, p.waited, p.expired, p.purged}
+	return PoolStats{len(p.ready), p.version, p.failure, p.taken, p.waited, p.expired, p.purged, p.made}
 }
 
 // Take gives a data key that nobody else has. With none ready it waits a moment
@@ -153,7 +155,11 @@ func (p *Pool) Run(ctx context.Context) {
 	defer tick.Stop()
 	defer p.purge()
 	for wait := poolRetry; ; {
+		before := p.Stats().made
 		if err := errors.Join(p.Fill(ctx), p.probe(ctx)); err != nil {
+			if p.Stats().made > before {
+				wait = poolRetry // it is there, and only some calls failed
+			}
 			select {
 			case <-ctx.Done():
 				return
@@ -251,6 +257,7 @@ func (p *Pool) add(keys []DataKey, made time.Time) error {
 		p.drop(len(p.ready))
 		p.version, p.since = version, made
 	}
+	p.made += int64(len(keys))
 	for _, k := range keys {
 		p.ready = append(p.ready, pooled{k, made})
 	}
