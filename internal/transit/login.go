@@ -39,8 +39,9 @@ const (
 	// retryLogin is the pause after a login that failed, doubled up to retryLoginMax.
 	retryLogin    = 100 * time.Millisecond
 	retryLoginMax = 2 * time.Second
-	// settleLogin is how long a fresh token is not replaced when it is refused:
-	// then it is the policy that refuses, and another login would not help.
+	// settleLogin is how long a fresh token that was never taken is not replaced
+	// when it is refused: then it is the policy that refuses, and another login
+	// would not help.
 	settleLogin = time.Second
 )
 
@@ -55,6 +56,7 @@ type session struct {
 
 	mu      sync.Mutex
 	current string
+	proven  bool // Vault has taken it
 	since   time.Time
 	fresh   time.Time // until then no other is looked for; zero: for ever
 	ends    time.Time // zero: never
@@ -92,7 +94,7 @@ func (s *session) renew(ctx context.Context, now time.Time) error {
 		s.notYet, s.failure = now.Add(s.wait), err
 		return err
 	}
-	s.current, s.since, s.wait, s.failure = auth.ClientToken, now, 0, nil
+	s.current, s.proven, s.since, s.wait, s.failure = auth.ClientToken, false, now, 0, nil
 	s.use(s.current)
 	s.fresh, s.ends = time.Time{}, time.Time{}
 	if life := time.Duration(auth.LeaseDuration) * time.Second; life > 0 {
@@ -109,11 +111,18 @@ func (s *session) refused(token string) bool {
 	if token != s.current {
 		return true // another has been had since
 	}
-	if now := s.clock.Now(); now.Sub(s.since) < settleLogin {
+	if now := s.clock.Now(); !s.proven && now.Sub(s.since) < settleLogin {
 		return false
 	}
 	s.current = ""
 	return true
+}
+
+// taken says that Vault took the token.
+func (s *session) taken(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proven = s.proven || token == s.current
 }
 
 // life is how long the token may still be used; false when it has no end or

@@ -255,6 +255,9 @@ func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte
 		if errors.As(err, &refused) && refused.Status == statusForbidden && !again && w.session.refused(token) {
 			continue
 		}
+		if err == nil {
+			w.session.taken(token)
+		}
 		return answer, err
 	}
 }
