@@ -17,6 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/store"
@@ -25,7 +26,7 @@ import (
 type devFlags struct {
 	dataDir, readyFile, config string
 	api, admin, ops            string
-	ephemeral                  bool
+	ephemeral, vault           bool
 	ahead                      time.Duration
 }
 
@@ -39,6 +40,7 @@ func devCommand(unhook func()) *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"), "keep the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in a temporary folder, gone at exit")
+	flags.BoolVar(&f.vault, "vault", false, "wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or built in the repository)")
 	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
@@ -78,7 +80,9 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "starting on %s …\n", f.dataDir)
-	stack, err := devstack.Start(ctx, devstack.Options{DataDir: f.dataDir, Ephemeral: f.ephemeral})
+	stack, err := devstack.Start(ctx, devstack.Options{
+		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, Tell: func(text string) { fmt.Fprintln(os.Stderr, text) },
+	})
 	if err != nil {
 		return err
 	}
@@ -177,9 +181,24 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
 	cfg.Keys.Local = config.Secret(s.Keys.LeadVaultKEK)
+	useVault(cfg, s.Vault, devvault.Serve)
 	if cfg.HTTP.PublicURL == "" {
 		cfg.HTTP.PublicURL = origin
 	}
+}
+
+// useVault has dev's own Vault write, as one of its roles, or the local key where
+// there is none. Leads under the other stay readable.
+func useVault(cfg *config.Config, v *devstack.Vault, role string) {
+	cfg.Keys.WriteWith = config.WrapperLocal
+	if v == nil {
+		cfg.Vault = config.Defaults(config.Dev).Vault
+		return
+	}
+	cfg.Keys.WriteWith = config.WrapperVault
+	cfg.Vault.Address, cfg.Vault.Mount, cfg.Vault.Key = v.Address, devvault.Mount, devvault.Key
+	cfg.Vault.Auth, cfg.Vault.AuthMount = config.LoginAppRole, devvault.AuthMount
+	cfg.Vault.RoleID, cfg.Vault.SecretID = v.Roles[role].RoleID, config.Secret(v.Roles[role].SecretID)
 }
 
 func dataDir(f devFlags) (string, error) {

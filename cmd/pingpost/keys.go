@@ -15,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/sealed"
@@ -34,11 +35,16 @@ type keyRing struct {
 	partners *partners.Service
 }
 
-// onKeys opens the database and the keys of the configuration.
-func onKeys(c *cobra.Command, r *reach, use func(*keyRing) error) error {
-	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
+// onKeys opens the database and the keys of the configuration; those of a running
+// dev in the role that the command needs.
+func onKeys(c *cobra.Command, r *reach, role string, use func(*keyRing) error) error {
+	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {
 		return err
+	}
+	if running != nil {
+		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
+		useVault(cfg, running.Vault, role)
 	}
 	db, platform, err := open(c.Context(), cfg)
 	if err != nil {
@@ -85,7 +91,7 @@ func keysStatus() *cobra.Command {
 	c := &cobra.Command{Use: "status", Short: "Count what is under each key", Args: exactly(0, "nothing")}
 	reach, asJSON := reachFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, func(k *keyRing) error {
+		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
 			v, err := k.status(c.Context())
 			if err != nil {
 				return err
@@ -188,7 +194,7 @@ func keysRewrap() *cobra.Command {
 It goes in batches under full load, may be stopped at any time, and run again.`}
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, func(k *keyRing) error {
+		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
 			wrapper, version, err := k.wrappers.Wrappers.Newest(c.Context())
 			if err != nil {
 				return err
@@ -205,7 +211,7 @@ func keysReseal() *cobra.Command {
 that an older one can be taken away. It may be stopped at any time, and run again.`}
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, func(k *keyRing) error {
+		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
 			moved, unread, err := k.partners.Reseal(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%d signing secrets moved to platform key %s\n", moved, k.platform.IDs()[0])
 			if err == nil && len(unread) > 0 {
@@ -222,7 +228,7 @@ func keysRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate", Short: "Make a new version of the key in Vault", Args: exactly(0, "nothing")}
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, func(k *keyRing) error {
+		return onKeys(c, reach, devvault.Rotate, func(k *keyRing) error {
 			if k.wrappers.Vault == nil {
 				return errors.New("there is no Vault to rotate in: set vault.address; the local key is rotated by moving to another wrapper")
 			}

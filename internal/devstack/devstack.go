@@ -45,6 +45,8 @@ type Running struct {
 	DatabaseURL  string `json:"database_url"`
 	OwnerURL     string `json:"owner_url"`
 	PlatformKeys string `json:"platform_keys"`
+	LeadVaultKEK string `json:"lead_vault_kek"`
+	Vault        *Vault `json:"vault,omitempty"`
 }
 
 // Stack is a running private Postgres with its keys.
@@ -52,6 +54,7 @@ type Stack struct {
 	Keys        Keys
 	DatabaseURL string // as pingpost_app
 	Postgres    *devpg.Server
+	Vault       *Vault // nil unless asked for
 	dir         string
 	ephemeral   bool
 }
@@ -60,6 +63,8 @@ type Stack struct {
 type Options struct {
 	DataDir   string
 	Ephemeral bool // remove the folder at the end
+	Vault     bool // start a Vault too
+	Tell      func(string)
 }
 
 // DefaultDataDir is .pingpost in the working folder. Postgres does not run as
@@ -120,7 +125,14 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := WriteFile(filepath.Join(s.dir, portFile), fmt.Appendln(nil, s.Postgres.Port())); err != nil {
 		return nil, err
 	}
-	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL, PlatformKeys: keys.PlatformKey})
+	if o.Vault {
+		if s.Vault, err = startVault(ctx, o.DataDir, o.Tell); err != nil {
+			return nil, err
+		}
+	}
+	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
+		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL, PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, Vault: s.Vault,
+	})
 }
 
 // readPort is 0, any port, where none was written down.
@@ -130,9 +142,13 @@ func readPort(dir string) int {
 	return port
 }
 
-// Stop stops Postgres and waits for it; an ephemeral folder goes with it.
+// Stop stops Vault and Postgres and waits for them; an ephemeral folder goes with
+// them.
 func (s *Stack) Stop() error {
 	err := s.Postgres.Stop()
+	if s.Vault != nil {
+		err = errors.Join(err, s.Vault.stop(context.Background()))
+	}
 	if s.ephemeral {
 		return errors.Join(err, os.RemoveAll(s.dir))
 	}

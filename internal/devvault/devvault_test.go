@@ -78,7 +78,7 @@ func TestAVaultOfOnesOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Stop()
-	roles, err := s.Provision(t.Context())
+	roles, err := s.Provision(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package devvault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,7 +22,10 @@ const (
 )
 
 // Identity logs one of the roles in.
-type Identity struct{ RoleID, SecretID string }
+type Identity struct {
+	RoleID   string `json:"role_id"`
+	SecretID string `json:"secret_id"`
+}
 
 // operations are what each role may do with the key.
 func operations() map[string][]string {
@@ -33,8 +37,9 @@ func operations() map[string][]string {
 }
 
 // Provision makes the engine, the key, the policies and the roles, as docs/vault.md
-// tells an operator to, and returns each role's identity by its name.
-func (s *Server) Provision(ctx context.Context) (map[string]Identity, error) {
+// tells an operator to, and returns each role's identity by its name. The key is
+// the one of the backup, where there is one.
+func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
 	root, err := s.Root()
 	if err != nil {
 		return nil, err
@@ -46,7 +51,11 @@ func (s *Server) Provision(ctx context.Context) (map[string]Identity, error) {
 	}
 	do("sys/mounts/"+Mount, map[string]any{"type": "transit"})
 	do("sys/auth/"+AuthMount, map[string]any{"type": "approle"})
-	do(Mount+"/keys/"+Key, map[string]any{"type": "aes256-gcm96"})
+	if backup != "" {
+		do(Mount+"/restore/"+Key, map[string]any{"backup": backup})
+	} else {
+		do(Mount+"/keys/"+Key, map[string]any{"type": "aes256-gcm96"})
+	}
 	found := map[string]Identity{}
 	for name, paths := range operations() {
 		var policy strings.Builder
@@ -66,6 +75,29 @@ func (s *Server) Provision(ctx context.Context) (map[string]Identity, error) {
 		return nil, fmt.Errorf("preparing Vault: %w", err)
 	}
 	return found, nil
+}
+
+// Backup is the key with all its versions, in the clear: this is for development,
+// where a Vault in memory must not take the leads of a data folder with it. What
+// docs/vault.md makes cannot be backed up like this.
+func (s *Server) Backup(ctx context.Context) (string, error) {
+	root, err := s.Root()
+	if err != nil {
+		return "", err
+	}
+	open := map[string]any{"exportable": true, "allow_plaintext_backup": true}
+	if _, err := root.Logical().WriteWithContext(ctx, Mount+"/keys/"+Key+"/config", open); err != nil {
+		return "", err
+	}
+	saved, err := root.Logical().ReadWithContext(ctx, Mount+"/backup/"+Key)
+	if err != nil {
+		return "", err
+	}
+	backup, _ := saved.Data["backup"].(string)
+	if backup == "" {
+		return "", errors.New("Vault gives no backup of the key")
+	}
+	return backup, nil
 }
 
 func identity(ctx context.Context, root *api.Client, role string) (i Identity, err error) {

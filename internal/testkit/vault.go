@@ -25,7 +25,7 @@ func NewVault(t testing.TB) *Vault {
 	t.Helper()
 	v := NewBareVault(t)
 	var err error
-	if v.Roles, err = v.Provision(t.Context()); err != nil {
+	if v.Roles, err = v.Provision(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	return v

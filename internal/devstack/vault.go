@@ -1,0 +1,73 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pingpost/pingpost/internal/devvault"
+)
+
+const (
+	vaultKeyFile = "vault-key" // a copy of the key in Vault, with all its versions
+	vaultLogFile = "vault.log"
+)
+
+// Vault is the private Vault of a stack and what logs in to it.
+type Vault struct {
+	Address string                       `json:"address"`
+	Roles   map[string]devvault.Identity `json:"roles"` // by devvault's names
+
+	server *devvault.Server
+	dir    string
+}
+
+// startVault runs a Vault in memory, with the key that the data folder's leads
+// are under.
+func startVault(ctx context.Context, dir string, tell func(string)) (_ *Vault, err error) {
+	program, err := devvault.Find(ctx, tell)
+	if err != nil {
+		return nil, err
+	}
+	backup, err := os.ReadFile(filepath.Join(dir, vaultKeyFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s cannot be read: %w", filepath.Join(dir, vaultKeyFile), cause(err))
+	}
+	log, err := os.OpenFile(filepath.Join(dir, vaultLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be written: %w", filepath.Join(dir, vaultLogFile), cause(err))
+	}
+	defer log.Close() // the process has its own
+	v := &Vault{dir: dir}
+	if v.server, err = devvault.Start(ctx, program, log); err != nil {
+		return nil, err
+	}
+	v.Address = v.server.Address
+	if v.Roles, err = v.server.Provision(ctx, string(backup)); err == nil {
+		err = v.save(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.server.Stop())
+	}
+	return v, nil
+}
+
+// save keeps the key in the data folder: the Vault itself is in memory.
+func (v *Vault) save(ctx context.Context) error {
+	backup, err := v.server.Backup(ctx)
+	if err != nil {
+		return fmt.Errorf("keeping Vault's key in the data folder: %w", err)
+	}
+	return WriteFile(filepath.Join(v.dir, vaultKeyFile), []byte(backup))
+}
+
+func (v *Vault) stop(ctx context.Context) error {
+	select {
+	case <-v.server.Ended():
+		return errors.New("the private Vault ended by itself; " + filepath.Join(v.dir, vaultLogFile) + " says why")
+	default:
+	}
+	return errors.Join(v.save(ctx), v.server.Stop())
+}
