@@ -32,8 +32,8 @@ type product struct {
 const partnerSlug = "harbour-leads"
 
 // newProduct prepares a database with one approved partner and starts the
-// service on it.
-func (s *stage) newProduct(ctx context.Context, name string) (_ *product, err error) {
+// service on it, with the local key unless a Vault is given.
+func (s *stage) newProduct(ctx context.Context, name string, vault vaultLogin) (_ *product, err error) {
 	p := &product{}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s *stage) newProduct(ctx context.Context, name string) (_ *product, err er
 		return nil, fmt.Errorf("making the partner that is measured: %w", err)
 	}
 	p.process, err = child.Start(ctx, roleProduct, productJob{
-		DatabaseURL: p.appURL, PlatformKey: encode(platform), LocalKEK: encode(newKey()), Log: filepath.Join(s.folder, name+".log"),
+		DatabaseURL: p.appURL, PlatformKey: encode(platform), LocalKEK: encode(newKey()), Vault: vault, Log: filepath.Join(s.folder, name+".log"),
 	})
 	if err != nil {
 		return nil, err

@@ -46,16 +46,18 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 
 func (r *report) posts(all []*contender) {
 	const part = "post"
-	by := map[string]*contender{"product": {}, "pgbench": {}, "gorm": {}} // what is not measured has no rounds
+	by := map[string]*contender{"product": {}, "pgbench": {}, "gorm": {}, "vault": {}} // what is not measured has no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
-	product, pgbench, gorm := by["product"], by["pgbench"], by["gorm"]
+	product, pgbench, gorm, vault := by["product"], by["pgbench"], by["gorm"], by["vault"]
 	r.add(
 		figure{part: part, what: "product over HTTP / pgbench storing the same rows", unit: "×", values: ratios(product, pgbench), limit: minPostToPgbench},
 		figure{part: part, what: "product over HTTP / GORM storing the same rows", unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
+		figure{part: part, what: "product with Vault / product with the local key", unit: "×", values: ratios(vault, product), limit: minVaultToLocal},
 	)
 	r.contender(part, "product over HTTP", "lead", product)
+	r.contender(part, "product over HTTP with Vault", "lead", vault)
 	r.contender(part, "pgbench", "lead", pgbench)
 	r.contender(part, "GORM", "lead", gorm)
 	r.others(part, all...)

@@ -43,8 +43,12 @@ type listening struct {
 // productJob is how the product is started.
 type productJob struct {
 	DatabaseURL, PlatformKey, LocalKEK string
-	Log                                string // file for its log, access lines included
+	Vault                              vaultLogin // none with the local key
+	Log                                string     // file for its log, access lines included
 }
+
+// vaultLogin is where the product's Vault is and how it logs in.
+type vaultLogin struct{ Address, RoleID, SecretID string }
 
 // playProduct runs the whole service with production's defaults.
 func playProduct(ctx context.Context, l *child.Link) error {
@@ -80,6 +84,10 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg.HTTP.DrainDelay = 0 // there is no load balancer to tell
 	cfg.Database.URL = config.Secret(j.DatabaseURL)
 	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, config.Secret(j.LocalKEK)
+	if v := j.Vault; v.Address != "" {
+		cfg.Keys.Local = ""
+		cfg.Vault.Address, cfg.Vault.RoleID, cfg.Vault.SecretID = v.Address, v.RoleID, config.Secret(v.SecretID)
+	}
 	listeners, err := app.Listen(cfg.HTTP)
 	if err != nil {
 		return nil, nil, err

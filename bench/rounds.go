@@ -14,6 +14,7 @@ import (
 type contender struct {
 	name    string
 	process *child.Process // its server, when it has one
+	beside  int            // the process id of what it needs besides; 0 for none
 	run     func(context.Context, time.Duration) (round, error)
 
 	acknowledged int64 // in all
@@ -173,6 +174,13 @@ func (s *stage) spending(c *contender) (now spent, known bool) {
 		return now, false
 	}
 	now.ours = now.postgres
+	if c.beside != 0 {
+		beside, err := familyTime(c.beside)
+		if err != nil {
+			return now, false
+		}
+		now.ours += beside
+	}
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var used syscall.Rusage
 		if err := syscall.Getrusage(who, &used); err != nil {

@@ -117,6 +117,9 @@ func (s *Server) listen(out io.Reader) error {
 	return errors.New("it ended before it printed its keys")
 }
 
+// Process is the server's process id.
+func (s *Server) Process() int { return s.cmd.Process.Pid }
+
 // Ended is closed when the process has ended, by Stop or by itself.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
