@@ -89,9 +89,13 @@ func (b *bench) vaultProduct(ctx context.Context) (p *product, vault *devvault.S
 		return nil, nil, err
 	}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, vault.Stop())
+		if err == nil {
+			return
 		}
+		if p != nil {
+			err = errors.Join(err, p.stop())
+		}
+		err = errors.Join(err, vault.Stop())
 	}()
 	roles, err := vault.Provision(ctx, "")
 	if err != nil {
