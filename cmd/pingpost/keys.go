@@ -154,39 +154,34 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 }
 
 func (v statusView) print(w io.Writer) error {
-	var rows [][]any
-	for _, one := range v.LeadKeys {
-		note := ""
-		switch {
-		case one.Writes:
-			note = "writes"
-		case !one.Readable:
-			note = "not configured here"
-		}
-		rows = append(rows, []any{one.Wrapper, one.Version, one.Leads, note})
+	leads, platform := make([][]any, len(v.LeadKeys)), make([][]any, len(v.Platform))
+	for i, one := range v.LeadKeys {
+		leads[i] = []any{one.Wrapper, one.Version, one.Leads, keyNote(one.Writes, one.Readable)}
 	}
-	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", rows); err != nil {
+	for i, one := range v.Platform {
+		platform[i] = []any{one.ID, one.Secrets, one.Digests, keyNote(one.Writes, one.Configured)}
+	}
+	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", leads); err != nil {
 		return err
 	}
-	rows = nil
-	for _, one := range v.Platform {
-		note := ""
-		switch {
-		case one.Writes:
-			note = "writes"
-		case !one.Configured:
-			note = "not configured here"
-		}
-		rows = append(rows, []any{one.ID, one.Secrets, one.Digests, note})
-	}
 	fmt.Fprintln(w)
-	if err := printTable(w, "PLATFORM KEY\tSECRETS\tLOOK-UP DIGESTS\t", rows); err != nil {
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tLOOK-UP DIGESTS\t", platform); err != nil {
 		return err
 	}
 	if v.Problem != "" {
 		fmt.Fprintf(w, "\nWhich key version writes is not known: %s\n", v.Problem)
 	}
 	return nil
+}
+
+func keyNote(writes, configured bool) string {
+	switch {
+	case writes:
+		return "writes"
+	case !configured:
+		return "not configured here"
+	}
+	return ""
 }
 
 func keysRewrap() *cobra.Command {
