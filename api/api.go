@@ -47,6 +47,9 @@ func New(o Options) (http.Handler, error) {
 	for _, p := range o.TrustedProxies {
 		proxies = append(proxies, p.String())
 	}
+	// Not X-Real-IP besides, which gin would believe too: a proxy that sets the one
+	// may pass on the other as a client sent it.
+	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	if err := engine.SetTrustedProxies(proxies); err != nil {
 		return nil, err
 	}

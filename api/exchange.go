@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/rand"
 	"errors"
 	"io"
 	"net/http"
@@ -45,8 +44,8 @@ var (
 	errPanicking = fault.New(fault.Internal, "panic", "An unexpected failure in the service; nothing is known to be wrong with the request")
 )
 
-// endpoint runs a handler around which everything is the same: an id, a
-// deadline on size, a panic that becomes a 500, one line of log, the metrics.
+// endpoint runs a handler around which everything is the same: an id, a panic
+// that becomes a 500, one line of log, the metrics.
 func (s *server) endpoint(route string, handle func(*gin.Context, *exchange) error) gin.HandlerFunc {
 	counted := s.Metrics.of(route)
 	return func(c *gin.Context) {
@@ -67,9 +66,7 @@ func (s *server) endpoint(route string, handle func(*gin.Context, *exchange) err
 var noSniff = []string{"nosniff"}
 
 func (x *exchange) reset(route string, now time.Time) {
-	var random [10]byte
-	rand.Read(random[:])
-	*x = exchange{route: route, start: now, requestID: id.NewV7(now, random), body: x.body[:0], answer: x.answer[:0], line: x.line[:0]}
+	*x = exchange{route: route, start: now, requestID: id.New(now), body: x.body[:0], answer: x.answer[:0], line: x.line[:0]}
 	x.requestText = id.Format(id.Request, x.requestID)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -66,15 +67,43 @@ func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
 	}
 }
 
-// The service may change leads. It must not be able to make an ordinary lead
-// deletable by calling it a sandbox one.
+// An ordinary lead must not become deletable by being called a sandbox one, even
+// by whoever may change the whole row.
 func TestAnOrdinaryLeadDoesNotBecomeDeletable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
-	app := testkit.Connect(t, d.AppURL)
+	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
 	putLead(t, app, uuid.New(), false, testkit.Began())
-	exec(t, app, `UPDATE leads SET sandbox = true`)
+	exec(t, owner, `UPDATE leads SET sandbox = true`)
 	refuses(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
 	if n := value[int](t, app, `SELECT count(*) FROM leads`); n != 1 {
 		t.Errorf("%d leads are left, want 1", n)
 	}
+}
+
+// A lead's deletion asks whether the ledger refers to it. That must not read the
+// ledger once for each of them, however long it has grown.
+func TestSandboxLeadsGoQuicklyBesideALongLedger(t *testing.T) {
+	const leads, entries = 1_000, 30_000
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	day := testkit.Began()
+	exec(t, app, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT gen_random_uuid(), gen_random_uuid(), 'adjustment', n::text, 1, 'GBP', now() FROM generate_series(1, $1::int) n`, entries)
+	batch := &pgx.Batch{}
+	for range leads {
+		batch.Queue(insertLead, uuid.New(), uuid.New(), true, day)
+	}
+	if err := app.SendBatch(t.Context(), batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, app, `BEGIN`)
+	start := time.Now()
+	if n := value[int64](t, app, `SELECT delete_sandbox_leads($1, $2)`, day.Add(time.Hour), leads); n != leads {
+		t.Errorf("%d leads went", n)
+	}
+	t.Logf("%d leads beside %d entries went in %s", leads, entries, time.Since(start))
+	if read := value[int64](t, app, `SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'ledger_entries'`); read > entries {
+		t.Errorf("%d rows of the ledger were read on the way", read)
+	}
+	exec(t, app, `COMMIT`)
 }

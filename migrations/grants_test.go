@@ -16,13 +16,13 @@ import (
 var granted = map[string]string{
 	"goose_db_version":  "SELECT",
 	"snapshot_versions": "SELECT",
-	"partners":          "SELECT INSERT UPDATE",
-	"accounts":          "SELECT INSERT UPDATE",
-	"signing_secrets":   "SELECT INSERT UPDATE",
+	"partners":          "SELECT INSERT", // and updatable
+	"accounts":          "SELECT INSERT",
+	"signing_secrets":   "SELECT INSERT",
 	"rate_cards":        "SELECT INSERT UPDATE",
 	"pricing_rules":     "SELECT INSERT UPDATE DELETE",
 	"partner_prices":    "SELECT INSERT UPDATE DELETE",
-	"leads":             "SELECT INSERT UPDATE",
+	"leads":             "SELECT INSERT",
 	"consents":          "SELECT INSERT",
 	"lead_events":       "SELECT INSERT",
 	"ledger_entries":    "SELECT INSERT",
@@ -30,6 +30,15 @@ var granted = map[string]string{
 	"pings_20260102":    "", // through pings only
 	"traffic_minutes":   "SELECT INSERT UPDATE DELETE",
 	"refusals":          "SELECT INSERT DELETE",
+}
+
+// updatable are the columns that the service's role may change where it may not
+// change the whole row: what a lead sold for, and for whom, is written once.
+var updatable = map[string]string{
+	"partners":        "status row_version updated_at",
+	"accounts":        "is_default row_version updated_at",
+	"signing_secrets": "sealed digest state retires_at revoked_at",
+	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
 }
 
 func TestGrants(t *testing.T) {
@@ -68,6 +77,46 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+func TestGrantsOnColumns(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	conn := testkit.Connect(t, d.OwnerURL)
+	rows, err := conn.Query(t.Context(), `
+		SELECT c.relname, p.name, coalesce(string_agg(a.attname, ' ' ORDER BY a.attnum)
+			FILTER (WHERE has_column_privilege('pingpost_app', c.oid, a.attnum, p.name)), '')
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped,
+			unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']) AS p(name)
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm')
+			AND NOT has_table_privilege('pingpost_app', c.oid, p.name)
+		GROUP BY c.relname, p.name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	seen := 0
+	for rows.Next() {
+		var table, privilege, columns string
+		if err := rows.Scan(&table, &privilege, &columns); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if privilege == "UPDATE" {
+			want = updatable[table]
+		}
+		if columns != want {
+			t.Errorf("%s on columns of %s: %q, want %q", privilege, table, columns, want)
+		}
+		if want != "" {
+			seen++
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if seen != len(updatable) {
+		t.Errorf("%d tables have columns to change, want %d", seen, len(updatable))
+	}
+}
+
 func TestTheServiceIsRefused(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
@@ -80,6 +129,9 @@ func TestTheServiceIsRefused(t *testing.T) {
 		`UPDATE ledger_entries SET amount_minor = 1`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
 		`UPDATE consents SET disclosure_text = ''`, `DELETE FROM consents`, `TRUNCATE consents`,
 		`DELETE FROM leads`, `TRUNCATE leads CASCADE`,
+		`UPDATE leads SET sandbox = true`, `UPDATE leads SET price_minor = 1`, `UPDATE leads SET partner_id = account_id`, `UPDATE leads SET salt = salt`,
+		`UPDATE signing_secrets SET partner_id = id`, `UPDATE signing_secrets SET not_before = now()`,
+		`UPDATE partners SET signing_mode = 'off'`, `UPDATE accounts SET partner_id = id`, `UPDATE accounts SET signing_mode = 'off'`,
 		`DELETE FROM partners`, `DELETE FROM accounts`, `DELETE FROM signing_secrets`, `DELETE FROM rate_cards`,
 		`UPDATE lead_events SET kind = ''`, `DELETE FROM lead_events`,
 		`UPDATE snapshot_versions SET version = 0`, `UPDATE goose_db_version SET is_applied = false`,

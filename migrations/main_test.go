@@ -21,6 +21,8 @@ const (
 	insufficientPrivilege = "42501"
 	integrityViolation    = "23000"
 	foreignKeyViolation   = "23503"
+	checkViolation        = "23514"
+	invalidParameter      = "22023"
 	undefinedTable        = "42P01"
 	noPartition           = "23514"
 )

@@ -101,11 +101,16 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	return steps, explain(err)
 }
 
-// explain names the mend of what happens with the service's own URL.
+// explain names the mend: of what happens with the service's own URL, and what
+// else the database hints at.
 func explain(err error) error {
 	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == "42501" { // insufficient privilege
+	switch {
+	case !errors.As(err, &refused):
+	case refused.Code == "42501": // insufficient privilege
 		return errors.New("this role may not migrate: give the URL of pingpost_owner, which owns the tables")
+	case refused.Hint != "":
+		return fmt.Errorf("%w: %s", err, refused.Hint)
 	}
 	return err
 }

@@ -81,6 +81,29 @@ func TestPartitionsAreDroppedWholeDaysAtATime(t *testing.T) {
 	}
 }
 
+// A node whose clock is wrong, or whoever has its role, must not be able to drop
+// what has just been written.
+func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // where it is another day, as a rule
+	exec(t, app, `BEGIN`)                               // of which now() is the start
+	today := value[time.Time](t, app, `SELECT (now() AT TIME ZONE 'UTC')::date`)
+	exec(t, app, `SELECT ensure_ping_partitions($1, 4)`, today.AddDate(0, 0, -3))
+	// The youngest that may go ended a whole day ago.
+	if n := value[int](t, app, `SELECT drop_ping_partitions($1)`, today.AddDate(0, 0, -1)); n != 2 {
+		t.Errorf("dropped %d, want 2", n)
+	}
+	exec(t, app, `COMMIT`)
+	for _, before := range []string{`'infinity'`, `current_date + 365`, `(now() AT TIME ZONE 'UTC')::date + 1`, `(now() AT TIME ZONE 'UTC')::date`} {
+		refuses(t, app, invalidParameter, "pings_younger_than_a_day", `SELECT drop_ping_partitions(`+before+`)`)
+	}
+	want := []string{today.AddDate(0, 0, -1).Format("pings_20060102"), today.Format("pings_20060102")}
+	if got := partitions(t, app); !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+}
+
 // Nodes do this side by side, every hour and at their start.
 func TestPartitionsAreMadeAndDroppedByManyAtOnce(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)

@@ -38,7 +38,7 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, card, draft)
 				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
 				refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET state = 'draft' WHERE id = $1`, card)
-				for _, change := range []string{"version = 7", "author = 'x'", "approver = 'x'", "note = 'x'", "created_at = now() - interval '1 day'"} {
+				for _, change := range []string{"version = 7", "author = 'x'", "approver = 'x'", "note = 'x'", "created_at = now() - interval '1 day'", "effective_at = now() + interval '1 day'", "effective_at = NULL"} {
 					refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET `+change+` WHERE id = $1`, card)
 				}
 			}
@@ -119,7 +119,7 @@ func TestChangesAreNoticed(t *testing.T) {
 		{"directory", insertPartner, []any{partner, "a-partner"}},
 		{"directory", `UPDATE partners SET status = 'suspended' WHERE id = $1`, []any{partner}},
 		{"directory", insertAccount, []any{account, partner, "an-account"}},
-		{"directory", `UPDATE accounts SET status = 'suspended' WHERE id = $1`, []any{account}},
+		{"directory", `UPDATE accounts SET is_default = false WHERE id = $1`, []any{account}},
 		{"directory", insertSecret, []any{secret, partner}},
 		{"directory", `UPDATE signing_secrets SET retires_at = now() WHERE id = $1`, []any{secret}},
 		{"directory", `INSERT INTO partner_prices (partner_id, updated_at) VALUES ($1, now())`, []any{partner}},

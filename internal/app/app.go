@@ -156,9 +156,10 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners and prices: %w", err)
 	}
-	// A node that runs goes on without a row that it cannot read; one that starts
-	// with the wrong keys is a mistake to be told at once.
-	if unread := a.directory.Get().Unreadable(); len(unread) > 0 {
+	// A node that runs goes on without a secret that it cannot read; one that starts
+	// with the wrong keys is a mistake to be told at once. Prices that are not
+	// understood are one partner's, and no mistake of the node's.
+	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
 		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced", few(unread))
 	}
 	a.caps = partners.NewCaps(a.db, a.clock, a.directory, a.log)
@@ -181,17 +182,20 @@ func (a *App) build(ctx context.Context, o Options) error {
 // tellingWhatIsUnread logs what a new directory could not read, each time that it
 // is something else.
 func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Directory, error)) func(context.Context) (*partners.Directory, error) {
-	var told string
+	var toldSecrets, toldPrices string
 	return func(ctx context.Context) (*partners.Directory, error) {
 		d, err := load(ctx)
 		if err != nil {
 			return d, err
 		}
-		unread := few(d.Unreadable())
-		if unread != "" && unread != told {
-			a.log.Error("not readable with the configured platform keys", "what", unread)
+		secrets, prices := few(d.UnreadableSecrets()), few(d.UnreadablePrices())
+		if secrets != "" && secrets != toldSecrets {
+			a.log.Error("not readable with the configured platform keys", "what", secrets)
 		}
-		told = unread
+		if prices != "" && prices != toldPrices {
+			a.log.Error("own prices are not understood, and no price is given: mend partner_prices.exclusions", "what", prices)
+		}
+		toldSecrets, toldPrices = secrets, prices
 		return d, nil
 	}
 }

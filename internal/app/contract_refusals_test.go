@@ -82,7 +82,7 @@ func transactions(t *testing.T, n *node) {
 		status: http.StatusBadRequest, want: refusal("Invalid transactionId format")}
 	n.play(t, []scenario{
 		{name: "a quote that the service can no longer honour", by: required, body: withTransaction(leastPost, n.unknownIndustry(t)),
-			status: http.StatusInternalServerError, want: []string{`{"ok":false,"message":"The quote names an industry that this service no longer knows. (request rq_`}},
+			status: http.StatusInternalServerError, want: []string{`{"ok":false,"message":"The quote names an industry that this service no longer knows: ping again. (request rq_`}},
 		badForm("another text", func(string) string { return marker }),
 		badForm("empty", func(string) string { return "" }),
 		badForm("without the prefix", func(tx string) string { return tx[3:] }),

@@ -9,13 +9,50 @@ import (
 
 const (
 	maintainEvery = time.Hour
+	// stepWithin bounds a step of retention from this side: the server's own time-out
+	// does not help when the network between has gone. What is left of a step is
+	// done the next hour, and all of them end before it.
+	stepWithin = 10 * time.Minute
 	// partitionsAhead are made before they are needed, in days.
-	partitionsAhead = 7
+	partitionsAhead  = 7
+	partitionsWithin = 30 * time.Second
 )
 
 // ensurePartitions makes partitions ahead; the service needs the one of today to start.
 func (a *App) ensurePartitions(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, partitionsWithin)
+	defer cancel()
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), partitionsAhead)
+}
+
+// step is a part of retention. It returns how many rows or partitions went.
+type step struct {
+	name string
+	do   func(context.Context) (int64, error)
+}
+
+func (a *App) retention(now time.Time) []step {
+	return []step{
+		{"pings", func(ctx context.Context) (int64, error) {
+			return a.db.DropPingPartitions(ctx, now.AddDate(0, 0, -a.cfg.Retention.PingsDays))
+		}},
+		{"traffic", func(ctx context.Context) (int64, error) {
+			return a.db.DeleteTraffic(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
+		}},
+		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.ForgetBodies(ctx, now) }},
+		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
+	}
+}
+
+func (a *App) retain(ctx context.Context, s step) {
+	bounded, cancel := context.WithTimeout(ctx, stepWithin)
+	defer cancel()
+	n, err := s.do(bounded)
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("retention is behind and will be tried again", "what", s.name, "error", store.Translate(err))
+	} else if n > 0 {
+		a.log.Info("retention", "what", s.name, "gone", n)
+	}
 }
 
 // maintainHourly lets go of what may not be kept. Nodes may do it side by side:
@@ -24,26 +61,8 @@ func (a *App) maintainHourly(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
 	for {
-		now := a.clock.Now()
-		for _, step := range []struct {
-			name string
-			do   func() (int64, error)
-		}{
-			{"pings", func() (int64, error) {
-				return a.db.DropPingPartitions(ctx, now.AddDate(0, 0, -a.cfg.Retention.PingsDays))
-			}},
-			{"traffic", func() (int64, error) {
-				return a.db.DeleteTraffic(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
-			}},
-			{"body digests", func() (int64, error) { return a.leads.ForgetBodies(ctx, now) }},
-			{"sandbox leads", func() (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
-		} {
-			n, err := step.do()
-			if err != nil && ctx.Err() == nil {
-				a.log.Warn("retention is behind and will be tried again", "what", step.name, "error", store.Translate(err))
-			} else if n > 0 {
-				a.log.Info("retention", "what", step.name, "gone", n)
-			}
+		for _, s := range a.retention(a.clock.Now()) {
+			a.retain(ctx, s)
 		}
 		select {
 		case <-ctx.Done():

@@ -32,6 +32,10 @@ func (a *App) registerMetrics() {
 	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read.", nil,
 		func() float64 { return float64(a.lines.dropped.Load()) })
 	gauge("pingpost_rate_card_version", "The rate card that prices pings.", func() float64 { return float64(a.card.Get().Version) })
+	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be read and partners whose prices are not understood.", func() float64 {
+		d := a.directory.Get()
+		return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
+	})
 	gauge("pingpost_database_connections", "Open connections of the pool.", func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
 	gauge("pingpost_database_connections_busy", "Connections in use.", func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
 }

@@ -39,16 +39,15 @@ func (a *App) operations() http.Handler {
 
 const stateOK = "ok"
 
-// pingChecks are what a ping needs; each is "ok" or what is wrong.
+// pingChecks are what a ping needs; each is "ok" or what is wrong. What is wrong
+// with one partner's rows is not: it must not take every node away from all others.
 func (a *App) pingChecks() map[string]string {
-	states := map[string]string{"platform_keys": stateOK, "rate_card": stateOK, "directory": stateOK}
+	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {
 		states["rate_card"] = "not loaded"
 	}
-	if directory := a.directory.Get(); directory == nil {
+	if a.directory.Get() == nil {
 		states["directory"] = "not loaded"
-	} else if unread := directory.Unreadable(); len(unread) > 0 {
-		states["platform_keys"] = few(unread) + " cannot be read: is a platform key missing?"
 	}
 	if a.draining.Load() {
 		states["draining"] = "the node is stopping"
@@ -59,6 +58,7 @@ func (a *App) pingChecks() map[string]string {
 // checks are what a post needs besides.
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
+	states["platform_keys"] = a.platformKeys()
 	states["database"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, stateOK, stateOK, a.keys.state()
 	ctx, cancel := context.WithTimeout(ctx, inspectWithin)
 	defer cancel()
@@ -75,6 +75,18 @@ func (a *App) checks(ctx context.Context) map[string]string {
 		states["clock"] = "differs from the database's by " + skew.Round(time.Millisecond).String()
 	}
 	return states
+}
+
+// platformKeys is "ok", or which signing secrets no configured key opens.
+func (a *App) platformKeys() string {
+	directory := a.directory.Get()
+	if directory == nil {
+		return "not known"
+	}
+	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
+		return few(unread) + " cannot be read: is a platform key missing?"
+	}
+	return stateOK
 }
 
 func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]string) {

@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -38,7 +42,7 @@ func (n *node) readiness(t testing.TB, path string) readiness {
 }
 
 var (
-	pingChecks = map[string]string{"platform_keys": "ok", "rate_card": "ok", "directory": "ok"}
+	pingChecks = map[string]string{"rate_card": "ok", "directory": "ok"}
 	postChecks = map[string]string{
 		"platform_keys": "ok", "rate_card": "ok", "directory": "ok",
 		"database": "ok", "schema": "ok", "clock": "ok", "key_wrapper": "ok", "lead_keys": "ok",
@@ -94,6 +98,67 @@ func metrics(t *testing.T, n *node) {
 	testkit.Eventually(t, 2*time.Second, "the ping is recorded", func() bool {
 		return strings.Contains(n.get(t, n.ops+"/metrics"), "pingpost_pings_recorded_total 1\n")
 	})
+}
+
+// startAnother starts a second node beside the first, as a restart would.
+func (n *node) startAnother(t testing.TB) error {
+	t.Helper()
+	another, err := app.Start(t.Context(), app.Options{Config: n.cfg, Environment: "development", Clock: n.clock, Log: io.Discard})
+	if err != nil {
+		return err
+	}
+	return another.Stop(t.Context())
+}
+
+// What a partner has of its own and nobody understands costs that partner its
+// price. It must not cost the others their pings, nor a node its restart.
+func TestPricesThatAreNotUnderstood(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	if !strings.Contains(n.get(t, n.ops+"/metrics"), "\npingpost_directory_unreadable 0\n") {
+		t.Error("the metrics do not say that all of the directory is read")
+	}
+	if _, err := n.root.Exec(t.Context(), `INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ($1, '[1]', now())`, n.off.ID); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 5*time.Second, "the metrics count what is not understood", func() bool {
+		return strings.Contains(n.get(t, n.ops+"/metrics"), "\npingpost_directory_unreadable 1\n")
+	})
+	n.isReady(t, "/readyz", postChecks)
+	n.isReady(t, "/readyz/ping", pingChecks)
+	if a := n.do(t, request{path: n.off.base() + "/api/lead/ping", body: leastPing}); !strings.Contains(a.body, `"reason":"excluded"`) {
+		t.Errorf("the partner's ping is answered with %s", a.body)
+	}
+	n.deliver(t, n.required, leastPost)
+	if err := n.startAnother(t); err != nil {
+		t.Errorf("a restart is refused: %v", err)
+	}
+	testkit.Eventually(t, 2*time.Second, "the log names the partner", func() bool {
+		return strings.Contains(n.log.String(), "the prices of tinker-forms")
+	})
+}
+
+// A secret that no platform key opens costs its partner's posts: posts are told
+// of it, a start with the wrong keys is refused, and pings go on.
+func TestSecretsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	var secret uuid.UUID
+	err := n.root.QueryRow(t.Context(), `UPDATE signing_secrets SET sealed = set_byte(sealed, 20, get_byte(sealed, 20) # 1) WHERE partner_id = $1 RETURNING id`, n.off.ID).Scan(&secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "the secret " + id.Format(id.Secret, secret) + " of tinker-forms"
+	want := name + " cannot be read: is a platform key missing?"
+	testkit.Eventually(t, 5*time.Second, "the node has read the change", func() bool { return n.readiness(t, "/readyz").Checks["platform_keys"] == want })
+	n.isReady(t, "/readyz", but(postChecks, "platform_keys", want))
+	n.isReady(t, "/readyz/ping", pingChecks)
+	if !strings.Contains(n.get(t, n.ops+"/metrics"), "\npingpost_directory_unreadable 1\n") {
+		t.Error("the metrics do not count it")
+	}
+	if err := n.startAnother(t); err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("a start with the wrong keys: %v", err)
+	}
 }
 
 // operationsStayApart asks every listener for what the ops listener has.

@@ -3,6 +3,7 @@
 package id
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -86,9 +87,15 @@ func value(c byte) int {
 	return strings.IndexByte(alphabet, c)
 }
 
+// New is the UUIDv7 of something new, made at a moment of the service's clock.
+func New(at time.Time) uuid.UUID {
+	var random [10]byte
+	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	return NewV7(at, random)
+}
+
 // NewV7 builds a UUIDv7 from a time and ten random bytes, of which 74 bits are
-// used. Time and randomness come from the caller, so that quotes and leads are
-// dated by the service's clock and tests are repeatable.
+// used, for whoever has to choose them: a quote, and the bound of a search.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
 	ms := uint64(at.UnixMilli())

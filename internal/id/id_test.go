@@ -54,6 +54,21 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestNewIsOfItsMomentAndNeverTheSame(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_912_345, time.UTC)
+	seen := map[uuid.UUID]bool{}
+	for range 1000 {
+		u := New(at)
+		if u.Version() != 7 || !Time(u).Equal(at.Truncate(time.Millisecond)) {
+			t.Fatalf("%s is version %d of %s", u, u.Version(), Time(u))
+		}
+		if seen[u] {
+			t.Fatalf("%s was there before", u)
+		}
+		seen[u] = true
+	}
+}
+
 func TestNewV7(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_912_345, time.UTC)
 	u := NewV7(at, [10]byte{0xff, 0xff, 0xff, 1, 2, 3, 4, 5, 6, 7})

@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"crypto/rand"
 	"encoding/json"
 
 	"github.com/google/uuid"
@@ -33,11 +32,9 @@ func (in *Intake) delivery(p *post, key envelope.DataKey, industry string) (*lea
 }
 
 func (in *Intake) lead(p *post, key envelope.DataKey, industry string) (models.Lead, error) {
-	var random [10]byte
-	rand.Read(random[:])
 	account, q := p.owner.account, &p.quote
 	lead := models.Lead{
-		ID: id.NewV7(p.start, random), Transaction: q.ID, TransactionID: p.payload.TransactionID,
+		ID: id.New(p.start), Transaction: q.ID, TransactionID: p.payload.TransactionID,
 		PartnerID: account.Partner.ID, AccountID: account.ID, Sandbox: account.Sandbox,
 		PriceMinor: q.Price.Minor, Currency: q.Price.Currency.String(), Industry: industry, TermID: q.TermID,
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,

@@ -149,17 +149,22 @@ func full(t *testing.T) *gate {
 func TestNoPlaceToMatch(t *testing.T) {
 	in := &Intake{match: full(t), failures: newBudget(1, time.Minute, clock.NewManual(time.Time{}))}
 	for range 2 {
-		err := in.matchSecret(t.Context(), &post{}, &partners.Directory{})
+		err := in.matchSecret(t.Context(), &post{directory: &partners.Directory{}})
 		if f := fault.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
 			t.Errorf("refused with %v", err)
 		}
 	}
 }
 
+// What looks for a lead takes a place too: quotes that cost nothing must not
+// crowd the database.
 func TestNoPlaceToStore(t *testing.T) {
 	in := &Intake{storing: full(t)}
-	_, err := in.deliver(t.Context(), &post{})
-	if f := fault.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
-		t.Errorf("refused with %v", err)
+	_, delivering := in.deliver(t.Context(), &post{})
+	_, finding := in.findAgain(t.Context(), &post{}, errQuoteOwner)
+	for _, err := range []error{delivering, finding} {
+		if f := fault.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
+			t.Errorf("refused with %v", err)
+		}
 	}
 }

@@ -10,6 +10,8 @@
 package intake
 
 import (
+	"crypto/rand"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +24,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/models"
 )
@@ -72,16 +75,21 @@ type Intake struct {
 	match    *gate
 	storing  *gate
 	failures *budget
+	decoys   sync.Pool // verifiers of a secret that nobody has
 }
 
 // New puts the parts to work.
 func New(p Parts, s Settings) *Intake {
-	return &Intake{
+	in := &Intake{
 		Parts: p, settings: s,
 		match:    newGate(s.MatchConcurrency, s.MatchWait),
 		storing:  newGate(s.PostConcurrency, s.PostWait),
 		failures: newBudget(s.MatchFailures, time.Minute, p.Clock),
 	}
+	var decoy [32]byte
+	rand.Read(decoy[:])
+	in.decoys.New = func() any { return signing.NewVerifier(decoy[:]) }
+	return in
 }
 
 // Timing is what Server-Timing tells (D11).

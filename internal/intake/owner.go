@@ -25,7 +25,7 @@ type owner struct {
 // base URL, the quote's partner, and the secret (signed) or the house account
 // (unsigned), without falling through to the next (D13).
 func (in *Intake) findOwner(ctx context.Context, p *post) error {
-	d := in.Directory.Get()
+	d := p.directory
 	var account *partners.Account
 	switch quoted := quotedPartner(p); {
 	case p.payload.PartnerID != "":
@@ -40,11 +40,12 @@ func (in *Intake) findOwner(ctx context.Context, p *post) error {
 			account = partner.Default
 		}
 	case p.claim.Signed:
-		return in.matchSecret(ctx, p, d)
+		return in.matchSecret(ctx, p)
 	default:
 		account = d.House()
 	}
 	if account == nil || !account.Active() {
+		in.pretend(p)
 		return in.nobody(p)
 	}
 	p.owner.account = account
@@ -77,10 +78,28 @@ func (in *Intake) required(m models.SigningMode) bool {
 	return m != models.SigningReportOnly && m != models.SigningOff
 }
 
+// verify returns the partner's secret that signed the post, or nil.
+func (in *Intake) verify(p *post, partner *partners.Partner) *partners.Secret {
+	if !partner.CanSign(p.start) {
+		in.pretend(p)
+		return nil
+	}
+	return partner.Verify(p.claim, p.Body, p.start)
+}
+
+// pretend checks a signed post against a secret that nobody has: without that,
+// the refusal of nobody's post would come sooner than that of a wrong signature,
+// and time would tell which partnerIds there are (D13).
+func (in *Intake) pretend(p *post) {
+	v := in.decoys.Get().(*signing.Verifier)
+	v.Verify(p.claim, p.Body)
+	in.decoys.Put(v)
+}
+
 // matchSecret finds the partner whose secret signed the post. Every candidate
 // costs a hash of the body, so that the scan runs behind a gate and an address
 // that keeps failing is turned away before it.
-func (in *Intake) matchSecret(ctx context.Context, p *post, d *partners.Directory) error {
+func (in *Intake) matchSecret(ctx context.Context, p *post) error {
 	if ok, wait := in.failures.left(p.Address); !ok {
 		return errTooMany.Retry(wait)
 	}
@@ -88,7 +107,7 @@ func (in *Intake) matchSecret(ctx context.Context, p *post, d *partners.Director
 		return errTooMany.Retry(retryAfter)
 	}
 	defer in.match.leave()
-	for _, partner := range d.Shared() {
+	for _, partner := range p.directory.Shared() {
 		if partner.Default == nil || !partner.Default.Active() {
 			continue
 		}

@@ -58,7 +58,7 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {
-		return PingResult{}, fault.Wrap(err, fault.Internal, "sealing", "The price could not be sealed.")
+		return PingResult{}, fault.Wrap(err, fault.Internal, "sealing", "The price could not be sealed: ping again.")
 	}
 	in.record(&ping, &result, start)
 	return result, nil

@@ -15,7 +15,6 @@ import (
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 )
@@ -29,9 +28,6 @@ const (
 	andUnsigned      = "_unsigned"
 	andToBeRefused   = "_would_be_refused"
 )
-
-// locateWithin bounds what a refusal waits for the lead that it may name.
-const locateWithin = time.Second
 
 // PostRequest is a post as it arrived. Body is not kept.
 type PostRequest struct {
@@ -61,7 +57,7 @@ type PostResult struct {
 // with the client's connection; a commit under way is not undone by that.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
 	start := in.Clock.Now()
-	p := post{PostRequest: req, start: start}
+	p := post{PostRequest: req, directory: in.Directory.Get(), start: start}
 	result, err := in.post(ctx, &p)
 	k := Key{Endpoint: EndpointPost}
 	switch {
@@ -98,19 +94,21 @@ func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 	return outcome + andUnsigned
 }
 
-// post is a request on its way, with what has been learnt of it.
+// post is a request on its way, with what has been learnt of it. It has one
+// directory from first to last: a partner is not itself in the next one.
 type post struct {
 	PostRequest
-	start    time.Time
-	claim    signing.Claim
-	payload  payload.Post
-	quote    quote.Quote
-	quoteErr error
-	owner    owner
+	directory *partners.Directory
+	start     time.Time
+	claim     signing.Claim
+	payload   payload.Post
+	quote     quote.Quote
+	quoteErr  error
+	owner     owner
 }
 
 func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
-	base, err := base(in.Directory.Get(), p.Slug)
+	base, err := base(p.directory, p.Slug)
 	if err != nil {
 		return PostResult{}, err
 	}
@@ -131,10 +129,14 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 	if payloadErr != nil {
 		return PostResult{}, payloadErr
 	}
-	if err := in.checkQuote(p); err != nil {
+	switch err := in.checkQuote(p); {
+	case err == nil:
+		return in.deliver(ctx, p)
+	case errors.Is(err, errQuoteOwner) && p.quote.Partner == uuid.Nil:
+		return in.findAgain(ctx, p, err)
+	default:
 		return PostResult{}, in.locate(ctx, p, err)
 	}
-	return in.deliver(ctx, p)
 }
 
 // authenticate decides whose post it is, whether it must be signed, and whether
@@ -145,7 +147,7 @@ func (in *Intake) authenticate(ctx context.Context, p *post, unsignedClaim error
 	}
 	if p.claim.Signed {
 		if p.owner.secret == nil {
-			p.owner.secret = p.owner.account.Partner.Verify(p.claim, p.Body, p.start)
+			p.owner.secret = in.verify(p, p.owner.account.Partner)
 		}
 		if p.owner.secret == nil {
 			return signing.ErrSignature
@@ -177,23 +179,6 @@ func (in *Intake) checkQuote(p *post) error {
 	return nil
 }
 
-// locate adds the lead to a refusal of its own transaction, for the partner
-// that delivered it and proved to be that partner (D3). When the database
-// cannot say, the refusal stands as it is.
-func (in *Intake) locate(ctx context.Context, p *post, refusal error) error {
-	f := fault.As(refusal)
-	if f == nil || f.Code != fault.Expired || p.owner.secret == nil {
-		return refusal
-	}
-	ctx, cancel := context.WithTimeout(ctx, locateWithin)
-	defer cancel()
-	receipt, err := in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
-	if err != nil {
-		return refusal
-	}
-	return withLead(f, receipt)
-}
-
 // deliver stores the lead, or finds that its transaction holds one already.
 func (in *Intake) deliver(ctx context.Context, p *post) (PostResult, error) {
 	if !in.storing.enter(ctx) {
@@ -202,32 +187,38 @@ func (in *Intake) deliver(ctx context.Context, p *post) (PostResult, error) {
 	defer in.storing.leave()
 	ctx = context.WithoutCancel(ctx)
 
-	industry, ok := in.Card.Get().Taxonomy.ByTermID(p.quote.TermID)
-	if !ok {
-		return PostResult{}, fault.New(fault.Internal, "taxonomy", "The quote names an industry that this service no longer knows.")
-	}
-	slug := in.Card.Get().Taxonomy.At(industry).Slug
-	result := PostResult{
-		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
-		Quote: p.quote, Industry: slug, Partner: p.owner.account.Partner.ID,
-	}
-	result.Timing.Auction = in.Clock.Now().Sub(p.start)
-
-	receipt, stored, err := in.store(ctx, p, slug)
+	result, err := in.result(p)
 	if err != nil {
 		return PostResult{}, err
 	}
-	if !stored {
-		if receipt.PartnerID != result.Partner || !in.Keys.Matches(sealed.Body, p.Body, receipt.BodyDigest) {
-			if p.owner.secret != nil && receipt.PartnerID == result.Partner {
-				return PostResult{}, withLead(errDelivered, receipt)
-			}
-			return PostResult{}, errDelivered
-		}
-		result.Replayed = true
+	receipt, stored, err := in.store(ctx, p, result.Industry)
+	switch {
+	case err != nil:
+		return PostResult{}, err
+	case !stored:
+		return in.replay(p, result, receipt)
 	}
-	result.LeadID, result.Payout, result.Envelope = receipt.LeadID, receipt.Payout, receipt.Envelope
-	return result, nil
+	return result.of(receipt), nil
+}
+
+// result is what the answer says before it is known which lead it is of.
+func (in *Intake) result(p *post) (PostResult, error) {
+	taxonomy := in.Card.Get().Taxonomy
+	industry, ok := taxonomy.ByTermID(p.quote.TermID)
+	if !ok {
+		return PostResult{}, fault.New(fault.Internal, "taxonomy", "The quote names an industry that this service no longer knows: ping again.")
+	}
+	r := PostResult{
+		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
+		Quote: p.quote, Industry: taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
+	}
+	r.Timing.Auction = in.Clock.Now().Sub(p.start)
+	return r, nil
+}
+
+func (r PostResult) of(receipt leads.Receipt) PostResult {
+	r.LeadID, r.Payout, r.Envelope = receipt.LeadID, receipt.Payout, receipt.Envelope
+	return r
 }
 
 // store seals the contact record and stores the lead. Without a data key an
@@ -265,10 +256,4 @@ func (in *Intake) dataKey(ctx context.Context) (envelope.DataKey, error) {
 		return key, errStoring.WithCause(err)
 	}
 	return key, nil
-}
-
-func withLead(f *fault.Error, r leads.Receipt) error {
-	found := f.WithFields()
-	found.LeadID, found.DeliveredAt = leadID(r.LeadID), r.ReceivedAt
-	return found
 }

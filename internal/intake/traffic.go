@@ -115,7 +115,7 @@ func bucket(took time.Duration) int {
 	return len(LatencyBounds)
 }
 
-// Refuse keeps a refusal that is a known partner's.
+// refuse keeps a refusal that is a known partner's.
 func (t *Traffic) refuse(r refusal) {
 	if r.Partner == uuid.Nil {
 		return

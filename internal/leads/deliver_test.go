@@ -2,7 +2,6 @@ package leads_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,19 +22,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func newID(at time.Time) uuid.UUID {
-	var random [10]byte
-	rand.Read(random[:])
-	return id.NewV7(at, random)
-}
-
 // delivery is a post of the partner's default account on a fresh transaction.
 func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 	now := p.Time.Now()
 	account := partner.Accounts[0]
 	d := &leads.Delivery{
 		Lead: models.Lead{
-			ID: newID(now), Transaction: newID(now), TransactionID: "tx_test", PartnerID: partner.ID, AccountID: account.ID,
+			ID: id.New(now), Transaction: id.New(now), TransactionID: "tx_test", PartnerID: partner.ID, AccountID: account.ID,
 			SecretID: &partner.SecretID, HMACVerified: true, PriceMinor: 4560, Currency: "GBP", Industry: "plumber", TermID: 1077,
 			Urgency: "standard", CardVersion: 1, QuotedCountry: "GB", QuotedPostcode: "SW1A 1AA", QuotedAt: now, ReceivedAt: now,
 			Country: "GB", Postcode: "SW1A 1AA", EmailDigest: []byte("email"), BodyDigest: []byte("body"),
@@ -133,7 +126,7 @@ func deref(l models.Lead) any {
 
 func TestManyAtOnceStoreOneLead(t *testing.T) {
 	p := platform(t)
-	transaction := newID(p.Time.Now())
+	transaction := id.New(p.Time.Now())
 	const posts = 1000
 	receipts := make([]leads.Receipt, posts)
 	var fresh sync.Map
@@ -161,7 +154,7 @@ func TestManyAtOnceStoreOneLead(t *testing.T) {
 func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 	p := platform(t)
 	var bad, inactive, doubled sync.Map
-	shared := newID(p.Time.Now())
+	shared := id.New(p.Time.Now())
 	const posts = 400
 	inParallel(t, posts, func(i int) error {
 		d := delivery(p, p.Required)
@@ -211,7 +204,7 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
 	transactions := make([]uuid.UUID, 200)
 	for i := range transactions {
-		transactions[i] = newID(p.Time.Now())
+		transactions[i] = id.New(p.Time.Now())
 	}
 	inParallel(t, 2000, func(i int) error {
 		d := delivery(p, p.Required)

@@ -27,6 +27,15 @@ type waiting struct {
 	result
 }
 
+func (w *waiting) answered() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 type result struct {
 	receipt Receipt
 	stored  bool
@@ -52,11 +61,18 @@ func newGroup(commit func(context.Context, []*waiting)) *group {
 // deliver returns when somebody has stored the post, or nobody could in time.
 // ctx serves the group's other posts too and must not end with one client.
 func (g *group) deliver(ctx context.Context, d *Delivery) result {
+	return g.await(ctx, g.join(d))
+}
+
+func (g *group) join(d *Delivery) *waiting {
 	w := &waiting{delivery: d, done: make(chan struct{})}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.queue = append(g.queue, w)
-	g.mu.Unlock()
+	return w
+}
 
+func (g *group) await(ctx context.Context, w *waiting) result {
 	timer := time.NewTimer(queueWithin)
 	defer timer.Stop()
 	for {
@@ -64,6 +80,10 @@ func (g *group) deliver(ctx context.Context, d *Delivery) result {
 		case <-w.done:
 			return w.result
 		case g.lead <- struct{}{}:
+			if w.answered() { // both were ready, and select chose: nobody waits for this post
+				<-g.lead
+				return w.result
+			}
 			if !g.leadOne(ctx) {
 				<-w.done // nobody waits, so another writer has it
 				return w.result

@@ -13,16 +13,15 @@ const (
 	KeepBodyDigest = 24 * time.Hour
 	// KeepSandbox is how long a sandbox lead is kept (D25).
 	KeepSandbox = 7 * 24 * time.Hour
-
-	retentionBatch = 5000
 )
 
-// ForgetBodies drops what only a retry needs, body digest and answered key, of leads received before the day that
-// ends at now, and returns how many. Lead ids are times, so that the bound is one
-// of the partial index on the leads that still have a digest.
+// ForgetBodies drops what only a retry needs, body digest and answered key, of
+// leads received before the day that ends at now, and returns how many. Lead ids
+// are times, so that the bound is one of the partial index on the leads that
+// still have a digest.
 func (s *Store) ForgetBodies(ctx context.Context, now time.Time) (int64, error) {
 	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
-	return s.inBatches(ctx, `WITH old AS (
+	return store.InBatches(ctx, s.pool, `WITH old AS (
 			SELECT id FROM leads WHERE id < $1 AND body_digest IS NOT NULL LIMIT $2 FOR UPDATE SKIP LOCKED)
 		UPDATE leads l SET body_digest = NULL, answered_key = NULL FROM old WHERE l.id = old.id`, before)
 }
@@ -32,24 +31,11 @@ func (s *Store) DeleteSandbox(ctx context.Context, now time.Time) (int64, error)
 	var total int64
 	for {
 		var n int64
-		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, now.Add(-KeepSandbox), retentionBatch).Scan(&n)
+		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, now.Add(-KeepSandbox), store.Batch).Scan(&n)
 		if err != nil {
 			return total, store.Translate(err)
 		}
-		if total += n; n < retentionBatch {
-			return total, nil
-		}
-	}
-}
-
-func (s *Store) inBatches(ctx context.Context, sql string, bound any) (int64, error) {
-	var total int64
-	for {
-		tag, err := s.pool.Exec(ctx, sql, bound, retentionBatch)
-		if err != nil {
-			return total, store.Translate(err)
-		}
-		if total += tag.RowsAffected(); tag.RowsAffected() < retentionBatch {
+		if total += n; n < store.Batch {
 			return total, nil
 		}
 	}

@@ -14,7 +14,12 @@ import (
 	"github.com/pingpost/pingpost/internal/store"
 )
 
-const countEvery = time.Second
+const (
+	countEvery = time.Second
+	// countWithin bounds a count from this side: the server's own time-out does
+	// not help when the network between has gone.
+	countWithin = 6 * time.Second
+)
 
 // Caps knows which partners have delivered their leads of the UTC day. It is at
 // most a second old; a quote issued before the cap was reached is honoured, so
@@ -24,22 +29,36 @@ type Caps struct {
 	clock     clock.Clock
 	directory *snapshot.Holder[Directory]
 	log       *slog.Logger
-	counts    atomic.Pointer[map[uuid.UUID]int]
+	counts    atomic.Pointer[dayCounts]
 }
+
+// dayCounts are the leads of one UTC day. On any other it says nothing: a database
+// that is away at midnight must not leave partners capped.
+type dayCounts struct {
+	day   time.Time // its midnight
+	leads map[uuid.UUID]int
+}
+
+func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
 // NewCaps counts for the directory's capped partners.
 func NewCaps(db *store.DB, c clock.Clock, directory *snapshot.Holder[Directory], log *slog.Logger) *Caps {
 	caps := &Caps{db: db, clock: c, directory: directory, log: log}
-	caps.counts.Store(&map[uuid.UUID]int{})
+	caps.counts.Store(&dayCounts{})
 	return caps
 }
 
 // Reached reports whether the partner may be priced no further leads today.
 func (c *Caps) Reached(p *Partner) bool {
-	return p.Price != nil && p.Price.DailyLeadCap > 0 && (*c.counts.Load())[p.ID] >= p.Price.DailyLeadCap
+	if p.Price == nil || p.Price.DailyLeadCap == 0 {
+		return false
+	}
+	counts := c.counts.Load()
+	return counts.day.Equal(dayOf(c.clock.Now())) && counts.leads[p.ID] >= p.Price.DailyLeadCap
 }
 
-// Run counts until ctx ends. While the database is away the last counts hold.
+// Run counts until ctx ends. While the database is away the last counts hold,
+// until their day is over.
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -55,13 +74,15 @@ func (c *Caps) Run(ctx context.Context) {
 	}
 }
 
-// Count reads today's leads of the capped partners. Lead ids are UUIDv7 by the
+// Count reads the UTC day's leads of the capped partners. Lead ids are UUIDv7 by the
 // service's clock: the day's first id bounds the index scan.
 func (c *Caps) Count(ctx context.Context) error {
 	capped := c.directory.Get().capped()
+	day := dayOf(c.clock.Now())
 	counts := make(map[uuid.UUID]int, len(capped))
 	if len(capped) > 0 {
-		day := c.clock.Now().Truncate(24 * time.Hour)
+		ctx, cancel := context.WithTimeout(ctx, countWithin)
+		defer cancel()
 		rows, err := c.db.Pool.Query(ctx, `SELECT partner_id, count(*) FROM leads
 			WHERE partner_id = ANY ($1) AND id >= $2 AND NOT sandbox GROUP BY partner_id`, capped, firstOf(day))
 		if err != nil {
@@ -80,7 +101,7 @@ func (c *Caps) Count(ctx context.Context) error {
 			return store.Translate(err)
 		}
 	}
-	c.counts.Store(&counts)
+	c.counts.Store(&dayCounts{day, counts})
 	return nil
 }
 

@@ -2,18 +2,24 @@ package partners_test
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -61,14 +67,12 @@ func (c *counted) reached(t *testing.T, p models.Partner) bool {
 // lead stores a lead that a partner delivered at a moment.
 func (c *counted) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
 	t.Helper()
-	var random [10]byte
-	rand.Read(random[:])
 	c.db.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox,
 			price_minor, currency, industry, term_id, urgency, card_version, quoted_country, quoted_postcode, quoted_at, received_at,
 			country, postcode, phone_flagged, salt, wrapped_key, key_wrapper, key_version)
 		VALUES ($1, gen_random_uuid(), 'tx_', $2, $3, false, $4, 4560, 'GBP', 'plumber', 1072, 'standard', 1, 'GB', 'SW1A 1AA', $5, $5,
 			'GB', 'SW1A 1AA', false, decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`,
-		id.NewV7(at, random), p.ID, uuid.New(), sandbox, at)
+		id.New(at), p.ID, uuid.New(), sandbox, at)
 }
 
 // A cap is of the leads of a UTC day by the service's clock, sandbox leads apart.
@@ -109,7 +113,8 @@ func TestCapsCountTheDaysLeads(t *testing.T) {
 	}
 }
 
-// While the database is away the last counts hold, and it is asked again.
+// While the database is away the last counts hold to the end of their day, and
+// it is asked again.
 func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
 	testkit.Postgres(t) // its own goroutines are not the caps'
 	before := goleak.IgnoreCurrent()
@@ -129,11 +134,59 @@ func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
 		if !c.caps.Reached(c.directory.Get().ByID(p.ID)) {
 			t.Error("the cap is no longer reached")
 		}
+		midnight := c.clock.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		for _, at := range []struct {
+			moment  time.Time
+			reached bool
+		}{{midnight.Add(-1), true}, {midnight, false}, {midnight.Add(-24 * time.Hour), true}} {
+			c.clock.Set(at.moment)
+			if got := c.caps.Reached(c.directory.Get().ByID(p.ID)); got != at.reached {
+				t.Errorf("at %s the cap is reached: %t", at.moment, got)
+			}
+		}
 		proxy.Up()
-		c.clock.Advance(24 * time.Hour)
-		testkit.Eventually(t, 10*time.Second, "the next day has begun", func() bool { return !c.caps.Reached(c.directory.Get().ByID(p.ID)) })
+		c.clock.Set(midnight)
+		c.lead(t, p, midnight, false)
+		testkit.Eventually(t, 10*time.Second, "the next day is counted", func() bool { return c.caps.Reached(c.directory.Get().ByID(p.ID)) })
 		cancel()
 		running.Wait()
 	})
 	goleak.VerifyNone(t, before)
+}
+
+// A database that neither answers nor hangs up must not stop the counting.
+func TestCountsGiveUpOnASilentDatabase(t *testing.T) {
+	c := openCaps(t, testkit.NewDatabase(t))
+	c.capped(t, "harbour-leads", 1)
+	if err := c.watcher.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		silent := silentPool(t)
+		defer silent.Close()
+		start := time.Now()
+		err := partners.NewCaps(&store.DB{Pool: silent}, c.clock, c.directory, slog.New(slog.DiscardHandler)).Count(t.Context())
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
+			t.Errorf("gave up after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+// silentPool is of a server that takes connections and says nothing.
+func silentPool(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	cfg, err := pgxpool.ParseConfig("postgres://someone@192.0.2.1:5432/somewhere?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		go io.Copy(io.Discard, there)
+		return here, nil
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
 }

@@ -3,6 +3,7 @@ package partners
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,8 @@ type Directory struct {
 	byID         map[uuid.UUID]*Partner
 	byIdentifier map[string]*Account
 	shared       []*Partner // approved, to be recognised by their secret alone
-	unreadable   []string
+
+	unreadSecrets, unreadPrices []string
 }
 
 // Partner is a directory entry.
@@ -117,10 +119,18 @@ func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secre
 	return nil
 }
 
-// Unreadable names the active secrets that no configured platform key opens, and
-// the partners whose own prices are not understood. Posts signed with those
-// secrets are refused and those partners get no price; everyone else is served.
-func (d *Directory) Unreadable() []string { return d.unreadable }
+// CanSign reports whether the partner has a secret in force.
+func (p *Partner) CanSign(now time.Time) bool {
+	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.InForce(now) })
+}
+
+// UnreadableSecrets names the active secrets that no configured platform key
+// opens. Posts signed with them are refused; everyone else is served.
+func (d *Directory) UnreadableSecrets() []string { return d.unreadSecrets }
+
+// UnreadablePrices names the partners whose own prices are not understood. They
+// get no price; everyone else is served.
+func (d *Directory) UnreadablePrices() []string { return d.unreadPrices }
 
 // BySlug finds the partner of a base URL; nil when there is none.
 func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
@@ -214,7 +224,7 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
 		// One row must not keep every other change from this node.
-		d.unreadable = append(d.unreadable, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
+		d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		return
 	}
 	secret := &Secret{ID: row.ID, notBefore: row.NotBefore}
@@ -232,7 +242,7 @@ func (d *Directory) addPrice(row models.PartnerPrice) {
 		price.DailyLeadCap = *row.DailyLeadCap
 	}
 	if err := json.Unmarshal([]byte(row.Exclusions), &price.Exclusions); err != nil {
-		d.unreadable = append(d.unreadable, "the prices of "+d.byID[row.PartnerID].Slug)
+		d.unreadPrices = append(d.unreadPrices, "the prices of "+d.byID[row.PartnerID].Slug)
 		price.Exclusions = []Exclusion{{}} // everything: no price is better than a wrong one
 	}
 	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {

@@ -9,7 +9,6 @@ package partners
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 	"time"
@@ -46,9 +45,7 @@ func NewService(db *store.DB, keys *sealed.Keys, c clock.Clock) *Service {
 
 func (s *Service) newID() (uuid.UUID, time.Time) {
 	now := s.clock.Now()
-	var random [10]byte
-	rand.Read(random[:])
-	return id.NewV7(now, random), now
+	return id.New(now), now
 }
 
 // NewPartner is what Create needs. Signing is "default" when empty.

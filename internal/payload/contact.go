@@ -63,7 +63,7 @@ func (p *problems) email(f field) string {
 	}
 	address, ok := p.text(f, maxEmail)
 	if ok && !isEmail(address) {
-		p.add(f, fault.InvalidValue, "must be one e-mail address, like name@example.com, without a display name or blanks")
+		p.add(f, fault.InvalidValue, "must be one e-mail address, like name@example.com, without a display name, blanks or invisible characters")
 	}
 	return string(address)
 }

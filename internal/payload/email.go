@@ -26,8 +26,9 @@ const (
 
 // isEmail reports whether address has the form of RFC 5321's Mailbox, in which
 // non-ASCII characters count as letters (RFC 6531). It is stricter in refusing
-// blanks also where a quoted local part may hold them: nobody's address has any,
-// and a pasted one does.
+// blanks, also where a quoted local part may hold them, and what nobody sees:
+// nobody's address has any, and a pasted one does. With one it would be another
+// address than the one that is seen, and a look-up by that would miss it.
 func isEmail(address []byte) bool {
 	at := bytes.LastIndexByte(address, '@') // a quoted local part may hold others
 	if at < 1 || at > maxLocalPart || len(address)-at-1 > maxDomain {
@@ -63,7 +64,7 @@ func isQuotedString(local []byte) bool {
 			return false
 		}
 		r, size := utf8.DecodeRune(inner[i:])
-		if size == 0 || unicode.IsSpace(r) || unicode.IsControl(r) {
+		if size == 0 || !isVisible(r) {
 			return false
 		}
 		i += size
@@ -102,5 +103,12 @@ func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z'
 	}
-	return !unicode.IsSpace(r) && !unicode.IsControl(r)
+	return isVisible(r)
+}
+
+// isVisible is false for blanks, controls, and what leaves no trace on a screen:
+// formats, joiners, fillers and variation selectors.
+func isVisible(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsControl(r) &&
+		!unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

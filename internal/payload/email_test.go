@@ -19,6 +19,8 @@ func TestIsEmail(t *testing.T) {
 		"non-ASCII local part":   "jösé@example.com",
 		"non-ASCII domain":       "jo@müller.example",
 		"another script":         "用户@例子.广告",
+		"combining marks":        "अजय@डाटा.भारत",
+		"an emoji":               "jo👍@example.com",
 		"punycode":               "jo@xn--mller-kva.example",
 		"quoted":                 `"jo..b"@example.com`,
 		"quoted @":               `"jo@home"@example.com`,
@@ -102,9 +104,24 @@ func TestIsEmailRefuses(t *testing.T) {
 	}
 }
 
+// What nobody sees would make two addresses of one, and a look-up by what is seen
+// would miss the other.
+const invisible = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u206f\u3164\ufe00\ufe0f\ufeff\uffa0\ufff9" +
+	"\U000110bd\U00013430\U0001bca0\U0001d173\U000e0001\U000e0061\U000e0100\U000e0fff"
+
+func TestIsEmailRefusesWhatNobodySees(t *testing.T) {
+	for _, r := range invisible {
+		for _, address := range []string{"jo" + string(r) + "@example.com", `"jo` + string(r) + `"@example.com`, `"jo\` + string(r) + `"@example.com`, "jo@exa" + string(r) + "mple.com"} {
+			if isEmail([]byte(address)) {
+				t.Errorf("%+q was accepted", address)
+			}
+		}
+	}
+}
+
 func TestIsEmailNeverAcceptsBlanksOrControls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bad := rapid.SampledFrom([]rune(" \t\r\n\v\f\x00\x1f\x7f\u0080\u009f\u00a0\u1680\u2003\u2029\u3000")).Draw(t, "bad")
+		bad := rapid.SampledFrom([]rune(" \t\r\n\v\f\x00\x1f\x7f\u0080\u009f\u00a0\u1680\u2003\u2029\u3000"+invisible)).Draw(t, "bad")
 		before, after := rapid.StringMatching(`["a-z@.]{0,6}`).Draw(t, "before"), rapid.StringMatching(`["a-z@.]{0,12}`).Draw(t, "after")
 		if address := before + string(bad) + after; isEmail([]byte(address)) {
 			t.Fatalf("%q was accepted", address)

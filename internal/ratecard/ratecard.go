@@ -5,10 +5,8 @@ package ratecard
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -65,7 +63,7 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 		}
 		now := s.clock.Now()
 		card := models.RateCard{
-			ID: newID(now), Version: 1, State: models.RateCardDraft, Author: "pingpost",
+			ID: id.New(now), Version: 1, State: models.RateCardDraft, Author: "pingpost",
 			Note: "The rate card that the program ships.", CreatedAt: now,
 		}
 		if err := tx.Create(&card).Error; err != nil {
@@ -82,12 +80,6 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 		return tx.Model(&card).Updates(map[string]any{"state": models.RateCardPublished, "effective_at": now}).Error
 	})
 	return published, err
-}
-
-func newID(now time.Time) uuid.UUID {
-	var random [10]byte
-	rand.Read(random[:])
-	return id.NewV7(now, random)
 }
 
 // LoadCurrent compiles the version in force: the highest that is published.

@@ -57,7 +57,7 @@ func TestTranslateLeaksNothing(t *testing.T) {
 		"too long":             exec(`INSERT INTO leads (country) VALUES ($1)`, canary),
 		"not a uuid":           exec(`SELECT $1::text::uuid`, canary),
 		"not a number":         exec(`SELECT $1::text::int`, canary),
-		"not JSON":             exec(`UPDATE partners SET contacts = $1::text::jsonb`, canary+`{`),
+		"not JSON":             exec(`SELECT $1::text::jsonb`, canary+`{`),
 		"not encodable":        exec(`SELECT $1::int`, canary),
 		"raised by a function": exec(`DO $$ BEGIN RAISE EXCEPTION '` + canary + `' USING DETAIL = '` + canary + `', HINT = '` + canary + `'; END $$`),
 		"wrong SQL":            exec(`SELECT ` + `'` + canary + `' FROM WHERE`),

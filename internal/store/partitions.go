@@ -12,15 +12,17 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 	return Translate(err)
 }
 
-// DropPingPartitions drops whole days before the given moment and returns how many.
+// DropPingPartitions drops whole days before the given moment and returns how
+// many. The database refuses to drop what is younger than a day by its own clock.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (int64, error) {
 	var n int64
 	err := db.Pool.QueryRow(ctx, `SELECT drop_ping_partitions($1::date)`, before.Format(time.DateOnly)).Scan(&n)
 	return n, Translate(err)
 }
 
-// DeleteTraffic deletes the counters before the given moment and returns how many.
+// DeleteTraffic deletes the counters before the given moment, but for those that
+// another node is deleting, and returns how many.
 func (db *DB) DeleteTraffic(ctx context.Context, before time.Time) (int64, error) {
-	tag, err := db.Pool.Exec(ctx, `DELETE FROM traffic_minutes WHERE minute < $1`, before)
-	return tag.RowsAffected(), Translate(err)
+	return InBatches(ctx, db.Pool, `DELETE FROM traffic_minutes WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM traffic_minutes WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`, before)
 }

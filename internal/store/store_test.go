@@ -62,19 +62,20 @@ func TestSessionsAreSetUp(t *testing.T) {
 
 func TestTransaction(t *testing.T) {
 	d := testkit.NewDatabase(t)
-	rename := func(tx *gorm.DB, to string) error {
-		return tx.Model(&models.Partner{}).Where("id = ?", models.House.Partner).Update("name", to).Error
+	const committed, rolledBack = models.PartnerSuspended, models.PartnerPending
+	change := func(tx *gorm.DB, to models.PartnerStatus) error {
+		return tx.Model(&models.Partner{}).Where("id = ?", models.House.Partner).Update("status", to).Error
 	}
-	name := func() string {
-		return testkit.Value[string](t, d, `SELECT name FROM partners WHERE slug = 'house'`)
+	status := func() models.PartnerStatus {
+		return testkit.Value[models.PartnerStatus](t, d, `SELECT status FROM partners WHERE slug = 'house'`)
 	}
-	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return rename(tx, "committed") }); err != nil || name() != "committed" {
-		t.Errorf("%v; the name is %s", err, name())
+	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return change(tx, committed) }); err != nil || status() != committed {
+		t.Errorf("%v; the status is %s", err, status())
 	}
 	mine := errors.New("mine")
-	err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return errors.Join(rename(tx, "rolled back"), mine) })
-	if err == nil || name() != "committed" {
-		t.Errorf("%v; the name is %s", err, name())
+	err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return errors.Join(change(tx, rolledBack), mine) })
+	if err == nil || status() != committed {
+		t.Errorf("%v; the status is %s", err, status())
 	}
 	func() {
 		defer func() {
@@ -83,14 +84,14 @@ func TestTransaction(t *testing.T) {
 			}
 		}()
 		_ = d.Transaction(t.Context(), func(tx *gorm.DB) error {
-			if err := rename(tx, "panicked"); err != nil {
+			if err := change(tx, rolledBack); err != nil {
 				t.Error(err)
 			}
 			panic("in the transaction")
 		})
 	}()
-	if name() != "committed" {
-		t.Errorf("after a panic the name is %s", name())
+	if status() != committed {
+		t.Errorf("after a panic the status is %s", status())
 	}
 	if n := d.Pool.Stat().AcquiredConns(); n != 0 {
 		t.Errorf("%d connections were not given back", n)

@@ -1,0 +1,96 @@
+package intake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// beforeOwnPrices is a partner that has got prices of its own since it delivered
+// a lead on a quote that names nobody, and other posts on such quotes.
+type beforeOwnPrices struct {
+	*node
+	first intake.PostResult
+	at    time.Time
+	body  []byte // first's
+	other []byte // on the same transaction
+	fresh []byte // delivered by nobody
+	taken []byte // delivered by another partner
+}
+
+func newBeforeOwnPrices(t *testing.T, d *testkit.Database) *beforeOwnPrices {
+	t.Helper()
+	n := &beforeOwnPrices{node: nodeOn(t, d)}
+	tx := n.quote(t, shared)
+	n.at, n.body, n.other = n.Time.Now(), body(tx), body(tx, `"notes":"another"`)
+	n.fresh, n.taken = body(n.quote(t, shared)), body(n.quote(t, shared))
+	n.first = n.post(t, n.signed(n.Off, n.Off.Slug, n.body))
+	n.post(t, n.signed(n.Required, n.Required.Slug, n.taken))
+	n.setPrice(t, n.Off, 1000, `[]`, nil)
+	return n
+}
+
+// leadsBack checks that a signed post is refused with its lead, and an unsigned
+// one without.
+func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want refusal) {
+	t.Helper()
+	f := n.refused(t, n.signed(n.Off, n.Off.Slug, body), want)
+	if f.LeadID != id.Format(id.Lead, n.first.LeadID) || !f.DeliveredAt.Equal(n.at) {
+		t.Errorf("the deliverer is told lead %q of %s", f.LeadID, f.DeliveredAt)
+	}
+	notFound(t, n.refused(t, unsigned(n.Off.Slug, body), want))
+}
+
+// What a partner delivered before it got prices of its own is found again, and
+// all else on quotes that name nobody is refused (D3, D5).
+func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
+	t.Parallel()
+	n := newBeforeOwnPrices(t, testkit.NewDatabase(t))
+	refused := func(bodies ...[]byte) {
+		t.Helper()
+		for _, b := range bodies {
+			notFound(t, n.refused(t, n.signed(n.Off, n.Off.Slug, b), notYourQuote))
+			notFound(t, n.refused(t, unsigned(n.Off.Slug, b), notYourQuote))
+		}
+	}
+	n.stores(t, nothing, func() {
+		n.Time.Advance(time.Minute)
+		for _, node := range []*node{n.node, n.withWrapper(nil)} {
+			node.again(t, n.first, n.signed(n.Off, n.Off.Slug, n.body), true)
+			node.again(t, n.first, n.signed(n.Off, shared, n.body), true)
+			node.again(t, n.first, unsigned(n.Off.Slug, n.body), false)
+		}
+		n.leadsBack(t, n.other, delivered)
+		refused(n.fresh, n.taken)
+		n.Time.Advance(quote.Validity)
+		n.leadsBack(t, n.body, expired) // expiry is judged first
+		n.leadsBack(t, n.other, expired)
+		refused(n.fresh, n.taken)
+	})
+}
+
+// The refusal is final to a partner. While nobody can say whether the lead is
+// there, it is asked to come back, as it would be on any delivery.
+func TestLeadsFromBeforeOwnPricesWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := newBeforeOwnPrices(t, d)
+	theirs := body(n.quote(t, n.Required.Slug), partnerID(n.Off.Accounts[0].Identifier))
+	proxy.Down()
+	n.stores(t, nothing, func() {
+		for _, b := range [][]byte{n.body, n.other, n.fresh} {
+			n.unavailable(t, n.Off, b, notSaved)
+		}
+		// What needs no database is told as ever.
+		n.refused(t, n.signed(n.Off, n.Off.Slug, theirs), notYourQuote)
+		n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_none")), badTransactionID)
+		n.Time.Advance(quote.Validity + time.Millisecond)
+		n.unavailable(t, n.Off, n.body, notSaved)
+	})
+	proxy.Up()
+	n.leadsBack(t, n.body, expired)
+}

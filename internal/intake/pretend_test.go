@@ -1,0 +1,53 @@
+package intake
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/signing"
+)
+
+// Whoever is unknown, not active or without a secret is refused after as much
+// work as whoever signs wrongly: the verifier of nobody's secret was asked.
+func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	claim, err := signing.Check(signing.Headers{Timestamp: []string{"1767323045"}, Signature: []string{strings.Repeat("0", 64)}}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	suspended := &partners.Partner{Default: &partners.Account{}}
+	suspended.Default.Partner = suspended
+	find := func(in *Intake, p *post) error { return in.findOwner(t.Context(), p) }
+	for name, c := range map[string]struct {
+		owner     owner
+		partnerID string
+		refuse    func(*Intake, *post) error
+	}{
+		"unknown":             {owner{}, "nobodys", find},
+		"not active":          {owner{base: suspended}, "", find},
+		"without any account": {owner{base: &partners.Partner{}}, "", find},
+		"without a secret": {owner{}, "", func(in *Intake, p *post) error {
+			if in.verify(p, &partners.Partner{}) != nil {
+				return nil
+			}
+			return signing.ErrSignature
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			in := &Intake{}
+			in.decoys.New = func() any { asked++; return signing.NewVerifier(nil) }
+			p := &post{directory: &partners.Directory{}, start: now, claim: claim, payload: payload.Post{PartnerID: c.partnerID}, owner: c.owner}
+			if err := c.refuse(in, p); !errors.Is(err, signing.ErrSignature) {
+				t.Errorf("refused with %v", err)
+			}
+			if asked != 1 {
+				t.Errorf("%d verifiers were asked, want one", asked)
+			}
+		})
+	}
+}
