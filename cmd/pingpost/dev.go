@@ -86,7 +86,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stack.Stop()) }()
+	stopping := context.WithoutCancel(ctx)
+	defer func() { err = errors.Join(err, stack.Stop(stopping)) }()
 
 	fill(cfg, stack, origin(listeners.API.Addr().String()))
 	if err := cfg.Validate(); err != nil {

@@ -105,7 +105,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	defer func() {
 		if err != nil {
-			s.Stop()
+			s.Stop(context.WithoutCancel(ctx))
 		}
 	}()
 	if err := s.Postgres.Provision(ctx, databaseName, devpg.Passwords{Owner: keys.OwnerPassword, App: keys.AppPassword}); err != nil {
@@ -143,11 +143,11 @@ func readPort(dir string) int {
 }
 
 // Stop stops Vault and Postgres and waits for them; an ephemeral folder goes with
-// them.
-func (s *Stack) Stop() error {
+// them. ctx must not have ended.
+func (s *Stack) Stop(ctx context.Context) error {
 	err := s.Postgres.Stop()
 	if s.Vault != nil {
-		err = errors.Join(err, s.Vault.stop(context.Background()))
+		err = errors.Join(err, s.Vault.stop(ctx))
 	}
 	if s.ephemeral {
 		return errors.Join(err, os.RemoveAll(s.dir))

@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partne
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := s.Stop(); err != nil {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -42,7 +42,7 @@ func Start(ctx context.Context, program string, log io.Writer) (s *Server, err e
 			return s, err
 		}
 	}
-	return nil, fmt.Errorf("Vault (%s) does not start: %w", program, err)
+	return nil, fmt.Errorf("the Vault program %s does not start: %w", program, err)
 }
 
 func start(ctx context.Context, program string, log io.Writer) (*Server, error) {

@@ -95,7 +95,7 @@ func (s *Server) Backup(ctx context.Context) (string, error) {
 	}
 	backup, _ := saved.Data["backup"].(string)
 	if backup == "" {
-		return "", errors.New("Vault gives no backup of the key")
+		return "", errors.New("no backup of the key comes from Vault")
 	}
 	return backup, nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // Origin names the wrapper and key version of a wrapped data key: "local",
@@ -61,9 +59,6 @@ func (w *Wrappers) Writer() string {
 	}
 	return w.writer.Name()
 }
-
-// Names are the wrappers that can be read, sorted.
-func (w *Wrappers) Names() []string { return slices.Sorted(maps.Keys(w.all)) }
 
 // Reads reports whether data keys of a wrapper's key version can be unwrapped, as
 // far as that can be told without trying.

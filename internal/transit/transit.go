@@ -191,7 +191,7 @@ func (r result) wrapped() ([]byte, error) {
 	}
 	name, version, err := envelope.Origin([]byte(r.Ciphertext))
 	if err != nil || name != Name || Version(version) == 0 {
-		return nil, errors.New("Vault answered with something that is not a wrapped key")
+		return nil, errors.New("what Vault answered is not a wrapped key")
 	}
 	return []byte(r.Ciphertext), nil
 }
@@ -237,7 +237,7 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	case err != nil:
 		return nil, err
 	}
-	return nil, fmt.Errorf("Vault's answer to %s has not one result for each of %d items", operation, len(items))
+	return nil, fmt.Errorf("the answer of Vault to %s has not one result for each of %d items", operation, len(items))
 }
 
 // write calls Vault as whoever the login makes us. A token that is refused is
