@@ -199,24 +199,6 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 	}
 }
 
-func TestTwoNodesDoNotDeadlock(t *testing.T) {
-	p := platform(t)
-	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
-	transactions := make([]uuid.UUID, 200)
-	for i := range transactions {
-		transactions[i] = id.New(p.Time.Now())
-	}
-	inParallel(t, 2000, func(i int) error {
-		d := delivery(p, p.Required)
-		d.Lead.Transaction = transactions[(i*7919)%len(transactions)]
-		_, _, err := nodes[i%2].Deliver(t.Context(), d)
-		return err
-	})
-	if got := stored(t, p); got != "200/200/200/200" {
-		t.Errorf("stored %s", got)
-	}
-}
-
 func TestNothingOfWhoeverIsNoLongerActive(t *testing.T) {
 	p := platform(t)
 	for name, change := range map[string]string{

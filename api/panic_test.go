@@ -1,0 +1,69 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+)
+
+const canary = "KANARIENVOGEL"
+
+// bursting is a clock that panics, once it is set off, whenever it is asked.
+type bursting struct {
+	*clock.Manual
+	lit atomic.Bool
+}
+
+func (c *bursting) Now() time.Time {
+	if c.lit.Load() {
+		panic(canary + " of ann@example.com")
+	}
+	return c.Manual.Now()
+}
+
+// A panic on the way becomes a 500 that tells the request id. What it panicked
+// with may hold anything: it is in neither answer nor log, where the stack is
+// found by the same id (D22).
+func TestAPanicIsA500WithTheRequestID(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	c := &bursting{Manual: p.Time}
+	s := newService(t, p, nil, c)
+	c.lit.Store(true)
+	for _, endpoint := range []string{"ping", "post"} {
+		a := s.send(base(p.Required, endpoint), leastPing)
+		var refusal struct {
+			OK      *bool
+			Message string
+		}
+		if err := json.Unmarshal(a.Body.Bytes(), &refusal); err != nil {
+			t.Fatal(err)
+		}
+		id := a.Header().Get("X-Request-Id")
+		if a.Code != http.StatusInternalServerError || refusal.OK == nil || *refusal.OK || !strings.HasPrefix(id, "rq_") || !strings.Contains(refusal.Message, id) {
+			t.Errorf("%s: answered %d %s, request %s", endpoint, a.Code, a.Body, id)
+		}
+		var all strings.Builder
+		if err := a.Header().Write(&all); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(all.String()+a.Body.String(), canary) || strings.Contains(a.Body.String(), ".go") {
+			t.Errorf("%s: the answer tells what it panicked with, or where: %s", endpoint, a.Body)
+		}
+		if s.lines.Count(`"msg":"panic","request_id":"`+id+`"`) != 1 || s.lines.Count("panic_test.go") == 0 {
+			t.Errorf("%s: the log does not say where it panicked: %s", endpoint, s.lines)
+		}
+	}
+	if s.lines.Count(canary) != 0 || s.lines.Count("ann@example.com") != 0 {
+		t.Errorf("the log tells what it panicked with: %s", s.lines)
+	}
+	c.lit.Store(false)
+	if a := s.send(base(p.Required, "ping"), leastPing); a.Code != http.StatusOK {
+		t.Errorf("the next request is answered %d %s", a.Code, a.Body)
+	}
+}

@@ -1,0 +1,44 @@
+package api_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Retry-After is in whole seconds and rounded up: whoever comes back when it says
+// is not turned away again (D22).
+func TestRetryAfterIsRoundedUp(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	s := newService(t, p, nil, nil)
+	const nobodys = "a-secret-that-nobody-has"
+	post := func() (int, string) {
+		a := s.sign(nobodys, p.Time.Now(), "/api/lead/post", leastPing)
+		return a.Code, a.Header().Get("Retry-After")
+	}
+	if status, after := post(); status != http.StatusUnauthorized || after != "" {
+		t.Fatalf("the first wrong signature: %d, Retry-After %q", status, after)
+	}
+	for _, c := range []struct {
+		later time.Duration
+		want  string
+	}{
+		{0, "60"},
+		{time.Nanosecond, "60"},
+		{700*time.Millisecond - time.Nanosecond, "60"}, // 59.3 s are left
+		{300 * time.Millisecond, "59"},                 // 59 s to the nanosecond
+		{57*time.Second + 900*time.Millisecond, "2"},
+		{time.Second, "1"}, // a tenth is left
+		{100*time.Millisecond - time.Nanosecond, "1"},
+	} {
+		p.Time.Advance(c.later)
+		if status, after := post(); status != http.StatusTooManyRequests || after != c.want {
+			t.Errorf("%s later: %d, Retry-After %q, want %q", c.later, status, after, c.want)
+		}
+	}
+	p.Time.Advance(time.Nanosecond)
+	if status, after := post(); status != http.StatusUnauthorized || after != "" {
+		t.Errorf("back in time: %d, Retry-After %q", status, after)
+	}
+}

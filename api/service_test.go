@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const leastPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
+
+// service is the partner API over a platform of its own, without a network.
+type service struct {
+	*testkit.Platform
+	handler http.Handler
+	lines   *testkit.Log // the service's log and the access log
+}
+
+// newService builds it with a clock for the API and one for intake: the
+// platform's, which stands still, where nil is given.
+func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) *service {
+	t.Helper()
+	if ofAPI == nil {
+		ofAPI = p.Time
+	}
+	parts := p.Parts
+	if ofIntake != nil {
+		parts.Clock = ofIntake
+	}
+	log, lines := testkit.NewLog()
+	handler, err := api.New(api.Options{
+		Intake:   intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
+		Taxonomy: p.Card.Get().Taxonomy, PublicURL: "https://leads.example", Clock: ofAPI,
+		Log: log, AccessLog: api.NewAccessLog(lines, false), Metrics: api.NewMetrics(prometheus.NewRegistry()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &service{Platform: p, handler: handler, lines: lines}
+}
+
+func newPlatform(t testing.TB) *testkit.Platform {
+	return testkit.NewPlatform(t, testkit.NewDatabase(t))
+}
+
+// send is a POST without a signature.
+func (s *service) send(path, body string) *httptest.ResponseRecorder {
+	return s.serve(httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+}
+
+// sign is a POST that was signed with a secret at that moment.
+func (s *service) sign(secret string, at time.Time, path, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	headers := testkit.SignWith(secret, at, []byte(body))
+	r.Header["X-Timestamp"], r.Header["X-Signature-Sha256"] = headers.Timestamp, headers.Signature
+	return s.serve(r)
+}
+
+func (s *service) serve(r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	s.handler.ServeHTTP(answer, r)
+	return answer
+}
+
+// least is a post with the least that is required.
+func least(transactionID string) string {
+	return fmt.Sprintf(`{"transactionId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transactionID)
+}
+
+// base is the path of an endpoint on a partner's own base URL.
+func base(p testkit.Partner, endpoint string) string { return "/p/" + p.Slug + "/api/lead/" + endpoint }

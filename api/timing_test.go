@@ -1,0 +1,121 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// ticking is a clock that moves on by a step whenever it is read, and remembers
+// what it told.
+type ticking struct {
+	step time.Duration
+
+	mu   sync.Mutex
+	told []time.Time
+}
+
+func (c *ticking) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := testkit.Began().Add(time.Duration(len(c.told)) * c.step)
+	c.told = append(c.told, now)
+	return now
+}
+
+// during returns an answer and what the clock told while it was made, counted
+// from the first.
+func (c *ticking) during(send func() *httptest.ResponseRecorder) (answer *httptest.ResponseRecorder, ages []time.Duration) {
+	before := len(c.told)
+	answer = send()
+	for _, at := range c.told[before:] {
+		ages = append(ages, at.Sub(c.told[before]))
+	}
+	return answer, ages
+}
+
+var durations = regexp.MustCompile(`^auction;dur=([0-9]+)\.([0-9]{3});desc="rate card v1", ` +
+	`buyer_cell;dur=([0-9]+)\.([0-9]{3});desc="plumber/GB/standard", total;dur=([0-9]+)\.([0-9]{3})$`)
+
+// timings are Server-Timing's three, read as milliseconds.
+func timings(t *testing.T, header string) (auction, cell, total time.Duration) {
+	t.Helper()
+	found := durations.FindStringSubmatch(header)
+	if found == nil {
+		t.Fatalf("Server-Timing: %q", header)
+	}
+	var all [3]time.Duration
+	for i := range all {
+		micros, err := strconv.Atoi(found[1+2*i] + found[2+2*i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = time.Duration(micros) * time.Microsecond
+	}
+	return all[0], all[1], all[2]
+}
+
+// Both answers tell how long they took by the service's clock: Server-Timing in
+// milliseconds, X-Response-Time in whole ones rounded up (D11).
+func TestAnswersTellTheTimeByTheServicesClock(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	for _, step := range []time.Duration{
+		time.Millisecond, // whole: not rounded any further
+		time.Millisecond + time.Nanosecond,
+		400 * time.Microsecond,
+		time.Microsecond, // less than one in all
+		999_999 * time.Nanosecond,
+		2*time.Second + 7*time.Microsecond,
+	} {
+		t.Run(step.String(), func(t *testing.T) {
+			c := &ticking{step: step}
+			s := newService(t, p, c, c)
+			ping, ages := c.during(func() *httptest.ResponseRecorder { return s.send(base(p.Required, "ping"), leastPing) })
+			auction, cell := tellsTheTime(t, ping, step, ages)
+			if cell != step.Truncate(time.Microsecond) || auction <= cell {
+				t.Errorf("the auction took %s, of which the look-up %s", auction, cell)
+			}
+			var quoted struct{ TransactionID string }
+			if err := json.Unmarshal(ping.Body.Bytes(), &quoted); err != nil {
+				t.Fatal(err)
+			}
+			post, ages := c.during(func() *httptest.ResponseRecorder {
+				return s.sign(p.Required.Secret, c.Now(), base(p.Required, "post"), least(quoted.TransactionID))
+			})
+			tellsTheTime(t, post, step, ages[1:])
+		})
+	}
+}
+
+// tellsTheTime checks one answer against what the clock told while it was made.
+func tellsTheTime(t *testing.T, a *httptest.ResponseRecorder, step time.Duration, ages []time.Duration) (auction, cell time.Duration) {
+	t.Helper()
+	if a.Code != http.StatusOK {
+		t.Fatalf("answered %d %s", a.Code, a.Body)
+	}
+	auction, cell, total := timings(t, a.Header().Get("Server-Timing"))
+	at := slices.IndexFunc(ages, func(age time.Duration) bool { return age.Truncate(time.Microsecond) == total })
+	if at < 1 {
+		t.Fatalf("%s in all, of which the clock told none: %v", total, ages)
+	}
+	if part := (auction + step/2) / step; part < 1 || auction != (part*step).Truncate(time.Microsecond) || auction >= total {
+		t.Errorf("the auction took %s of %s in steps of %s", auction, total, step)
+	}
+	whole := ages[at] / time.Millisecond
+	if ages[at]%time.Millisecond > 0 {
+		whole++
+	}
+	if got, want := a.Header().Get("X-Response-Time"), strconv.Itoa(int(whole))+"ms"; got != want {
+		t.Errorf("X-Response-Time: %s after %s, want %s", got, ages[at], want)
+	}
+	return auction, cell
+}

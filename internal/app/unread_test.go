@@ -1,0 +1,99 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// TestWhatCouldNotBeReadIsCounted sends bodies that are too large or break off:
+// they are counted by endpoint and outcome like every other refusal, and kept for
+// the partner of the base URL, under the request id that its answer carried (D24).
+func TestWhatCouldNotBeReadIsCounted(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	large := strings.Repeat(" ", 64<<10) + "{}"
+	traffic, refusals := map[string]int{}, map[string]int{}
+	for _, endpoint := range []string{"ping", "post"} {
+		for base, partner := range map[string]string{"": "nobody", n.required.base(): n.required.Slug} {
+			expect := func(a answer, status int, outcome string) {
+				t.Helper()
+				if a.status != status {
+					t.Errorf("%s%s: answered %d %s, want %d", base, endpoint, a.status, a.body, status)
+				}
+				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
+				traffic[line]++
+				if base != "" {
+					refusals[line+" "+a.header.Get("X-Request-Id")]++
+				}
+			}
+			w := wire{path: base + "/api/lead/" + endpoint, body: large}
+			expect(n.exchange(t, w), http.StatusRequestEntityTooLarge, "too_large")
+			w.length, w.body = inChunks, chunked(large)
+			expect(n.exchange(t, w), http.StatusRequestEntityTooLarge, "too_large")
+			expect(n.breakOff(t, wire{path: w.path, body: leastPing}), http.StatusBadRequest, "json")
+		}
+	}
+	n.stop(t)
+	if got := n.tell(t, `SELECT coalesce(p.slug, 'nobody') || ' ' || endpoint || ' ' || outcome, sum(count)::bigint
+		FROM traffic_minutes t LEFT JOIN partners p ON p.id = t.partner_id GROUP BY 1`); !maps.Equal(got, traffic) {
+		t.Errorf("counted %v\nwant %v", got, traffic)
+	}
+	kept := map[string]int{}
+	for line, count := range n.tell(t, `SELECT p.slug || ' ' || endpoint || ' ' || outcome || ' ' || request_id, count(*)
+		FROM refusals r JOIN partners p ON p.id = r.partner_id WHERE fields = '{}' GROUP BY 1`) {
+		kept[line] = count
+	}
+	for line, count := range refusals {
+		text := line[strings.LastIndexByte(line, ' ')+1:]
+		request, err := id.Parse(id.Request, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored := strings.TrimSuffix(line, text) + request.String(); kept[stored] != count {
+			t.Errorf("%s is kept %d times in %v", stored, kept[stored], kept)
+		}
+	}
+	if len(kept) != len(refusals) {
+		t.Errorf("%d refusals are kept, want %d", len(kept), len(refusals))
+	}
+}
+
+// breakOff sends half a request and no more.
+func (n *node) breakOff(t *testing.T, w wire) answer {
+	t.Helper()
+	l := n.dial(t)
+	defer l.Close()
+	text := w.String()
+	l.write(text[:len(text)-len(w.body)/2])
+	if err := l.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	return n.answered(t, l, w)
+}
+
+// tell reads lines and their counts.
+func (n *node) tell(t *testing.T, sql string) map[string]int {
+	t.Helper()
+	rows, err := n.root.Query(context.Background(), sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	var line string
+	var count int
+	if _, err := pgx.ForEachRow(rows, []any{&line, &count}, func() error {
+		found[line] = count
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

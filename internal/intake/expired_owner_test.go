@@ -1,0 +1,33 @@
+package intake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// The partner sealed in a quote decides whose post it is also when the quote has
+// expired: it is told so, and whoever else signs is not let in (D13).
+func TestAnExpiredQuotesPartnerDecides(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	away := n.AddPartner(t, "not-at-the-shared-address", models.SigningRequired)
+	n.DB.Exec(t, `UPDATE partners SET shared_address = false WHERE id = $1`, away.ID)
+	n.Reload(t)
+	bodies := map[*testkit.Partner][]byte{}
+	for _, p := range []*testkit.Partner{&n.Required, &n.Off, &away} {
+		bodies[p] = body(n.quote(t, p.Slug))
+	}
+	n.Time.Advance(quote.Validity + time.Millisecond)
+	n.stores(t, nothing, func() {
+		for p, b := range bodies {
+			n.refused(t, n.signed(*p, shared, b), expired)
+			n.refused(t, n.signed(n.ReportOnly, shared, b), badSignature)
+		}
+		n.refused(t, unsigned(shared, bodies[&n.Off]), expired) // it need not sign, and the house must
+		n.refused(t, unsigned(shared, bodies[&n.Required]), noSignature)
+	})
+}

@@ -1,0 +1,86 @@
+package intake_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A forged transactionId is refused while the database is away: it is asked for
+// nothing, so that forging costs the service nothing (D1).
+func TestAForgedTransactionAsksNoDatabase(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := nodeOn(t, d)
+	genuine := n.quote(t, shared)
+	another, err := quote.NewSealer(testkit.PlatformKeys(t, 2).QuoteKeys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, _, err := another.Append(nil, quote.Quote{Price: money.Amount{Minor: 1, Currency: money.GBP}, Country: [2]byte{'G', 'B'}}, n.Time.Now(), [quote.RandomSize]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[bool]string{true: "B", false: "A"}[strings.HasSuffix(genuine, "A")]
+	proxy.Down()
+	n.stores(t, nothing, func() {
+		for name, forged := range map[string]string{
+			"the prefix alone":       quote.Prefix,
+			"another prefix":         "ld_" + genuine[3:],
+			"made up":                quote.Prefix + strings.Repeat("A", 90),
+			"its last letter":        genuine[:len(genuine)-1] + last,
+			"cut short":              genuine[:len(genuine)-4],
+			"gone on":                genuine + "AAAA",
+			"of another platform":    string(foreign),
+			"longer than any may be": genuine + strings.Repeat("A", quote.MaxLength),
+		} {
+			t.Run(name, func(t *testing.T) {
+				n.refused(t, n.signed(n.Required, n.Required.Slug, body(forged)), badTransactionID)
+				n.refused(t, n.signed(n.Required, shared, body(forged)), badTransactionID)
+				n.refused(t, unsigned(n.Off.Slug, body(forged)), badTransactionID)
+			})
+		}
+		n.refused(t, n.signed(n.Required, n.Required.Slug, body(genuine)), notSaved) // the database is away indeed
+	})
+}
+
+// Of a nonce's 24 bytes the last eight are random, beside the transaction's
+// identity: two pings of the same millisecond differ in every one of them now and
+// then, and in all together always (D1).
+func TestANonceEndsInRandomBytes(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const pings, head, identity, tail = 200, 2, 16, 8
+	tails := map[[tail]byte]bool{}
+	var values [tail]map[byte]bool
+	for i := range values {
+		values[i] = map[byte]bool{}
+	}
+	for range pings {
+		r := n.ping(t, shared, leastPing)
+		raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(string(r.TransactionID), quote.Prefix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if [identity]byte(raw[head:]) != r.Quote.ID {
+			t.Errorf("the nonce begins %x, the transaction is %x", raw[head:head+identity], r.Quote.ID)
+		}
+		end := [tail]byte(raw[head+identity:])
+		tails[end] = true
+		for i, b := range end {
+			values[i][b] = true
+		}
+	}
+	if len(tails) != pings {
+		t.Errorf("%d nonces of %d end differently", len(tails), pings)
+	}
+	for i, seen := range values {
+		if len(seen) < pings/4 { // of 256 values 139 are to be expected
+			t.Errorf("byte %d of the nonce has %d values in %d pings", identity+i, len(seen), pings)
+		}
+	}
+}

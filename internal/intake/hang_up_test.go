@@ -1,0 +1,49 @@
+package intake_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A client that hangs up does not cancel a commit under way: the lead is stored,
+// and the retry gets its answer (D21).
+func TestAClientThatHangsUpCancelsNoCommit(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	r := n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))
+	n.stores(t, oneLead, func() {
+		first := n.hangUpDuring(t, func(ctx context.Context) (a answer) {
+			a.PostResult, a.err = n.in.Post(ctx, r)
+			return a
+		})
+		if first.err != nil {
+			t.Fatalf("the commit was cancelled: %v", first.err)
+		}
+		n.again(t, first.PostResult, r, true)
+	})
+}
+
+// hangUpDuring ends the context of a post while the database is at work on it.
+func (n *node) hangUpDuring(t *testing.T, post func(context.Context) answer) answer {
+	t.Helper()
+	holder := testkit.Connect(t, n.DB.RootURL)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := holder.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("BEGIN; LOCK TABLE consents")
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	ended := make(chan answer, 1)
+	go func() { ended <- post(ctx) }()
+	testkit.Eventually(t, within, "the post is at the database", func() bool {
+		return see[int64](t, n, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+	})
+	hangUp()
+	exec("COMMIT")
+	return <-ended
+}

@@ -1,0 +1,75 @@
+package intake_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// ticking is a clock that moves on by a step whenever it is read.
+type ticking struct {
+	*clock.Manual
+	step time.Duration
+}
+
+func (c ticking) Now() time.Time {
+	c.Advance(c.step)
+	return c.Manual.Now()
+}
+
+// What is recorded of a ping is how long its price took, in microseconds, priced
+// or not, and its traffic is counted by the same time (D2).
+func TestTheTimingIsRecorded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.setPrice(t, n.Off, 0, `[{"industry":"plumber"}]`, nil)
+	const step = 1003 * time.Microsecond
+	n.Clock = ticking{n.Time, step}
+	n.in = n.Intake(settings())
+	answers := []intake.PingResult{n.ping(t, n.Required.Slug, leastPing), n.ping(t, n.Off.Slug, leastPing)}
+	n.eventuallyFlushed(t, 2)
+	n.Traffic.Flush(t.Context())
+	recorded, counters := n.readPings(t), n.counters(t)
+	for i, name := range []string{"priced", intake.ReasonExcluded} {
+		took := answers[i].Timing.Auction
+		if cell := answers[i].Timing.Cell; cell != step || took <= cell || took%step != 0 {
+			t.Errorf("%s: the price took %s, of which the look-up %s", name, took, cell)
+		}
+		if recorded[i].Outcome != name || recorded[i].Took != took {
+			t.Errorf("%s took %s, recorded as %s %s", name, took, recorded[i].Outcome, recorded[i].Took)
+		}
+		want := make([]int64, len(intake.LatencyBounds)+1)
+		want[slices.IndexFunc(intake.LatencyBounds[:], func(bound time.Duration) bool { return took <= bound })] = 1
+		for k, c := range counters {
+			if k.Outcome == name && !slices.Equal(c.latency, want) {
+				t.Errorf("%s took %s, counted as %v", name, took, c.latency)
+			}
+		}
+	}
+	if len(counters) != 2 {
+		t.Errorf("counted %v", counters)
+	}
+}
+
+// The queue is bounded in bytes as well as in rows: 16 MiB of long pings are all
+// that waits for the database, and when they are written there is room again (D2).
+func TestAQueueOfLongPingsIsFullAt16MiB(t *testing.T) {
+	t.Parallel()
+	n := newRecording(t, testkit.NewDatabase(t))
+	long := n.row(0)
+	long.Budget = strings.Repeat("x", 1<<20)
+	for range 20 {
+		n.Recorder.Offer(long)
+	}
+	n.stats(t, intake.RecorderStats{Queued: 16, DroppedFull: 4})
+	stop := run(t, n.Recorder.Run)
+	n.eventually(t, "the rows are written", func(s intake.RecorderStats) bool { return s.Written == 16 })
+	n.Recorder.Offer(long)
+	stop()
+	n.stats(t, intake.RecorderStats{Written: 17, DroppedFull: 4})
+}

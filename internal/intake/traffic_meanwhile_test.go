@@ -1,0 +1,79 @@
+package intake_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// What a write could not bring in is added to what came while it was under way,
+// and stands before it: no count is lost, and which refusals are the newest stays
+// as it was.
+func TestWhatComesDuringAFailedWriteIsAddedToIt(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := nodeOn(t, d)
+	k := intake.Key{Endpoint: intake.EndpointPing, Outcome: "priced"}
+	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
+	meanwhile := n.signed(n.Off, n.Off.Slug, body("tx_2"))
+	for range 3 {
+		n.Traffic.Count(k, n.Time.Now(), time.Microsecond)
+	}
+	n.refused(t, before, badTransactionID)
+	// Neither transaction begins: nothing of either can be in.
+	proxy.LoseAnswer("BEGIN", func() {
+		for range 2 {
+			n.Traffic.Count(k, n.Time.Now(), time.Hour)
+		}
+		proxy.LoseAnswer("BEGIN", func() { n.refused(t, meanwhile, badTransactionID) })
+	})
+	n.Traffic.Flush(t.Context())
+	if n.Log.Count("traffic counters wait") != 1 || n.Log.Count("refusals wait") != 1 || len(n.counters(t)) != 0 {
+		t.Fatalf("the writes did not fail: %s", n.Log)
+	}
+	n.Traffic.Flush(t.Context())
+
+	latency := make([]int64, len(intake.LatencyBounds)+1)
+	latency[0], latency[len(intake.LatencyBounds)] = 3, 2
+	minute := n.Time.Now().Truncate(time.Minute)
+	if got := n.counters(t)[counter{minute, k}]; got.count != 5 || !slices.Equal(got.latency, latency) {
+		t.Errorf("counted %+v, want 3 quick ones and 2 slow", got)
+	}
+	kept := n.refusals(t, n.Off) // the newest first
+	if len(kept) != 2 || kept[0].request != meanwhile.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
+		t.Errorf("kept %+v; %d dropped", kept, n.Traffic.Dropped())
+	}
+}
+
+// A request that was refused before it could be read is counted and kept like any
+// other: by its fault's reason, and as an error when it is none. The reason of a
+// fault is of a closed set; an error's text may hold anything (D24).
+func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	at := n.Time.Now()
+	request := uuid.New()
+	n.in.Refused(intake.EndpointPing, n.Off.Slug, request, at, errors.New("read tcp 192.0.2.1: connection reset"))
+	n.in.Refused(intake.EndpointPost, shared, uuid.New(), at, intake.ErrUnknownSlug)
+	n.in.Refused(intake.EndpointPost, "nobodys-slug", uuid.New(), at, intake.ErrUnknownSlug)
+	n.Traffic.Flush(t.Context())
+	minute := at.Truncate(time.Minute)
+	want := map[counter]int64{
+		{minute, intake.Key{Partner: n.Off.ID, Endpoint: "ping", Outcome: "error"}}: 1,
+		{minute, intake.Key{Endpoint: "post", Outcome: "unknown_partner"}}:          1,
+	}
+	if got := n.counts(t); !maps.Equal(got, want) {
+		t.Errorf("counted %v\nwant %v", got, want)
+	}
+	kept := n.refusals(t, n.Off)
+	if len(kept) != 1 || kept[0].request != request || kept[0].endpoint != "ping" || kept[0].outcome != "error" || len(kept[0].fields) != 0 || !kept[0].at.Equal(at) {
+		t.Errorf("kept %+v", kept)
+	}
+}

@@ -1,0 +1,38 @@
+package leads_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/leads"
+)
+
+// A delivery whose secret or account is another partner's stores nothing, however
+// active everyone is: the statement is the last to look (D21).
+func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
+	p := platform(t)
+	for name, change := range map[string]func(*leads.Delivery){
+		"another's secret":             func(d *leads.Delivery) { d.Lead.SecretID = &p.Off.SecretID },
+		"another's account":            func(d *leads.Delivery) { d.Lead.AccountID = p.Off.Accounts[0].ID },
+		"another's account, unsigned":  func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, nil },
+		"account and secret another's": func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, &p.Off.SecretID },
+		"another partner":              func(d *leads.Delivery) { d.Lead.PartnerID = p.Off.ID },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := delivery(p, p.Required)
+			change(d)
+			d.Lead.HMACVerified = d.Lead.SecretID != nil
+			d.Accrual = accrualOf(d)
+			if _, isNew, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) || isNew {
+				t.Errorf("new %v, %v", isNew, err)
+			}
+			if got := stored(t, p); got != "0/0/0/0" {
+				t.Errorf("stored %s", got)
+			}
+		})
+	}
+	unchanged := delivery(p, p.Required)
+	if _, isNew, err := p.Leads.Deliver(t.Context(), unchanged); err != nil || !isNew {
+		t.Errorf("a delivery of its own: new %v, %v", isNew, err)
+	}
+}

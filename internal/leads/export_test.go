@@ -1,0 +1,18 @@
+package leads
+
+import "context"
+
+// DeliverTogether stores deliveries as one group, in this order. Which posts
+// happen to share a group is otherwise up to their arrival.
+func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
+	group := make([]*waiting, len(all))
+	for i, d := range all {
+		group[i] = &waiting{delivery: d}
+	}
+	s.commit(ctx, group)
+	errs := make([]error, len(all))
+	for i, w := range group {
+		errs[i] = w.err
+	}
+	return errs
+}

@@ -1,0 +1,68 @@
+package leads_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// Two nodes store the same three transactions, each as one group, and had them in
+// opposite orders. Both are held up at the second: when it is let go, neither may
+// wait for what the other has stored before it.
+func TestTwoNodesDoNotDeadlock(t *testing.T) {
+	p := platform(t)
+	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
+	known := delivery(p, p.Required)
+	if _, _, err := p.Leads.Deliver(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	transactions := []uuid.UUID{id.New(p.Time.Now()), known.Lead.Transaction, id.New(p.Time.Now())}
+	release := takeAway(t, p, known.Lead.ID)
+	ended := make(chan []error, len(nodes))
+	for _, node := range nodes {
+		group := make([]*leads.Delivery, len(transactions))
+		for i, transaction := range transactions {
+			d := delivery(p, p.Required)
+			d.Lead.ID, d.Lead.Transaction = id.New(p.Time.Now().Add(time.Duration(i)*time.Millisecond)), transaction // ids as they came
+			d.Accrual = accrualOf(d)
+			group[i] = d
+		}
+		slices.Reverse(transactions)
+		go func() { ended <- node.DeliverTogether(t.Context(), group...) }()
+	}
+	waitForStoring(t, p, len(nodes))
+	release()
+	for range nodes {
+		for _, err := range <-ended {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if got := stored(t, p); got != "3/3/3/3" {
+		t.Errorf("stored %s", got)
+	}
+}
+
+// takeAway deletes a lead, and puts it back when it is released: until then
+// nobody can tell whether its transaction is taken.
+func takeAway(t *testing.T, p *testkit.Platform, lead uuid.UUID) (release func()) {
+	t.Helper()
+	conn := testkit.Connect(t, p.DB.RootURL)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("SET session_replication_role = replica") // what refers to it stays
+	exec("BEGIN")
+	exec("DELETE FROM leads WHERE id = $1", lead)
+	return func() { exec("ROLLBACK") }
+}

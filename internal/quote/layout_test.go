@@ -1,0 +1,126 @@
+package quote
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"encoding/base64"
+	"errors"
+	"testing"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+const (
+	nonceAt = 2
+	bodyAt  = nonceAt + 24
+)
+
+func rawOf(t testing.TB, token string) []byte {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(token[len(Prefix):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func tokenOf(raw []byte) string { return Prefix + base64.RawURLEncoding.EncodeToString(raw) }
+
+func aeadOf(t testing.TB, fill byte) cipher.AEAD {
+	t.Helper()
+	aead, err := chacha20poly1305.NewX(bytes.Repeat([]byte{fill}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aead
+}
+
+// The nonce is the transaction's identity and then the caller's last eight random
+// bytes, none of which is used twice (D1).
+func TestTheNonceIsIdentityAndRandomBytes(t *testing.T) {
+	s, r := sealer(t, 1), random()
+	token, q, err := s.Append(nil, sample(), at, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(q.ID[:], r[RandomSize-8:]...)
+	if nonce := rawOf(t, string(token))[nonceAt:bodyAt]; !bytes.Equal(nonce, want) {
+		t.Errorf("the nonce is %x, want %x", nonce, want)
+	}
+}
+
+// Version and key id are additional data: a token made by hand as D1 has it
+// opens, one that authenticates anything else does not, and what Append seals
+// opens by hand (D1).
+func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
+	s, aead := sealer(t, 1), aeadOf(t, 1)
+	token, _ := seal(t, s, sample(), at)
+	raw := rawOf(t, token)
+	nonce := raw[nonceAt:bodyAt]
+	plain, err := aead.Open(nil, nonce, raw[bodyAt:], raw[:nonceAt])
+	if err != nil {
+		t.Fatalf("a token does not open under its version and key id: %v", err)
+	}
+	id := raw[1]
+	for name, c := range map[string]struct {
+		authenticated []byte
+		want          error
+	}{
+		"version and key id": {[]byte{1, id}, nil},
+		"nothing":            {nil, ErrFormat},
+		"version alone":      {[]byte{1}, ErrFormat},
+		"key id alone":       {[]byte{id}, ErrFormat},
+		"another version":    {[]byte{2, id}, ErrFormat},
+		"another key id":     {[]byte{1, id ^ 1}, ErrFormat},
+	} {
+		made := aead.Seal(bytes.Clone(raw[:bodyAt]), nonce, plain, c.authenticated)
+		if _, err := s.Open(tokenOf(made), at); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	later := append([]byte{2, id}, nonce...) // genuine, and of a version to come
+	if _, err := s.Open(tokenOf(aead.Seal(later, nonce, plain, []byte{2, id})), at); !errors.Is(err, ErrFormat) {
+		t.Errorf("a version that this program does not know: %v", err)
+	}
+}
+
+// A token whose version or key id was changed does not open, whichever keys there
+// are: one, two that share an id, or one for nearly every id.
+func TestAChangedHeadDoesNotOpen(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	one, other := twins(t)
+	for name, fills := range map[string][]byte{"one key": {one}, "two of one id": {other, one}, "all": all} {
+		s := sealer(t, fills...)
+		for _, fill := range []byte{one, other} {
+			token, _ := seal(t, sealer(t, fill), sample(), at)
+			raw := rawOf(t, token)
+			for place := range nonceAt {
+				for change := 1; change < 256; change++ {
+					forged := bytes.Clone(raw)
+					forged[place] ^= byte(change)
+					if _, err := s.Open(tokenOf(forged), at); !errors.Is(err, ErrFormat) {
+						t.Fatalf("%s: byte %d changed by %#x: %v", name, place, change, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// twins are two keys that share an id.
+func twins(t testing.TB) (one, other byte) {
+	t.Helper()
+	known := map[byte]byte{}
+	for fill := range 256 {
+		id := idOf(aeadOf(t, byte(fill)))
+		if twin, taken := known[id]; taken {
+			return twin, byte(fill)
+		}
+		known[id] = byte(fill)
+	}
+	t.Fatal("no two of 256 keys share an id of one byte")
+	return 0, 0
+}
