@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"testing"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -30,23 +31,33 @@ func newFloors() (*floors, error) {
 	return &floors{quotes, wrapper}, err
 }
 
-// quotePlain is the length of a quote's plaintext in bytes.
-const quotePlain = 32
+const (
+	// quotePlain is the length of a quote's plaintext in bytes, and quoteRaw that of
+	// a token before it is encoded.
+	quotePlain = 32
+	quoteRaw   = 2 + chacha20poly1305.NonceSizeX + quotePlain + chacha20poly1305.Overhead
+)
 
 func (f *floors) sealQuote(b *testing.B) {
-	nonce, plain, space := noise(chacha20poly1305.NonceSizeX), noise(quotePlain), make([]byte, 0, 128)
+	raw, space := noise(quoteRaw), make([]byte, 0, quoteRaw)
+	nonce, plain, text := raw[:chacha20poly1305.NonceSizeX], raw[:quotePlain], make([]byte, base64.RawURLEncoding.EncodedLen(quoteRaw))
 	defer timed(b)()
 	for b.Loop() {
-		f.quotes.Seal(space, nonce, plain, nonce[:2])
+		f.quotes.Seal(space, nonce, plain, raw[:2])
+		base64.RawURLEncoding.Encode(text, raw)
 	}
 }
 
 func (f *floors) openQuote(b *testing.B) {
-	nonce, space := noise(chacha20poly1305.NonceSizeX), make([]byte, 0, 128)
-	sealed := f.quotes.Seal(nil, nonce, noise(quotePlain), nonce[:2])
+	raw, space := noise(quoteRaw), make([]byte, quoteRaw)
+	nonce, text := raw[:chacha20poly1305.NonceSizeX], base64.RawURLEncoding.AppendEncode(nil, raw)
+	sealed := f.quotes.Seal(nil, nonce, raw[:quotePlain], raw[:2])
 	defer timed(b)()
 	for b.Loop() {
-		if _, err := f.quotes.Open(space, nonce, sealed, nonce[:2]); err != nil {
+		if _, err := base64.RawURLEncoding.Decode(space, text); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := f.quotes.Open(space[:0], nonce, sealed, raw[:2]); err != nil {
 			b.Fatal(err)
 		}
 	}

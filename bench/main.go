@@ -53,6 +53,7 @@ type plan struct {
 	PingRounds, PostRounds, MicroRounds int
 	PingRound, PostRound, MicroTime     time.Duration
 	MemoryPings                         int64
+	RewrapLeads, RewrapRounds           int
 }
 
 func fullPlan() plan {
@@ -61,6 +62,7 @@ func fullPlan() plan {
 		PostRounds: 5, PostRound: 5 * time.Second,
 		MicroRounds: 4, MicroTime: 200 * time.Millisecond,
 		MemoryPings: 1_000_000,
+		RewrapLeads: 100_000, RewrapRounds: 12,
 	}
 }
 
@@ -70,6 +72,7 @@ func quickPlan() plan {
 		PostRounds: 3, PostRound: time.Second,
 		MicroRounds: 3, MicroTime: 50 * time.Millisecond,
 		MemoryPings: 100_000,
+		RewrapLeads: 10_000, RewrapRounds: 3,
 	}
 }
 

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"time"
 
 	"github.com/pingpost/pingpost/bench/child"
-	"github.com/pingpost/pingpost/internal/devvault"
 )
 
 const (
 	minPostToPgbench = 1.4
 	minPostToGorm    = 1.9
-	minVaultToLocal  = 0.75
 	// fastestPosts bounds how many posts are made for a round, a second.
 	fastestPosts = 8000
 )
@@ -56,12 +53,12 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		}
 		all, databases = append(all, c), append(databases, d)
 	}
-	v, vault, err := b.vaultProduct(ctx)
+	v, err := b.newVaulted(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, v.stop(), vault.Stop()) }()
-	all = append(all, &contender{name: "vault", process: v.process, beside: vault.Process(), run: v.deliver})
+	defer func() { err = errors.Join(err, v.stop()) }()
+	all = append(all, v.contender("vault", v.deliver))
 	databases = append(databases, v.database)
 	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, all...); err != nil {
 		return err
@@ -75,37 +72,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		}
 	}
 	b.report.posts(all)
-	return nil
-}
-
-// vaultProduct is the product with a Vault of its own.
-func (b *bench) vaultProduct(ctx context.Context) (p *product, vault *devvault.Server, err error) {
-	program, err := devvault.Find(ctx, func(text string) { b.progress("%s", text) })
-	if err != nil {
-		return nil, nil, err
-	}
-	vault, err = devvault.Start(ctx, program, io.Discard)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err == nil {
-			return
-		}
-		if p != nil {
-			err = errors.Join(err, p.stop())
-		}
-		err = errors.Join(err, vault.Stop())
-	}()
-	roles, err := vault.Provision(ctx, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err = b.stage.newProduct(ctx, "product_vault_posts", vaultLogin{vault.Address, roles[devvault.Serve].RoleID, roles[devvault.Serve].SecretID})
-	if err != nil {
-		return nil, nil, err
-	}
-	return p, vault, p.durable(ctx)
+	return b.rewraps(ctx, v)
 }
 
 // deliver sends posts that the load process makes and signs beforehand.

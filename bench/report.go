@@ -63,6 +63,15 @@ func (r *report) posts(all []*contender) {
 	r.others(part, all...)
 }
 
+func (r *report) rewraps(alone, moving *contender, moved []float64) {
+	const part = "rewrap"
+	r.add(
+		figure{part: part, what: "posts with Vault while leads are rewrapped / while none are", unit: "×", values: ratios(moving, alone), limit: minRewrappingToAlone},
+		figure{part: part, what: "rewrapped beside the posts", unit: "leads a second", values: moved},
+	)
+	r.others(part, alone, moving)
+}
+
 // contender tells its rate, and what each request costs it and Postgres.
 func (r *report) contender(part, name, request string, c *contender) {
 	each := "µs a " + request

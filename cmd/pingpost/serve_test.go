@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -11,9 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // production is the environment of a `serve` beside a dev: the same Postgres,
@@ -164,26 +162,29 @@ func (p *platform) superuser(t *testing.T, database string) string {
 	return u.String()
 }
 
-// fromNothing goes through docs/operations.md: an empty database, the
-// migrations, a node, a partner.
-func fromNothing(t *testing.T, p *platform) {
+// anotherDatabase makes an empty one beside the dev's, and returns the settings of
+// the owner's role and of the service's.
+func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string) {
+	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, p.superuser(t, "postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "CREATE DATABASE fresh OWNER pingpost_owner ENCODING 'UTF8' TEMPLATE template0"); err != nil {
+	conn := testkit.Connect(t, p.superuser(t, "postgres"))
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+" OWNER pingpost_owner ENCODING 'UTF8' TEMPLATE template0"); err != nil {
 		t.Fatal(err)
 	}
 	on := func(roleURL string) string {
-		return "PINGPOST_DATABASE_URL=" + strings.Replace(roleURL, "/pingpost?", "/fresh?", 1)
+		return "PINGPOST_DATABASE_URL=" + strings.Replace(roleURL, "/pingpost?", "/"+name+"?", 1)
 	}
-	owner, app := []string{on(running.OwnerURL)}, p.production(t, on(running.DatabaseURL))
+	return on(running.OwnerURL), on(running.DatabaseURL)
+}
+
+// fromNothing goes through docs/operations.md: an empty database, the
+// migrations, a node, a partner.
+func fromNothing(t *testing.T, p *platform) {
+	ownerURL, databaseURL := p.anotherDatabase(t, "fresh")
+	owner, app := []string{ownerURL}, p.production(t, databaseURL)
 
 	behind := func() {
 		t.Helper()

@@ -3,12 +3,15 @@ package partners_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -94,15 +97,38 @@ func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
 	}
 }
 
-// Which of several is "the first" is never in doubt, and none fails for it.
+// Which of several is "the first" is never in doubt, and none fails for it: while
+// another holds the partner's row they all wait, and then see what it has made.
 func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
 	o := open(t)
 	p := o.partner(t, "harbour-leads")
-	for _, err := range atOnce(8, func(i int) error {
-		_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
-		return err
-	}) {
-		if err != nil {
+	holder := testkit.Connect(t, o.db.RootURL)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := holder.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("BEGIN")
+	// A lock that lets those pass who only refer to the partner.
+	exec("SELECT FROM partners WHERE id = $1 FOR NO KEY UPDATE", p.ID)
+	exec(`INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+		VALUES (gen_random_uuid(), $1, 'first', 'First', true, false, 'active', 'inherit', now(), now())`, p.ID)
+	const accounts = 8
+	made := make(chan error, accounts)
+	for i := range accounts {
+		go func() {
+			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: fmt.Sprint("account-", i)})
+			made <- err
+		}()
+	}
+	testkit.Eventually(t, 10*time.Second, "every creation waits for the partner's row", func() bool {
+		return testkit.Value[int](t, o.db, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM partners%'`) == accounts
+	})
+	exec("COMMIT")
+	for range accounts {
+		if err := <-made; err != nil {
 			t.Error(err)
 		}
 	}
@@ -110,14 +136,8 @@ func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaults := 0
-	for _, a := range list {
-		if a.IsDefault {
-			defaults++
-		}
-	}
-	if len(list) != 8 || defaults != 1 {
-		t.Errorf("%d accounts, %d of them the default, want 8 and 1", len(list), defaults)
+	if len(list) != accounts+1 || list[0].Identifier != "first" || !list[0].IsDefault || slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
+		t.Errorf("made %+v, want %d beside the first, which is the default alone", list, accounts)
 	}
 }
 

@@ -203,7 +203,7 @@ func (q Quote) check() error {
 	switch {
 	case q.Price.Minor < 0 || q.Price.Minor > maxNumber || !q.Price.Currency.Valid():
 		return fmt.Errorf("a quote cannot hold the price %s", q.Price)
-	case utf8.RuneCountInString(q.Postcode) > maxPostcode || !utf8.ValidString(q.Postcode):
+	case len(q.Postcode) > maxPostcode && utf8.RuneCountInString(q.Postcode) > maxPostcode, !utf8.ValidString(q.Postcode):
 		return errors.New("a quote holds a postcode of at most 16 characters")
 	case q.Urgency > urgencyMask || q.TermID < 0 || q.TermID > maxNumber || q.CardVersion < 0 || q.CardVersion > maxNumber:
 		return errors.New("a quote's urgency, term id or rate card version is out of range")

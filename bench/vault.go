@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/transit"
+)
+
+const (
+	minVaultToLocal      = 0.75
+	minRewrappingToAlone = 0.8
+)
+
+// vaulted is the product with a Vault of its own.
+type vaulted struct {
+	*product
+	vault *devvault.Server
+	roles map[string]devvault.Identity
+}
+
+func (b *bench) newVaulted(ctx context.Context) (_ *vaulted, err error) {
+	program, err := devvault.Find(ctx, func(text string) { b.progress("%s", text) })
+	if err != nil {
+		return nil, err
+	}
+	v := &vaulted{}
+	if v.vault, err = devvault.Start(ctx, program, io.Discard); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, v.stop())
+		}
+	}()
+	if v.roles, err = v.vault.Provision(ctx, ""); err != nil {
+		return nil, err
+	}
+	serve := v.roles[devvault.Serve]
+	if v.product, err = b.stage.newProduct(ctx, "product_vault_posts", vaultLogin{v.vault.Address, serve.RoleID, serve.SecretID}); err != nil {
+		return nil, err
+	}
+	return v, v.durable(ctx)
+}
+
+func (v *vaulted) stop() error {
+	var err error
+	if v.product != nil {
+		err = v.product.stop()
+	}
+	return errors.Join(err, v.vault.Stop())
+}
+
+func (v *vaulted) contender(name string, run func(context.Context, time.Duration) (round, error)) *contender {
+	return &contender{name: name, process: v.process, beside: v.vault.Process(), run: run}
+}
+
+// as is Vault's key as one of the roles sees it.
+func (v *vaulted) as(role string) (*transit.Wrapper, error) {
+	return transit.New(transit.Options{
+		Address: v.vault.Address, Mount: devvault.Mount, Key: devvault.Key, Timeout: 5 * time.Second, Clock: clock.System{},
+		Login: transit.Login{Method: transit.AppRole, Mount: devvault.AuthMount, RoleID: v.roles[role].RoleID, SecretID: v.roles[role].SecretID},
+	})
+}
+
+// rewraps measures what it costs the posts that leads are moved to a new version
+// of the key at the same time.
+func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
+	if err := b.fill(ctx, v); err != nil {
+		return err
+	}
+	rotation, err := v.as(devvault.Rotate)
+	if err != nil {
+		return err
+	}
+	if err := rotation.Rotate(ctx); err != nil {
+		return err
+	}
+	key, err := v.as(devvault.Rewrap)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, store.Options{URL: v.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	move := &leads.Move{Leads: leads.NewStore(db.Pool), Wrappers: envelope.NewWrappers(key), Clock: clock.System{}, Tell: func(leads.Moved) {}}
+
+	var through bool // nothing is left to move
+	var moved []float64
+	alone := v.contender("nothing moves", v.deliver)
+	moving := v.contender("leads move", func(ctx context.Context, length time.Duration) (round, error) {
+		start := clock.System{}.Now()
+		r, done, ended, err := v.deliverBeside(ctx, length, move)
+		through = ended
+		moved = append(moved, float64(done.Leads)/clock.System{}.Now().Sub(start).Seconds())
+		return r, err
+	})
+	for n := 1; n <= b.plan.RewrapRounds; n++ {
+		without, err := b.undisturbed(ctx, alone, b.plan.PostRound)
+		if err != nil {
+			return err
+		}
+		beside, err := b.undisturbed(ctx, moving, b.plan.PostRound)
+		if err != nil {
+			return err
+		}
+		if through && n > 1 {
+			break // for a part of this round nothing moved
+		}
+		alone.rounds, moving.rounds = append(alone.rounds, without), append(moving.rounds, beside)
+		b.progress("rewrap %d: posts alone %.0f a second, beside a rewrap %.0f", n, without.rate(), beside.rate())
+	}
+	b.report.rewraps(alone, moving, moved)
+	return nil
+}
+
+// fill has the product store leads until there are as many as the plan wants.
+func (b *bench) fill(ctx context.Context, v *vaulted) error {
+	for {
+		var stored int
+		if err := v.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&stored); err != nil {
+			return err
+		}
+		if stored >= b.plan.RewrapLeads {
+			return nil
+		}
+		if _, err := v.deliver(ctx, b.plan.PostRound); err != nil {
+			return err
+		}
+	}
+}
+
+// deliverBeside delivers posts while leads move; ended says that the last one had
+// moved before the posts were through.
+func (v *vaulted) deliverBeside(ctx context.Context, length time.Duration, move *leads.Move) (r round, done leads.Moved, ended bool, err error) {
+	during, stop := context.WithCancel(ctx)
+	defer stop()
+	result := make(chan error, 1)
+	go func() {
+		var err error
+		done, err = move.Rewrap(during)
+		result <- err
+	}()
+	r, err = v.deliver(ctx, length)
+	stop()
+	failed := <-result
+	if done.Failed > 0 {
+		failed = fmt.Errorf("%d leads were not moved: %w", done.Failed, done.Cause)
+	}
+	if errors.Is(failed, context.Canceled) {
+		return r, done, false, err
+	}
+	return r, done, true, errors.Join(err, failed)
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// moveStep is a numbered step of a move in docs/operations.md.
+type moveStep struct{ move, text string }
+
+// movesOfThePage reads the moves between keys and their steps, in their order.
+func movesOfThePage(t *testing.T) (steps []moveStep) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## Keys\n")
+	section, _, ends := strings.Cut(section, "\n## ")
+	if !found || !ends {
+		t.Fatal("the page has no section of keys")
+	}
+	move := ""
+	for _, line := range regexp.MustCompile(`(?m)^(?:\*\*([^*]+)\.\*\*|\d\. (.+))`).FindAllStringSubmatch(section, -1) {
+		if line[1] != "" {
+			move = line[1]
+		}
+		if line[2] != "" {
+			steps = append(steps, moveStep{move, line[2]})
+		}
+	}
+	return steps
+}
+
+// fleet is two nodes of production on one database, with the same settings.
+type fleet struct {
+	settings map[string]string
+	vault    *testkit.Vault
+	nodes    [2]*process
+
+	mu      sync.RWMutex // held for reading by an exchange, for writing while an address changes
+	origins [2]string
+}
+
+func (f *fleet) environment() (env []string) {
+	for name, value := range f.settings {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// everywhere changes settings on every node, one after the other: its successor is
+// ready before a node goes.
+func (f *fleet) everywhere(t *testing.T, change map[string]string) {
+	t.Helper()
+	maps.Copy(f.settings, change)
+	for i, old := range f.nodes {
+		node, api, ops := serve(t, f.environment())
+		node.until(t, "the node is ready", func() bool {
+			resp, err := http.Get(ops + "/readyz")
+			if err != nil {
+				return false
+			}
+			resp.Body.Close()
+			return resp.StatusCode == http.StatusOK
+		})
+		f.mu.Lock()
+		f.nodes[i], f.origins[i] = node, api
+		f.mu.Unlock()
+		if old == nil {
+			continue
+		}
+		if code := old.stop(t, syscall.SIGTERM); code != 0 {
+			t.Errorf("a node ended with %d: %s", code, old.stderr.String())
+		}
+	}
+}
+
+// run carries out a command of a step: the step must give it as it is run.
+func (f *fleet) run(t *testing.T, step moveStep, command, role string) string {
+	t.Helper()
+	if !strings.Contains(step.text, "`pingpost "+command+"`") {
+		t.Fatalf("the page does not say to run %q: %s", command, step.text)
+	}
+	env := f.environment()
+	if role != devvault.Serve {
+		if !strings.Contains(step.text, "`"+role+"`") {
+			t.Fatalf("the page does not say to run %q as %s: %s", command, role, step.text)
+		}
+		env = append(env, "PINGPOST_VAULT_ROLE_ID="+f.vault.Roles[role].RoleID, "PINGPOST_VAULT_SECRET_ID="+f.vault.Roles[role].SecretID)
+	}
+	return call(t, "", env, strings.Fields(command)...).ok(t)
+}
+
+// status is what `keys status` counts.
+func (f *fleet) status(t *testing.T) statusView {
+	t.Helper()
+	return printed[statusView](t, call(t, "", f.environment(), "keys", "status", "--json"))
+}
+
+// trade is a partner who goes on delivering: the ping to one node, the post to the
+// other, and some posts once more.
+type trade struct {
+	fleet  *fleet
+	client client
+	stop   chan struct{}
+	ended  sync.WaitGroup
+
+	mu    sync.Mutex
+	since int // the first delivery whose quote can still be opened
+	all   []lead
+}
+
+func (tr *trade) deliver(t *testing.T, turn int) {
+	tr.fleet.mu.RLock()
+	defer tr.fleet.mu.RUnlock()
+	one, other := tr.client, tr.client
+	one.origin, other.origin = tr.fleet.origins[turn%2], tr.fleet.origins[1-turn%2]
+	body := one.prepare(t)
+	status, _, answer := other.send(t, "post", body, true)
+	l := lead{body, member(t, answer, "leadId")}
+	if status != http.StatusOK || l.id == "" {
+		t.Errorf("a post is answered %d %s", status, answer)
+		return
+	}
+	tr.mu.Lock()
+	earlier := l
+	if n := len(tr.all); n > tr.since {
+		earlier = tr.all[tr.since+turn%(n-tr.since)]
+	}
+	tr.all = append(tr.all, l)
+	tr.mu.Unlock()
+	status, header, answer := one.send(t, "post", earlier.body, true)
+	if status != http.StatusOK || header.Get("Idempotent-Replayed") != "true" || member(t, answer, "leadId") != earlier.id {
+		t.Errorf("a retry is answered %d %s", status, answer)
+	}
+}
+
+func (tr *trade) begin(t *testing.T) {
+	tr.stop = make(chan struct{})
+	tr.ended.Go(func() {
+		for turn := 0; ; turn++ {
+			select {
+			case <-tr.stop:
+				return
+			default:
+				tr.deliver(t, turn)
+			}
+		}
+	})
+	t.Cleanup(tr.end)
+}
+
+// end stops the trade; it may be called again.
+func (tr *trade) end() {
+	select {
+	case <-tr.stop:
+	default:
+		close(tr.stop)
+	}
+	tr.ended.Wait()
+}
+
+func (tr *trade) delivered() int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return len(tr.all)
+}
+
+// goesOn waits until the partner has delivered some more.
+func (tr *trade) goesOn(t *testing.T) {
+	t.Helper()
+	want := tr.delivered() + 10
+	testkit.Eventually(t, patience, "deliveries go on", func() bool { return tr.delivered() >= want })
+}
+
+// forgetQuotes: those given so far are past their time when a key is taken away.
+func (tr *trade) forgetQuotes() {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.since = len(tr.all)
+}
+
+const (
+	oldKey   = "b2xkLW9sZC1vbGQtb2xkLW9sZC1vbGQtb2xkLW9sZCE="
+	newKey   = "bmV3LW5ldy1uZXctbmV3LW5ldy1uZXctbmV3LW5ldyE="
+	thirdKey = "dGhyZWUtdGhyZWUtdGhyZWUtdGhyZWUtdGhyZWUtISE="
+	aKEK     = "a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE="
+)
+
+// The moves in docs/operations.md, step by step in the page's order, on two nodes
+// while a partner goes on delivering: nobody is refused, and every lead can be read
+// at the end.
+func TestKeysMoveAsThePageSays(t *testing.T) {
+	t.Parallel()
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, nil, "--data-dir", p.dir)
+	v := testkit.NewVault(t)
+	owner, database := p.anotherDatabase(t, "moves")
+	call(t, "", []string{owner}, "migrate", "up").ok(t)
+	f := &fleet{vault: v, settings: map[string]string{
+		"PINGPOST_PLATFORM_KEYS": oldKey, "LEAD_VAULT_KEK": aKEK,
+		"PINGPOST_HTTP_API_ADDR": "127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR": "127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR": "127.0.0.1:0",
+		"PINGPOST_HTTP_PUBLIC_URL": "https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY": "0s",
+	}}
+	name, url, _ := strings.Cut(database, "=")
+	f.settings[name] = url
+	env := f.environment()
+	call(t, "", env, "partner", "create", "moving-leads", "--signing", "required").ok(t)
+	call(t, "", env, "account", "create", "moving-leads", "moving-leads").ok(t)
+	secret := printed[secretView](t, call(t, "", env, "secret", "create", "moving-leads", "--json"))
+	call(t, "", env, "partner", "approve", "moving-leads").ok(t)
+	f.everywhere(t, nil)
+	tr := &trade{fleet: f, client: client{slug: "moving-leads", secret: secret.Secret}}
+	tr.begin(t)
+	tr.goesOn(t)
+
+	// under counts the leads under a wrapper and version, "" for any version.
+	under := func(wrapper, version string) (leads int64) {
+		for _, key := range f.status(t).LeadKeys {
+			if key.Wrapper == wrapper && (version == "" || key.Version == version) {
+				leads += key.Leads
+			}
+		}
+		return leads
+	}
+	toVault := map[string]string{
+		"PINGPOST_VAULT_ADDRESS": v.Address, "PINGPOST_VAULT_ROLE_ID": v.Roles[devvault.Serve].RoleID, "PINGPOST_VAULT_SECRET_ID": v.Roles[devvault.Serve].SecretID,
+		"PINGPOST_KEYS_WRITE_WITH": "local",
+	}
+	carriedOut := []struct {
+		move, begins string
+		do           func(t *testing.T, step moveStep)
+	}{
+		{"A new platform key", "Add the new key second on every node", func(t *testing.T, _ moveStep) {
+			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": oldKey + "," + newKey})
+		}},
+		{"A new platform key", "Move it first on every node", func(t *testing.T, _ moveStep) {
+			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey + "," + oldKey})
+		}},
+		{"A new platform key", "`pingpost keys reseal` moves", func(t *testing.T, step moveStep) {
+			if said := f.run(t, step, "keys reseal", devvault.Serve); !strings.HasPrefix(said, "1 signing secrets moved") {
+				t.Errorf("reseal: %s", said)
+			}
+		}},
+		{"A new platform key", "A day later", func(t *testing.T, _ moveStep) {
+			for i, key := range f.status(t).Platform {
+				if i > 0 && key.Secrets+key.Digests > 0 {
+					t.Errorf("there is something under the old key: %+v", key)
+				}
+			}
+			// The day: nobody uses a quote of the old key any more.
+			tr.forgetQuotes()
+			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
+		}},
+		{"From the local key to Vault", "Configure Vault on every node, with `keys.write_with: local`", func(t *testing.T, _ moveStep) { f.everywhere(t, toVault) }},
+		{"From the local key to Vault", "Set `keys.write_with: vault` on every node", func(t *testing.T, _ moveStep) {
+			f.everywhere(t, map[string]string{"PINGPOST_KEYS_WRITE_WITH": "vault"})
+		}},
+		{"From the local key to Vault", "`pingpost keys rewrap`", func(t *testing.T, step moveStep) {
+			local := under("local", "")
+			if said := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 || said != fmt.Sprintf("%d leads moved to vault v1\n", local) {
+				t.Errorf("of %d leads: %s", local, said)
+			}
+		}},
+		{"From the local key to Vault", "When `keys status` shows none under `local`, take `LEAD_VAULT_KEK` away", func(t *testing.T, _ moveStep) {
+			if local := under("local", ""); local > 0 {
+				t.Errorf("%d leads are under the local key", local)
+			}
+			f.everywhere(t, map[string]string{"LEAD_VAULT_KEK": ""})
+		}},
+		{"A new version of the key in Vault", "`pingpost keys rotate`", func(t *testing.T, step moveStep) {
+			f.run(t, step, "keys rotate", devvault.Rotate)
+			testkit.Eventually(t, patience, "the nodes write with the new version", func() bool {
+				before := under("vault", "v1")
+				tr.goesOn(t)
+				return under("vault", "v1") == before
+			})
+		}},
+		{"A new version of the key in Vault", "A minute later, `pingpost keys rewrap`", func(t *testing.T, step moveStep) {
+			f.run(t, step, "keys rewrap", devvault.Rewrap)
+		}},
+		{"A new version of the key in Vault", "When `keys status` shows none under the old version, its `min_decryption_version` may be raised", func(t *testing.T, _ moveStep) {
+			if old := under("vault", "v1"); old > 0 {
+				t.Errorf("%d leads are under the old version", old)
+			}
+			v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 2, "min_encryption_version": 2})
+		}},
+	}
+	steps := movesOfThePage(t)
+	if len(steps) != len(carriedOut) {
+		t.Fatalf("the page has %d steps, the test carries out %d", len(steps), len(carriedOut))
+	}
+	for i, step := range steps {
+		does := carriedOut[i]
+		if step.move != does.move || !strings.HasPrefix(step.text, does.begins) {
+			t.Fatalf("the page says, for %q: %s\nthe test carries out, for %q: %s", step.move, step.text, does.move, does.begins)
+		}
+		does.do(t, step)
+		tr.goesOn(t)
+		if t.Failed() {
+			t.Fatalf("at the step: %s", step.text)
+		}
+	}
+	tr.end()
+
+	// Resealing opens every record.
+	stored := tr.delivered()
+	f.settings["PINGPOST_PLATFORM_KEYS"] = thirdKey + "," + newKey
+	if said := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(said, fmt.Sprintf("\n%d leads moved to that key's look-up digests\n", stored)) {
+		t.Errorf("of %d acknowledged leads: %s", stored, said)
+	}
+	if all := under("vault", "v2"); all != int64(stored) {
+		t.Errorf("%d leads are stored, %d were acknowledged", all, stored)
+	}
+}

@@ -1,0 +1,167 @@
+package partners_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// under is the same office with other platform keys, the writing one first.
+func (o *office) under(t *testing.T, keys ...byte) *office {
+	t.Helper()
+	return &office{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}
+}
+
+// signs reports whether the partner may sign with a secret.
+func (o *office) signs(t *testing.T, p models.Partner, plain string) bool {
+	t.Helper()
+	body, now := []byte("a post"), o.clock.Now()
+	return o.directory(t).ByID(p.ID).Verify(claim(t, plain, now, body), body, now) != nil
+}
+
+// Every secret comes to the first key, whatever its state, and nothing else of it
+// changes; what no key opens is named and left.
+func TestReseal(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	var plain []string
+	keep := func(made partners.Created, err error) models.SigningSecret {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain = append(plain, made.Plain)
+		return made.SigningSecret
+	}
+	revoked := keep(o.CreateSecret(t.Context(), p, "revoked"))
+	keep(o.CreateSecret(t.Context(), p, "retiring"))
+	keep(o.RotateSecret(t.Context(), p, "active", time.Hour, false))
+	lost := keep(o.CreateSecret(t.Context(), p, "lost"))
+	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	foreign := testkit.PlatformKeys(t, 9)
+	root := testkit.Connect(t, o.db.RootURL)
+	if _, err := root.Exec(t.Context(), `UPDATE signing_secrets SET sealed = $2 WHERE id = $1`,
+		lost.ID, foreign.Seal(sealed.SigningSecret, lost.ID[:], []byte(plain[3]))); err != nil {
+		t.Fatal(err)
+	}
+	before := o.secretsByLabel(t, p)
+
+	both := o.under(t, 2, 1)
+	for i, want := range []int{3, 0} {
+		moved, unread, err := both.Reseal(t.Context())
+		if err != nil || moved != want || !slices.Equal(unread, []string{id.Format(id.Secret, lost.ID)}) {
+			t.Errorf("round %d: moved %d, not read %v, %v", i, moved, unread, err)
+		}
+	}
+	uses, err := both.SealUses(t.Context())
+	if n := testkit.PlatformKeys(t, 2).IDs()[0]; err != nil || len(uses) != 2 || uses[n] != 3 || uses[foreign.IDs()[0]] != 1 {
+		t.Errorf("uses %v, %v", uses, err)
+	}
+
+	alone := o.under(t, 2)
+	for i, signs := range []bool{false, true, true, false} {
+		if alone.signs(t, p, plain[i]) != signs {
+			t.Errorf("secret %d, the new key alone: signs %t", i, !signs)
+		}
+	}
+	if _, err := root.Exec(t.Context(), `DELETE FROM signing_secrets WHERE id = $1`, lost.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range plain[:3] {
+		_, err := alone.ImportSecret(t.Context(), p, "again", one)
+		isFault(t, "the same secret again", err, fault.Conflict, "secret_known")
+	}
+	after := o.secretsByLabel(t, p)
+	if len(after) != 3 {
+		t.Errorf("%d secrets, want 3", len(after))
+	}
+	for label, is := range after {
+		was := before[label]
+		if slices.Equal(was.Sealed, is.Sealed) || slices.Equal(was.Digest, is.Digest) {
+			t.Errorf("%s is sealed as before", was.Label)
+		}
+		was.Sealed, was.Digest, is.Sealed, is.Digest = nil, nil, nil, nil
+		if !same(was, is) {
+			t.Errorf("was %+v, is %+v", was, is)
+		}
+	}
+}
+
+func (o *office) secretsByLabel(t *testing.T, p models.Partner) map[string]models.SigningSecret {
+	t.Helper()
+	list, err := o.Secrets(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]models.SigningSecret{}
+	for _, one := range list {
+		by[one.Label] = one
+	}
+	return by
+}
+
+func same(a, b models.SigningSecret) bool {
+	at := func(t *time.Time) int64 {
+		if t == nil {
+			return 0
+		}
+		return t.UnixMicro()
+	}
+	return a.ID == b.ID && a.PartnerID == b.PartnerID && a.Label == b.Label && a.Prefix == b.Prefix && a.LastFour == b.LastFour && a.State == b.State &&
+		a.NotBefore.Equal(b.NotBefore) && a.CreatedAt.Equal(b.CreatedAt) && at(a.RetiresAt) == at(b.RetiresAt) && at(a.RevokedAt) == at(b.RevokedAt)
+}
+
+// Two commands at once, while secrets are revoked: each secret moves once, and
+// stays revoked.
+func TestResealAtOnce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	made := [30]partners.Created{}
+	for i := range made {
+		var err error
+		if made[i], err = o.CreateSecret(t.Context(), p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := o.under(t, 2, 1)
+	var all atomic.Int64
+	for _, err := range atOnce(3, func(i int) error {
+		if i == 2 {
+			for _, one := range made[:15] {
+				if err := o.RevokeSecret(t.Context(), p, one.ID); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		moved, unread, err := both.Reseal(t.Context())
+		if len(unread) > 0 {
+			t.Errorf("not read: %v", unread)
+		}
+		all.Add(int64(moved))
+		return err
+	}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all.Load() != int64(len(made)) {
+		t.Errorf("moved %d of %d", all.Load(), len(made))
+	}
+	alone := o.under(t, 2)
+	for i, one := range made {
+		if alone.signs(t, p, one.Plain) != (i >= 15) {
+			t.Errorf("secret %d: signs %t", i, i < 15)
+		}
+	}
+}
