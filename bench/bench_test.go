@@ -25,6 +25,7 @@ func tiny() plan {
 		PostRounds: 1, PostRound: 200 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		MemoryPings: 500,
+		RewrapLeads: 100, RewrapRounds: 1,
 	}
 }
 

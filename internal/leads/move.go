@@ -29,8 +29,8 @@ type Moved struct {
 }
 
 // Move brings leads to other keys, in batches, each of them done or not: it may
-// be stopped at any time and run again. After each batch it rests for as long as
-// that took, since posts are in a hurry and it is not.
+// be stopped at any time and run again. After each batch it rests for twice as long
+// as that took: posts are in a hurry, and it is not.
 type Move struct {
 	Leads    *Store
 	Wrappers *envelope.Wrappers
@@ -94,7 +94,7 @@ func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) 
 			return err
 		}
 		m.Tell(*done)
-		if err := rest(ctx, m.Clock.Now().Sub(start)); err != nil {
+		if err := rest(ctx, 2*m.Clock.Now().Sub(start)); err != nil {
 			return err
 		}
 	}
