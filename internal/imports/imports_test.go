@@ -33,7 +33,7 @@ var floors = map[string]int{
 }
 
 // outside are not part of the service: tests, benchmarks, tools.
-var outside = []string{"internal/testkit", "internal/imports", "bench"}
+var outside = []string{"internal/testkit", "internal/imports", "bench", "soak"}
 
 // sideways are the imports allowed between packages of one floor.
 var sideways = map[string][]string{

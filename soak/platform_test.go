@@ -1,0 +1,257 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/migrations"
+)
+
+const (
+	slug     = "harbour-leads"
+	database = "soak"
+	// back bounds how long a part may take to be there again.
+	back = 60 * time.Second
+)
+
+var passwords = devpg.Passwords{Owner: "owner-of-soak", App: "app-of-soak"}
+
+// platform is two nodes on one Postgres, each in processes of its own.
+type platform struct {
+	postgres *devpg.Server
+	options  devpg.Options
+	nodes    [2]*node
+	secret   string
+}
+
+// startPlatform starts everything, with Postgres as durable as in production.
+func startPlatform(t *testing.T) *platform {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "pingpost-soak-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &platform{options: devpg.Options{DataDir: folder, Durable: true}}
+	t.Cleanup(func() {
+		if p.postgres != nil {
+			if err := p.postgres.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	p.startPostgres(t)
+	p.options.Port = p.postgres.Port()
+	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := store.OpenOwner(p.postgres.URL(devpg.OwnerRole, passwords.Owner, database), 10*time.Second)
+	if err == nil {
+		defer owner.Close()
+		_, err = migrations.Up(t.Context(), owner)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.admit(t)
+	for i := range p.nodes {
+		p.nodes[i] = &node{name: fmt.Sprintf("node %d", i), environment: append(p.environment(),
+			"PINGPOST_HTTP_API_ADDR="+freeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+freeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+freeAddress(t))}
+		p.nodes[i].start(t)
+		t.Cleanup(func() { p.nodes[i].kill(t) })
+	}
+	return p
+}
+
+func (p *platform) environment() []string {
+	return []string{
+		"PINGPOST_DATABASE_URL=" + p.postgres.URL(devpg.AppRole, passwords.App, database),
+		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+	}
+}
+
+// admit makes a partner who signs, as an operator does.
+func (p *platform) admit(t *testing.T) {
+	t.Helper()
+	run := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Env = p.environment()
+		out, err := cmd.Output()
+		if err != nil {
+			var failed *exec.ExitError
+			errors.As(err, &failed)
+			t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, failed.Stderr)
+		}
+		return out
+	}
+	run("partner", "create", slug, "--signing", "required")
+	run("account", "create", slug, slug)
+	var made struct{ Secret string }
+	if err := json.Unmarshal(run("secret", "create", slug, "--json"), &made); err != nil {
+		t.Fatal(err)
+	}
+	p.secret = made.Secret
+	run("partner", "approve", slug)
+}
+
+func (p *platform) startPostgres(t *testing.T) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(back); ; { // what was killed may take a moment to go
+		if p.postgres, err = devpg.Start(t.Context(), p.options); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killPostgres kills all of it and starts it anew.
+func (p *platform) killPostgres(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dataDirectory(t), "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	pid, err := strconv.Atoi(string(first))
+	if err != nil || pid <= 1 {
+		t.Fatalf("no process of Postgres: %q", first)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.postgres.Done():
+	case <-time.After(back):
+		t.Fatal("Postgres outlives its end")
+	}
+	p.startPostgres(t)
+}
+
+// killBackend kills one of Postgres's processes; Postgres then starts all of them anew.
+func (p *platform) killBackend(t *testing.T) {
+	t.Helper()
+	c := testkit.Connect(t, p.postgres.SuperuserURL(database))
+	var pid int
+	if err := c.QueryRow(t.Context(), `SELECT pid FROM pg_stat_activity WHERE usename = $1 ORDER BY random() LIMIT 1`, devpg.AppRole).Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err)
+	}
+}
+
+func (p *platform) dataDirectory(t *testing.T) (dir string) {
+	t.Helper()
+	if err := p.root(t).QueryRow(t.Context(), `SHOW data_directory`).Scan(&dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// root is a connection that may read everything.
+func (p *platform) root(t *testing.T) *pgx.Conn {
+	t.Helper()
+	return testkit.Connect(t, p.postgres.SuperuserURL(database))
+}
+
+// node is one process of the service.
+type node struct {
+	name        string
+	environment []string
+	cmd         *exec.Cmd
+	ended       chan struct{}
+	log         testkit.Log
+	down        atomic.Bool // from before it is killed until it is ready again
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// url is where the node serves: "API", or "OPS".
+func (n *node) url(listener string) string {
+	for _, setting := range n.environment {
+		if address, ok := strings.CutPrefix(setting, "PINGPOST_HTTP_"+listener+"_ADDR="); ok {
+			return "http://" + address
+		}
+	}
+	return ""
+}
+
+// start returns when the node is ready.
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	n.cmd = exec.Command(binary, "serve")
+	n.cmd.Env, n.cmd.Stdout, n.cmd.Stderr = n.environment, &n.log, &n.log
+	if err := n.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait()
+		close(ended)
+	}(n.cmd, n.ended)
+	testkit.Eventually(t, back, n.name+" is ready", func() bool {
+		select {
+		case <-n.ended:
+			t.Fatalf("%s ended:\n%s", n.name, n.log.String())
+		default:
+		}
+		return n.ready(t.Context())
+	})
+	n.down.Store(false)
+}
+
+func (n *node) ready(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url("OPS")+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+func (n *node) kill(t *testing.T) {
+	t.Helper()
+	n.down.Store(true)
+	if err := n.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	<-n.ended
+}
