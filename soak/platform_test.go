@@ -89,6 +89,7 @@ func (p *platform) environment() []string {
 		"PINGPOST_DATABASE_URL=" + p.postgres.URL(devpg.AppRole, passwords.App, database),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", // all clients are one address and one partner
 	}
 }
 

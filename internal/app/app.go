@@ -215,6 +215,7 @@ func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, price
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
 			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
+			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, PostRate: l.PostsPerPartner,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
 		Taxonomy: prices.Taxonomy(), PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,

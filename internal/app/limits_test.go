@@ -61,3 +61,40 @@ func TestForwardedAddressNeedsTrust(t *testing.T) {
 		}
 	}
 }
+
+// TestRates sends more pings from an address and more posts of a partner than a
+// second may bring: beyond it they are asked to come back, and a second later they
+// are answered.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, func(n *node) { n.cfg.Limits.PingsPerAddress, n.cfg.Limits.PostsPerPartner = 10, 2 })
+	tooMany := func(a answer, what string) {
+		t.Helper()
+		if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || a.body != `{"ok":false,"message":"Too Many Requests"}` {
+			t.Errorf("%s: answered %d, Retry-After %q, %s", what, a.status, a.header.Get("Retry-After"), a.body)
+		}
+	}
+	n.hands.Advance(time.Second) // whatever was sent to get here
+	bodies := make([]string, 3)
+	for i := range bodies {
+		bodies[i] = n.freshPost(t, n.required)
+	}
+	for range 10 - len(bodies) {
+		n.ping(t, "", leastPing)
+	}
+	ping := request{path: "/api/lead/ping", body: leastPing}
+	tooMany(n.do(t, ping), "the eleventh ping")
+	for _, body := range bodies[:2] {
+		if a := n.do(t, n.signed(n.required, body)); a.status != http.StatusOK {
+			t.Errorf("a post: answered %d %s", a.status, a.body)
+		}
+	}
+	tooMany(n.do(t, n.signed(n.required, bodies[2])), "the third post")
+	n.hands.Advance(time.Second)
+	if a := n.do(t, ping); a.status != http.StatusOK {
+		t.Errorf("a second later: answered %d %s", a.status, a.body)
+	}
+	if a := n.do(t, n.signed(n.required, bodies[2])); a.status != http.StatusOK {
+		t.Errorf("a second later: answered %d %s", a.status, a.body)
+	}
+}

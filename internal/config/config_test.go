@@ -46,6 +46,9 @@ limits:
   match_concurrency: 2
   match_wait: 50ms
   match_failures_per_minute: 30
+  signature_failures_per_minute: 600
+  pings_per_address: 5000
+  posts_per_partner: 500
   post_concurrency: 256
   post_wait: 2s
 retention:

@@ -9,6 +9,10 @@ type Limits struct {
 	MatchWait              time.Duration // for a place among them, then 429
 	MatchFailuresPerMinute int           // per client address, then 429
 
+	SignatureFailuresPerMinute int // per client address, then 429
+	PingsPerAddress            int // a second, then 429
+	PostsPerPartner            int // a second, then 429
+
 	PostConcurrency int           // posts at the database at once
 	PostWait        time.Duration // for a place among them, then 503
 }
@@ -18,11 +22,17 @@ func defaultLimits(p Profile) Limits {
 		MatchConcurrency:       2,
 		MatchWait:              50 * time.Millisecond,
 		MatchFailuresPerMinute: 30,
-		PostConcurrency:        256,
-		PostWait:               2 * time.Second,
+
+		SignatureFailuresPerMinute: 600,
+		PingsPerAddress:            5000,
+		PostsPerPartner:            500,
+
+		PostConcurrency: 256,
+		PostWait:        2 * time.Second,
 	}
 	if p == Dev {
-		l.MatchConcurrency, l.MatchFailuresPerMinute = 0, 0 // someone trying signatures out makes mistakes
+		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0 // someone trying signatures out makes mistakes
+		l.PingsPerAddress, l.PostsPerPartner = 0, 0                                          // and someone measuring is one address and one partner
 	}
 	return l
 }
@@ -32,6 +42,9 @@ func (l *Limits) fields() []field {
 		whole("match_concurrency", &l.MatchConcurrency),
 		duration("match_wait", &l.MatchWait),
 		whole("match_failures_per_minute", &l.MatchFailuresPerMinute),
+		whole("signature_failures_per_minute", &l.SignatureFailuresPerMinute),
+		whole("pings_per_address", &l.PingsPerAddress),
+		whole("posts_per_partner", &l.PostsPerPartner),
 		whole("post_concurrency", &l.PostConcurrency),
 		duration("post_wait", &l.PostWait),
 	}
@@ -44,6 +57,9 @@ func (l *Limits) Validate() error {
 	between(&ps, "limits.match_concurrency", l.MatchConcurrency, 0, most)
 	between(&ps, "limits.match_wait", l.MatchWait, 0, 10*time.Second)
 	between(&ps, "limits.match_failures_per_minute", l.MatchFailuresPerMinute, 0, most)
+	between(&ps, "limits.signature_failures_per_minute", l.SignatureFailuresPerMinute, 0, most)
+	between(&ps, "limits.pings_per_address", l.PingsPerAddress, 0, most)
+	between(&ps, "limits.posts_per_partner", l.PostsPerPartner, 0, most)
 	between(&ps, "limits.post_concurrency", l.PostConcurrency, 0, most)
 	between(&ps, "limits.post_wait", l.PostWait, 0, time.Minute)
 	return ps.asError()

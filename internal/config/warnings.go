@@ -65,6 +65,9 @@ func (l *Limits) warn(ps *Problems) {
 	}{
 		{"limits.match_concurrency", l.MatchConcurrency},
 		{"limits.match_failures_per_minute", l.MatchFailuresPerMinute},
+		{"limits.signature_failures_per_minute", l.SignatureFailuresPerMinute},
+		{"limits.pings_per_address", l.PingsPerAddress},
+		{"limits.posts_per_partner", l.PostsPerPartner},
 		{"limits.post_concurrency", l.PostConcurrency},
 	} {
 		if limit.value == 0 {

@@ -3,12 +3,11 @@ package intake
 import (
 	"context"
 	"errors"
-	"strconv"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 )
@@ -88,53 +87,6 @@ func TestGateNeverHoldsMore(t *testing.T) {
 	}
 }
 
-func TestBudgetOfEachAddress(t *testing.T) {
-	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	b := newBudget(2, time.Minute, now)
-	for range 2 {
-		if ok, _ := b.left("192.0.2.1"); !ok {
-			t.Fatal("nothing left of 2 before they were spent")
-		}
-		b.spend("192.0.2.1")
-	}
-	now.Advance(20 * time.Second)
-	if ok, wait := b.left("192.0.2.1"); ok || wait != 40*time.Second {
-		t.Errorf("left: %t, for %s; want the rest of the minute", ok, wait)
-	}
-	if ok, _ := b.left("192.0.2.2"); !ok {
-		t.Error("one address spends another's budget")
-	}
-	now.Advance(40*time.Second - 1)
-	if ok, wait := b.left("192.0.2.1"); ok || wait != 1 {
-		t.Errorf("left: %t, for %s; want the last nanosecond", ok, wait)
-	}
-	now.Advance(1)
-	if ok, _ := b.left("192.0.2.1"); !ok {
-		t.Error("the next minute begins without a budget")
-	}
-}
-
-func TestBudgetWithoutABound(t *testing.T) {
-	b := newBudget(0, time.Minute, clock.NewManual(time.Time{}))
-	for range 10 {
-		b.spend("192.0.2.1")
-	}
-	if ok, _ := b.left("192.0.2.1"); !ok || len(b.spent) != 0 {
-		t.Errorf("left: %t, with %d addresses remembered", ok, len(b.spent))
-	}
-}
-
-// The memory of a budget is bounded, whatever the number of addresses.
-func TestBudgetForgets(t *testing.T) {
-	b := newBudget(1, time.Minute, clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
-	for i := range budgetAddresses + 2 {
-		b.spend(strconv.Itoa(i))
-	}
-	if len(b.spent) != 1 {
-		t.Errorf("%d addresses are remembered, want the last alone", len(b.spent))
-	}
-}
-
 // full is a gate without a place left.
 func full(t *testing.T) *gate {
 	g := newGate(1, time.Nanosecond)
@@ -147,7 +99,7 @@ func full(t *testing.T) *gate {
 // A match that finds no place in time is asked to come back; a failure is not
 // counted against its address, because nothing was compared.
 func TestNoPlaceToMatch(t *testing.T) {
-	in := &Intake{match: full(t), failures: newBudget(1, time.Minute, clock.NewManual(time.Time{}))}
+	in := &Intake{match: full(t), unmatched: newBudget[netip.Addr](1, time.Minute)}
 	for range 2 {
 		err := in.matchSecret(t.Context(), &post{directory: &partners.Directory{}})
 		if f := fault.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {

@@ -11,6 +11,7 @@ package intake
 
 import (
 	"crypto/rand"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ type Settings struct {
 	MatchConcurrency int                // matches by secret at once; 0 for no bound
 	MatchWait        time.Duration      // for a place among them
 	MatchFailures    int                // failed matches an address may have a minute; 0 for no bound
+	Forgeries        int                // wrong signatures an address may send a minute; 0 for no bound
+	PingRate         int                // pings an address may send a second; 0 for no bound
+	PostRate         int                // posts a partner may send a second; 0 for no bound
 	PostConcurrency  int                // posts at the database at once; 0 for no bound
 	PostWait         time.Duration      // for a place among them
 }
@@ -74,17 +78,24 @@ type Intake struct {
 	settings Settings
 	match    *gate
 	storing  *gate
-	failures *budget
 	decoys   sync.Pool // verifiers of a secret that nobody has
+
+	pings     *budget[netip.Addr]
+	posts     *budget[uuid.UUID]  // of partners: only what they signed is on their account
+	unmatched *budget[netip.Addr] // signatures for which a partner was searched in vain
+	forged    *budget[netip.Addr] // wrong signatures, whomever they name
 }
 
 // New puts the parts to work.
 func New(p Parts, s Settings) *Intake {
 	in := &Intake{
 		Parts: p, settings: s,
-		match:    newGate(s.MatchConcurrency, s.MatchWait),
-		storing:  newGate(s.PostConcurrency, s.PostWait),
-		failures: newBudget(s.MatchFailures, time.Minute, p.Clock),
+		match:     newGate(s.MatchConcurrency, s.MatchWait),
+		storing:   newGate(s.PostConcurrency, s.PostWait),
+		pings:     newBudget[netip.Addr](s.PingRate, time.Second),
+		posts:     newBudget[uuid.UUID](s.PostRate, time.Second),
+		unmatched: newBudget[netip.Addr](s.MatchFailures, time.Minute),
+		forged:    newBudget[netip.Addr](s.Forgeries, time.Minute),
 	}
 	var decoy [32]byte
 	rand.Read(decoy[:])

@@ -16,14 +16,19 @@ const someSecret = "a-secret-that-nobody-has"
 func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {
 	t.Helper()
 	r := unsigned(shared, body(n.quote(t, shared)))
-	r.Headers, r.Address = testkit.SignWith(secret, n.Time.Now(), r.Body), address
+	r.Headers, r.Address = testkit.SignWith(secret, n.Time.Now(), r.Body), intake.Address(address)
 	return r
+}
+
+// with is the same node with other settings.
+func (n *node) with(s intake.Settings) *node {
+	s.DefaultMode = models.SigningRequired
+	return &node{n.Platform, n.Intake(s), n.sees}
 }
 
 // withBudget is the same node with a budget of failed matches.
 func (n *node) withBudget(failures int) *node {
-	in := n.Intake(intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: failures})
-	return &node{n.Platform, in, n.sees}
+	return n.with(intake.Settings{MatchFailures: failures})
 }
 
 func TestMatchBySecret(t *testing.T) {
@@ -81,7 +86,7 @@ func failedMatchesHaveABudget(t *testing.T, n *node) {
 
 	// The budget is of posts that name nobody.
 	own := n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared)))
-	own.Address = here
+	own.Address = intake.Address(here)
 	n.post(t, own)
 	n.Time.Advance(45 * time.Second)
 	n.post(t, n.anonymous(t, n.Off.Secret, here))

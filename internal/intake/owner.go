@@ -100,7 +100,7 @@ func (in *Intake) pretend(p *post) {
 // costs a hash of the body, so that the scan runs behind a gate and an address
 // that keeps failing is turned away before it.
 func (in *Intake) matchSecret(ctx context.Context, p *post) error {
-	if ok, wait := in.failures.left(p.Address); !ok {
+	if ok, wait := in.unmatched.left(p.Address, p.start); !ok {
 		return errTooMany.Retry(wait)
 	}
 	if !in.match.enter(ctx) {
@@ -116,6 +116,6 @@ func (in *Intake) matchSecret(ctx context.Context, p *post) error {
 			return nil
 		}
 	}
-	in.failures.spend(p.Address)
+	in.unmatched.spend(p.Address, p.start)
 	return signing.ErrSignature
 }

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"crypto/rand"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,9 +29,10 @@ const (
 
 // PingRequest is a ping as it arrived. Body is not kept.
 type PingRequest struct {
-	ID   uuid.UUID
-	Slug string // of the base URL; "" for the shared address
-	Body []byte
+	ID      uuid.UUID
+	Slug    string     // of the base URL; "" for the shared address
+	Address netip.Addr // of the client, as Address has it
+	Body    []byte
 }
 
 // PingResult is the answer to a valid ping.
@@ -51,7 +53,7 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 		return PingResult{}, err
 	}
 	card := in.Card.Get()
-	ping, err := payload.ParsePing(req.Body, card.Taxonomy)
+	ping, err := in.readPing(req, card, start)
 	if err != nil {
 		in.refused(Key{Partner: partnerID(partner), Endpoint: EndpointPing}, req.ID, start, err)
 		return PingResult{Quote: quote.Quote{Partner: partnerID(partner)}}, err // whose refusal it was, for the log
@@ -62,6 +64,13 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	}
 	in.record(&ping, &result, start)
 	return result, nil
+}
+
+func (in *Intake) readPing(req PingRequest, card *ratecard.Snapshot, now time.Time) (payload.Ping, error) {
+	if ok, wait := in.pings.take(req.Address, now); !ok {
+		return payload.Ping{}, errTooMany.Retry(wait)
+	}
+	return payload.ParsePing(req.Body, card.Taxonomy)
 }
 
 func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping *payload.Ping, start time.Time) (PingResult, error) {

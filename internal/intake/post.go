@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,8 +33,8 @@ const (
 // PostRequest is a post as it arrived. Body is not kept.
 type PostRequest struct {
 	ID      uuid.UUID
-	Slug    string // of the base URL; "" for the shared address
-	Address string // of the client, for the budget of failed matches
+	Slug    string     // of the base URL; "" for the shared address
+	Address netip.Addr // of the client, as Address has it
 	Headers signing.Headers
 	Body    []byte
 }
@@ -140,11 +141,29 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 }
 
 // authenticate decides whose post it is, whether it must be signed, and whether
-// the signature is right.
+// the signature is right, as long as neither the address has sent too many wrong
+// signatures nor the partner too many posts.
 func (in *Intake) authenticate(ctx context.Context, p *post, unsignedClaim error) error {
-	if err := in.findOwner(ctx, p); err != nil {
-		return err
+	if ok, wait := in.forged.left(p.Address, p.start); !ok && p.claim.Signed {
+		return errTooMany.Retry(wait)
 	}
+	err := in.findOwner(ctx, p)
+	if err == nil {
+		partner := p.owner.account.Partner.ID
+		if ok, wait := in.posts.left(partner, p.start); !ok {
+			return errTooMany.Retry(wait)
+		}
+		if err = in.checkSignature(p, unsignedClaim); err == nil {
+			in.posts.spend(partner, p.start)
+		}
+	}
+	if errors.Is(err, signing.ErrSignature) {
+		in.forged.spend(p.Address, p.start)
+	}
+	return err
+}
+
+func (in *Intake) checkSignature(p *post, unsignedClaim error) error {
 	if p.claim.Signed {
 		if p.owner.secret == nil {
 			p.owner.secret = in.verify(p, p.owner.account.Partner)

@@ -117,7 +117,7 @@ func TestRefusalsHoldNoValues(t *testing.T) {
 		{Timestamp: []string{canary}, Signature: []string{canary}}, {Timestamp: []string{"1"}, Alias: []string{canary}}, {Timestamp: []string{canary}},
 	} {
 		r := unsigned(n.Off.Slug, body("tx_1"))
-		r.Headers, r.Address = headers, canary
+		r.Headers, r.Address = headers, intake.Address(canary)
 		refuse(r)
 	}
 	_, _ = n.in.Post(t.Context(), unsigned(canary, body("tx_1")))

@@ -1,0 +1,88 @@
+package intake
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// budgetSpenders bounds the memory of a budget. Beyond it everything is forgotten
+// at once: an attacker with that many addresses is not held by a budget of each.
+const budgetSpenders = 100_000
+
+// budget counts what each spender (an address, a partner) spends in a window of
+// time. A new window begins with the first look at it after the last is over.
+type budget[K comparable] struct {
+	most   int // 0 for no bound
+	window time.Duration
+
+	mu    sync.Mutex
+	since time.Time
+	spent map[K]int
+}
+
+func newBudget[K comparable](most int, window time.Duration) *budget[K] {
+	return &budget[K]{most: most, window: window, spent: map[K]int{}}
+}
+
+// left reports whether somebody may spend, and how long until they may again. What
+// is under way at the same time may go beyond the bound by as much.
+func (b *budget[K]) left(who K, now time.Time) (bool, time.Duration) {
+	if b.most == 0 {
+		return true, 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn(now)
+	return b.spent[who] < b.most, b.window - now.Sub(b.since)
+}
+
+func (b *budget[K]) spend(who K, now time.Time) {
+	if b.most == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn(now)
+	b.spent[who]++
+}
+
+// take spends if there is something left.
+func (b *budget[K]) take(who K, now time.Time) (bool, time.Duration) {
+	if b.most == 0 {
+		return true, 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn(now)
+	if b.spent[who] >= b.most {
+		return false, b.window - now.Sub(b.since)
+	}
+	b.spent[who]++
+	return true, 0
+}
+
+// turn begins a new window when the last is over, or the clock was set back.
+func (b *budget[K]) turn(now time.Time) {
+	if passed := now.Sub(b.since); passed >= b.window || passed < 0 || len(b.spent) > budgetSpenders {
+		b.since, b.spent = now, map[K]int{}
+	}
+}
+
+// addressSize is how much of an IPv6 address one client has at will.
+const addressSize = 64
+
+// Address is where a client is, as the limits count it: an IPv6 client is its
+// network.
+func Address(text string) netip.Addr {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{} // all that have none are one
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is4() {
+		return address
+	}
+	network, _ := address.Prefix(addressSize)
+	return network.Addr()
+}

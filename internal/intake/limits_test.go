@@ -1,0 +1,106 @@
+package intake_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	t.Run("pings of an address", func(t *testing.T) { pingsOfAnAddress(t, n) })
+	t.Run("posts of a partner", func(t *testing.T) { postsOfAPartner(t, n) })
+	t.Run("wrong signatures of an address", func(t *testing.T) { forgeriesOfAnAddress(t, n) })
+}
+
+// An address has its pings each second, whatever they say and whomever they are for.
+func pingsOfAnAddress(t *testing.T, n *node) {
+	n = n.with(intake.Settings{PingRate: 3})
+	ping := func(address, slug, body string) error {
+		_, err := n.in.Ping(intake.PingRequest{Slug: slug, Address: intake.Address(address), Body: []byte(body)})
+		return err
+	}
+	const good, bad = `{"industry":"plumber","postcode":"1"}`, `{}`
+	if err := errors.Join(ping("2001:db8::1", shared, good), ping("2001:db8::2", n.Off.Slug, good)); err != nil {
+		t.Fatal(err)
+	}
+	if f := fault.As(ping("2001:db8::3", shared, bad)); f == nil || f.Code != fault.Invalid {
+		t.Errorf("a bad ping: %v", f)
+	}
+	for _, body := range []string{good, bad} { // refused before it is read
+		n.Time.Advance(300 * time.Millisecond)
+		if f := fault.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != fault.TooMany || f.RetryAfter <= 0 || f.RetryAfter > time.Second {
+			t.Errorf("the fourth ping: %v", f)
+		}
+	}
+	if err := ping("2001:db8:0:1::1", shared, good); err != nil {
+		t.Errorf("a neighbour: %v", err)
+	}
+	n.Time.Advance(400 * time.Millisecond)
+	if err := ping("2001:db8::1", shared, good); err != nil {
+		t.Errorf("a second later: %v", err)
+	}
+}
+
+// A partner has its posts each second. What others sign in its name is on nobody's
+// account, and beyond the bound a signature is not looked at.
+func postsOfAPartner(t *testing.T, n *node) {
+	n = n.with(intake.Settings{PostRate: 2})
+	own := func() intake.PostRequest {
+		return n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
+	}
+	forged := own()
+	forged.Headers = testkit.SignWith(someSecret, n.Time.Now(), forged.Body)
+	for range 5 {
+		n.refused(t, forged, badSignature)
+	}
+	first := own()
+	var delivered intake.PostResult
+	n.stores(t, oneLead, func() { delivered = n.post(t, first) })
+	n.again(t, delivered, first, true) // a retry counts as well: it is the second
+	third := own()
+	n.stores(t, nothing, func() {
+		for _, r := range []intake.PostRequest{third, forged, n.anonymous(t, n.Required.Secret, "")} {
+			if f := n.refused(t, r, tooMany); f.RetryAfter != time.Second {
+				t.Errorf("come back after %s", f.RetryAfter)
+			}
+		}
+	})
+	n.post(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))))
+	n.Time.Advance(time.Second)
+	n.stores(t, oneLead, func() { n.post(t, third) })
+}
+
+// Wrong signatures have a budget of their own: neither rightly signed posts nor
+// unsigned ones use it up, and an unknown partnerId costs as much as a known one.
+func forgeriesOfAnAddress(t *testing.T, n *node) {
+	n = n.with(intake.Settings{Forgeries: 3})
+	const here, there = "192.0.2.1", "192.0.2.2"
+	signed := func(secret, slug, address string) intake.PostRequest {
+		r := n.anonymous(t, secret, address)
+		r.Slug = slug
+		return r
+	}
+	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
+	n.refused(t, signed(someSecret, n.Off.Slug, here), badSignature)
+	n.refused(t, signed(someSecret, n.Required.Slug, here), badSignature)
+	nobody := unsigned(shared, []byte(`{"partnerId":"nobody-at-all"}`))
+	nobody.Address, nobody.Headers = intake.Address(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), nobody.Body)
+	n.refused(t, nobody, badSignature)
+	for _, r := range []intake.PostRequest{signed(n.Off.Secret, n.Off.Slug, here), nobody, signed(n.Off.Secret, shared, here)} {
+		if f := n.refused(t, r, tooMany); f.RetryAfter != time.Minute {
+			t.Errorf("come back after %s", f.RetryAfter)
+		}
+	}
+	n.post(t, signed(n.Off.Secret, n.Off.Slug, there))
+	open := unsigned(n.Off.Slug, body(n.quote(t, n.Off.Slug)))
+	open.Address = intake.Address(here)
+	n.post(t, open)
+	n.Time.Advance(time.Minute)
+	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
+}
