@@ -41,11 +41,16 @@ type clients struct {
 
 const deliverers = 16
 
-func (p *platform) clients(t *testing.T, rounds *rand.Rand) *clients {
-	c := &clients{
+// client is one that does nothing by itself.
+func (p *platform) client() *clients {
+	return &clients{
 		p: p, began: time.Now(), stop: make(chan struct{}), histories: map[string][]porcupine.Operation{}, payouts: map[string]string{},
-		http: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4 * deliverers}},
+		http: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}},
 	}
+}
+
+func (p *platform) clients(t *testing.T, rounds *rand.Rand) *clients {
+	c := p.client()
 	for range deliverers {
 		random := rand.New(rand.NewPCG(rounds.Uint64(), 0))
 		c.goOn(func() { c.deliver(t, random) })
@@ -141,7 +146,7 @@ func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 
 // untilAnswered posts, to one node and the other, until there is an answer.
 func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
-	text := []byte(`{"transactionId":"` + tx + `","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` + strconv.Itoa(body) + `"}}`)
+	text := postBody(tx, body)
 	end := time.Now().Add(patience)
 	for try := first; ; try++ {
 		call := c.now()
@@ -164,17 +169,36 @@ func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 	}
 }
 
-// post sends a post once. sent is false when it cannot have reached the node; the
-// error is an answer that no post may get here.
-func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool, err error) {
+// postBody is one of the bodies that a transaction is posted with.
+func postBody(tx string, body int) []byte {
+	return []byte(`{"transactionId":"` + tx + `","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` + strconv.Itoa(body) + `"}}`)
+}
+
+// status posts and returns the answer's status; 0 when there was none.
+func (c *clients) status(n *node, body []byte, secret string) int {
+	resp, err := c.send(n, body, secret)
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+func (c *clients) send(n *node, body []byte, secret string) (*http.Response, error) {
 	req, err := http.NewRequest(http.MethodPost, n.url("API")+"/p/"+slug+"/api/lead/post", bytes.NewReader(body))
 	if err != nil {
-		return a, "", false, err
+		return nil, err
 	}
 	stamp := strconv.FormatInt(time.Now().Unix(), 10)
 	req.Header.Set("X-Timestamp", stamp)
-	req.Header.Set("X-Signature-SHA256", signing.Sign([]byte(c.p.secret), stamp, body))
-	resp, failure := c.http.Do(req)
+	req.Header.Set("X-Signature-SHA256", signing.Sign([]byte(secret), stamp, body))
+	return c.http.Do(req)
+}
+
+// post sends a post once. sent is false when it cannot have reached the node; the
+// error is an answer that no post may get here.
+func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool, err error) {
+	resp, failure := c.send(n, body, c.p.secret)
 	if failure != nil {
 		var dial *net.OpError
 		refused := errors.As(failure, &dial) && dial.Op == "dial" && errors.Is(failure, syscall.ECONNREFUSED)

@@ -88,7 +88,7 @@ func (p *platform) environment() []string {
 	return []string{
 		"PINGPOST_DATABASE_URL=" + p.postgres.URL(devpg.AppRole, passwords.App, database),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
-		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com",
+		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=500ms",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", // all clients are one address and one partner
 	}
 }
@@ -96,26 +96,34 @@ func (p *platform) environment() []string {
 // admit makes a partner who signs, as an operator does.
 func (p *platform) admit(t *testing.T) {
 	t.Helper()
-	run := func(args ...string) []byte {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), binary, args...)
-		cmd.Env = p.environment()
-		out, err := cmd.Output()
-		if err != nil {
-			var failed *exec.ExitError
-			errors.As(err, &failed)
-			t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, failed.Stderr)
-		}
-		return out
-	}
-	run("partner", "create", slug, "--signing", "required")
-	run("account", "create", slug, slug)
-	var made struct{ Secret string }
-	if err := json.Unmarshal(run("secret", "create", slug, "--json"), &made); err != nil {
+	p.run(t, "partner", "create", slug, "--signing", "required")
+	p.run(t, "account", "create", slug, slug)
+	p.secret = p.newSecret(t).Secret
+	p.run(t, "partner", "approve", slug)
+}
+
+type madeSecret struct{ ID, Secret string }
+
+func (p *platform) newSecret(t *testing.T) (made madeSecret) {
+	t.Helper()
+	if err := json.Unmarshal(p.run(t, "secret", "create", slug, "--json"), &made); err != nil {
 		t.Fatal(err)
 	}
-	p.secret = made.Secret
-	run("partner", "approve", slug)
+	return made
+}
+
+// run is an operator's command.
+func (p *platform) run(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = p.environment()
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, said.String())
+	}
+	return out
 }
 
 func (p *platform) startPostgres(t *testing.T) {

@@ -1,0 +1,262 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// Two nodes are one platform.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	p := startPlatform(t)
+	t.Run("a thousand identical posts", func(t *testing.T) { identicalPosts(t, p) })
+	t.Run("changes", func(t *testing.T) { changesReachEveryNode(t, p) })
+	t.Run("changes without LISTEN", func(t *testing.T) {
+		p.withoutListen(t)
+		changesReachEveryNode(t, p)
+	})
+	t.Run("rolling restarts", func(t *testing.T) { rollingRestarts(t, p) })
+}
+
+// Whoever posts the same a thousand times over both nodes at once has one lead.
+func identicalPosts(t *testing.T, p *platform) {
+	c := p.client()
+	tx, err := c.ping(p.nodes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const posts = 1000
+	var all sync.WaitGroup
+	var first atomic.Int64
+	var leads sync.Map
+	places := make(chan struct{}, 100) // sockets
+	for i := range posts {
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			a, _, _, err := c.post(p.nodes[i%2], postBody(tx, 1))
+			switch {
+			case err != nil || a.lead == "":
+				t.Errorf("post %d: %s, %v", i, a.outcome, err)
+			case a.outcome == stored:
+				first.Add(1)
+			}
+			leads.Store(a.lead, true)
+		})
+	}
+	all.Wait()
+	different := 0
+	leads.Range(func(any, any) bool { different++; return true })
+	if first.Load() != 1 || different != 1 {
+		t.Errorf("%d posts were answered as the first, with %d leads", first.Load(), different)
+	}
+	if all := p.leads(t); len(all) != 1 {
+		t.Errorf("%d leads are stored", len(all))
+	}
+}
+
+// Suspended, revoked, published: in force on both nodes within a second.
+func changesReachEveryNode(t *testing.T, p *platform) {
+	c := p.client()
+	within := func(what string, holds func(n *node) bool) {
+		t.Helper()
+		start := time.Now()
+		for _, n := range p.nodes {
+			testkit.Eventually(t, time.Until(start.Add(time.Second)), what+" on "+n.name, func() bool { return holds(n) })
+		}
+	}
+	posts := func(status int, secret string) func(n *node) bool {
+		return func(n *node) bool {
+			tx, err := c.ping(n)
+			if err != nil || tx == "" {
+				tx = "tx_" + strings.Repeat("A", 100) // a signature is looked at first
+			}
+			return c.status(n, postBody(tx, 1), secret) == status
+		}
+	}
+	p.run(t, "partner", "suspend", slug)
+	within("suspended", posts(http.StatusUnauthorized, p.secret))
+	p.run(t, "partner", "approve", slug)
+	within("approved", posts(http.StatusOK, p.secret))
+
+	made := p.newSecret(t)
+	within("a new secret", posts(http.StatusOK, made.Secret))
+	p.run(t, "secret", "revoke", slug, made.ID)
+	within("revoked", posts(http.StatusUnauthorized, made.Secret))
+
+	prices := func(n *node) bool {
+		tx, err := c.ping(n)
+		return err == nil && tx != ""
+	}
+	p.publish(t, "true")
+	within("published without plumbers", func(n *node) bool { return !prices(n) })
+	p.publish(t, "false")
+	within("published with plumbers", prices)
+}
+
+// publish copies the rate card in force, with plumbers excluded or not.
+func (p *platform) publish(t *testing.T, exclude string) {
+	t.Helper()
+	_, err := p.root(t).Exec(t.Context(), fmt.Sprintf(`DO $$
+		DECLARE last record; card uuid := gen_random_uuid();
+		BEGIN
+			SELECT id, version INTO last FROM rate_cards ORDER BY version DESC LIMIT 1;
+			INSERT INTO rate_cards (id, version, state, author, note, created_at) VALUES (card, last.version + 1, 'draft', 'a test', 'plumbers', now());
+			INSERT INTO pricing_rules (rate_card_id, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note)
+				SELECT card, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note
+				FROM pricing_rules WHERE rate_card_id = last.id AND note <> 'plumbers';
+			INSERT INTO pricing_rules (rate_card_id, position, industry, exclude, note) VALUES (card, 100000, 'plumber', %s, 'plumbers');
+			UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = card;
+		END $$`, exclude))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutListen cuts every LISTEN connection again and again, until the test ends.
+func (p *platform) withoutListen(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	conn, err := pgx.Connect(ctx, p.postgres.SuperuserURL(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cut atomic.Int64
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			tag, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`)
+			if err != nil {
+				ended <- err
+				return
+			}
+			cut.Add(tag.RowsAffected())
+		}
+	}()
+	testkit.Eventually(t, back, "LISTEN is cut", func() bool { return cut.Load() >= int64(len(p.nodes)) })
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		_ = conn.Close(context.WithoutCancel(ctx))
+	})
+}
+
+// Nodes are replaced one after the other under load, behind a load balancer that
+// sends where /readyz allows: no request fails.
+func rollingRestarts(t *testing.T, p *platform) {
+	b := p.balance(t)
+	c := p.client()
+	balanced := &node{name: "the balancer", environment: []string{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(b.URL, "http://")}}
+	stop := make(chan struct{})
+	var delivered atomic.Int64
+	var load sync.WaitGroup
+	for range 8 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				tx, err := c.ping(balanced)
+				if err != nil || tx == "" {
+					t.Errorf("a ping failed: %v", err)
+					return
+				}
+				if a, _, _, err := c.post(balanced, postBody(tx, 1)); err != nil || a.outcome != stored {
+					t.Errorf("a post failed: %s, %v", a.outcome, err)
+					return
+				}
+				delivered.Add(1)
+			}
+		})
+	}
+	for i := range 6 {
+		before := delivered.Load()
+		testkit.Eventually(t, back, "there is load", func() bool { return t.Failed() || delivered.Load() > before+30 })
+		p.nodes[i%2].restart(t)
+		if t.Failed() {
+			break
+		}
+	}
+	close(stop)
+	load.Wait()
+}
+
+// restart replaces the node as an operator does.
+func (n *node) restart(t *testing.T) {
+	t.Helper()
+	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-n.ended:
+	case <-time.After(back):
+		t.Fatalf("%s does not end:\n%s", n.name, n.log.String())
+	}
+	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("%s ended with %d:\n%s", n.name, code, n.log.String())
+	}
+	n.start(t)
+}
+
+// balance is a load balancer as they are: it asks each node whether it is ready,
+// sends to those that are in turns, and tries no request twice.
+func (p *platform) balance(t *testing.T) *httptest.Server {
+	t.Helper()
+	var ready [2]atomic.Bool
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	for i, n := range p.nodes {
+		ready[i].Store(true)
+		asking.Go(func() {
+			tick := time.NewTicker(50 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					ready[i].Store(n.ready(ctx))
+				}
+			}
+		})
+	}
+	var turn atomic.Int64
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			i := int(turn.Add(1)) % 2
+			if !ready[i].Load() {
+				i = 1 - i
+			}
+			target, _ := url.Parse(p.nodes[i].url("API"))
+			r.SetURL(target)
+		},
+		Transport:    &http.Transport{MaxIdleConnsPerHost: 100},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	b := httptest.NewServer(proxy)
+	t.Cleanup(func() {
+		b.Close()
+		stop()
+		asking.Wait()
+	})
+	return b
+}
