@@ -41,9 +41,16 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
+// findSQL finds leads by their transactions. What can be seen may not be safe yet:
+// a commit whose wait for a synchronous standby was broken off is there on the
+// primary alone, and is lost with it. So whoever finds a lead writes to the log too,
+// and its own commit waits for the standby to have everything up to here.
+const findSQL = `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
+		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
+	FROM leads WHERE transaction = ANY ($1)`
+
 func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
-	rows, err := q.Query(ctx, `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key)
-		FROM leads WHERE transaction = ANY ($1)`, transactions)
+	rows, err := q.Query(ctx, findSQL, transactions)
 	if err != nil {
 		return nil, store.Translate(err)
 	}
@@ -54,7 +61,7 @@ func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UU
 		var transaction uuid.UUID
 		var currency string
 		if err := rows.Scan(&transaction, &r.LeadID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
-			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped); err != nil {
+			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, nil); err != nil {
 			return nil, store.Translate(err)
 		}
 		r.ReceivedAt = r.ReceivedAt.UTC()
