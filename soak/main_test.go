@@ -17,10 +17,11 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// How often what is killed.
+// How often what goes wrong.
 var (
 	nodeKills     = flag.Int("node-kills", 4, "how often a node is killed")
 	postgresKills = flag.Int("postgres-kills", 3, "how often Postgres is killed")
+	disturbances  = flag.Int("disturbances", 1, "how often the way to Postgres is disturbed, in each of five ways")
 	seed          = flag.Uint64("seed", 0, "of the random choices; 0 for a new one")
 )
 

@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Shopify/toxiproxy/v2"
 	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
 
 	"github.com/pingpost/pingpost/internal/devpg"
 	"github.com/pingpost/pingpost/internal/store"
@@ -39,6 +41,7 @@ var passwords = devpg.Passwords{Owner: "owner-of-soak", App: "app-of-soak"}
 type platform struct {
 	postgres *devpg.Server
 	options  devpg.Options
+	network  *toxiproxy.Proxy // between the nodes and Postgres
 	nodes    [2]*node
 	secret   string
 }
@@ -50,19 +53,32 @@ func startPlatform(t *testing.T) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &platform{options: devpg.Options{DataDir: folder, Durable: true}}
 	t.Cleanup(func() {
-		if p.postgres != nil {
-			if err := p.postgres.Stop(); err != nil {
-				t.Error(err)
-			}
-		}
 		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return startPlatformOn(t, devpg.Options{DataDir: folder, Durable: true})
+}
+
+func startPlatformOn(t *testing.T, o devpg.Options) *platform {
+	t.Helper()
+	p := &platform{options: o}
+	t.Cleanup(func() {
+		if p.postgres == nil {
+			return
+		}
+		if err := p.postgres.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	p.startPostgres(t)
 	p.options.Port = p.postgres.Port()
+	p.network = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "postgres", freeAddress(t), fmt.Sprintf("127.0.0.1:%d", p.options.Port))
+	if err := p.network.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.network.Stop)
 	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +101,9 @@ func startPlatform(t *testing.T) *platform {
 }
 
 func (p *platform) environment() []string {
+	url := p.postgres.URL(devpg.AppRole, passwords.App, database)
 	return []string{
-		"PINGPOST_DATABASE_URL=" + p.postgres.URL(devpg.AppRole, passwords.App, database),
+		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Listen, 1),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=500ms",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", // all clients are one address and one partner

@@ -14,10 +14,12 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Nodes and Postgres are killed under load, again and again. Whatever a client was
-// told holds: an acknowledged lead is there, once, with its consent and its payout;
-// pings go on wherever a node runs; and everything is back without a hand.
-func TestKilledUnderLoad(t *testing.T) {
+// Nodes and Postgres are killed under load, and the network between them disturbed,
+// again and again. Whatever a client was told holds: an acknowledged lead is there,
+// once, with its consent and its payout; pings go on wherever a node runs; and
+// everything is back without a hand.
+func TestFaultsUnderLoad(t *testing.T) {
+	t.Parallel()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
@@ -25,38 +27,19 @@ func TestKilledUnderLoad(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 1))
 	p := startPlatform(t)
 	c := p.clients(t, random)
-
-	kills := make([]func(), 0, *nodeKills+*postgresKills)
-	for i := range *nodeKills {
-		n := p.nodes[i%len(p.nodes)]
-		kills = append(kills, func() {
-			n.kill(t)
-			c.goesOn(t, 20+random.IntN(100)) // by the other node
-			n.start(t)
-		})
-	}
-	for i := range *postgresKills {
-		kills = append(kills, func() {
-			if i%2 == 0 {
-				p.killPostgres(t)
-			} else {
-				p.killBackend(t)
-			}
-		})
-	}
-	random.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
-	for i, kill := range kills {
+	faults := p.faults(t, c, random)
+	for i, f := range faults {
 		c.goesOn(t, 20+random.IntN(400))
-		kill()
+		f.happens()
 		if t.Failed() {
-			t.Fatalf("after %d of %d", i+1, len(kills))
+			t.Fatalf("%s, after %d of %d", f.name, i+1, len(faults))
 		}
 	}
 	c.goesOn(t, 200)
 	c.end()
 	c.judge(t)
-	t.Logf("%d nodes and %d times Postgres killed: %d posts acknowledged, %d retries answered alike, %d conflicts, %d posts without an answer or with 503; %d pings",
-		*nodeKills, *postgresKills, c.acknowledged.Load(), c.replays.Load(), c.conflicts.Load(), c.unanswered.Load(), c.pings.Load())
+	t.Logf("%d faults: %d posts acknowledged, %d retries answered alike, %d conflicts, %d posts without an answer or with 503; %d pings",
+		len(faults), c.acknowledged.Load(), c.replays.Load(), c.conflicts.Load(), c.unanswered.Load(), c.pings.Load())
 }
 
 // goesOn waits until so many more posts have been acknowledged.

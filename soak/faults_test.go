@@ -1,0 +1,92 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// fault is something that goes wrong, and is over when happens returns.
+type fault struct {
+	name    string
+	happens func()
+}
+
+// faults are as many of each as the flags say, in a random order.
+func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fault) {
+	for i := range *nodeKills {
+		n := p.nodes[i%len(p.nodes)]
+		all = append(all, fault{n.name + " is killed", func() {
+			n.kill(t)
+			c.goesOn(t, 20+random.IntN(100)) // by the other node
+			n.start(t)
+		}})
+	}
+	for i := range *postgresKills {
+		if i%2 == 0 {
+			all = append(all, fault{"Postgres is killed", func() { p.killPostgres(t) }})
+		} else {
+			all = append(all, fault{"a process of Postgres is killed", func() { p.killBackend(t) }})
+		}
+	}
+	for range *disturbances {
+		all = append(all,
+			fault{"the network to Postgres is cut", func() { p.cutNetwork(t, c) }},
+			fault{"Postgres is slow", func() { p.disturb(t, c, "latency", `{"latency":300,"jitter":200}`) }},
+			fault{"connections to Postgres are reset", func() { p.disturb(t, c, "reset_peer", `{"timeout":30}`) }},
+			fault{"answers of Postgres break off", func() { p.disturb(t, c, "limit_data", `{"bytes":3000}`) }},
+			fault{"no connection to Postgres comes free", func() { p.exhaust(t, c) }},
+		)
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// fail waits until so many more posts have got no answer, or 503.
+func (c *clients) fail(t *testing.T, more int64) {
+	t.Helper()
+	want := c.unanswered.Load() + more
+	testkit.Eventually(t, back, "posts are refused", func() bool { return c.unanswered.Load() >= want })
+}
+
+func (p *platform) cutNetwork(t *testing.T, c *clients) {
+	p.network.Stop()
+	c.fail(t, 20)
+	if err := p.network.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// disturb spoils what Postgres answers, until enough has been tried.
+func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
+	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
+	if _, err := p.network.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	want := c.acknowledged.Load() + c.unanswered.Load() + 20
+	testkit.Eventually(t, back, "posts are tried with "+kind, func() bool { return c.acknowledged.Load()+c.unanswered.Load() >= want })
+	if err := p.network.Toxics.RemoveToxic(context.WithoutCancel(t.Context()), kind); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exhaust keeps every connection of the nodes busy: what they ask for waits for a lock.
+func (p *platform) exhaust(t *testing.T, c *clients) {
+	conn, err := pgx.Connect(t.Context(), p.postgres.SuperuserURL(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for _, sql := range []string{"BEGIN", "LOCK TABLE leads, partners, rate_cards IN ACCESS EXCLUSIVE MODE"} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.fail(t, 20)
+}
