@@ -30,6 +30,7 @@ func TestTwoNodes(t *testing.T) {
 		p.withoutListen(t)
 		changesReachEveryNode(t, p)
 	})
+	t.Run("slow clients", func(t *testing.T) { slowClients(t, p) })
 	t.Run("rolling restarts", func(t *testing.T) { rollingRestarts(t, p) })
 }
 
