@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/benchdata"
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
@@ -26,6 +27,7 @@ func tiny() plan {
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		MemoryPings: 500,
 		RewrapLeads: 100, RewrapRounds: 1,
+		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000},
 	}
 }
 
@@ -118,9 +120,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,memory,micro", write: true},
-		{args: "-write=false", want: "ping,post,memory,micro"},
-		{args: "-quick", want: "ping,post,memory,micro"},
+		{args: "", want: "ping,post,growth,memory,micro", write: true},
+		{args: "-write=false", want: "ping,post,growth,memory,micro"},
+		{args: "-quick", want: "ping,post,growth,memory,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	minPingToBare = 0.80
-	minPingToGorm = 5.0
+	minPingToBare    = 0.85
+	minPingToGorm    = 5.5
+	maxPingCPUToBare = 1.25
 )
 
 // pings measures the product against a bare handler and a handler that stores

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	minPostToPgbench = 1.4
-	minPostToGorm    = 1.9
+	minPostToPgbench = 3.0
+	minPostToBest    = 2.2
+	minPostToGorm    = 4.0
 	// fastestPosts bounds how many posts are made for a round, a second.
 	fastestPosts = 8000
 )
@@ -37,7 +38,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		return fmt.Errorf("reading the size of the product's rows: %w", err)
 	}
 	all, databases := []*contender{product}, []*database{p.database}
-	for _, prepare := range []func(context.Context, *database, rowSizes) (*contender, error){b.pgbench, b.gormPosts} {
+	for _, prepare := range []func(context.Context, *database, rowSizes) (*contender, error){b.pgbench, b.bestPgbench, b.gormPosts} {
 		d, err := b.stage.newDatabase(ctx, fmt.Sprintf("baseline_%d", len(databases)))
 		if err != nil {
 			return err

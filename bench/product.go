@@ -26,6 +26,7 @@ type product struct {
 	at      listening
 	partner sample.Partner
 	keys    *sealed.Keys
+	kek     []byte
 }
 
 // partnerSlug is whose base URL the measurements use.
@@ -34,7 +35,7 @@ const partnerSlug = "harbour-leads"
 // newProduct prepares a database with one approved partner and starts the
 // service on it, with the local key unless a Vault is given.
 func (s *stage) newProduct(ctx context.Context, name string, vault vaultLogin) (_ *product, err error) {
-	p := &product{}
+	p := &product{kek: newKey()}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s *stage) newProduct(ctx context.Context, name string, vault vaultLogin) (
 		return nil, fmt.Errorf("making the partner that is measured: %w", err)
 	}
 	p.process, err = child.Start(ctx, roleProduct, productJob{
-		DatabaseURL: p.appURL, PlatformKey: encode(platform), LocalKEK: encode(newKey()), Vault: vault, Log: filepath.Join(s.folder, name+".log"),
+		DatabaseURL: p.appURL, PlatformKey: encode(platform), LocalKEK: encode(p.kek), Vault: vault, Log: filepath.Join(s.folder, name+".log"),
 	})
 	if err != nil {
 		return nil, err

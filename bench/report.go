@@ -34,6 +34,7 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 	r.add(
 		figure{part: part, what: "product / bare Gin handler", unit: "×", values: ratios(product, bare), limit: minPingToBare},
 		figure{part: part, what: "product / handler with a GORM insert", unit: "×", values: ratios(product, gorm), limit: minPingToGorm},
+		figure{part: part, what: "processor time of a ping, product / bare Gin handler", unit: "×", values: each(product, bare), limit: maxPingCPUToBare, atMost: true},
 		figure{part: part, what: "product / handler with a GORM insert without its transaction", unit: "×", values: ratios(product, tuned)},
 	)
 	r.contender(part, "product", "ping", product)
@@ -46,19 +47,21 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 
 func (r *report) posts(all []*contender) {
 	const part = "post"
-	by := map[string]*contender{"product": {}, "pgbench": {}, "gorm": {}, "vault": {}} // what is not measured has no rounds
+	by := map[string]*contender{"product": {}, "pgbench": {}, "pgbench at its best": {}, "gorm": {}, "vault": {}} // what is not measured has no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
 	product, pgbench, gorm, vault := by["product"], by["pgbench"], by["gorm"], by["vault"]
 	r.add(
 		figure{part: part, what: "product over HTTP / pgbench storing the same rows", unit: "×", values: ratios(product, pgbench), limit: minPostToPgbench},
+		figure{part: part, what: "product over HTTP / pgbench with as many clients as are best for it", unit: "×", values: ratios(product, by["pgbench at its best"]), limit: minPostToBest},
 		figure{part: part, what: "product over HTTP / GORM storing the same rows", unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
 		figure{part: part, what: "product with Vault / product with the local key", unit: "×", values: ratios(vault, product), limit: minVaultToLocal},
 	)
 	r.contender(part, "product over HTTP", "lead", product)
 	r.contender(part, "product over HTTP with Vault", "lead", vault)
 	r.contender(part, "pgbench", "lead", pgbench)
+	r.contender(part, "pgbench with as many clients as are best for it", "lead", by["pgbench at its best"])
 	r.contender(part, "GORM", "lead", gorm)
 	r.others(part, all...)
 }
@@ -70,6 +73,24 @@ func (r *report) rewraps(alone, moving *contender, moved []float64) {
 		figure{part: part, what: "rewrapped beside the posts", unit: "leads a second", values: moved},
 	)
 	r.others(part, alone, moving)
+}
+
+func (r *report) growth(pings, posts [2]*contender) {
+	const part = "growth"
+	r.add(
+		figure{part: part, what: "pings with full tables / with empty ones", unit: "×", values: ratios(pings[0], pings[1]), limit: minFullToEmpty},
+		figure{part: part, what: "posts with full tables / with empty ones", unit: "×", values: ratios(posts[0], posts[1]), limit: minFullToEmpty},
+	)
+	r.others(part, append(pings[:], posts[:]...)...)
+}
+
+// each divides the processor time of a request, round by round.
+func each(a, b *contender) []float64 {
+	out := make([]float64, min(len(a.rounds), len(b.rounds)))
+	for i := range out {
+		out[i] = a.rounds[i].each(a.rounds[i].CPU) / b.rounds[i].each(b.rounds[i].CPU)
+	}
+	return out
 }
 
 // contender tells its rate, and what each request costs it and Postgres.

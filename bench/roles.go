@@ -61,6 +61,7 @@ func playProduct(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	defer log.Close()
+	app.PaceCollector()
 	cfg, listeners, err := job.configure()
 	if err != nil {
 		return err

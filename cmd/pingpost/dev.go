@@ -100,6 +100,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	app.PaceCollector()
 	node, err := app.Start(ctx, app.Options{
 		Config: cfg, Environment: "development", Clock: service, Log: os.Stderr, Listeners: listeners,
 	})

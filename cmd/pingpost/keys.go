@@ -29,6 +29,8 @@ func keysCommand() *cobra.Command {
 // keyRing is everything that is under keys, and the keys.
 type keyRing struct {
 	cfg      *config.Config
+	dev      bool // of a running dev
+	db       *store.DB
 	platform *sealed.Keys
 	wrappers *app.Keys
 	leads    *leads.Store
@@ -46,21 +48,18 @@ func onKeys(c *cobra.Command, r *reach, role string, use func(*keyRing) error) e
 		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
 		useVault(cfg, running.Vault, role)
 	}
+	cfg.Database.StatementTimeout = 0 // to count all leads takes as long as it takes, and no partner waits for it
 	db, platform, err := open(c.Context(), cfg)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	return withKeys(cfg, db, platform, use)
-}
-
-func withKeys(cfg *config.Config, db *store.DB, platform *sealed.Keys, use func(*keyRing) error) error {
 	// One call at a time and no post that waits: no keys are held ready.
 	wrappers, err := app.OpenKeysUnpooled(cfg, clock.System{})
 	if err != nil {
 		return err
 	}
-	return use(&keyRing{cfg, platform, wrappers, leads.NewStore(db.Pool), partners.NewService(db, platform, clock.System{})})
+	return use(&keyRing{cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool), partners.NewService(db, platform, clock.System{})})
 }
 
 // keyView is a key and what is under it.

@@ -67,14 +67,7 @@ func (f *fleet) everywhere(t *testing.T, change map[string]string) {
 	maps.Copy(f.settings, change)
 	for i, old := range f.nodes {
 		node, api, ops := serve(t, f.environment())
-		node.until(t, "the node is ready", func() bool {
-			resp, err := http.Get(ops + "/readyz")
-			if err != nil {
-				return false
-			}
-			resp.Body.Close()
-			return resp.StatusCode == http.StatusOK
-		})
+		node.until(t, "the node is ready", ready200(ops))
 		f.mu.Lock()
 		f.nodes[i], f.origins[i] = node, api
 		f.mu.Unlock()
@@ -84,6 +77,18 @@ func (f *fleet) everywhere(t *testing.T, change map[string]string) {
 		if code := old.stop(t, syscall.SIGTERM); code != 0 {
 			t.Errorf("a node ended with %d: %s", code, old.stderr.String())
 		}
+	}
+}
+
+// ready200 asks a node whether it is ready.
+func ready200(ops string) func() bool {
+	return func() bool {
+		resp, err := http.Get(ops + "/readyz")
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
 	}
 }
 

@@ -50,6 +50,7 @@ func serveCommand(unhook func()) *cobra.Command {
 		for _, w := range cfg.Warnings() {
 			fmt.Fprintln(os.Stderr, "warning:", w)
 		}
+		app.PaceCollector()
 		node, err := app.Start(c.Context(), app.Options{Config: cfg, Environment: "production", Clock: clock.System{}, Log: os.Stdout})
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ var floors = map[string]int{
 	"internal/leads": 3, "internal/partners": 3, "internal/ratecard": 3,
 	"internal/intake": 5, "templates": 5,
 	"api": 6, "admin": 6,
-	"internal/app": 7, "internal/devstack": 7,
+	"internal/app": 7, "internal/devstack": 7, "internal/benchdata": 7,
 	"cmd/pingpost": 8,
 }
 

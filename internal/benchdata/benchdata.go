@@ -1,0 +1,268 @@
+// Package benchdata fills a database with synthetic partners, leads and pings, as
+// many as a platform has after years, so that growth can be measured. Ids, times,
+// digests, ledger entries and key versions are as the service writes them; contact
+// records are noise, and nobody's.
+package benchdata
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+const (
+	// prefix begins the slugs and identifiers of synthetic partners.
+	prefix = "bench-"
+
+	partnerBatch = 500
+	leadBatch    = 10_000
+	pingBatch    = 250_000
+	// span is the time that leads and pings are spread over, until now. Partitions
+	// of pings are a day each, and at most 60 are made in one call.
+	span = 30 * 24 * time.Hour
+)
+
+// Plan says how many there shall be in all.
+type Plan struct{ Partners, Leads, Pings int }
+
+// Filler fills one database.
+type Filler struct {
+	DB       *store.DB
+	Keys     *sealed.Keys
+	Wrappers *envelope.Wrappers
+	Taxonomy *pricingrules.Taxonomy
+	Now      time.Time
+	// Tell hears how far it is: of what, how many there are, of how many.
+	Tell func(what string, there, of int)
+}
+
+// Fill adds what is missing to reach the plan. It may be stopped and run again.
+func (f *Filler) Fill(ctx context.Context, p Plan) error {
+	if err := f.partners(ctx, p.Partners); err != nil {
+		return fmt.Errorf("partners: %w", err)
+	}
+	if err := f.leads(ctx, p.Leads); err != nil {
+		return fmt.Errorf("leads: %w", err)
+	}
+	if err := f.pings(ctx, p.Pings); err != nil {
+		return fmt.Errorf("pings: %w", err)
+	}
+	return nil
+}
+
+func (f *Filler) partners(ctx context.Context, want int) error {
+	var there int
+	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM partners WHERE slug LIKE $1`, prefix+"%").Scan(&there); err != nil {
+		return store.Translate(err)
+	}
+	for there < want {
+		n := min(partnerBatch, want-there)
+		if err := f.addPartners(ctx, there, n); err != nil {
+			return err
+		}
+		there += n
+		f.Tell("partners", there, want)
+	}
+	return nil
+}
+
+// addPartners makes approved partners, each with an account and a secret, which are
+// not told: nobody posts in their name.
+func (f *Filler) addPartners(ctx context.Context, from, n int) error {
+	rows := make([]models.Partner, n)
+	accounts := make([]models.Account, n)
+	secrets := make([]models.SigningSecret, n)
+	for i := range n {
+		name := fmt.Sprintf("%s%06d", prefix, from+i)
+		rows[i] = models.Partner{
+			ID: id.New(f.Now), Slug: name, Name: name, Status: models.PartnerApproved, SigningMode: models.SigningRequired,
+			CreatedAt: f.Now, UpdatedAt: f.Now,
+		}
+		accounts[i] = models.Account{
+			ID: id.New(f.Now), PartnerID: rows[i].ID, Identifier: name, Name: name, IsDefault: true,
+			Status: models.AccountActive, SigningMode: models.SigningInherit, CreatedAt: f.Now, UpdatedAt: f.Now,
+		}
+		secret, plain := id.New(f.Now), []byte(partners.GenerateSecret())
+		secrets[i] = models.SigningSecret{
+			ID: secret, PartnerID: rows[i].ID, Label: name, Prefix: "pp_", LastFour: string(plain[len(plain)-4:]),
+			Sealed: f.Keys.Seal(sealed.SigningSecret, secret[:], plain), Digest: f.Keys.Digest(sealed.Uniqueness, plain),
+			State: models.SecretActive, NotBefore: f.Now, CreatedAt: f.Now,
+		}
+	}
+	return f.DB.Transaction(ctx, func(tx *gorm.DB) error {
+		for _, all := range []any{rows, accounts, secrets} {
+			if err := tx.CreateInBatches(all, partnerBatch).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// seller is whose a synthetic lead is.
+type seller struct{ partner, account, secret uuid.UUID }
+
+func (f *Filler) sellers(ctx context.Context) (all []seller, err error) {
+	rows, err := f.DB.Pool.Query(ctx, `SELECT p.id, a.id, s.id FROM partners p JOIN accounts a ON a.partner_id = p.id
+		JOIN signing_secrets s ON s.partner_id = p.id WHERE p.slug LIKE $1 ORDER BY p.slug`, prefix+"%")
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s seller
+		if err := rows.Scan(&s.partner, &s.account, &s.secret); err != nil {
+			return nil, store.Translate(err)
+		}
+		all = append(all, s)
+	}
+	return all, store.Translate(rows.Err())
+}
+
+func (f *Filler) leads(ctx context.Context, want int) error {
+	var there int
+	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&there); err != nil || there >= want {
+		return store.Translate(err)
+	}
+	all, err := f.sellers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("leads need partners to be of: ask for some")
+	}
+	key, err := f.Wrappers.DataKey(ctx)
+	if err != nil {
+		return err
+	}
+	key.Zero() // the rows only name it
+	wrapper, version, err := envelope.Origin(key.Wrapped)
+	if err != nil {
+		return err
+	}
+	first := f.Now.Add(-span)
+	for missing := want - there; there < want; {
+		n := min(leadBatch, want-there)
+		b := newLeadBatch(n)
+		for range n {
+			at := first.Add(time.Duration(float64(span) * float64(there-(want-missing)) / float64(missing)))
+			b.add(all[rand.IntN(len(all))], f.Taxonomy.At(rand.IntN(f.Taxonomy.Len())), at)
+			there++
+		}
+		if _, err := f.DB.Pool.Exec(ctx, leadsSQL, b.ids, b.transactions, b.partners, b.accounts, b.secrets, b.industries, b.terms, b.prices,
+			b.times, b.references, b.noise, key.Wrapped, wrapper, version, f.digestPrefix(), f.Now.Add(-24*time.Hour)); err != nil {
+			return store.Translate(err)
+		}
+		f.Tell("leads", there, want)
+	}
+	return nil
+}
+
+// digestPrefix names the platform key at the head of a digest.
+func (f *Filler) digestPrefix() []byte {
+	first := f.Keys.IDs()[0]
+	return first[:]
+}
+
+// leads are a batch of them, by column.
+type leads struct {
+	ids, transactions, partners, accounts, secrets []uuid.UUID
+	industries, references                         []string
+	terms, prices                                  []int64
+	times                                          []time.Time
+	noise                                          [][]byte
+}
+
+func newLeadBatch(n int) *leads {
+	return &leads{
+		ids: make([]uuid.UUID, 0, n), transactions: make([]uuid.UUID, 0, n), partners: make([]uuid.UUID, 0, n), accounts: make([]uuid.UUID, 0, n),
+		secrets: make([]uuid.UUID, 0, n), industries: make([]string, 0, n), references: make([]string, 0, n), terms: make([]int64, 0, n),
+		prices: make([]int64, 0, n), times: make([]time.Time, 0, n), noise: make([][]byte, 0, n),
+	}
+}
+
+func (b *leads) add(s seller, industry pricingrules.Industry, at time.Time) {
+	lead := id.New(at)
+	price := 500 + rand.Int64N(9500)
+	b.ids, b.transactions = append(b.ids, lead), append(b.transactions, id.New(at.Add(-time.Minute)))
+	b.partners, b.accounts, b.secrets = append(b.partners, s.partner), append(b.accounts, s.account), append(b.secrets, s.secret)
+	b.industries, b.terms = append(b.industries, industry.Slug), append(b.terms, int64(industry.TermID))
+	b.prices, b.times = append(b.prices, price), append(b.times, at)
+	entry := ledger.Accrual(s.partner, s.account, lead, money.Amount{Minor: price, Currency: money.GBP}, at)
+	b.references, b.noise = append(b.references, entry.Reference), append(b.noise, noise(192))
+}
+
+func noise(n int) []byte {
+	out := make([]byte, 0, n)
+	for len(out) < n {
+		out = binary.LittleEndian.AppendUint64(out, rand.Uint64())
+	}
+	return out
+}
+
+// leadsSQL stores leads with what belongs to them, without what posts need to be
+// told apart from the partners' retries.
+const leadsSQL = `WITH lead AS (
+	INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
+		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,
+		email_digest, phone_digest, body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
+	SELECT id, transaction, 'tx_' || encode(substr(noise, 1, 72), 'hex'), partner, account, secret, true, false, price, 'GBP', industry, term,
+		'planned', 1, partner, 'GB', 'SW1A 1AA', at - interval '1 minute', at, 'GB', 'SW1A 1AA', false,
+		$15 || substr(noise, 1, 32), $15 || substr(noise, 33, 32), CASE WHEN at > $16 THEN $15 || substr(noise, 65, 32) END,
+		substr(noise, 1, 144), substr(noise, 145, 12), substr(noise, 157, 16), substr(noise, 173, 16), $12, $13, $14
+	FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bigint[], $8::bigint[], $9::timestamptz[], $11::bytea[])
+		AS l (id, transaction, partner, account, secret, industry, term, price, at, noise)
+), consent AS (
+	INSERT INTO consents (lead_id, partner_id, acknowledged, disclosure_text, sandbox, received_at)
+	SELECT id, partner, true, 'I agree to be called about my request.', false, at
+	FROM unnest($1::uuid[], $3::uuid[], $9::timestamptz[]) AS l (id, partner, at)
+), event AS (
+	INSERT INTO lead_events (lead_id, kind, detail, at)
+	SELECT id, 'delivered', '{}', at FROM unnest($1::uuid[], $9::timestamptz[]) AS l (id, at)
+)
+INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+SELECT partner, account, id, 'accrual', reference, price, 'GBP', at
+FROM unnest($1::uuid[], $3::uuid[], $4::uuid[], $8::bigint[], $9::timestamptz[], $10::text[]) AS l (id, partner, account, price, at, reference)`
+
+func (f *Filler) pings(ctx context.Context, want int) error {
+	var there int
+	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM pings`).Scan(&there); err != nil || there >= want {
+		return store.Translate(err)
+	}
+	first := f.Now.Add(-span)
+	if _, err := f.DB.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, int(span/(24*time.Hour))+2); err != nil {
+		return store.Translate(err)
+	}
+	// Whole batches follow each other in time, as rows in a log do.
+	for start, missing := there, want-there; there < want; {
+		n := min(pingBatch, want-there)
+		from := first.Add(time.Duration(float64(span) * float64(there-start) / float64(missing)))
+		step := time.Duration(float64(span) / float64(missing))
+		if _, err := f.DB.Pool.Exec(ctx, pingsSQL, n, from, step.Seconds(), f.Taxonomy.At(0).TermID); err != nil {
+			return store.Translate(err)
+		}
+		there += n
+		f.Tell("pings", there, want)
+	}
+	return nil
+}
+
+const pingsSQL = `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
+		outcome, price_minor, currency, card_version, duration_us)
+	SELECT gen_random_uuid(), $2::timestamptz + make_interval(secs => i * $3::float8), NULL, false, $4::int, 'GB', 'SW1A 1AA', 'planned', '', '',
+		'priced', 500 + i % 9500, 'GBP', 1, 40 FROM generate_series(0, $1::int - 1) AS i`
