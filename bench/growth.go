@@ -28,7 +28,7 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	if err := b.fillTables(ctx, full); err != nil {
 		return err
 	}
-	pings := [2]*contender{full.pinged(), empty.pinged()}
+	pings := [2]*contender{full.pinged(0), empty.pinged(0)}
 	pings[0].name, pings[1].name = "full tables", "empty tables"
 	if err := b.take(ctx, "growth, ping", b.plan.PingRounds, b.plan.PingRound, pings[:]...); err != nil {
 		return err

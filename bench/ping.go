@@ -13,6 +13,9 @@ const (
 	minPingToBare    = 0.85
 	minPingToGorm    = 5.5
 	maxPingCPUToBare = 1.25
+	maxPingP99ToBare = 1.25
+	// steadyPings are sent a second where the time until an answer is measured.
+	steadyPings = 10_000
 )
 
 // pings measures the product against a bare handler and a handler that stores
@@ -28,7 +31,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, plain.close()) }()
-	product := p.pinged()
+	product := p.pinged(0)
 	bare, gorm, tuned := &contender{name: "bare"}, &contender{name: "gorm"}, &contender{name: "gorm without transaction"}
 	defer func() { err = errors.Join(err, bare.stop(), gorm.stop(), tuned.stop()) }()
 	if err := errors.Join(
@@ -44,13 +47,18 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	if err := b.profile(ctx, p.at.Ops, "ping", product); err != nil {
 		return err
 	}
-	if err := checkPings(ctx, p.database, p.at.Ops, product.acknowledged); err != nil {
+	steady := [2]*contender{p.pinged(steadyPings), bare.at(steadyPings)}
+	if err := b.take(ctx, "steady pings", b.plan.PostRounds, b.plan.PingRound, steady[:]...); err != nil {
+		return err
+	}
+	if err := checkPings(ctx, p.database, p.at.Ops, p.answered); err != nil {
 		return err
 	}
 	if err := plain.holds(ctx, gorm.acknowledged+tuned.acknowledged, "pings", "plain_pings"); err != nil {
 		return err
 	}
 	b.report.pings(product, bare, gorm, tuned)
+	b.report.steadyPings(steady[0], steady[1])
 	return nil
 }
 
@@ -69,18 +77,17 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// pinged is the product as one that answers pings. What it records late is part
-// of its turn.
-func (p *product) pinged() *contender {
-	c := &contender{name: "product", process: p.process}
-	c.run = func(ctx context.Context, length time.Duration) (round, error) {
-		r, err := sendPings(ctx, pingsJob{Address: p.at.Address, For: length})
+// pinged is the product as one that answers pings, so many a second. What it records
+// late is part of its turn.
+func (p *product) pinged(rate int) *contender {
+	return &contender{name: "product", process: p.process, run: func(ctx context.Context, length time.Duration) (round, error) {
+		r, err := sendPings(ctx, pingsJob{Address: p.at.Address, For: length, Rate: rate})
 		if err != nil {
 			return r, err
 		}
-		return r, awaitRecorded(ctx, p.at.Ops, c.acknowledged+r.Count)
-	}
-	return c
+		p.answered += r.Count
+		return r, awaitRecorded(ctx, p.at.Ops, p.answered)
+	}}
 }
 
 // serve starts a baseline's server.
@@ -88,12 +95,16 @@ func (c *contender) serve(ctx context.Context, role string, job any) (err error)
 	if c.process, err = child.Start(ctx, role, job); err != nil {
 		return err
 	}
-	var at listening
-	err = c.process.Receive(&at)
-	c.run = func(ctx context.Context, length time.Duration) (round, error) {
-		return sendPings(ctx, pingsJob{Address: at.Address, For: length})
-	}
+	err = c.process.Receive(&c.listening)
+	c.run = c.at(0).run
 	return err
+}
+
+// at is the same server at so many pings a second.
+func (c *contender) at(rate int) *contender {
+	return &contender{name: c.name, process: c.process, run: func(ctx context.Context, length time.Duration) (round, error) {
+		return sendPings(ctx, pingsJob{Address: c.listening.Address, For: length, Rate: rate})
+	}}
 }
 
 func (c *contender) stop() error {
@@ -111,18 +122,23 @@ func sendPings(ctx context.Context, job pingsJob) (round, error) {
 // runLoad runs a load process to its end. A server that refuses spoils a
 // measurement.
 func runLoad(ctx context.Context, role string, job any) (round, error) {
+	return runRefused(ctx, role, job, 0)
+}
+
+// runRefused allows a share of the requests to be refused.
+func runRefused(ctx context.Context, role string, job any, share float64) (round, error) {
 	process, err := child.Start(ctx, role, job)
 	if err != nil {
 		return round{}, err
 	}
 	var said loadResult
 	err = process.Receive(&said)
-	r := round{Count: said.Acknowledged, Elapsed: said.Elapsed, Load: said.CPU}
+	r := round{Count: said.Acknowledged, Elapsed: said.Elapsed, Load: said.CPU, P99: said.P99}
 	if err = errors.Join(err, process.Stop()); err != nil {
 		return r, err
 	}
 	switch {
-	case said.Refused > 0:
+	case float64(said.Refused) > share*float64(said.Refused+said.Acknowledged):
 		err = fmt.Errorf("%d of %d requests were refused, the first with\n%s", said.Refused, said.Refused+said.Acknowledged, said.Refusal)
 	case said.Acknowledged == 0:
 		err = errors.New("no request was answered")

@@ -73,15 +73,24 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		}
 	}
 	b.report.posts(all)
+	if err := b.mixes(ctx, p); err != nil {
+		return err
+	}
 	return b.rewraps(ctx, v)
 }
 
 // deliver sends posts that the load process makes and signs beforehand.
 func (p *product) deliver(ctx context.Context, length time.Duration) (round, error) {
-	return runLoad(ctx, rolePosts, postsJob{
-		Address: p.at.Address, Partner: p.partner, QuoteKeys: p.keys.QuoteKeys(),
-		For: length, Count: int(fastestPosts * length.Seconds()),
-	})
+	return p.deliverAs(postsJob{})(ctx, length)
+}
+
+// deliverAs sends them in the job's way.
+func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (round, error) {
+	return func(ctx context.Context, length time.Duration) (round, error) {
+		job.Address, job.Partner, job.QuoteKeys = p.at.Address, p.partner, p.keys.QuoteKeys()
+		job.For, job.Count = length, int(fastestPosts*length.Seconds())
+		return runRefused(ctx, rolePosts, job, 2*job.Bad)
+	}
 }
 
 // gormPosts is the usual way: a GORM transaction of four Creates.

@@ -27,6 +27,8 @@ type product struct {
 	partner sample.Partner
 	keys    *sealed.Keys
 	kek     []byte
+
+	answered int64 // pings in all
 }
 
 // partnerSlug is whose base URL the measurements use.

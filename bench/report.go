@@ -75,6 +75,36 @@ func (r *report) rewraps(alone, moving *contender, moved []float64) {
 	r.others(part, alone, moving)
 }
 
+func (r *report) steadyPings(product, bare *contender) {
+	const part, at = "ping", "a ping's 99th percentile at 10,000 a second"
+	r.add(
+		figure{part: part, what: at + ", product / bare Gin handler", unit: "×", values: p99s(product, bare), limit: maxPingP99ToBare, atMost: true},
+		figure{part: part, what: at + ", product", unit: "µs", values: product.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+		figure{part: part, what: at + ", bare Gin handler", unit: "µs", values: bare.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+	)
+}
+
+func (r *report) mixes(plain, again, bad, steady, lone *contender) {
+	const part = "post"
+	at := "a post's 99th percentile at " + grouped(steadyPosts) + " a second"
+	r.add(
+		figure{part: part, what: "product, one post of 20 repeats an earlier one / none does", unit: "×", values: ratios(again, plain), limit: minAgainToPlain},
+		figure{part: part, what: "product, one post of 100 is refused by the database / none is", unit: "×", values: ratios(bad, plain), limit: minBadToPlain},
+		figure{part: part, what: at + " / over a single connection", unit: "×", values: p99s(steady, lone), limit: maxSteadyToLone, atMost: true},
+		figure{part: part, what: at, unit: "µs", values: steady.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+		figure{part: part, what: "a post's 99th percentile over a single connection", unit: "µs", values: lone.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+	)
+}
+
+// p99s divides the 99th percentiles, round by round.
+func p99s(a, b *contender) []float64 {
+	out := make([]float64, min(len(a.rounds), len(b.rounds)))
+	for i := range out {
+		out[i] = float64(a.rounds[i].P99) / float64(b.rounds[i].P99)
+	}
+	return out
+}
+
 func (r *report) growth(pings, posts [2]*contender) {
 	const part = "growth"
 	r.add(

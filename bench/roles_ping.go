@@ -161,6 +161,7 @@ type pingsJob struct {
 	Address, Slug string
 	For           time.Duration
 	Count         int64
+	Rate          int // a second; 0 for as fast as they are answered
 }
 
 // differentPings are sent round and round.
@@ -176,7 +177,7 @@ func playPings(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	return play(ctx, l, load.Job{
-		Address: job.Address, Requests: sample.Pings(job.Address, job.Slug, tax, differentPings), For: job.For, Count: job.Count,
+		Address: job.Address, Requests: sample.Pings(job.Address, job.Slug, tax, differentPings), For: job.For, Count: job.Count, Rate: job.Rate,
 	})
 }
 

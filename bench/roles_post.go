@@ -28,6 +28,10 @@ type postsJob struct {
 	QuoteKeys [][]byte
 	For       time.Duration
 	Count     int
+	Rate      int // a second; 0 for as fast as they are answered
+	Lines     int // connections; 0 for the load's usual
+	Again     float64
+	Bad       float64
 }
 
 func playPosts(ctx context.Context, l *child.Link) error {
@@ -43,12 +47,12 @@ func playPosts(ctx context.Context, l *child.Link) error {
 	if err != nil {
 		return err
 	}
-	poster := sample.Poster{Partner: job.Partner, Quotes: quotes, Table: table}
+	poster := sample.Poster{Partner: job.Partner, Quotes: quotes, Table: table, Again: job.Again, Bad: job.Bad}
 	requests, err := poster.Posts(job.Address, job.Count, clock.System{}.Now())
 	if err != nil {
 		return err
 	}
-	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For})
+	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For, Rate: job.Rate, Lines: job.Lines})
 }
 
 func shippedTable() (*pricingrules.Table, error) {

@@ -15,7 +15,9 @@ type contender struct {
 	name    string
 	process *child.Process // its server, when it has one
 	beside  int            // the process id of what it needs besides; 0 for none
-	run     func(context.Context, time.Duration) (round, error)
+
+	listening listening // where a baseline's server is
+	run       func(context.Context, time.Duration) (round, error)
 
 	acknowledged int64 // in all
 	rounds       []round
@@ -27,6 +29,7 @@ type round struct {
 	Elapsed  time.Duration
 	CPU      time.Duration // of the process that serves or stores
 	Load     time.Duration // processor time of the load generator
+	P99      time.Duration // until an answer was in
 	postgres time.Duration // processor time of Postgres
 	others   float64       // share of the machine that others took
 }

@@ -7,10 +7,12 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -36,6 +38,8 @@ type Job struct {
 	Once     bool          // each request is sent once at most, rather than round and round
 	For      time.Duration // 0 for no limit
 	Count    int64         // 0 for no limit
+	Rate     int           // requests a second over all connections; 0 for one after the other on each
+	Lines    int           // connections; 0 for Connections
 }
 
 // Result is what came of a run. Every request that was sent was answered.
@@ -44,6 +48,7 @@ type Result struct {
 	Refused      int64         // answered with anything else
 	Refusal      string        // the first of these
 	Elapsed      time.Duration // from the first request to the last answer
+	Median, P99  time.Duration // of the time until an answer was in
 }
 
 // Rate is acknowledged requests a second.
@@ -55,6 +60,8 @@ type run struct {
 	next, acknowledged, refused atomic.Int64
 	over                        atomic.Bool
 	refusal                     atomic.Pointer[string]
+	start                       time.Time
+	took                        [][]time.Duration // of each connection
 }
 
 // Run opens the connections, sends, and returns when every answer is in. The
@@ -87,18 +94,21 @@ func Run(ctx context.Context, j Job) (Result, error) {
 		defer time.AfterFunc(j.For, func() { r.over.Store(true) }).Stop()
 		defer time.AfterFunc(j.For+grace, func() { cancel(errors.New("answers are missing long after the time was up")) }).Stop()
 	}
-	start := clock.System{}.Now()
+	r.start, r.took = clock.System{}.Now(), make([][]time.Duration, len(conns))
 	var all sync.WaitGroup
-	for _, c := range conns {
+	for i, c := range conns {
 		all.Go(func() {
-			if err := r.converse(c); err != nil {
+			if err := r.converse(ctx, c, &r.took[i]); err != nil {
 				r.over.Store(true)
 				cancel(fmt.Errorf("a connection failed: %w", err))
 			}
 		})
 	}
 	all.Wait()
-	result := Result{Acknowledged: r.acknowledged.Load(), Refused: r.refused.Load(), Elapsed: clock.System{}.Now().Sub(start)}
+	result := Result{Acknowledged: r.acknowledged.Load(), Refused: r.refused.Load(), Elapsed: clock.System{}.Now().Sub(r.start)}
+	if took := slices.Sorted(slices.Values(slices.Concat(r.took...))); len(took) > 0 {
+		result.Median, result.P99 = took[len(took)/2], took[len(took)*99/100]
+	}
 	if text := r.refusal.Load(); text != nil {
 		result.Refusal = *text
 	}
@@ -107,7 +117,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 
 func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 	dialer := net.Dialer{Timeout: grace}
-	for range Connections {
+	for range cmp.Or(r.Lines, Connections) {
 		c, err := dialer.DialContext(ctx, "tcp", r.Address)
 		if err != nil {
 			return conns, err
@@ -118,12 +128,16 @@ func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 }
 
 // converse is one connection's life.
-func (r *run) converse(c net.Conn) error {
+func (r *run) converse(ctx context.Context, c net.Conn, took *[]time.Duration) error {
 	buf := make([]byte, longestAnswer)
 	for !r.over.Load() {
 		i := r.next.Add(1) - 1
 		if r.Count > 0 && i >= r.Count {
 			return nil
+		}
+		from, err := r.await(ctx, i)
+		if err != nil {
+			return err
 		}
 		if _, err := c.Write(r.Requests[i%int64(len(r.Requests))]); err != nil {
 			return err
@@ -132,6 +146,7 @@ func (r *run) converse(c net.Conn) error {
 		if err != nil {
 			return err
 		}
+		*took = append(*took, clock.System{}.Now().Sub(from))
 		if string(answer[:len(okLine)]) == okLine {
 			r.acknowledged.Add(1)
 			continue
@@ -141,6 +156,25 @@ func (r *run) converse(c net.Conn) error {
 		r.refusal.CompareAndSwap(nil, &text)
 	}
 	return nil
+}
+
+// await waits until a request is due, and returns from when its time counts: from
+// then on when it is sent, and from when it was due when no connection was free.
+func (r *run) await(ctx context.Context, i int64) (from time.Time, err error) {
+	now := clock.System{}.Now()
+	if r.Rate == 0 {
+		return now, nil
+	}
+	due := r.start.Add(time.Duration(float64(i) / float64(r.Rate) * float64(time.Second)))
+	if !now.Before(due) {
+		return due, nil
+	}
+	select {
+	case <-time.After(due.Sub(now)):
+		return clock.System{}.Now(), nil
+	case <-ctx.Done():
+		return now, context.Cause(ctx)
+	}
 }
 
 const okLine = "HTTP/1.1 200"

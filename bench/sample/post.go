@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"bytes"
 	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
@@ -29,7 +30,16 @@ type Poster struct {
 	Partner Partner
 	Quotes  *quote.Sealer
 	Table   *pricingrules.Table
+
+	Again float64 // the share of posts that repeat an earlier one
+	Bad   float64 // the share of posts for BadPostcode
 }
+
+// BadPostcode is one that a database may be told to refuse.
+const BadPostcode = "BAD 1"
+
+// repeated is how far back a repeated post is: far enough to have been answered.
+const repeated = 500
 
 // Posts are n signed deliveries at now. They are good for 300 seconds.
 func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
@@ -37,11 +47,18 @@ func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	stamp := strconv.FormatInt(now.Unix(), 10)
 	requests := make([][]byte, n)
 	for i := range requests {
+		if i >= repeated && random.Float64() < p.Again {
+			requests[i] = requests[i-repeated]
+			continue
+		}
 		transaction, err := p.transaction(random, now)
 		if err != nil {
 			return nil, err
 		}
 		body := postBody(random, transaction, now)
+		if random.Float64() < p.Bad {
+			body = bytes.Replace(body, []byte(`"location":{`), []byte(`"location":{"country":"GB","postcode":"`+BadPostcode+`",`), 1)
+		}
 		headers := "X-Timestamp: " + stamp + "\r\nX-Signature-SHA256: " + signing.Sign([]byte(p.Partner.Secret), stamp, body) + "\r\n"
 		requests[i] = request(address, PostPath(p.Partner.Slug), headers, body)
 	}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pingpost/pingpost/bench/sample"
+)
+
+const (
+	minAgainToPlain = 0.85
+	minBadToPlain   = 0.5
+	maxSteadyToLone = 1.25
+
+	againShare = 0.05
+	badShare   = 0.01
+	// steadyPosts are sent a second where the time until an answer is measured.
+	steadyPosts = 1000
+)
+
+// mixes measures posts among which there are retries and rows that the database
+// refuses, and how long a post takes when there are some at once.
+func (b *bench) mixes(ctx context.Context, p *product) error {
+	var before int64
+	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {
+		return err
+	}
+	// What the service lets pass and the database does not, as after a mistake of ours.
+	if _, err := p.root.Exec(ctx, fmt.Sprintf(`ALTER TABLE leads ADD CONSTRAINT bench_bad CHECK (postcode <> '%s') NOT VALID`, sample.BadPostcode)); err != nil {
+		return err
+	}
+	plain := &contender{name: "plain", process: p.process, run: p.deliver}
+	again := &contender{name: "retries", process: p.process, run: p.deliverAs(postsJob{Again: againShare})}
+	bad := &contender{name: "bad rows", process: p.process, run: p.deliverAs(postsJob{Bad: badShare})}
+	if err := b.take(ctx, "mixes", b.plan.PostRounds, b.plan.PostRound, plain, again, bad); err != nil {
+		return err
+	}
+	steady := &contender{name: "steady", process: p.process, run: p.deliverAs(postsJob{Rate: steadyPosts})}
+	lone := &contender{name: "a single connection", process: p.process, run: p.deliverAs(postsJob{Lines: 1})}
+	if err := b.take(ctx, "steady posts", b.plan.PostRounds, b.plan.PostRound, steady, lone); err != nil {
+		return err
+	}
+	var stored, whole int64
+	if err := p.root.QueryRow(ctx, `SELECT count(*), count(c.lead_id) FROM leads l LEFT JOIN consents c ON c.lead_id = l.id`).Scan(&stored, &whole); err != nil {
+		return err
+	}
+	once := plain.acknowledged + bad.acknowledged + steady.acknowledged + lone.acknowledged
+	repeats := once + again.acknowledged - (stored - before)
+	if whole != stored || repeats < 0 || float64(repeats) > 2*againShare*float64(again.acknowledged) {
+		return fmt.Errorf("%d posts were acknowledged once and %d with retries among them, and %d leads are stored, %d of them whole", once, again.acknowledged, stored-before, whole)
+	}
+	b.report.mixes(plain, again, bad, steady, lone)
+	return nil
+}
