@@ -15,7 +15,7 @@ import (
 // something away.
 func (s *stage) testChecks(t *testing.T) {
 	ctx := t.Context()
-	p, err := s.newProduct(ctx, "product_checked", vaultLogin{})
+	p, err := s.newProduct(ctx, "product_checked", productJob{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ const minFullToEmpty = 0.95
 func (b *bench) growth(ctx context.Context) (err error) {
 	var all [2]*product
 	for i, name := range []string{"product_full", "product_empty"} {
-		if all[i], err = b.stage.newProduct(ctx, name, vaultLogin{}); err != nil {
+		if all[i], err = b.stage.newProduct(ctx, name, productJob{}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, all[i].stop()) }()

@@ -15,7 +15,7 @@ const (
 
 // memory measures how much a fresh service holds after many pings.
 func (b *bench) memory(ctx context.Context) (err error) {
-	p, err := b.stage.newProduct(ctx, "product_memory", vaultLogin{})
+	p, err := b.stage.newProduct(ctx, "product_memory", productJob{})
 	if err != nil {
 		return err
 	}

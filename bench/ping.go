@@ -21,7 +21,7 @@ const (
 // pings measures the product against a bare handler and a handler that stores
 // each ping with GORM.
 func (b *bench) pings(ctx context.Context) (err error) {
-	p, err := b.stage.newProduct(ctx, "product_pings", vaultLogin{})
+	p, err := b.stage.newProduct(ctx, "product_pings", productJob{})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const (
 // posts measures the product over HTTP against pgbench and GORM, which only
 // store: no request, no signature, no encryption.
 func (b *bench) posts(ctx context.Context) (err error) {
-	p, err := b.stage.newProduct(ctx, "product_posts", vaultLogin{})
+	p, err := b.stage.newProduct(ctx, "product_posts", productJob{})
 	if err != nil {
 		return err
 	}

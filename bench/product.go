@@ -35,8 +35,8 @@ type product struct {
 const partnerSlug = "harbour-leads"
 
 // newProduct prepares a database with one approved partner and starts the
-// service on it, with the local key unless a Vault is given.
-func (s *stage) newProduct(ctx context.Context, name string, vault vaultLogin) (_ *product, err error) {
+// service on it in the job's way: with the local key unless a Vault is given.
+func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ *product, err error) {
 	p := &product{kek: newKey()}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {
 		return nil, err
@@ -53,10 +53,8 @@ func (s *stage) newProduct(ctx context.Context, name string, vault vaultLogin) (
 	if err := p.admit(ctx); err != nil {
 		return nil, fmt.Errorf("making the partner that is measured: %w", err)
 	}
-	p.process, err = child.Start(ctx, roleProduct, productJob{
-		DatabaseURL: p.appURL, PlatformKey: encode(platform), LocalKEK: encode(p.kek), Vault: vault, Log: filepath.Join(s.folder, name+".log"),
-	})
-	if err != nil {
+	job.DatabaseURL, job.PlatformKey, job.LocalKEK, job.Log = p.appURL, encode(platform), encode(p.kek), filepath.Join(s.folder, name+".log")
+	if p.process, err = child.Start(ctx, roleProduct, job); err != nil {
 		return nil, err
 	}
 	return p, p.process.Receive(&p.at)

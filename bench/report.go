@@ -84,15 +84,15 @@ func (r *report) steadyPings(product, bare *contender) {
 	)
 }
 
-func (r *report) mixes(plain, again, bad, steady, lone *contender) {
+func (r *report) mixes(plain, again, bad, steady, single *contender) {
 	const part = "post"
 	at := "a post's 99th percentile at " + grouped(steadyPosts) + " a second"
 	r.add(
 		figure{part: part, what: "product, one post of 20 repeats an earlier one / none does", unit: "×", values: ratios(again, plain), limit: minAgainToPlain},
 		figure{part: part, what: "product, one post of 100 is refused by the database / none is", unit: "×", values: ratios(bad, plain), limit: minBadToPlain},
-		figure{part: part, what: at + " / over a single connection", unit: "×", values: p99s(steady, lone), limit: maxSteadyToLone, atMost: true},
-		figure{part: part, what: at, unit: "µs", values: steady.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
-		figure{part: part, what: "a post's 99th percentile over a single connection", unit: "µs", values: lone.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+		figure{part: part, what: at + ", sharing transactions / each in its own", unit: "×", values: p99s(steady, single), limit: maxSharedToSingle, atMost: true},
+		figure{part: part, what: at + ", sharing transactions", unit: "µs", values: steady.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+		figure{part: part, what: at + ", each in its own", unit: "µs", values: single.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
 	)
 }
 

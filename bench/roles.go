@@ -45,6 +45,7 @@ type productJob struct {
 	DatabaseURL, PlatformKey, LocalKEK string
 	Vault                              vaultLogin // none with the local key
 	Log                                string     // file for its log, access lines included
+	SinglePosts                        bool
 }
 
 // vaultLogin is where the product's Vault is and how it logs in.
@@ -67,7 +68,7 @@ func playProduct(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	node, err := app.Start(ctx, app.Options{
-		Config: cfg, Environment: "production", Clock: clock.System{}, Log: log, Listeners: listeners,
+		Config: cfg, Environment: "production", Clock: clock.System{}, Log: log, Listeners: listeners, SinglePosts: job.SinglePosts,
 	})
 	if err != nil {
 		return err

@@ -29,7 +29,6 @@ type postsJob struct {
 	For       time.Duration
 	Count     int
 	Rate      int // a second; 0 for as fast as they are answered
-	Lines     int // connections; 0 for the load's usual
 	Again     float64
 	Bad       float64
 }
@@ -52,7 +51,7 @@ func playPosts(ctx context.Context, l *child.Link) error {
 	if err != nil {
 		return err
 	}
-	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For, Rate: job.Rate, Lines: job.Lines})
+	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For, Rate: job.Rate})
 }
 
 func shippedTable() (*pricingrules.Table, error) {

@@ -45,7 +45,7 @@ func (b *bench) newVaulted(ctx context.Context) (_ *vaulted, err error) {
 		return nil, err
 	}
 	serve := v.roles[devvault.Serve]
-	if v.product, err = b.stage.newProduct(ctx, "product_vault_posts", vaultLogin{v.vault.Address, serve.RoleID, serve.SecretID}); err != nil {
+	if v.product, err = b.stage.newProduct(ctx, "product_vault_posts", productJob{Vault: vaultLogin{v.vault.Address, serve.RoleID, serve.SecretID}}); err != nil {
 		return nil, err
 	}
 	return v, v.durable(ctx)

@@ -7,7 +7,6 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +38,6 @@ type Job struct {
 	For      time.Duration // 0 for no limit
 	Count    int64         // 0 for no limit
 	Rate     int           // requests a second over all connections; 0 for one after the other on each
-	Lines    int           // connections; 0 for Connections
 }
 
 // Result is what came of a run. Every request that was sent was answered.
@@ -117,7 +115,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 
 func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 	dialer := net.Dialer{Timeout: grace}
-	for range cmp.Or(r.Lines, Connections) {
+	for range Connections {
 		c, err := dialer.DialContext(ctx, "tcp", r.Address)
 		if err != nil {
 			return conns, err

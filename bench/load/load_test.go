@@ -161,3 +161,21 @@ func TestEndOfContextEndsTheRun(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A rate is kept, and what was held up counts from when it was due.
+func TestRateIsKept(t *testing.T) {
+	var held atomic.Bool
+	address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		if held.CompareAndSwap(false, true) {
+			<-time.After(300 * time.Millisecond)
+		}
+		io.WriteString(w, "x")
+	})
+	r, err := Run(t.Context(), Job{Address: address, Requests: [][]byte{[]byte(get)}, Count: 100, Rate: 200})
+	if err != nil || r.Acknowledged != 100 || r.Elapsed < 490*time.Millisecond || r.Rate() > 205 {
+		t.Errorf("%+v, %v, %.0f a second", r, err, r.Rate())
+	}
+	if r.Median > 100*time.Millisecond || r.P99 < 250*time.Millisecond || r.P99 > time.Second {
+		t.Errorf("the median is %s, the 99th percentile %s: one of 100 was held for 300 ms", r.Median, r.P99)
+	}
+}

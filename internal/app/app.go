@@ -39,6 +39,7 @@ type Options struct {
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
 	Listeners   *Listeners // nil to open those of the configuration
+	SinglePosts bool       // each post in a transaction of its own: for measuring what sharing gains
 }
 
 // App is a running node.
@@ -167,6 +168,9 @@ func (a *App) build(ctx context.Context, o Options) error {
 		return fmt.Errorf("counting the leads of partners with a cap: %w", err)
 	}
 	a.leads = leads.NewStore(a.db.Pool)
+	if o.SinglePosts {
+		a.leads = leads.NewStoreOfSingles(a.db.Pool)
+	}
 	if state := a.leadKeysState(ctx); state != stateOK {
 		a.log.Error("not every stored lead can be read", "why", state)
 	}

@@ -48,14 +48,15 @@ type result struct {
 // goes at once.
 type group struct {
 	commit func(context.Context, []*waiting)
+	size   int
 	lead   chan struct{} // one place for each writer
 
 	mu    sync.Mutex
 	queue []*waiting
 }
 
-func newGroup(commit func(context.Context, []*waiting)) *group {
-	return &group{commit: commit, lead: make(chan struct{}, writers)}
+func newGroup(size, writers int, commit func(context.Context, []*waiting)) *group {
+	return &group{commit: commit, size: size, lead: make(chan struct{}, writers)}
 }
 
 // deliver returns when somebody has stored the post, or nobody could in time.
@@ -121,7 +122,7 @@ func (g *group) leadOne(ctx context.Context) bool {
 func (g *group) take() []*waiting {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := min(len(g.queue), groupSize)
+	n := min(len(g.queue), g.size)
 	taken := g.queue[:n:n]
 	g.queue = g.queue[n:]
 	if len(g.queue) == 0 {

@@ -10,7 +10,7 @@ import (
 func TestAnAnswerThatIsThereIsTaken(t *testing.T) {
 	for range 100 {
 		committed := 0
-		g := newGroup(func(context.Context, []*waiting) { committed++ })
+		g := newGroup(groupSize, writers, func(context.Context, []*waiting) { committed++ })
 		mine := g.join(&Delivery{})
 		g.take()
 		mine.stored = true

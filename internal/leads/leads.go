@@ -24,9 +24,17 @@ type Store struct {
 }
 
 // NewStore uses the service's pool.
-func NewStore(pool *pgxpool.Pool) *Store {
+func NewStore(pool *pgxpool.Pool) *Store { return newStore(pool, groupSize, writers) }
+
+// NewStoreOfSingles gives each post a transaction of its own, and as many at once as
+// the pool has connections. It is what sharing is measured against.
+func NewStoreOfSingles(pool *pgxpool.Pool) *Store {
+	return newStore(pool, 1, int(pool.Config().MaxConns))
+}
+
+func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 	s := &Store{pool: pool}
-	s.group = newGroup(s.commit)
+	s.group = newGroup(size, writers, s.commit)
 	return s
 }
 
