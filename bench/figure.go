@@ -137,12 +137,15 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios divides the rates round by round: both sides of each were measured one
+// ratios divides the rates.
+func ratios(a, b *contender) []float64 { return quotients(a, b, round.rate) }
+
+// quotients divides a number round by round: both sides of each were measured one
 // after the other, in the same mood of the machine.
-func ratios(a, b *contender) []float64 {
+func quotients(a, b *contender, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {
-		out[i] = a.rounds[i].rate() / b.rounds[i].rate()
+		out[i] = of(a.rounds[i]) / of(b.rounds[i])
 	}
 	return out
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pingpost/pingpost/internal/benchdata"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/store"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -44,10 +42,9 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillTables makes a database one of some years, and waits until the service knows
-// of all its partners.
+// fillTables makes a database one of some years.
 func (b *bench) fillTables(ctx context.Context, p *product) error {
-	db, err := store.Open(ctx, store.Options{URL: p.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+	db, err := p.open(ctx)
 	if err != nil {
 		return err
 	}

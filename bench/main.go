@@ -2,7 +2,7 @@
 // run, prints the ratios with their targets, and writes docs/benchmarks.md. It
 // ends with 1 when a target is missed that the machine could have reached.
 //
-//	go run ./bench                 everything, and the document: about fifteen minutes
+//	go run ./bench                 everything, and the document: about 25 minutes
 //	go run ./bench -quick          short rounds, to try a change out
 //	go run ./bench -only ping,post some parts
 //	go run ./bench -profile DIR    and processor profiles of the product under load

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/bench/sample"
@@ -15,7 +14,6 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -62,7 +60,7 @@ func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ 
 
 // admit makes the partner as an operator would.
 func (p *product) admit(ctx context.Context) error {
-	db, err := store.Open(ctx, store.Options{URL: p.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+	db, err := p.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 	r.add(
 		figure{part: part, what: "product / bare Gin handler", unit: "×", values: ratios(product, bare), limit: minPingToBare},
 		figure{part: part, what: "product / handler with a GORM insert", unit: "×", values: ratios(product, gorm), limit: minPingToGorm},
-		figure{part: part, what: "processor time of a ping, product / bare Gin handler", unit: "×", values: each(product, bare), limit: maxPingCPUToBare, atMost: true},
+		figure{part: part, what: "processor time of a ping, product / bare Gin handler", unit: "×", values: quotients(product, bare, round.own), limit: maxPingCPUToBare, atMost: true},
 		figure{part: part, what: "product / handler with a GORM insert without its transaction", unit: "×", values: ratios(product, tuned)},
 	)
 	r.contender(part, "product", "ping", product)
@@ -78,9 +78,9 @@ func (r *report) rewraps(alone, moving *contender, moved []float64) {
 func (r *report) steadyPings(product, bare *contender) {
 	const part, at = "ping", "a ping's 99th percentile at 10,000 a second"
 	r.add(
-		figure{part: part, what: at + ", product / bare Gin handler", unit: "×", values: p99s(product, bare), limit: maxPingP99ToBare, atMost: true},
-		figure{part: part, what: at + ", product", unit: "µs", values: product.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
-		figure{part: part, what: at + ", bare Gin handler", unit: "µs", values: bare.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+		figure{part: part, what: at + ", product / bare Gin handler", unit: "×", values: quotients(product, bare, round.p99), limit: maxPingP99ToBare, atMost: true},
+		figure{part: part, what: at + ", product", unit: "µs", values: product.series(round.p99)},
+		figure{part: part, what: at + ", bare Gin handler", unit: "µs", values: bare.series(round.p99)},
 	)
 }
 
@@ -90,19 +90,10 @@ func (r *report) mixes(plain, again, bad, steady, single *contender) {
 	r.add(
 		figure{part: part, what: "product, one post of 20 repeats an earlier one / none does", unit: "×", values: ratios(again, plain), limit: minAgainToPlain},
 		figure{part: part, what: "product, one post of 100 is refused by the database / none is", unit: "×", values: ratios(bad, plain), limit: minBadToPlain},
-		figure{part: part, what: at + ", sharing transactions / each in its own", unit: "×", values: p99s(steady, single), limit: maxSharedToSingle, atMost: true},
-		figure{part: part, what: at + ", sharing transactions", unit: "µs", values: steady.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
-		figure{part: part, what: at + ", each in its own", unit: "µs", values: single.series(func(r round) float64 { return float64(r.P99.Microseconds()) })},
+		figure{part: part, what: at + ", sharing transactions / each in its own", unit: "×", values: quotients(steady, single, round.p99), limit: maxSharedToSingle, atMost: true},
+		figure{part: part, what: at + ", sharing transactions", unit: "µs", values: steady.series(round.p99)},
+		figure{part: part, what: at + ", each in its own", unit: "µs", values: single.series(round.p99)},
 	)
-}
-
-// p99s divides the 99th percentiles, round by round.
-func p99s(a, b *contender) []float64 {
-	out := make([]float64, min(len(a.rounds), len(b.rounds)))
-	for i := range out {
-		out[i] = float64(a.rounds[i].P99) / float64(b.rounds[i].P99)
-	}
-	return out
 }
 
 func (r *report) growth(pings, posts [2]*contender) {
@@ -114,21 +105,12 @@ func (r *report) growth(pings, posts [2]*contender) {
 	r.others(part, append(pings[:], posts[:]...)...)
 }
 
-// each divides the processor time of a request, round by round.
-func each(a, b *contender) []float64 {
-	out := make([]float64, min(len(a.rounds), len(b.rounds)))
-	for i := range out {
-		out[i] = a.rounds[i].each(a.rounds[i].CPU) / b.rounds[i].each(b.rounds[i].CPU)
-	}
-	return out
-}
-
 // contender tells its rate, and what each request costs it and Postgres.
 func (r *report) contender(part, name, request string, c *contender) {
 	each := "µs a " + request
 	r.add(
 		figure{part: part, what: name, unit: request + "s a second", values: c.series(round.rate)},
-		figure{part: part, what: name + ": processor time of its process", unit: each, values: c.series(func(r round) float64 { return r.each(r.CPU) })},
+		figure{part: part, what: name + ": processor time of its process", unit: each, values: c.series(round.own)},
 		figure{part: part, what: name + ": processor time of Postgres", unit: each, values: c.series(func(r round) float64 { return r.each(r.postgres) })},
 	)
 }

@@ -41,6 +41,12 @@ func (r round) each(spent time.Duration) float64 {
 	return float64(spent.Nanoseconds()) / 1e3 / float64(r.Count)
 }
 
+// own is microseconds of its own processor time for one request.
+func (r round) own() float64 { return r.each(r.CPU) }
+
+// p99 is microseconds until 99 of 100 answers were in.
+func (r round) p99() float64 { return float64(r.P99.Microseconds()) }
+
 // series takes one number from each round.
 func (c *contender) series(take func(round) float64) []float64 {
 	out := make([]float64, len(c.rounds))
@@ -83,7 +89,7 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 			}
 			c.rounds = append(c.rounds, r)
 			b.progress("%s %d/%d: %s %.0f a second (µs each: own %.0f, Postgres %.0f, load %.0f; others took %.0f %% of the machine)",
-				part, n, number, c.name, r.rate(), r.each(r.CPU), r.each(r.postgres), r.each(r.Load), 100*r.others)
+				part, n, number, c.name, r.rate(), r.own(), r.each(r.postgres), r.each(r.Load), 100*r.others)
 		}
 	}
 	return nil

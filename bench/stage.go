@@ -96,6 +96,11 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	return d, nil
 }
 
+// open reaches it as the service does.
+func (d *database) open(ctx context.Context) (*store.DB, error) {
+	return store.Open(ctx, store.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+}
+
 func (d *database) close() error { return d.root.Close(context.Background()) }
 
 // durable fails when Postgres may lose what it has acknowledged: such figures

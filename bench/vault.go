@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
@@ -88,7 +87,7 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, store.Options{URL: v.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+	db, err := v.open(ctx)
 	if err != nil {
 		return err
 	}

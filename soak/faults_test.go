@@ -2,9 +2,7 @@ package soak
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -56,24 +54,17 @@ func (c *clients) fail(t *testing.T, more int64) {
 }
 
 func (p *platform) cutNetwork(t *testing.T, c *clients) {
-	p.network.Stop()
+	p.network.Down()
 	c.fail(t, 20)
-	if err := p.network.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p.network.Up(t)
 }
 
 // disturb spoils what Postgres answers, until enough has been tried.
 func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
-	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
-	if _, err := p.network.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	mend := p.network.Spoil(t, kind, attributes)
 	want := c.acknowledged.Load() + c.unanswered.Load() + 20
 	testkit.Eventually(t, back, "posts are tried with "+kind, func() bool { return c.acknowledged.Load()+c.unanswered.Load() >= want })
-	if err := p.network.Toxics.RemoveToxic(context.WithoutCancel(t.Context()), kind); err != nil {
-		t.Fatal(err)
-	}
+	mend()
 }
 
 // exhaust keeps every connection of the nodes busy: what they ask for waits for a lock.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,9 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
 	"github.com/jackc/pgx/v5"
-	"github.com/rs/zerolog"
 
 	"github.com/pingpost/pingpost/internal/devpg"
 	"github.com/pingpost/pingpost/internal/store"
@@ -41,7 +38,7 @@ var passwords = devpg.Passwords{Owner: "owner-of-soak", App: "app-of-soak"}
 type platform struct {
 	postgres *devpg.Server
 	options  devpg.Options
-	network  *toxiproxy.Proxy // between the nodes and Postgres
+	network  *testkit.Network // between the nodes and Postgres
 	nodes    [2]*node
 	secret   string
 }
@@ -74,11 +71,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	})
 	p.startPostgres(t)
 	p.options.Port = p.postgres.Port()
-	p.network = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "postgres", freeAddress(t), fmt.Sprintf("127.0.0.1:%d", p.options.Port))
-	if err := p.network.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.network.Stop)
+	p.network = testkit.NewNetwork(t, fmt.Sprintf("127.0.0.1:%d", p.options.Port))
 	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +86,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	p.admit(t)
 	for i := range p.nodes {
 		p.nodes[i] = &node{name: fmt.Sprintf("node %d", i), environment: append(p.environment(),
-			"PINGPOST_HTTP_API_ADDR="+freeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+freeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+freeAddress(t))}
+			"PINGPOST_HTTP_API_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+testkit.FreeAddress(t))}
 		p.nodes[i].start(t)
 		t.Cleanup(func() { p.nodes[i].kill(t) })
 	}
@@ -103,7 +96,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 func (p *platform) environment() []string {
 	url := p.postgres.URL(devpg.AppRole, passwords.App, database)
 	return []string{
-		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Listen, 1),
+		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Address(), 1),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=500ms",
 		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", // all clients are one address and one partner
@@ -214,16 +207,6 @@ type node struct {
 	ended       chan struct{}
 	log         testkit.Log
 	down        atomic.Bool // from before it is killed until it is ready again
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // url is where the node serves: "API", or "OPS".

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,13 +49,11 @@ func fillDatabase(c *cobra.Command, k *keyRing, plan benchdata.Plan) error {
 	if err != nil {
 		return err
 	}
-	now := clock.System{}
-	var told time.Time
+	due := onceASecond()
 	f := benchdata.Filler{
-		DB: k.db, Keys: k.platform, Wrappers: k.wrappers.Wrappers, Taxonomy: taxonomy, Now: now.Now(),
+		DB: k.db, Keys: k.platform, Wrappers: k.wrappers.Wrappers, Taxonomy: taxonomy, Now: clock.System{}.Now(),
 		Tell: func(what string, there, of int) {
-			if at := now.Now(); there == of || at.Sub(told) >= time.Second {
-				told = at
+			if due() || there == of {
 				fmt.Fprintf(c.ErrOrStderr(), "%d of %d %s\n", there, of, what)
 			}
 		},

@@ -238,14 +238,25 @@ func keysRotate() *cobra.Command {
 
 // move tells how far it is once a second.
 func (k *keyRing) move(tell io.Writer) *leads.Move {
-	var told time.Time
-	now := clock.System{}
-	return &leads.Move{Leads: k.leads, Wrappers: k.wrappers.Wrappers, Clock: now, Tell: func(m leads.Moved) {
-		if at := now.Now(); at.Sub(told) >= time.Second {
-			told = at
+	due := onceASecond()
+	return &leads.Move{Leads: k.leads, Wrappers: k.wrappers.Wrappers, Clock: clock.System{}, Tell: func(m leads.Moved) {
+		if due() {
 			fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
 		}
 	}}
+}
+
+// onceASecond reports whether a second has passed since it last said so.
+func onceASecond() func() bool {
+	var last time.Time
+	return func() bool {
+		now := clock.System{}.Now()
+		if now.Sub(last) < time.Second {
+			return false
+		}
+		last = now
+		return true
+	}
 }
 
 // report says what was moved. What could not be moved is a failure.

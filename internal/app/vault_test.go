@@ -1,19 +1,14 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
 
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
@@ -24,8 +19,8 @@ import (
 // vaulted is a node that writes with Vault, behind a proxy that can disturb.
 type vaulted struct {
 	*node
-	vault *testkit.Vault
-	proxy *toxiproxy.Proxy
+	vault   *testkit.Vault
+	network *testkit.Network // between the node and Vault
 }
 
 // withVault gives a node Vault instead of the local key.
@@ -46,18 +41,8 @@ func startVaulted(t *testing.T, options ...option) *vaulted {
 
 func behind(t *testing.T, v *testkit.Vault, options ...option) *vaulted {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	proxy := toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "vault", address, strings.TrimPrefix(v.Address, "http://"))
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Stop)
-	n := &vaulted{startNode(t, append([]option{withVault(v, address)}, options...)...), v, proxy}
+	network := testkit.NewNetwork(t, strings.TrimPrefix(v.Address, "http://"))
+	n := &vaulted{startNode(t, append([]option{withVault(v, network.Address())}, options...)...), v, network}
 	testkit.Eventually(t, 5*time.Second, "data keys are ready", func() bool { return n.status(n.ops+"/readyz") == http.StatusOK })
 	return n
 }
@@ -70,20 +55,6 @@ func (n *vaulted) status(url string) int {
 	}
 	resp.Body.Close()
 	return resp.StatusCode
-}
-
-// toxic disturbs what Vault answers until the returned function is called.
-func (n *vaulted) toxic(t *testing.T, kind, attributes string) (cured func()) {
-	t.Helper()
-	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
-	if _, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := n.proxy.Toxics.RemoveToxic(context.Background(), kind); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // load pings and posts until it is stopped. A ping must succeed; a post must, or
@@ -172,19 +143,15 @@ func (l *load) end(t *testing.T) {
 func TestVaultFaults(t *testing.T) {
 	t.Parallel()
 	cut := func(t *testing.T, n *vaulted) func() {
-		n.proxy.Stop()
-		return func() {
-			if err := n.proxy.Start(); err != nil {
-				t.Error(err)
-			}
-		}
+		n.network.Down()
+		return func() { n.network.Up(t) }
 	}
 	for name, disturb := range map[string]func(*testing.T, *vaulted) (mend func()){
 		"sealed":           func(t *testing.T, n *vaulted) func() { n.vault.Seal(t); return func() { n.vault.Unseal(t) } },
-		"slow by 5 s":      func(t *testing.T, n *vaulted) func() { return n.toxic(t, "latency", `{"latency":5000}`) },
+		"slow by 5 s":      func(t *testing.T, n *vaulted) func() { return n.network.Spoil(t, "latency", `{"latency":5000}`) },
 		"cut":              cut,
-		"reset mid-answer": func(t *testing.T, n *vaulted) func() { return n.toxic(t, "limit_data", `{"bytes":200}`) },
-		"reset":            func(t *testing.T, n *vaulted) func() { return n.toxic(t, "reset_peer", `{"timeout":0}`) },
+		"reset mid-answer": func(t *testing.T, n *vaulted) func() { return n.network.Spoil(t, "limit_data", `{"bytes":200}`) },
+		"reset":            func(t *testing.T, n *vaulted) func() { return n.network.Spoil(t, "reset_peer", `{"timeout":0}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := startVaulted(t)

@@ -25,30 +25,14 @@ func newBudget[K comparable](most int, window time.Duration) *budget[K] {
 	return &budget[K]{most: most, window: window, spent: map[K]int{}}
 }
 
-// left reports whether somebody may spend, and how long until they may again. What
-// is under way at the same time may go beyond the bound by as much.
-func (b *budget[K]) left(who K, now time.Time) (bool, time.Duration) {
-	if b.most == 0 {
-		return true, 0
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.turn(now)
-	return b.spent[who] < b.most, b.window - now.Sub(b.since)
-}
-
-func (b *budget[K]) spend(who K, now time.Time) {
-	if b.most == 0 {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.turn(now)
-	b.spent[who]++
-}
+// left reports whether somebody may spend, and if not, how long until they may
+// again. What is under way at the same time may go beyond the bound by as much.
+func (b *budget[K]) left(who K, now time.Time) (bool, time.Duration) { return b.ask(who, now, false) }
 
 // take spends if there is something left.
-func (b *budget[K]) take(who K, now time.Time) (bool, time.Duration) {
+func (b *budget[K]) take(who K, now time.Time) (bool, time.Duration) { return b.ask(who, now, true) }
+
+func (b *budget[K]) ask(who K, now time.Time, spend bool) (bool, time.Duration) {
 	if b.most == 0 {
 		return true, 0
 	}
@@ -58,8 +42,21 @@ func (b *budget[K]) take(who K, now time.Time) (bool, time.Duration) {
 	if b.spent[who] >= b.most {
 		return false, b.window - now.Sub(b.since)
 	}
-	b.spent[who]++
+	if spend {
+		b.spent[who]++
+	}
 	return true, 0
+}
+
+// spend counts whatever is left.
+func (b *budget[K]) spend(who K, now time.Time) {
+	if b.most == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn(now)
+	b.spent[who]++
 }
 
 // turn begins a new window when the last is over, or the clock was set back.

@@ -144,8 +144,10 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 // the signature is right, as long as neither the address has sent too many wrong
 // signatures nor the partner too many posts.
 func (in *Intake) authenticate(ctx context.Context, p *post, unsignedClaim error) error {
-	if ok, wait := in.forged.left(p.Address, p.start); !ok && p.claim.Signed {
-		return errTooMany.Retry(wait)
+	if p.claim.Signed {
+		if ok, wait := in.forged.left(p.Address, p.start); !ok {
+			return errTooMany.Retry(wait)
+		}
 	}
 	err := in.findOwner(ctx, p)
 	if err == nil {
