@@ -63,12 +63,14 @@ func (f *floors) openQuote(b *testing.B) {
 	}
 }
 
-// hashPost is one pass of SHA-256 over the post: HMAC adds two blocks to it.
+// hashPost is the hashing that HMAC does for a post when its key's two pads are
+// ready: the timestamp, a dot and the body, and then that digest.
 func (f *floors) hashPost(b *testing.B) {
-	body := noise(postSize)
+	message := noise(len("1767323045.") + postSize)
 	defer timed(b)()
 	for b.Loop() {
-		sha256.Sum256(body)
+		digest := sha256.Sum256(message)
+		sha256.Sum256(digest[:])
 	}
 }
 

@@ -1,6 +1,10 @@
 package envelope
 
-import "crypto/sha256"
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+)
 
 // contentKey is HKDF-SHA256 (RFC 5869) of a data key with a salt and the fixed
 // info, for one block of output: HMAC(HMAC(salt, key), info | 0x01). It is
@@ -20,14 +24,18 @@ func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 // infoBlock is what HKDF-Expand authenticates for its first block.
 var infoBlock = append([]byte(info), 1)
 
+var (
+	innerPad = bytes.Repeat([]byte{0x36}, sha256.BlockSize)
+	outerPad = bytes.Repeat([]byte{0x5c}, sha256.BlockSize)
+)
+
 // hmacSHA256 takes a key that is padded to a block with zeros, and a message of
 // at most a block.
 func hmacSHA256(key *[sha256.BlockSize]byte, message []byte) [sha256.Size]byte {
 	var inner [2 * sha256.BlockSize]byte
 	var outer [sha256.BlockSize + sha256.Size]byte
-	for i, k := range key {
-		inner[i], outer[i] = k^0x36, k^0x5c
-	}
+	subtle.XORBytes(inner[:], key[:], innerPad)
+	subtle.XORBytes(outer[:], key[:], outerPad)
 	n := sha256.BlockSize + copy(inner[sha256.BlockSize:], message)
 	sum := sha256.Sum256(inner[:n])
 	copy(outer[sha256.BlockSize:], sum[:])

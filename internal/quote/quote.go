@@ -150,8 +150,8 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if err != nil || encoding.EncodedLen(n) != len(text) || n < overhead || space.raw[0] != version {
 		return Quote{}, ErrFormat
 	}
-	q, err := s.open(space.raw[:n], space)
-	if err != nil {
+	var q Quote
+	if !s.open(&q, space.raw[:n], space) {
 		return Quote{}, ErrFormat
 	}
 	switch age := now.UnixMilli() - q.IssuedAt().UnixMilli(); {
@@ -172,7 +172,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func (s *Sealer) open(raw []byte, space *scratch) (Quote, error) {
+func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 	nonce, body := raw[head:head+chacha20poly1305.NonceSizeX], raw[head+chacha20poly1305.NonceSizeX:]
 	for i, keyID := range s.ids {
 		if keyID != raw[1] {
@@ -183,11 +183,10 @@ func (s *Sealer) open(raw []byte, space *scratch) (Quote, error) {
 		if err != nil {
 			continue
 		}
-		q, err := parse(plain)
 		q.ID = uuid.UUID(nonce[:16])
-		return q, err
+		return q.parse(plain)
 	}
-	return Quote{}, ErrFormat
+	return false
 }
 
 // Flags of the plaintext's first byte; the urgency class takes the low bits.
@@ -231,34 +230,31 @@ func (q Quote) append(dst []byte) []byte {
 
 // parse reads what append wrote. The bytes are authenticated, so that a
 // failure means a format of another version, never an attack.
-func parse(b []byte) (Quote, error) {
+func (q *Quote) parse(b []byte) bool {
 	if len(b) < 4 {
-		return Quote{}, ErrFormat
+		return false
 	}
-	q := Quote{
-		Urgency: b[0] & urgencyMask,
-		Sandbox: b[0]&flagSandbox != 0,
-		Price:   money.Amount{Currency: money.Currency(b[1])},
-		Country: [2]byte(b[2:4]),
-	}
+	q.Urgency = b[0] & urgencyMask
+	q.Sandbox = b[0]&flagSandbox != 0
+	q.Price.Currency = money.Currency(b[1])
+	q.Country = [2]byte(b[2:4])
 	partner := b[0]&flagPartner != 0
 	b = b[4:]
-	var numbers [3]uint64
+	var numbers [3]int
 	for i := range numbers {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > maxNumber {
-			return Quote{}, ErrFormat
+			return false
 		}
-		numbers[i], b = n, b[size:]
+		numbers[i], b = int(n), b[size:]
 	}
-	q.Price.Minor, q.TermID, q.CardVersion = int64(numbers[0]), int(numbers[1]), int(numbers[2])
+	q.Price.Minor, q.TermID, q.CardVersion = int64(numbers[0]), numbers[1], numbers[2]
 	if partner {
 		if len(b) < len(q.Partner) {
-			return Quote{}, ErrFormat
+			return false
 		}
-		copy(q.Partner[:], b)
-		b = b[len(q.Partner):]
+		b = b[copy(q.Partner[:], b):]
 	}
 	q.Postcode = string(b)
-	return q, nil
+	return true
 }

@@ -101,11 +101,12 @@ func parseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 			continue
 		}
 		var one [sha256.Size]byte
+		var digits [2 * len(one)]byte
 		text := trim(values[0])
-		if len(text) != hex.EncodedLen(len(one)) {
+		if len(text) != copy(digits[:], text) || len(text) != len(digits) {
 			return mac, false
 		}
-		if _, err := hex.Decode(one[:], []byte(text)); err != nil {
+		if _, err := hex.Decode(one[:], digits[:]); err != nil {
 			return mac, false
 		}
 		if i == 1 && len(h.Signature) == 1 && one != mac {
@@ -122,24 +123,30 @@ func trim(s string) string { return strings.Trim(s, " \t") }
 
 // Verifier checks claims against one secret without deriving its pads each
 // time. It is not safe for concurrent use; Reset between posts is implied.
-type Verifier struct{ mac hash.Hash }
+type Verifier struct {
+	mac hash.Hash
+	// What crosses hash.Hash's interface is otherwise allocated for each post.
+	head []byte
+	sum  [sha256.Size]byte
+}
 
 // NewVerifier takes the secret's UTF-8 bytes exactly as shown to the partner (D16).
-func NewVerifier(secret []byte) *Verifier { return &Verifier{hmac.New(sha256.New, secret)} }
+func NewVerifier(secret []byte) *Verifier {
+	return &Verifier{mac: hmac.New(sha256.New, secret), head: make([]byte, 0, 32)}
+}
 
 // Verify reports, in constant time, whether the claim was signed with the secret.
 func (v *Verifier) Verify(c Claim, body []byte) bool {
 	if !c.Signed {
 		return false
 	}
-	var sum [sha256.Size]byte
 	v.mac.Reset()
-	return hmac.Equal(v.append(sum[:0], c.timestamp, body), c.mac[:])
+	return hmac.Equal(v.append(v.sum[:0], c.timestamp, body), c.mac[:])
 }
 
 func (v *Verifier) append(dst []byte, timestamp string, body []byte) []byte {
-	var head [32]byte
-	v.mac.Write(append(append(head[:0], timestamp...), '.'))
+	v.head = append(append(v.head[:0], timestamp...), '.')
+	v.mac.Write(v.head)
 	v.mac.Write(body)
 	return v.mac.Sum(dst)
 }
