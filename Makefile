@@ -51,9 +51,9 @@ bench: ## measure against the baselines; writes docs/benchmarks.md
 	$(GO) run ./bench
 
 .PHONY: soak
-soak: ## kill nodes 50 times and Postgres 20 times under load, disturb the network, and judge every answer
+soak: ## kill nodes 50 times and Postgres 20 times under load, disturb the network, judge every answer; and an hour's memory
 	@.ci/needs
-	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10
+	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -hold 1h
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZ (20s) each

@@ -120,9 +120,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,growth,memory,micro", write: true},
-		{args: "-write=false", want: "ping,post,growth,memory,micro"},
-		{args: "-quick", want: "ping,post,growth,memory,micro"},
+		{args: "", want: "ping,post,overload,growth,memory,micro", write: true},
+		{args: "-write=false", want: "ping,post,overload,growth,memory,micro"},
+		{args: "-quick", want: "ping,post,overload,growth,memory,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/pingpost/pingpost/bench/load"
 )
@@ -33,7 +34,9 @@ func (b *bench) document(m machine) ([]byte, error) {
 		Plan        plan
 		Rows        rowSizes
 		Connections int
-	}{m, b.plan, b.report.rows, load.Connections})
+
+		SlowTransaction time.Duration
+	}{m, b.plan, b.report.rows, load.Connections, slowTransaction})
 	return out.Bytes(), err
 }
 

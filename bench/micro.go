@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -37,11 +38,12 @@ type micro struct {
 // micros measures the functions that requests are made of. It is called between
 // the other parts too, so that its rounds see the machine in several moods.
 func (b *bench) micros(ctx context.Context) error {
-	all, err := listMicros(ctx)
+	all, err := b.listMicros(ctx)
 	if err != nil {
 		return err
 	}
-	testing.Init() // outside `go test` its flags must be made before they are set
+	app.PaceCollector() // as in the service: for what allocates, the collector is part of the figure
+	testing.Init()      // outside `go test` its flags must be made before they are set
 	if err := flag.Set("test.benchtime", b.plan.MicroTime.String()); err != nil {
 		return err
 	}
@@ -102,7 +104,13 @@ func timed(b *testing.B) (report func()) {
 	}
 }
 
-func listMicros(ctx context.Context) ([]micro, error) {
+func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
+	if b.crowd == nil {
+		var err error
+		if b.crowd, err = b.newCrowd(ctx); err != nil {
+			return nil, err
+		}
+	}
 	table, err := shippedTable()
 	if err != nil {
 		return nil, err
@@ -126,6 +134,8 @@ func listMicros(ctx context.Context) ([]micro, error) {
 		{what: "open a quote", limit: 600, product: func(b *testing.B) { openQuote(b, quotes) }, floor: bare.openQuote},
 		{what: "verify a post of 2 KiB", limit: 2000, product: verifyPost, floor: bare.hashPost},
 		{what: "envelope with the local key", limit: 1500, product: func(b *testing.B) { sealContact(ctx, b, wrappers) }, floor: bare.sealContact},
+		{what: "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed", limit: 500_000, product: b.crowd.search, floor: bare.hashPosts},
+		{what: "find the account that a post names among " + grouped(manyPartners), limit: 2000, product: b.crowd.named},
 	}, nil
 }
 

@@ -133,7 +133,7 @@ func runRefused(ctx context.Context, role string, job any, share float64) (round
 	}
 	var said loadResult
 	err = process.Receive(&said)
-	r := round{Count: said.Acknowledged, Elapsed: said.Elapsed, Load: said.CPU, P99: said.P99}
+	r := round{Count: said.Acknowledged, Elapsed: said.Elapsed, Load: said.CPU, P99: said.P99, Refused: said.Refused, Refusal: said.RefusedP99}
 	if err = errors.Join(err, process.Stop()); err != nil {
 		return r, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,8 +89,12 @@ func (p *product) deliver(ctx context.Context, length time.Duration) (round, err
 func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (round, error) {
 	return func(ctx context.Context, length time.Duration) (round, error) {
 		job.Address, job.Partner, job.QuoteKeys = p.at.Address, p.partner, p.keys.QuoteKeys()
-		job.For, job.Count = length, int(fastestPosts*length.Seconds())
-		return runRefused(ctx, rolePosts, job, 2*job.Bad)
+		job.For, job.Count = length, int(float64(cmp.Or(job.Rate, fastestPosts))*length.Seconds())
+		mayRefuse := 2 * job.Bad
+		if job.Shed {
+			mayRefuse = 1
+		}
+		return runRefused(ctx, rolePosts, job, mayRefuse)
 	}
 }
 

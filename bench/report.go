@@ -105,6 +105,20 @@ func (r *report) growth(pings, posts [2]*contender) {
 	r.others(part, append(pings[:], posts[:]...)...)
 }
 
+func (r *report) overload(name string, greatest, pressed *contender, recoveries []float64) {
+	const part = "overload"
+	in := ", " + name
+	r.add(
+		figure{part: part, what: "posts stored while ten times too many are sent / at best" + in, unit: "×", values: ratios(pressed, greatest), limit: minGoodput},
+		figure{part: part, what: "until posts take no longer than usual again" + in, unit: "s", values: recoveries, limit: maxRecoverySeconds, atMost: true},
+		figure{part: part, what: "stored at best" + in, unit: "posts a second", values: greatest.series(round.rate)},
+		figure{part: part, what: "stored of too many" + in, unit: "posts a second", values: pressed.series(round.rate)},
+		figure{part: part, what: "answered of too many" + in, unit: "posts a second", values: pressed.series(round.answered)},
+		figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: pressed.series(func(r round) float64 { return float64(r.Refusal.Microseconds()) / 1e3 })},
+	)
+	r.others(part, greatest, pressed)
+}
+
 // contender tells its rate, and what each request costs it and Postgres.
 func (r *report) contender(part, name, request string, c *contender) {
 	each := "µs a " + request

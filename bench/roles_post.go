@@ -31,6 +31,9 @@ type postsJob struct {
 	Rate      int // a second; 0 for as fast as they are answered
 	Again     float64
 	Bad       float64
+
+	Connections int  // 0 for the usual number
+	Shed        bool // the service may refuse what is too much for it
 }
 
 func playPosts(ctx context.Context, l *child.Link) error {
@@ -51,7 +54,7 @@ func playPosts(ctx context.Context, l *child.Link) error {
 	if err != nil {
 		return err
 	}
-	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For, Rate: job.Rate})
+	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For, Rate: job.Rate, Connections: job.Connections})
 }
 
 func shippedTable() (*pricingrules.Table, error) {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/devpg"
 )
@@ -22,6 +23,7 @@ var (
 	nodeKills     = flag.Int("node-kills", 4, "how often a node is killed")
 	postgresKills = flag.Int("postgres-kills", 3, "how often Postgres is killed")
 	disturbances  = flag.Int("disturbances", 1, "how often the way to Postgres is disturbed, in each of five ways")
+	hold          = flag.Duration("hold", 15*time.Second, "how long a node serves before its memory is judged")
 	seed          = flag.Uint64("seed", 0, "of the random choices; 0 for a new one")
 )
 

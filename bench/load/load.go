@@ -7,6 +7,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// Connections are open at once, in every measurement.
+	// Connections are open at once, where a job does not say otherwise.
 	Connections = 64
 	// grace is for the answers under way when the time is up.
 	grace = 30 * time.Second
@@ -38,6 +39,8 @@ type Job struct {
 	For      time.Duration // 0 for no limit
 	Count    int64         // 0 for no limit
 	Rate     int           // requests a second over all connections; 0 for one after the other on each
+
+	Connections int // 0 for the usual number
 }
 
 // Result is what came of a run. Every request that was sent was answered.
@@ -46,7 +49,8 @@ type Result struct {
 	Refused      int64         // answered with anything else
 	Refusal      string        // the first of these
 	Elapsed      time.Duration // from the first request to the last answer
-	Median, P99  time.Duration // of the time until an answer was in
+	Median, P99  time.Duration // of the time until an acknowledgement was in
+	RefusedP99   time.Duration // of the time from sending until a refusal was in
 }
 
 // Rate is acknowledged requests a second.
@@ -59,7 +63,7 @@ type run struct {
 	over                        atomic.Bool
 	refusal                     atomic.Pointer[string]
 	start                       time.Time
-	took                        [][]time.Duration // of each connection
+	took, turnedAway            [][]time.Duration // of each connection
 }
 
 // Run opens the connections, sends, and returns when every answer is in. The
@@ -68,6 +72,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	if len(j.Requests) == 0 || j.For <= 0 && j.Count <= 0 {
 		return Result{}, errors.New("a load needs requests and an end")
 	}
+	j.Connections = cmp.Or(j.Connections, Connections)
 	if j.Once && (j.Count <= 0 || j.Count > int64(len(j.Requests))) {
 		j.Count = int64(len(j.Requests))
 	}
@@ -92,11 +97,11 @@ func Run(ctx context.Context, j Job) (Result, error) {
 		defer time.AfterFunc(j.For, func() { r.over.Store(true) }).Stop()
 		defer time.AfterFunc(j.For+grace, func() { cancel(errors.New("answers are missing long after the time was up")) }).Stop()
 	}
-	r.start, r.took = clock.System{}.Now(), make([][]time.Duration, len(conns))
+	r.start, r.took, r.turnedAway = clock.System{}.Now(), make([][]time.Duration, len(conns)), make([][]time.Duration, len(conns))
 	var all sync.WaitGroup
 	for i, c := range conns {
 		all.Go(func() {
-			if err := r.converse(ctx, c, &r.took[i]); err != nil {
+			if err := r.converse(ctx, c, i); err != nil {
 				r.over.Store(true)
 				cancel(fmt.Errorf("a connection failed: %w", err))
 			}
@@ -104,18 +109,25 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	}
 	all.Wait()
 	result := Result{Acknowledged: r.acknowledged.Load(), Refused: r.refused.Load(), Elapsed: clock.System{}.Now().Sub(r.start)}
-	if took := slices.Sorted(slices.Values(slices.Concat(r.took...))); len(took) > 0 {
-		result.Median, result.P99 = took[len(took)/2], took[len(took)*99/100]
-	}
+	result.Median, result.P99 = quantiles(r.took)
+	_, result.RefusedP99 = quantiles(r.turnedAway)
 	if text := r.refusal.Load(); text != nil {
 		result.Refusal = *text
 	}
 	return result, context.Cause(ctx)
 }
 
+func quantiles(took [][]time.Duration) (median, p99 time.Duration) {
+	all := slices.Sorted(slices.Values(slices.Concat(took...)))
+	if len(all) == 0 {
+		return 0, 0
+	}
+	return all[len(all)/2], all[len(all)*99/100]
+}
+
 func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 	dialer := net.Dialer{Timeout: grace}
-	for range Connections {
+	for range r.Connections {
 		c, err := dialer.DialContext(ctx, "tcp", r.Address)
 		if err != nil {
 			return conns, err
@@ -125,8 +137,8 @@ func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 	return conns, nil
 }
 
-// converse is one connection's life.
-func (r *run) converse(ctx context.Context, c net.Conn, took *[]time.Duration) error {
+// converse is the life of connection n.
+func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	buf := make([]byte, longestAnswer)
 	for !r.over.Load() {
 		i := r.next.Add(1) - 1
@@ -137,6 +149,7 @@ func (r *run) converse(ctx context.Context, c net.Conn, took *[]time.Duration) e
 		if err != nil {
 			return err
 		}
+		sent := clock.System{}.Now()
 		if _, err := c.Write(r.Requests[i%int64(len(r.Requests))]); err != nil {
 			return err
 		}
@@ -144,11 +157,13 @@ func (r *run) converse(ctx context.Context, c net.Conn, took *[]time.Duration) e
 		if err != nil {
 			return err
 		}
-		*took = append(*took, clock.System{}.Now().Sub(from))
+		now := clock.System{}.Now()
 		if string(answer[:len(okLine)]) == okLine {
+			r.took[n] = append(r.took[n], now.Sub(from))
 			r.acknowledged.Add(1)
 			continue
 		}
+		r.turnedAway[n] = append(r.turnedAway[n], now.Sub(sent))
 		r.refused.Add(1)
 		text := string(answer)
 		r.refusal.CompareAndSwap(nil, &text)

@@ -5,18 +5,26 @@ import (
 	"time"
 )
 
-// gate lets a bounded number through at once; the rest wait a bounded time.
+// gate lets a bounded number through at once; of the rest a bounded number waits,
+// for a bounded time. Who finds even the queue full is told so at once: under ten
+// times the load, waiting would only make everybody late.
 type gate struct {
 	places chan struct{} // nil for no bound
+	queue  chan struct{}
 	wait   time.Duration
 }
 
-func newGate(places int, wait time.Duration) *gate {
-	g := &gate{wait: wait}
+func newGate(places, queue int, wait time.Duration) *gate {
+	g := &gate{queue: make(chan struct{}, queue), wait: wait}
 	if places > 0 {
 		g.places = make(chan struct{}, places)
 	}
 	return g
+}
+
+// full reports whether whoever comes now is refused.
+func (g *gate) full() bool {
+	return g.places != nil && len(g.queue) == cap(g.queue) && len(g.places) == cap(g.places)
 }
 
 // enter reports whether there was a place in time. Whoever entered leaves.
@@ -28,6 +36,12 @@ func (g *gate) enter(ctx context.Context) bool {
 	case g.places <- struct{}{}:
 		return true
 	default:
+	}
+	select {
+	case g.queue <- struct{}{}:
+		defer func() { <-g.queue }()
+	default:
+		return false
 	}
 	timer := time.NewTimer(g.wait)
 	defer timer.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestGateLetsABoundedNumberThrough(t *testing.T) {
-	g := newGate(2, time.Nanosecond)
+	g := newGate(2, 64, time.Nanosecond)
 	for range 2 {
 		if !g.enter(t.Context()) {
 			t.Fatal("two places, and one was refused")
@@ -29,7 +30,7 @@ func TestGateLetsABoundedNumberThrough(t *testing.T) {
 }
 
 func TestGateWaitsForAPlace(t *testing.T) {
-	g := newGate(1, time.Hour)
+	g := newGate(1, 64, time.Hour)
 	g.enter(t.Context())
 	entered := make(chan bool)
 	go func() { entered <- g.enter(t.Context()) }()
@@ -39,8 +40,30 @@ func TestGateWaitsForAPlace(t *testing.T) {
 	}
 }
 
+func TestGateKeepsABoundedNumberWaiting(t *testing.T) {
+	g := newGate(1, 2, time.Hour)
+	g.enter(t.Context())
+	gone, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var waiting sync.WaitGroup
+	for range 2 {
+		waiting.Go(func() { g.enter(gone) })
+	}
+	for !g.full() {
+		runtime.Gosched()
+	}
+	if g.enter(t.Context()) {
+		t.Fatal("entered a full gate")
+	}
+	cancel()
+	waiting.Wait()
+	if g.full() {
+		t.Fatal("nobody waits, and the queue is full")
+	}
+}
+
 func TestGateDoesNotOutwaitTheClient(t *testing.T) {
-	g := newGate(1, time.Hour)
+	g := newGate(1, 64, time.Hour)
 	g.enter(t.Context())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,7 +73,7 @@ func TestGateDoesNotOutwaitTheClient(t *testing.T) {
 }
 
 func TestGateWithoutABound(t *testing.T) {
-	g := newGate(0, 0)
+	g := newGate(0, 64, 0)
 	for range 1000 {
 		if !g.enter(t.Context()) {
 			t.Fatal("refused without a bound")
@@ -61,7 +84,7 @@ func TestGateWithoutABound(t *testing.T) {
 
 func TestGateNeverHoldsMore(t *testing.T) {
 	const places = 3
-	g := newGate(places, time.Hour)
+	g := newGate(places, 64, time.Hour)
 	var mu sync.Mutex
 	var inside, most int
 	var wg sync.WaitGroup
@@ -89,7 +112,7 @@ func TestGateNeverHoldsMore(t *testing.T) {
 
 // full is a gate without a place left.
 func full(t *testing.T) *gate {
-	g := newGate(1, time.Nanosecond)
+	g := newGate(1, 64, time.Nanosecond)
 	if !g.enter(t.Context()) {
 		t.Fatal("an empty gate refused")
 	}
@@ -105,6 +128,16 @@ func TestNoPlaceToMatch(t *testing.T) {
 		if f := fault.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
 			t.Errorf("refused with %v", err)
 		}
+	}
+}
+
+// A post that could not even wait is refused before anything of it is looked at.
+func TestNoPlaceToWait(t *testing.T) {
+	in := &Intake{storing: newGate(1, 0, time.Hour)}
+	in.storing.enter(t.Context())
+	_, err := in.post(t.Context(), &post{directory: &partners.Directory{}})
+	if f := fault.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
+		t.Errorf("refused with %v", err)
 	}
 }
 

@@ -86,12 +86,21 @@ type Intake struct {
 	forged    *budget[netip.Addr] // wrong signatures, whomever they name
 }
 
+const (
+	// matchQueue is how many posts wait for their partner to be searched: at well
+	// under a millisecond each, as many as are served within the wait.
+	matchQueue = 64
+	// postQueue is how many posts wait for each that is on its way to the database:
+	// with a database at its usual speed, a second's.
+	postQueue = 4
+)
+
 // New puts the parts to work.
 func New(p Parts, s Settings) *Intake {
 	in := &Intake{
 		Parts: p, settings: s,
-		match:     newGate(s.MatchConcurrency, s.MatchWait),
-		storing:   newGate(s.PostConcurrency, s.PostWait),
+		match:     newGate(s.MatchConcurrency, matchQueue, s.MatchWait),
+		storing:   newGate(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
 		pings:     newBudget[netip.Addr](s.PingRate, time.Second),
 		posts:     newBudget[uuid.UUID](s.PostRate, time.Second),
 		unmatched: newBudget[netip.Addr](s.MatchFailures, time.Minute),

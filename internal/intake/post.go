@@ -114,6 +114,9 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 		return PostResult{}, err
 	}
 	p.owner.base = base
+	if in.storing.full() {
+		return PostResult{}, errStoring // before its bytes have cost anything: there are more than can be stored
+	}
 	var claimErr error
 	if p.claim, claimErr = signing.Check(p.Headers, p.start); claimErr != nil && p.claim.Signed {
 		return PostResult{}, claimErr

@@ -10,8 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/fault"
@@ -76,15 +74,13 @@ func checkTimestamp(text string, now time.Time) error {
 	if text == "" {
 		return ErrTimestampFormat
 	}
+	const beyond = 1 << 50 // far outside the window: a number that no integer holds ends here too
+	var seconds int64
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
 			return ErrTimestampFormat
 		}
-	}
-	// A whole number that overflows is a whole number far outside the window.
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return ErrTimestampWindow
+		seconds = min(10*seconds+int64(text[i]-'0'), beyond)
 	}
 	if age := now.Unix() - seconds; age > int64(Tolerance/time.Second) || age < -int64(Tolerance/time.Second) {
 		return ErrTimestampWindow
@@ -119,7 +115,17 @@ func parseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 
 // trim removes what HTTP calls optional white space, and nothing else: a
 // no-break space is part of the value and makes it malformed.
-func trim(s string) string { return strings.Trim(s, " \t") }
+func trim(s string) string {
+	for s != "" && blank(s[0]) {
+		s = s[1:]
+	}
+	for s != "" && blank(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
 
 // Verifier checks claims against one secret without deriving its pads each
 // time. It is not safe for concurrent use; Reset between posts is implied.

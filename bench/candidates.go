@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/benchdata"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+const (
+	// manyPartners are in the directory in which one is looked up by its name.
+	manyPartners = 10_000
+	// candidates of them post to the shared address and may be recognised by their
+	// secret; D13 has no more.
+	candidates = 100
+)
+
+// crowd is a directory of many partners, and the intake that looks into it.
+type crowd struct {
+	intake    *intake.Intake
+	directory *snapshot.Holder[partners.Directory]
+	quotes    *quote.Sealer
+	names     []string // the accounts' identifiers
+}
+
+// newCrowd makes the partners in a database of their own, and reads them as a
+// node does when it starts.
+func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
+	d, err := b.stage.newDatabase(ctx, "crowd")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	db, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	keys, err := sealed.NewKeys([][]byte{newKey()})
+	if err != nil {
+		return nil, err
+	}
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	f := benchdata.Filler{DB: db, Keys: keys, Wrappers: envelope.NewWrappers(nil), Taxonomy: taxonomy, Now: clock.System{}.Now(), Tell: func(string, int, int) {}}
+	if err := f.Fill(ctx, benchdata.Plan{Partners: manyPartners}); err != nil {
+		return nil, err
+	}
+	if _, err := d.root.Exec(ctx, `UPDATE partners SET shared_address = id IN (SELECT id FROM partners ORDER BY id DESC LIMIT $1)`, candidates); err != nil {
+		return nil, err
+	}
+	c := &crowd{directory: snapshot.New("partners", partners.NewService(db, keys, clock.System{}).LoadDirectory)}
+	if err := snapshot.NewWatcher(db.Pool, slog.New(slog.DiscardHandler), c.directory).Load(ctx); err != nil {
+		return nil, err
+	}
+	if shared := len(c.directory.Get().Shared()); shared != candidates {
+		return nil, fmt.Errorf("%d partners may be recognised by their secret, want %d", shared, candidates)
+	}
+	rows, err := d.root.Query(ctx, `SELECT identifier FROM accounts ORDER BY random()`)
+	if err != nil {
+		return nil, err
+	}
+	if c.names, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+		return nil, err
+	}
+	if c.quotes, err = quote.NewSealer(keys.QuoteKeys()); err != nil {
+		return nil, err
+	}
+	c.intake = intake.New(intake.Parts{
+		Directory: c.directory, Quotes: c.quotes, Keys: keys, Clock: clock.System{},
+		Traffic: intake.NewTraffic(db.Pool, slog.New(slog.DiscardHandler), 1),
+	}, intake.Settings{DefaultMode: models.SigningRequired})
+	return c, nil
+}
+
+// search is the whole of a post that names nobody and was signed with a secret
+// that nobody has: every candidate's is tried.
+func (c *crowd) search(b *testing.B) {
+	now := clock.System{}.Now()
+	q := quoted()
+	q.Partner = uuid.Nil // the quote names nobody either
+	token, _, err := c.quotes.Append(nil, q, now, [quote.RandomSize]byte{1, 2, 3})
+	if err != nil {
+		b.Fatal(err)
+	}
+	head := fmt.Appendf(nil, `{"transactionId":%q,"notes":"`, token)
+	body := append(append(head, bytes.Repeat([]byte("n"), postSize-len(head)-2)...), `"}`...)
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	request := intake.PostRequest{Body: body, Headers: signing.Headers{
+		Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte("a secret that nobody has"), stamp, body)},
+	}}
+	defer timed(b)()
+	for b.Loop() {
+		if _, err := c.intake.Post(b.Context(), request); !errors.Is(err, signing.ErrSignature) {
+			b.Fatal(err)
+		}
+	}
+}
+
+// named is what it costs a post that its partner is one of many: finding the
+// account that it names, and in which mode it signs.
+func (c *crowd) named(b *testing.B) {
+	b.ReportAllocs()
+	defer timed(b)()
+	for i := 0; b.Loop(); i++ {
+		account := c.directory.Get().Account(c.names[i%len(c.names)])
+		if account == nil || !account.Active() || account.Mode(models.SigningRequired) == "" {
+			b.Fatal("an account is not found")
+		}
+	}
+}

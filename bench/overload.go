@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pingpost/pingpost/bench/load"
+	"github.com/pingpost/pingpost/internal/clock"
+)
+
+const (
+	// tooMuch is how many times the greatest rate arrives.
+	tooMuch            = 10
+	minGoodput         = 0.8
+	maxRecoverySeconds = 10
+	// throng is how many connections bring it: more than may be in work and wait.
+	throng = 2048
+	// slowTransaction makes a database slow, so that ten times what it can store is
+	// still a rate that the machine can send.
+	slowTransaction = 500 * time.Millisecond
+	makeSlow        = `CREATE FUNCTION bench_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(%f); RETURN NULL; END $$;
+		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
+)
+
+// overload sends ten times as many posts as are stored at best, and then as many
+// as usual.
+func (b *bench) overload(ctx context.Context) (err error) {
+	p, err := b.stage.newProduct(ctx, "product_overload", productJob{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	fast := press{product: p, name: "database at its speed", steady: steadyPosts, connections: tooMuch * load.Connections, best: load.Connections}
+	if err := b.press(ctx, fast); err != nil {
+		return err
+	}
+	if _, err := p.root.Exec(ctx, fmt.Sprintf(makeSlow, slowTransaction.Seconds())); err != nil {
+		return err
+	}
+	return b.press(ctx, press{product: p, name: "slow database", steady: 50, connections: throng, best: 4 * load.Connections})
+}
+
+// press is a service under pressure.
+type press struct {
+	*product
+	name        string
+	steady      int // posts a second when nothing presses
+	best        int // connections that bring the greatest rate
+	connections int // connections that bring too much
+}
+
+func (b *bench) press(ctx context.Context, p press) error {
+	length := b.plan.PostRound
+	greatest := &contender{name: "greatest", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
+	usual := &contender{name: "usual", process: p.process, run: p.deliverAs(postsJob{Rate: p.steady})}
+	if err := b.take(ctx, "overload, "+p.name, b.plan.PostRounds, length, greatest, usual); err != nil {
+		return err
+	}
+	rate := tooMuch * int(quantile(greatest.series(round.rate), 2))
+	pressed := &contender{name: "ten times as much", process: p.process, run: p.deliverAs(postsJob{Rate: rate, Connections: p.connections, Shed: true})}
+	var recoveries []float64
+	normal := time.Duration(quantile(usual.series(round.p99), 4)) * time.Microsecond
+	for range b.plan.PostRounds {
+		r, err := b.undisturbed(ctx, pressed, length)
+		if err != nil {
+			return err
+		}
+		pressed.rounds = append(pressed.rounds, r)
+		recovery, err := b.recover(ctx, usual, normal)
+		if err != nil {
+			return err
+		}
+		recoveries = append(recoveries, recovery.Seconds())
+		b.progress("overload, %s: %.0f a second answered, %.0f stored; refusals within %s; as usual again after %s",
+			p.name, r.answered(), r.rate(), r.Refusal.Round(time.Microsecond), recovery.Round(time.Millisecond))
+	}
+	b.report.overload(p.name, greatest, pressed, recoveries)
+	return nil
+}
+
+// recover waits until posts take as long as they usually do at most.
+func (b *bench) recover(ctx context.Context, usual *contender, normal time.Duration) (time.Duration, error) {
+	start := clock.System{}.Now()
+	for {
+		r, err := usual.turn(ctx, time.Second)
+		after := clock.System{}.Now().Sub(start)
+		if err != nil || r.P99 <= normal || after > 2*maxRecoverySeconds*time.Second {
+			return after, err
+		}
+	}
+}
