@@ -18,7 +18,9 @@ func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conn := testkit.Connect(t, url)
 			putLead(t, conn, uuid.New(), false, testkit.Began())
-			for _, table := range []string{"ledger_entries", "consents"} {
+			exec(t, conn, `INSERT INTO audit_events (at, actor, role, action, object_kind, object_id, partner_id, reason, address, request_id, outcome, prev_hash, hash)
+				VALUES (now(), 'somebody', '', 'partner.approve', 'partner', '', NULL, '', '', '', 'done', sha256($1), sha256($1))`, []byte(name))
+			for _, table := range []string{"ledger_entries", "consents", "audit_events"} {
 				refuses(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
 				refuses(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)
 				refuses(t, conn, insufficientPrivilege, "", `TRUNCATE `+table)

@@ -30,6 +30,14 @@ var granted = map[string]string{
 	"pings_20260102":    "", // through pings only
 	"traffic_minutes":   "SELECT INSERT UPDATE DELETE",
 	"refusals":          "SELECT INSERT DELETE",
+
+	"staff":                "SELECT INSERT", // and updatable
+	"staff_roles":          "SELECT INSERT DELETE",
+	"staff_invitations":    "SELECT INSERT DELETE",
+	"staff_recovery_codes": "SELECT INSERT UPDATE DELETE",
+	"staff_sessions":       "SELECT INSERT UPDATE DELETE",
+	"login_attempts":       "SELECT INSERT UPDATE DELETE",
+	"audit_events":         "SELECT INSERT",
 }
 
 // updatable are the columns that the service's role may change where it may not
@@ -38,6 +46,7 @@ var updatable = map[string]string{
 	"partners":        "status row_version updated_at",
 	"accounts":        "is_default row_version updated_at",
 	"signing_secrets": "sealed digest state retires_at revoked_at",
+	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at",
 	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
 }
 

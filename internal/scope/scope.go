@@ -20,6 +20,9 @@ type Scope struct {
 // itself, or an operator at the command line.
 var System = Scope{all: true}
 
+// Everywhere sees as much: of a person whose role holds at every partner.
+var Everywhere = Scope{all: true}
+
 // Partners sees the named partners' rows and no others.
 func Partners(ids ...uuid.UUID) Scope { return Scope{partners: slices.Clone(ids)} }
 

@@ -1,0 +1,246 @@
+package audit_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+var who = audit.Actor{Name: "ada@example.com", Role: "administrator", Address: "192.0.2.1", RequestID: "rq_1"}
+
+func event(n int) audit.Event {
+	return audit.Event{
+		Action: "partner.approve", Kind: "partner", Object: fmt.Sprint("pt_", n),
+		Before: map[string]any{"status": "pending"}, After: map[string]any{"status": "approved", "note": "a < b & \"c\""}, Reason: "checked",
+	}
+}
+
+type chain struct {
+	*testkit.Database
+	*audit.Log
+}
+
+func newChain(t *testing.T) chain {
+	d := testkit.NewDatabase(t)
+	return chain{d, audit.New(d.DB, clock.System{})}
+}
+
+func (c chain) write(t *testing.T, n int) {
+	t.Helper()
+	if err := c.Done(t.Context(), who, event(n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c chain) verify(t *testing.T, head string) audit.Verdict {
+	t.Helper()
+	v, err := c.Verify(t.Context(), head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	if v := c.verify(t, ""); !v.Intact() || v.Events != 0 || v.Head != "" {
+		t.Errorf("no event: %+v", v)
+	}
+	for n := range 3 {
+		c.write(t, n)
+	}
+	if err := c.Refused(t.Context(), audit.Nobody, audit.Event{Action: "login"}); err != nil {
+		t.Fatal(err)
+	}
+	v := c.verify(t, "")
+	if !v.Intact() || v.Events != 4 || len(v.Head) != 64 {
+		t.Errorf("%+v", v)
+	}
+	if _, head, err := c.Head(t.Context()); err != nil || head != v.Head {
+		t.Errorf("the head is %s, %v, want %s", head, err, v.Head)
+	}
+	c.write(t, 5)
+	if again := c.verify(t, v.Head); !again.Intact() || again.Events != 5 {
+		t.Errorf("with an earlier head: %+v", again)
+	}
+	if other := c.verify(t, strings.Repeat("0", 64)); other.Intact() || !other.HeadMissing {
+		t.Errorf("with a head of another chain: %+v", other)
+	}
+	for _, bad := range []string{"x", "00", strings.Repeat("0", 63)} {
+		if _, err := c.Verify(t.Context(), bad); fault.As(err) == nil {
+			t.Errorf("the head %q: %v", bad, err)
+		}
+	}
+}
+
+// An event is there if and only if its deed is.
+func TestAnEventSharesItsDeedsFate(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	undone := fault.New(fault.Conflict, "undone", "It is undone.")
+	err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
+		return errors.Join(audit.Write(tx, testkit.Began(), who, event(1)), undone)
+	})
+	if !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	if v := c.verify(t, ""); v.Events != 0 {
+		t.Errorf("%d events of a deed that was undone", v.Events)
+	}
+	for name, by := range map[string]audit.Actor{"nobody": {}, "no deed": who} {
+		e := event(1)
+		if name == "no deed" {
+			e.Action = ""
+		}
+		if err := c.Done(t.Context(), by, e); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+}
+
+func TestManyAtOnceAreOneChain(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	var all sync.WaitGroup
+	for n := range 40 {
+		all.Go(func() {
+			err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
+				if err := audit.Write(tx, testkit.Began(), who, event(n)); err != nil || n%4 > 0 {
+					return err
+				}
+				return context.Canceled // undone
+			})
+			if (err != nil) != (n%4 == 0) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if v := c.verify(t, ""); !v.Intact() || v.Events != 30 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// Whoever gets round the triggers is found out, whatever they change.
+func TestTamperingShows(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"a time":         `UPDATE audit_events SET at = at + interval '1 microsecond' WHERE object_id = 'pt_2'`,
+		"an actor":       `UPDATE audit_events SET actor = 'eve@example.com' WHERE object_id = 'pt_2'`,
+		"a role":         `UPDATE audit_events SET role = '' WHERE object_id = 'pt_2'`,
+		"an action":      `UPDATE audit_events SET action = 'partner.suspend' WHERE object_id = 'pt_2'`,
+		"an object":      `UPDATE audit_events SET object_id = 'pt_9' WHERE object_id = 'pt_2'`,
+		"a boundary":     `UPDATE audit_events SET object_kind = 'partnerp', object_id = 't_2' WHERE object_id = 'pt_2'`,
+		"a partner":      `UPDATE audit_events SET partner_id = gen_random_uuid() WHERE object_id = 'pt_2'`,
+		"before":         `UPDATE audit_events SET before = '{"status":"suspended"}' WHERE object_id = 'pt_2'`,
+		"a blank in it":  `UPDATE audit_events SET before = '{"status": "pending"}' WHERE object_id = 'pt_2'`,
+		"no before":      `UPDATE audit_events SET before = NULL WHERE object_id = 'pt_2'`,
+		"after":          `UPDATE audit_events SET after = NULL WHERE object_id = 'pt_2'`,
+		"a reason":       `UPDATE audit_events SET reason = '' WHERE object_id = 'pt_2'`,
+		"an address":     `UPDATE audit_events SET address = '192.0.2.9' WHERE object_id = 'pt_2'`,
+		"a request":      `UPDATE audit_events SET request_id = '' WHERE object_id = 'pt_2'`,
+		"an outcome":     `UPDATE audit_events SET outcome = 'refused' WHERE object_id = 'pt_2'`,
+		"its hash":       `UPDATE audit_events SET hash = sha256('x') WHERE object_id = 'pt_2'`,
+		"one taken out":  `DELETE FROM audit_events WHERE object_id = 'pt_2'`,
+		"the first gone": `DELETE FROM audit_events WHERE object_id = 'pt_0'`,
+		"the end cut":    `DELETE FROM audit_events WHERE object_id IN ('pt_3', 'pt_4')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newChain(t)
+			for n := range 5 {
+				c.write(t, n)
+			}
+			head := c.verify(t, "").Head
+			c.Exec(t, `ALTER TABLE audit_events DISABLE TRIGGER USER`)
+			c.Exec(t, sql)
+			v := c.verify(t, head)
+			if v.Intact() {
+				t.Errorf("unseen: %+v", v)
+			}
+			if cut := name == "the end cut"; cut != (v.BrokenAt == 0) {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	mine, theirs := uuid.New(), uuid.New()
+	for n := range 10 {
+		e := event(n)
+		e.Partner = mine
+		if n%2 == 1 {
+			e.Partner, e.Action = theirs, "secret.create"
+		}
+		if err := c.Done(t.Context(), who, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func(sc scope.Scope, f audit.Filter, p audit.Page) (found audit.Found, objects string) {
+		t.Helper()
+		found, err := c.List(t.Context(), sc, f, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range found.Events {
+			objects += strings.TrimPrefix(e.ObjectID, "pt_")
+		}
+		return found, objects
+	}
+	first, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4})
+	if objects != "9876" || first.Newer || !first.Older || first.Count != 10 {
+		t.Errorf("the first page is %s, %+v", objects, first)
+	}
+	second, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, OlderThan: first.Events[3].ID})
+	if objects != "5432" || !second.Newer || !second.Older {
+		t.Errorf("the second page is %s, %+v", objects, second)
+	}
+	if last, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, OlderThan: second.Events[3].ID}); objects != "10" || last.Older {
+		t.Errorf("the last page is %s, %+v", objects, last)
+	}
+	if back, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, NewerThan: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
+		t.Errorf("back again is %s, %+v", objects, back)
+	}
+	for name, c := range map[string]struct {
+		scope scope.Scope
+		f     audit.Filter
+		want  string
+	}{
+		"one partner's":     {scope.Partners(mine), audit.Filter{}, "86420"},
+		"nobody's":          {scope.Partners(), audit.Filter{}, ""},
+		"an action":         {scope.System, audit.Filter{Action: "secret.create"}, "97531"},
+		"a kind of action":  {scope.System, audit.Filter{Action: "secret."}, "97531"},
+		"an object":         {scope.System, audit.Filter{Kind: "partner", Object: "pt_3"}, "3"},
+		"somebody else":     {scope.System, audit.Filter{Actor: "eve@example.com"}, ""},
+		"refusals":          {scope.System, audit.Filter{Outcome: models.AuditRefused}, ""},
+		"a wildcard is one": {scope.System, audit.Filter{Action: "%"}, ""},
+	} {
+		if _, objects := list(c.scope, c.f, audit.Page{Size: 20}); objects != c.want {
+			t.Errorf("%s: %q, want %q", name, objects, c.want)
+		}
+	}
+	if raw, err := hex.DecodeString(c.verify(t, "").Head); err != nil || !slices.Equal(raw, testkit.Value[[]byte](t, c.Database, `SELECT hash FROM audit_events ORDER BY id DESC LIMIT 1`)) {
+		t.Errorf("the head is not the last event's hash: %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Filter narrows a list; what is zero narrows nothing.
+type Filter struct {
+	Actor, Kind, Object string
+	Action              string // or how it begins: "secret."
+	Staff               uuid.UUID
+	Outcome             models.AuditOutcome
+	From, Until         time.Time
+}
+
+// Page is where a list begins: after an event, towards older ones, or before one,
+// towards newer ones.
+type Page struct {
+	OlderThan, NewerThan int64
+	Size                 int
+}
+
+// countBound is how far matching events are counted.
+const countBound = 10_000
+
+// Found is a page of events, the newest first.
+type Found struct {
+	Events       []models.AuditEvent
+	Newer, Older bool  // whether there are more on either side
+	Count        int64 // of all that match, up to a bound
+	CountBounded bool
+}
+
+// List finds events. Whoever sees some partners only, sees the events of these.
+func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out Found, err error) {
+	q := f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{}))
+	if !sc.All() {
+		q = q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil))
+	}
+	bounded := q.Session(&gorm.Session{}).Select("1").Limit(countBound + 1)
+	if err := l.db.Gorm.WithContext(ctx).Table("(?) AS found", bounded).Count(&out.Count).Error; err != nil {
+		return out, store.Translate(err)
+	}
+	if out.CountBounded = out.Count > countBound; out.CountBounded {
+		out.Count = countBound
+	}
+	page := q.Session(&gorm.Session{}).Limit(p.Size + 1)
+	switch {
+	case p.NewerThan > 0:
+		page = page.Where("id > ?", p.NewerThan).Order("id")
+	case p.OlderThan > 0:
+		page = page.Where("id < ?", p.OlderThan).Order("id DESC")
+	default:
+		page = page.Order("id DESC")
+	}
+	if err := page.Find(&out.Events).Error; err != nil {
+		return out, store.Translate(err)
+	}
+	more := len(out.Events) > p.Size
+	if more {
+		out.Events = out.Events[:p.Size]
+	}
+	out.Newer, out.Older = p.OlderThan > 0, more
+	if p.NewerThan > 0 {
+		slices.Reverse(out.Events)
+		out.Newer, out.Older = more, true
+	}
+	return out, nil
+}
+
+func (f Filter) apply(q *gorm.DB) *gorm.DB {
+	for column, value := range map[string]string{
+		"actor": f.Actor, "object_kind": f.Kind, "object_id": f.Object, "outcome": string(f.Outcome),
+	} {
+		if value != "" {
+			q = q.Where(column+" = ?", value)
+		}
+	}
+	if f.Action != "" {
+		q = q.Where("starts_with(action, ?)", f.Action)
+	}
+	if f.Staff != uuid.Nil {
+		q = q.Where("staff_id = ?", f.Staff)
+	}
+	if !f.From.IsZero() {
+		q = q.Where("at >= ?", f.From)
+	}
+	if !f.Until.IsZero() {
+		q = q.Where("at < ?", f.Until)
+	}
+	return q
+}

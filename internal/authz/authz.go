@@ -1,0 +1,205 @@
+// Package authz decides what staff may do: a reviewed policy in the repository
+// says what each role may, rows say who has which role where, and what neither
+// says is refused. Decisions come as a scope: which partners' rows it is about.
+package authz
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/casbin/casbin/v2"
+	"github.com/casbin/casbin/v2/model"
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	//go:embed model.conf
+	modelText string
+	//go:embed policy.csv
+	policyText string
+)
+
+// everywhere is the domain of a role that holds at every partner.
+const everywhere = "*"
+
+// Permission is an action on a kind of object: {"secrets", "write"}.
+type Permission struct{ Object, Action string }
+
+func (p Permission) String() string { return p.Object + ", " + p.Action }
+
+// Line is one of the policy: a role may do something.
+type Line struct {
+	Role models.Role
+	Permission
+	Number int // in the file
+}
+
+// Policy reads the embedded policy. Its error is a mistake in the file, by line.
+func Policy() ([]Line, error) { return parse(policyText) }
+
+func parse(text string) (lines []Line, err error) {
+	seen := map[string]int{}
+	number := 0
+	for in := bufio.NewScanner(strings.NewReader(text)); in.Scan(); {
+		number++
+		line := strings.TrimSpace(in.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		parts := strings.Split(line, ", ")
+		if len(parts) != 4 || parts[0] != "p" || !slices.Contains(models.Roles[:], models.Role(parts[1])) || parts[2] == "" || parts[3] == "" {
+			return nil, fmt.Errorf("policy.csv, line %d: want `p, role, object, action` with one of the roles %v", number, models.Roles)
+		}
+		if before, twice := seen[line]; twice {
+			return nil, fmt.Errorf("policy.csv, line %d: the same as line %d", number, before)
+		}
+		seen[line] = number
+		lines = append(lines, Line{models.Role(parts[1]), Permission{parts[2], parts[3]}, number})
+	}
+	return lines, nil
+}
+
+// Access is who may do what at one moment: it does not change, and is replaced
+// whole after a change.
+type Access struct {
+	enforcer *casbin.Enforcer
+	policy   []Line
+	roles    map[uuid.UUID][]models.StaffRole // of active staff
+	decided  sync.Map                         // of decision: the engine takes long where a person has many partners
+}
+
+type decision struct {
+	staff uuid.UUID
+	Permission
+}
+
+// Load reads the roles of active staff.
+func Load(ctx context.Context, db *store.DB) (*Access, error) {
+	var rows []models.StaffRole
+	err := db.Gorm.WithContext(ctx).Raw(`SELECT r.staff_id, r.role, r.partner_id FROM staff_roles r JOIN staff s ON s.id = r.staff_id
+		WHERE s.status = ? ORDER BY r.staff_id, r.role, r.partner_id`, models.StaffActive).Scan(&rows).Error
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	return New(rows)
+}
+
+// New is the access that the roles give.
+func New(rows []models.StaffRole) (*Access, error) {
+	policy, err := Policy()
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.NewModelFromString(modelText)
+	if err != nil {
+		return nil, err
+	}
+	a := &Access{policy: policy, roles: map[uuid.UUID][]models.StaffRole{}}
+	if a.enforcer, err = casbin.NewEnforcer(m); err != nil {
+		return nil, err
+	}
+	for _, line := range policy {
+		if _, err := a.enforcer.AddPolicy(string(line.Role), line.Object, line.Action); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range rows {
+		if _, err := a.enforcer.AddGroupingPolicy(row.StaffID.String(), string(row.Role), domain(row.PartnerID)); err != nil {
+			return nil, err
+		}
+		a.roles[row.StaffID] = append(a.roles[row.StaffID], row)
+	}
+	return a, nil
+}
+
+func domain(partner *uuid.UUID) string {
+	if partner == nil {
+		return everywhere
+	}
+	return partner.String()
+}
+
+// Roles lists a person's roles.
+func (a *Access) Roles(staff uuid.UUID) []models.StaffRole { return slices.Clone(a.roles[staff]) }
+
+// Scope says where a person may do something: everywhere, or at some partners. ok
+// is false where it is nowhere.
+func (a *Access) Scope(staff uuid.UUID, p Permission) (sc scope.Scope, ok bool) {
+	if len(a.roles[staff]) == 0 {
+		return scope.Scope{}, false
+	}
+	if known, ok := a.decided.Load(decision{staff, p}); ok {
+		sc = known.(scope.Scope)
+	} else {
+		sc = a.decide(staff, p)
+		a.decided.Store(decision{staff, p}, sc)
+	}
+	return sc, sc.All() || len(sc.IDs()) > 0
+}
+
+func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
+	if a.allows(staff, everywhere, p) {
+		return scope.Everywhere
+	}
+	var partners []uuid.UUID
+	for _, row := range a.roles[staff] {
+		if row.PartnerID != nil && !slices.Contains(partners, *row.PartnerID) && a.allows(staff, row.PartnerID.String(), p) {
+			partners = append(partners, *row.PartnerID)
+		}
+	}
+	return scope.Partners(partners...)
+}
+
+// allows fails closed: an error of the engine is a refusal.
+func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
+	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
+	return err == nil && ok
+}
+
+// Grant is a permission with why it is one.
+type Grant struct {
+	Line
+	Partner *uuid.UUID // nil for everywhere
+}
+
+// Explain lists everything that a person may do, and why, in the policy's order.
+// Each was asked of the engine that decides, not read off the policy.
+func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
+	for _, row := range a.roles[staff] {
+		for _, line := range a.policy {
+			if line.Role == row.Role && a.allows(staff, domain(row.PartnerID), line.Permission) {
+				all = append(all, Grant{line, row.PartnerID})
+			}
+		}
+	}
+	return all
+}
+
+// RolesThat lists the roles that may do something: whom to ask.
+func (a *Access) RolesThat(p Permission) (roles []models.Role) {
+	for _, line := range a.policy {
+		if line.Permission == p {
+			roles = append(roles, line.Role)
+		}
+	}
+	return roles
+}
+
+// With lists the people who have a role everywhere.
+func (a *Access) With(role models.Role) (people []uuid.UUID) {
+	for staff, rows := range a.roles {
+		if slices.ContainsFunc(rows, func(r models.StaffRole) bool { return r.Role == role && r.PartnerID == nil }) {
+			people = append(people, staff)
+		}
+	}
+	return people
+}

@@ -1,0 +1,166 @@
+package authz
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+func access(t testing.TB, rows ...models.StaffRole) *Access {
+	t.Helper()
+	a, err := New(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestScope(t *testing.T) {
+	ada, bob, eve := uuid.New(), uuid.New(), uuid.New()
+	mine, theirs := uuid.New(), uuid.New()
+	a := access(t,
+		models.StaffRole{StaffID: ada, Role: models.Administrator},
+		models.StaffRole{StaffID: bob, Role: models.AccountManager, PartnerID: &mine},
+		models.StaffRole{StaffID: bob, Role: models.Auditor, PartnerID: &theirs},
+	)
+	for _, c := range []struct {
+		name       string
+		staff      uuid.UUID
+		permission Permission
+		ok         bool
+		sees       []uuid.UUID
+	}{
+		{"an administrator invites", ada, Permission{"staff", "write"}, true, []uuid.UUID{mine, theirs, uuid.New()}},
+		{"and does not create secrets", ada, Permission{"secrets", "write"}, false, nil},
+		{"an account manager creates secrets of one partner", bob, Permission{"secrets", "write"}, true, []uuid.UUID{mine}},
+		{"and sees two partners", bob, Permission{"partners", "read"}, true, []uuid.UUID{mine, theirs}},
+		{"but sees the payouts of one", bob, Permission{"payouts", "read"}, true, []uuid.UUID{theirs}},
+		{"and no staff page but for one partner's auditor", bob, Permission{"staff", "write"}, false, nil},
+		{"nobody", eve, Permission{"overview", "read"}, false, nil},
+		{"the zero id", uuid.Nil, Permission{"overview", "read"}, false, nil},
+		{"no such object", ada, Permission{"everything", "read"}, false, nil},
+		{"a wildcard is none", ada, Permission{"*", "*"}, false, nil},
+	} {
+		sc, ok := a.Scope(c.staff, c.permission)
+		if ok != c.ok {
+			t.Errorf("%s: %t", c.name, ok)
+		}
+		for _, partner := range []uuid.UUID{mine, theirs} {
+			if got := sc.Allows(partner); got != slices.Contains(c.sees, partner) {
+				t.Errorf("%s: sees a partner: %t", c.name, got)
+			}
+		}
+	}
+}
+
+// Whatever roles there are, a person may do exactly what the policy's lines for
+// these roles say, where these roles hold; and the explanation is the same.
+func TestDecisionsAreThePolicys(t *testing.T) {
+	policy, err := Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	partners := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	rapid.Check(t, func(t *rapid.T) {
+		staff := uuid.New()
+		var rows []models.StaffRole
+		for range rapid.IntRange(0, 4).Draw(t, "roles") {
+			row := models.StaffRole{StaffID: staff, Role: rapid.SampledFrom(models.Roles[:]).Draw(t, "role")}
+			if n := rapid.IntRange(0, len(partners)).Draw(t, "where"); n < len(partners) {
+				row.PartnerID = &partners[n]
+			}
+			rows = append(rows, row)
+		}
+		a, err := New(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		may := func(p Permission, where *uuid.UUID) bool {
+			return slices.ContainsFunc(rows, func(r models.StaffRole) bool {
+				return (r.PartnerID == nil || where != nil && *r.PartnerID == *where) &&
+					slices.ContainsFunc(policy, func(l Line) bool { return l.Role == r.Role && l.Permission == p })
+			})
+		}
+		explained := a.Explain(staff)
+		for _, line := range policy {
+			sc, ok := a.Scope(staff, line.Permission)
+			if sc.All() != may(line.Permission, nil) {
+				t.Fatalf("%s everywhere: %t", line.Permission, sc.All())
+			}
+			for _, partner := range partners {
+				want := may(line.Permission, &partner)
+				if sc.Allows(partner) != want || want && !ok {
+					t.Fatalf("%s at a partner: %t, want %t", line.Permission, sc.Allows(partner), want)
+				}
+				told := slices.ContainsFunc(explained, func(g Grant) bool {
+					return g.Permission == line.Permission && (g.Partner == nil || *g.Partner == partner)
+				})
+				if told != want {
+					t.Fatalf("%s at a partner is explained: %t, want %t", line.Permission, told, want)
+				}
+			}
+		}
+	})
+}
+
+func TestPolicyIsRead(t *testing.T) {
+	lines, err := Policy()
+	if err != nil || len(lines) < 20 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	for _, role := range models.Roles {
+		if !slices.ContainsFunc(lines, func(l Line) bool { return l.Role == role }) {
+			t.Errorf("%s may do nothing at all", role)
+		}
+	}
+	for _, line := range lines {
+		if line.Role == models.Auditor && line.Action != "read" && line.Action != "verify" {
+			t.Errorf("an auditor changes something: %s", line.Permission)
+		}
+	}
+	for name, text := range map[string]string{
+		"another role":   "p, owner, staff, read",
+		"a part missing": "p, auditor, staff",
+		"a blank more":   "p, auditor, , read",
+		"another kind":   "g, auditor, staff, read",
+		"twice":          "p, auditor, staff, read\n\np, auditor, staff, read",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhomToAsk(t *testing.T) {
+	a := access(t)
+	if got := a.RolesThat(Permission{"pricing", "publish"}); !slices.Equal(got, []models.Role{models.PricingManager}) {
+		t.Errorf("%v", got)
+	}
+	if sc, ok := a.Scope(uuid.New(), Permission{"overview", "read"}); ok || sc.Allows(uuid.New()) || sc.All() {
+		t.Error("somebody without roles sees something")
+	}
+	if sc := (scope.Scope{}); sc.All() {
+		t.Error("nothing is everything")
+	}
+}
+
+func BenchmarkScope(b *testing.B) {
+	var rows []models.StaffRole
+	staff := uuid.New()
+	for range 200 {
+		partner := uuid.New()
+		rows = append(rows, models.StaffRole{StaffID: staff, Role: models.AccountManager, PartnerID: &partner})
+	}
+	a := access(b, rows...)
+	for b.Loop() {
+		if sc, ok := a.Scope(staff, Permission{"secrets", "write"}); !ok || len(sc.IDs()) != 200 {
+			b.Fatal("not allowed")
+		}
+	}
+}
