@@ -20,6 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
@@ -217,13 +218,23 @@ func dataDir(f devFlags) (string, error) {
 	return devstack.DefaultDataDir()
 }
 
-func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c clock.Clock) ([]devstack.Partner, error) {
+// demonstration is what dev makes to be tried out.
+type demonstration struct {
+	partners []devstack.Partner
+	staff    []devstack.Person
+}
+
+func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c clock.Clock) (d demonstration, err error) {
 	db, keys, err := open(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	defer db.Close()
-	return s.Demonstrate(ctx, partners.NewService(db, keys, c), keys)
+	if d.partners, err = s.Demonstrate(ctx, partners.NewService(db, keys, c), keys); err != nil {
+		return d, err
+	}
+	d.staff, err = s.Staff(ctx, staff.NewService(db, keys, c, staff.Settings{}))
+	return d, err
 }
 
 // open reaches the database for a command rather than for the service.
@@ -246,20 +257,14 @@ type ready struct {
 	OpsURL      string             `json:"ops_url"`
 	DatabaseURL string             `json:"database_url"`
 	KeyWrapper  string             `json:"key_wrapper"`
-	Staff       []staff            `json:"staff"`
+	Staff       []devstack.Person  `json:"staff"`
 	Partners    []devstack.Partner `json:"partners"`
 }
 
-type staff struct {
-	Email    string `json:"email"`
-	Password string `json:"password"`
-	Role     string `json:"role"`
-}
-
-func announce(node *app.App, s *devstack.Stack, demo []devstack.Partner, publicURL string, f devFlags) error {
+func announce(node *app.App, s *devstack.Stack, demo demonstration, publicURL string, f devFlags) error {
 	r := ready{
 		APIURL: origin(node.APIAddr()), AdminURL: origin(node.AdminAddr()), OpsURL: origin(node.OpsAddr()),
-		DatabaseURL: s.DatabaseURL, KeyWrapper: node.KeyWrapper(), Staff: []staff{}, Partners: demo,
+		DatabaseURL: s.DatabaseURL, KeyWrapper: node.KeyWrapper(), Staff: demo.staff, Partners: demo.partners,
 	}
 	if err := printWelcome(os.Stdout, r, publicURL, f); err != nil || f.readyFile == "" {
 		return err

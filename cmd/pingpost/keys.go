@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
@@ -35,6 +36,7 @@ type keyRing struct {
 	wrappers *app.Keys
 	leads    *leads.Store
 	partners *partners.Service
+	staff    *staff.Service
 }
 
 // onKeys opens the database and the keys of the configuration; those of a running
@@ -59,7 +61,7 @@ func onKeys(c *cobra.Command, r *reach, role string, use func(*keyRing) error) e
 	if err != nil {
 		return err
 	}
-	return use(&keyRing{cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool), partners.NewService(db, platform, clock.System{})})
+	return use(&keyRing{cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool), partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{})})
 }
 
 // keyView is a key and what is under it.
@@ -76,7 +78,9 @@ type platformKeyView struct {
 	Configured bool   `json:"configured"`
 	Writes     bool   `json:"writes"`
 	Secrets    int64  `json:"secrets"`
-	Digests    int64  `json:"look_up_digests"`
+
+	SecondFactors int64 `json:"second_factors"`
+	Digests       int64 `json:"look_up_digests"`
 }
 
 type statusView struct {
@@ -132,13 +136,17 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	if err != nil {
 		return nil, err
 	}
+	factors, err := k.staff.SealUses(ctx)
+	if err != nil {
+		return nil, err
+	}
 	digests, err := k.leads.DigestUses(ctx)
 	if err != nil {
 		return nil, err
 	}
 	configured := k.platform.IDs()
 	keys := slices.Clone(configured)
-	for _, uses := range []map[sealed.KeyID]int64{secrets, digests} {
+	for _, uses := range []map[sealed.KeyID]int64{secrets, factors, digests} {
 		for _, key := range slices.SortedFunc(maps.Keys(uses), func(a, b sealed.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
@@ -147,7 +155,7 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	}
 	list := make([]platformKeyView, len(keys))
 	for i, key := range keys {
-		list[i] = platformKeyView{ID: key.String(), Configured: i < len(configured), Writes: i == 0, Secrets: secrets[key], Digests: digests[key]}
+		list[i] = platformKeyView{ID: key.String(), Configured: i < len(configured), Writes: i == 0, Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key]}
 	}
 	return list, nil
 }
@@ -158,13 +166,13 @@ func (v statusView) print(w io.Writer) error {
 		leads[i] = []any{one.Wrapper, one.Version, one.Leads, keyNote(one.Writes, one.Readable)}
 	}
 	for i, one := range v.Platform {
-		platform[i] = []any{one.ID, one.Secrets, one.Digests, keyNote(one.Writes, one.Configured)}
+		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, keyNote(one.Writes, one.Configured)}
 	}
 	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", leads); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := printTable(w, "PLATFORM KEY\tSECRETS\tLOOK-UP DIGESTS\t", platform); err != nil {
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOK-UP DIGESTS\t", platform); err != nil {
 		return err
 	}
 	if v.Problem != "" {
@@ -201,8 +209,8 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 }
 
 func keysReseal() *cobra.Command {
-	c := &cobra.Command{Use: "reseal", Short: "Move secrets and look-up digests to the first platform key", Args: exactly(0, "nothing"), Long: `Move the signing secrets and the look-up digests to the first platform key, so
-that an older one can be taken away. It may be stopped at any time, and run again.`}
+	c := &cobra.Command{Use: "reseal", Short: "Move secrets and look-up digests to the first platform key", Args: exactly(0, "nothing"), Long: `Move the signing secrets, the staff's second factors and the look-up digests to
+the first platform key, so that an older one can be taken away. It may be stopped at any time, and run again.`}
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
@@ -211,6 +219,12 @@ that an older one can be taken away. It may be stopped at any time, and run agai
 			if err == nil && len(unread) > 0 {
 				err = fmt.Errorf("no configured platform key opens %s", strings.Join(unread, ", "))
 			}
+			factors, unreadFactors, failedFactors := k.staff.Reseal(c.Context())
+			fmt.Fprintf(c.OutOrStdout(), "%d second factors moved to that key\n", factors)
+			if len(unreadFactors) > 0 {
+				failedFactors = errors.Join(failedFactors, fmt.Errorf("no configured platform key opens the second factor of %s", strings.Join(unreadFactors, ", ")))
+			}
+			err = errors.Join(err, failedFactors)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
 			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's look-up digests"))
 		})

@@ -9,10 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devstack"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
 )
 
 // reach is how an operator's command finds the database: --data-dir of a
@@ -82,6 +85,13 @@ func (r *reach) ownerURL() (string, time.Duration, error) {
 
 // partners opens the service that the operator's commands use.
 func (r *reach) partners(ctx context.Context, use func(*partners.Service) error) error {
+	return r.open(ctx, func(db *store.DB, keys *sealed.Keys) error {
+		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
+	})
+}
+
+// open opens the database and the platform keys for a command.
+func (r *reach) open(ctx context.Context, use func(*store.DB, *sealed.Keys) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys)
 	if err != nil {
 		return err
@@ -91,5 +101,5 @@ func (r *reach) partners(ctx context.Context, use func(*partners.Service) error)
 		return err
 	}
 	defer db.Close()
-	return use(partners.NewService(db, keys, clock.System{}))
+	return use(db, keys)
 }

@@ -25,6 +25,10 @@ pingpost is running (development).
   data folder  {{.DataDir}}
   by command   {{.Program}} partner list --data-dir {{.Folder}}
 
+Demonstration staff, to log in to the console
+{{range .Staff}}
+  {{printf "%-28s" .Email}} {{.Password}}{{end}}
+
 Demonstration partners
 {{range .Partners}}
   {{.Slug}}   signing {{.Signing}}{{if ne .Status "approved"}}   {{.Status}}, until {{$.Program}} partner approve {{.Slug}} --data-dir {{$.Folder}}{{end}}

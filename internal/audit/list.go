@@ -17,9 +17,15 @@ import (
 type Filter struct {
 	Actor, Kind, Object string
 	Action              string // or how it begins: "secret."
-	Staff               uuid.UUID
+	About               Subject
 	Outcome             models.AuditOutcome
 	From, Until         time.Time
+}
+
+// Subject is a person: what they did, and what was done to them.
+type Subject struct {
+	Staff uuid.UUID
+	ID    string // in the prefixed form
 }
 
 // Page is where a list begins: after an event, towards older ones, or before one,
@@ -88,8 +94,8 @@ func (f Filter) apply(q *gorm.DB) *gorm.DB {
 	if f.Action != "" {
 		q = q.Where("starts_with(action, ?)", f.Action)
 	}
-	if f.Staff != uuid.Nil {
-		q = q.Where("staff_id = ?", f.Staff)
+	if f.About != (Subject{}) {
+		q = q.Where("staff_id = ? OR object_kind = 'staff' AND object_id = ?", f.About.Staff, f.About.ID)
 	}
 	if !f.From.IsZero() {
 		q = q.Where("at >= ?", f.From)

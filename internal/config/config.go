@@ -34,6 +34,7 @@ const (
 	SectionSigning   Section = "signing"
 	SectionLimits    Section = "limits"
 	SectionRetention Section = "retention"
+	SectionConsole   Section = "console"
 	SectionLog       Section = "log"
 )
 
@@ -47,6 +48,7 @@ type Config struct {
 	Signing   Signing
 	Limits    Limits
 	Retention Retention
+	Console   Console
 	Log       Log
 
 	needed []Section // empty for all
@@ -61,6 +63,7 @@ func Defaults(p Profile) *Config {
 		Signing:   defaultSigning(),
 		Limits:    defaultLimits(p),
 		Retention: defaultRetention(),
+		Console:   defaultConsole(p),
 		Log:       defaultLog(p),
 	}
 }
@@ -85,6 +88,7 @@ func (c *Config) parts() []part {
 		{SectionSigning, &c.Signing},
 		{SectionLimits, &c.Limits},
 		{SectionRetention, &c.Retention},
+		{SectionConsole, &c.Console},
 		{SectionLog, &c.Log},
 	}
 }

@@ -55,6 +55,10 @@ retention:
   pings_days: 90
   refusals_per_partner: 200
   traffic_days: 400
+console:
+  second_factor_roles: ["administrator", "account_manager", "pricing_manager", "finance", "auditor"]
+  session_idle: 30m
+  session_lifetime: 12h
 log:
   level: "info"
   format: "json"

@@ -37,7 +37,8 @@ type Keys struct {
 	LeadVaultKEK  string            `json:"lead_vault_kek"`
 	OwnerPassword string            `json:"owner_password"`
 	AppPassword   string            `json:"app_password"`
-	Secrets       map[string]string `json:"secrets"` // of the demonstration partners, by slug
+	Secrets       map[string]string `json:"secrets"`   // of the demonstration partners, by slug
+	Passwords     map[string]string `json:"passwords"` // of the demonstration staff, by e-mail address
 }
 
 // Running is what another command needs to work on a dev that runs.

@@ -16,6 +16,7 @@ type Code string
 const (
 	Invalid      Code = "invalid"      // the request is malformed or breaks a rule
 	Unauthorized Code = "unauthorized" // the signature, or what it needs, is missing or wrong
+	Forbidden    Code = "forbidden"    // the person may not do this
 	Expired      Code = "expired"      // the quote is older than its validity
 	Delivered    Code = "delivered"    // the transaction already holds another post
 	NotFound     Code = "not_found"

@@ -23,6 +23,8 @@ const (
 	RateCard Kind = "rc_"
 	Payout   Kind = "po_"
 	Request  Kind = "rq_"
+	Staff    Kind = "st_"
+	Session  Kind = "se_"
 )
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

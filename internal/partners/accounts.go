@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
@@ -51,7 +52,12 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 				return err
 			}
 		}
-		return tx.Create(&a).Error
+		if err := tx.Create(&a).Error; err != nil {
+			return err
+		}
+		return s.tell(tx, "account.create", "account", id.Format(id.Account, a.ID), partner.ID, nil, map[string]any{
+			"partner_id": a.Identifier, "name": a.Name, "signing": a.SigningMode, "sandbox": a.Sandbox, "default": a.IsDefault,
+		})
 	})
 	return a, err
 }

@@ -17,7 +17,9 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
@@ -36,11 +38,27 @@ type Service struct {
 	db    *store.DB
 	keys  *sealed.Keys
 	clock clock.Clock
+	by    audit.Actor
 }
 
-// NewService needs the platform keys to seal secrets.
+// NewService needs the platform keys to seal secrets. What it changes is the
+// service's own doing, unless By says whose it is.
 func NewService(db *store.DB, keys *sealed.Keys, c clock.Clock) *Service {
-	return &Service{db: db, keys: keys, clock: c}
+	return &Service{db: db, keys: keys, clock: c, by: audit.Service}
+}
+
+// By is the same service on behalf of somebody, whose changes the audit trail tells
+// of as theirs.
+func (s *Service) By(who audit.Actor) *Service {
+	c := *s
+	c.by = who
+	return &c
+}
+
+// tell writes what was done to a partner to the audit trail, as the last thing that
+// the transaction does.
+func (s *Service) tell(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after})
 }
 
 func (s *Service) newID() (uuid.UUID, time.Time) {
@@ -79,7 +97,12 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 			}
 			p.SharedAddress = room
 		}
-		return tx.Create(&p).Error
+		if err := tx.Create(&p).Error; err != nil {
+			return err
+		}
+		return s.tell(tx, "partner.create", "partner", id.Format(id.Partner, p.ID), p.ID, nil, map[string]any{
+			"slug": p.Slug, "name": p.Name, "signing": p.SigningMode, "shared_address": p.SharedAddress,
+		})
 	})
 	return p, err
 }
@@ -155,12 +178,21 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 // SetStatus approves or suspends. Suspended, a partner's posts are refused on
 // every node within a second, and nothing of it is stored from now on (D21).
 func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UUID, to models.PartnerStatus) error {
-	res := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Where("id = ?", partner).
-		Updates(map[string]any{"status": to, "updated_at": s.clock.Now(), "row_version": gorm.Expr("row_version + 1")})
-	if res.Error == nil && res.RowsAffected == 0 {
-		return errNoPartner
-	}
-	return store.Translate(res.Error)
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var had models.Partner
+		found := restrict(tx, sc, "id").Clauses(clause.Locking{Strength: "UPDATE"}).Select("status").Where("id = ?", partner).Limit(1).Find(&had)
+		if found.Error != nil {
+			return found.Error
+		}
+		if found.RowsAffected == 0 {
+			return errNoPartner
+		}
+		if err := tx.Model(&models.Partner{}).Where("id = ?", partner).
+			Updates(map[string]any{"status": to, "updated_at": s.clock.Now(), "row_version": gorm.Expr("row_version + 1")}).Error; err != nil {
+			return err
+		}
+		return s.tell(tx, "partner.status", "partner", id.Format(id.Partner, partner), partner, map[string]any{"status": had.Status}, map[string]any{"status": to})
+	})
 }
 
 func restrict(q *gorm.DB, sc scope.Scope, column string) *gorm.DB {

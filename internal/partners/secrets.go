@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 	"unicode"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
@@ -47,7 +49,7 @@ type Created struct {
 
 // CreateSecret makes a secret beside those that the partner has.
 func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (Created, error) {
-	return s.addSecret(ctx, s.db.Gorm, partner, label, GenerateSecret())
+	return s.addAlone(ctx, "secret.create", partner, label, GenerateSecret())
 }
 
 // ImportSecret takes over a secret that the partner uses already.
@@ -56,7 +58,25 @@ func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, labe
 		strings.TrimSpace(plain) != plain || strings.IndexFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
 		return Created{}, errImportedForm
 	}
-	return s.addSecret(ctx, s.db.Gorm, partner, label, plain)
+	return s.addAlone(ctx, "secret.import", partner, label, plain)
+}
+
+// addAlone makes a secret that changes no other.
+func (s *Service) addAlone(ctx context.Context, action string, partner models.Partner, label, plain string) (out Created, err error) {
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
+		if out, err = s.addSecret(tx, partner, label, plain); err != nil {
+			return err
+		}
+		return s.tellOfSecret(tx, action, out.SigningSecret, nil)
+	})
+	return out, err
+}
+
+// tellOfSecret says of a secret what a list may show, and no more.
+func (s *Service) tellOfSecret(tx *gorm.DB, action string, row models.SigningSecret, more map[string]any) error {
+	after := map[string]any{"label": row.Label, "last_four": row.LastFour}
+	maps.Copy(after, more)
+	return s.tell(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
 }
 
 // RotateSecret makes a new secret and lets the others retire after overlap, so
@@ -86,30 +106,33 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 			return err
 		}
 		var err error
-		out, err = s.addSecret(ctx, tx, partner, label, GenerateSecret())
-		return err
+		if out, err = s.addSecret(tx, partner, label, GenerateSecret()); err != nil {
+			return err
+		}
+		return s.tellOfSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{"others_retire_at": ends, "forced": force && retiring > 0})
 	})
 	return out, err
 }
 
 // RevokeSecret ends a secret at once, on every node within a second.
 func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
-	now := s.clock.Now()
-	res := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).
-		Where("id = ? AND partner_id = ? AND state = ?", secret, partner.ID, models.SecretActive).
-		Updates(map[string]any{"state": models.SecretRevoked, "revoked_at": now})
-	if res.Error != nil || res.RowsAffected > 0 {
-		return store.Translate(res.Error)
-	}
-	var known int64
-	err := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).Where("id = ? AND partner_id = ?", secret, partner.ID).Count(&known).Error
-	switch {
-	case err != nil:
-		return store.Translate(err)
-	case known > 0:
-		return errRevoked
-	}
-	return errNoSecret
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var row models.SigningSecret
+		found := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
+		switch {
+		case found.Error != nil:
+			return found.Error
+		case found.RowsAffected == 0:
+			return errNoSecret
+		case row.State != models.SecretActive:
+			return errRevoked
+		}
+		if err := tx.Model(&models.SigningSecret{}).Where("id = ?", secret).
+			Updates(map[string]any{"state": models.SecretRevoked, "revoked_at": s.clock.Now()}).Error; err != nil {
+			return err
+		}
+		return s.tellOfSecret(tx, "secret.revoke", row, nil)
+	})
 }
 
 // Secrets lists a partner's secrets, the newest first.
@@ -133,18 +156,18 @@ func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text s
 	return out, err
 }
 
-func (s *Service) addSecret(ctx context.Context, db *gorm.DB, partner models.Partner, label, plain string) (Created, error) {
+func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain string) (Created, error) {
 	newID, now := s.newID()
 	if label = strings.TrimSpace(label); label == "" {
 		label = "secret of " + now.Format(time.DateOnly)
 	}
-	if err := errors.Join(checkText(label, "label"), s.checkKeys(ctx, db)); err != nil {
+	if err := errors.Join(checkText(label, "label"), s.checkKeys(db)); err != nil {
 		return Created{}, err
 	}
 	// An older platform key would give another digest of the same secret, which
 	// the unique constraint cannot see.
 	var known int64
-	if err := db.WithContext(ctx).Model(&models.SigningSecret{}).
+	if err := db.Model(&models.SigningSecret{}).
 		Where("digest IN ?", s.keys.Digests(sealed.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
 		return Created{}, store.Translate(err)
 	}
@@ -158,7 +181,7 @@ func (s *Service) addSecret(ctx context.Context, db *gorm.DB, partner models.Par
 		Digest: s.keys.Digest(sealed.Uniqueness, []byte(plain)),
 		State:  models.SecretActive, NotBefore: now, CreatedAt: now,
 	}
-	if err := db.WithContext(ctx).Create(&row).Error; err != nil {
+	if err := db.Create(&row).Error; err != nil {
 		return Created{}, store.Translate(err)
 	}
 	return Created{SigningSecret: row, Plain: plain}, nil
@@ -166,13 +189,13 @@ func (s *Service) addSecret(ctx context.Context, db *gorm.DB, partner models.Par
 
 // checkKeys refuses platform keys that are not the platform's: no node could read
 // what they seal.
-func (s *Service) checkKeys(ctx context.Context, db *gorm.DB) error {
+func (s *Service) checkKeys(db *gorm.DB) error {
 	var ids [][]byte
 	for _, key := range s.keys.IDs() {
 		ids = append(ids, key[:])
 	}
 	var foreign int64
-	err := db.WithContext(ctx).Model(&models.SigningSecret{}).
+	err := db.Model(&models.SigningSecret{}).
 		Where("state = ? AND substring(sealed FROM 2 FOR 4) NOT IN ?", models.SecretActive, ids).Count(&foreign).Error
 	if err == nil && foreign > 0 {
 		return errForeignKey

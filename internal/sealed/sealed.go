@@ -27,6 +27,10 @@ type Purpose string
 const (
 	// SigningSecret seals partners' HMAC secrets.
 	SigningSecret Purpose = "signing-secret"
+	// SecondFactor seals the seeds of staff's one-time codes.
+	SecondFactor Purpose = "second-factor"
+	// LogIn digests what attempts to log in have in common.
+	LogIn Purpose = "log-in"
 	// LookUp digests normalised e-mail addresses and phone numbers.
 	LookUp Purpose = "look-up"
 	// Body digests a post's bytes, so that a retry is told from another post (D3).
@@ -37,7 +41,7 @@ const (
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, LookUp, Body, Uniqueness}
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.
@@ -120,6 +124,14 @@ func (k *Keys) IDs() []KeyID {
 }
 
 const sealVersion = 1
+
+// KeyOf names the platform key that sealed a value; false for what is none.
+func KeyOf(value []byte) (key KeyID, ok bool) {
+	if len(value) <= 1+len(key) || value[0] != sealVersion {
+		return key, false
+	}
+	return KeyID(value[1 : 1+len(key)]), true
+}
 
 // Seal encrypts a value at rest: version (1) | key id (4) | nonce (24) |
 // ciphertext | tag (16). owner is bound as additional data, so that a value

@@ -30,6 +30,7 @@ var constraints = map[string]*fault.Error{
 	"rate_cards_immutable":            fault.New(fault.Conflict, "published", "A published rate card does not change: make a new version."),
 	"rate_cards_version_key":          fault.New(fault.Conflict, "version_taken", "Another rate card was made with this version meanwhile: try again."),
 	"ledger_entries_reference_key":    fault.New(fault.Conflict, "entry_exists", "This ledger entry exists already."),
+	"staff_email_folded":              fault.New(fault.Conflict, "email_taken", "There is somebody with this e-mail address already."),
 	"partner_prices_adjustment_range": fault.New(fault.Invalid, "adjustment", "A price adjustment is between -90 % and +900 %."),
 }
 

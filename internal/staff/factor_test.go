@@ -1,0 +1,210 @@
+package staff_test
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestSecondFactor(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	ada := h.person(t, "ada@example.com", models.Administrator)
+	first, _ := h.in(t, "ada@example.com")
+	other, _ := h.in(t, "ada@example.com")
+	first, secret, recovery := h.enrol(t, first)
+	h.session(t, first)
+	h.over(t, other, "another session after the second factor was set up")
+	if len(recovery) != 10 {
+		t.Fatalf("%d recovery codes", len(recovery))
+	}
+	login := func() string {
+		t.Helper()
+		token, session := h.in(t, "ada@example.com")
+		if session.Stage != models.StageCode || h.session(t, token).Stage != models.StageCode {
+			t.Fatalf("without a code the session is %s", session.Stage)
+		}
+		return token
+	}
+	try := func(token, code string) (string, error) {
+		t.Helper()
+		return h.Code(t.Context(), at(home), h.session(t, token), code)
+	}
+
+	token := login()
+	if _, err := try(token, h.code(t, secret)); reason(err) != "code" {
+		t.Errorf("the code of the enrolment again: %v", err)
+	}
+	h.time.Advance(30 * time.Second)
+	code := h.code(t, secret)
+	open, err := try(token, code[:3]+" "+code[3:])
+	if err != nil || h.session(t, open).Stage != models.StageOpen {
+		t.Fatal(err)
+	}
+	h.over(t, token, "the token from before the code")
+	if _, err := try(login(), code); reason(err) != "code" {
+		t.Errorf("a used code again: %v", err)
+	}
+	h.time.Advance(30 * time.Second)
+	late := h.code(t, secret)
+	h.time.Advance(30 * time.Second)
+	if _, err := try(login(), late); err != nil {
+		t.Errorf("the code before: %v", err)
+	}
+	h.time.Advance(5 * time.Minute)
+	old := h.code(t, secret)
+	h.time.Advance(time.Minute)
+	if _, err := try(login(), old); reason(err) != "code" {
+		t.Errorf("a code that is two steps old: %v", err)
+	}
+
+	if _, err := try(login(), strings.ToUpper(recovery[3])); err != nil {
+		t.Errorf("a recovery code: %v", err)
+	}
+	if _, err := try(login(), recovery[3]); reason(err) != "code" {
+		t.Errorf("a used recovery code: %v", err)
+	}
+	if left, err := h.RecoveryCodesLeft(t.Context(), ada.ID); err != nil || left != 9 {
+		t.Errorf("%d recovery codes are left, %v", left, err)
+	}
+
+	token = login()
+	for _, bad := range []string{"", "000000", "12345", "abcdef", strings.Repeat("1", 1<<16)} {
+		if _, err := try(token, bad); reason(err) != "code" {
+			t.Errorf("the code %.20q: %v", bad, err)
+		}
+	}
+	h.time.Advance(30 * time.Second)
+	if _, err := try(token, h.code(t, secret)); reason(err) != "again" {
+		t.Errorf("the right code after five wrong ones: %v", err)
+	}
+	h.over(t, token, "five wrong codes")
+
+	if err := h.ResetSecondFactor(t.Context(), audit.Operator, ada.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.over(t, open, "the second factor was reset")
+	if _, session := h.in(t, "ada@example.com"); session.Stage != models.StageOpen {
+		t.Errorf("after the reset the session is %s", session.Stage)
+	}
+	h.intact(t)
+}
+
+// One code opens one session, however many try it at once.
+func TestACodeIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	h.person(t, "ada@example.com", models.Administrator)
+	token, _ := h.in(t, "ada@example.com")
+	_, secret, recovery := h.enrol(t, token)
+	h.time.Advance(30 * time.Second)
+	for name, code := range map[string]string{"a code": h.code(t, secret), "a recovery code": recovery[0]} {
+		var opened atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			token, _ := h.in(t, "ada@example.com")
+			session := h.session(t, token)
+			all.Go(func() {
+				switch _, err := h.Code(t.Context(), at(home), session, code); reason(err) {
+				case "":
+					opened.Add(1)
+				case "code":
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if opened.Load() != 1 {
+			t.Errorf("%s opened %d sessions", name, opened.Load())
+		}
+	}
+	h.intact(t)
+}
+
+// Where a role needs a second factor, nothing is open until it is there.
+func TestSecondFactorByRole(t *testing.T) {
+	t.Parallel()
+	s := settings()
+	s.SecondFactor = []models.Role{models.Finance}
+	h := newHouse(t, s)
+	h.person(t, "ada@example.com", models.Auditor, models.Finance)
+	h.person(t, "bob@example.com", models.Auditor)
+	if _, session := h.in(t, "bob@example.com"); session.Stage != models.StageOpen {
+		t.Errorf("an auditor's session is %s", session.Stage)
+	}
+	token, session := h.in(t, "ada@example.com")
+	if session.Stage != models.StageEnrol || h.session(t, token).Stage != models.StageEnrol {
+		t.Fatalf("finance's session is %s", session.Stage)
+	}
+	if _, err := h.Code(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "again" {
+		t.Errorf("a code where none is awaited: %v", err)
+	}
+	token, _ = h.in(t, "ada@example.com")
+	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "enrolment" {
+		t.Errorf("finished before it was begun: %v", err)
+	}
+	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := h.BeginSecondFactor(t.Context(), h.session(t, token)); err != nil || again.Secret() != key.Secret() {
+		t.Errorf("the page loaded again has another seed, %v", err)
+	}
+	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "code" {
+		t.Errorf("a wrong first code: %v", err)
+	}
+	open, _, _ := h.enrol(t, token)
+	h.over(t, token, "the token from before the second factor")
+	if got := h.session(t, open).Stage; got != models.StageOpen {
+		t.Errorf("the session is %s", got)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	h.person(t, "ada@example.com", models.Administrator)
+	token, _ := h.in(t, "ada@example.com")
+	token, secret, recovery := h.enrol(t, token)
+	by := at(home)
+	confirmed := func() bool { return h.session(t, token).Confirmed(h.time.Now()) }
+	if !confirmed() {
+		t.Error("not confirmed at login")
+	}
+	for _, proof := range []func() string{func() string { return password }, func() string { return h.code(t, secret) }} {
+		h.time.Advance(10 * time.Minute)
+		if confirmed() {
+			t.Error("confirmed ten minutes later")
+		}
+		if err := h.Confirm(t.Context(), by, h.session(t, token), proof()); err != nil || !confirmed() {
+			t.Errorf("not confirmed: %v", err)
+		}
+	}
+	h.time.Advance(10 * time.Minute)
+	code := h.code(t, secret)
+	if err := h.Confirm(t.Context(), by, h.session(t, token), code); err != nil {
+		t.Fatal(err)
+	}
+	h.time.Advance(10 * time.Minute)
+	for _, wrong := range []string{"", "wrong", code, recovery[0]} {
+		if err := h.Confirm(t.Context(), by, h.session(t, token), wrong); reason(err) != "confirmation" || confirmed() {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	for range 5 {
+		_ = h.Confirm(t.Context(), by, h.session(t, token), "wrong")
+	}
+	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !isFault(err, fault.TooMany) {
+		t.Errorf("guesses in an open session are not slowed down: %v", err)
+	}
+	if n := h.events(t, "confirm", models.AuditRefused); n < 5 {
+		t.Errorf("%d refused confirmations are in the audit trail", n)
+	}
+}

@@ -1,0 +1,157 @@
+package staff
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	errLogin = fault.New(fault.Unauthorized, "login", "The e-mail address or the password is not right.")
+	errCode  = fault.New(fault.Unauthorized, "code", "This code is not right, or has been used already: wait for the next one.")
+	errAgain = fault.New(fault.Unauthorized, "again", "Log in again, please.")
+)
+
+// codeAttempts is how many wrong codes end a login.
+const codeAttempts = 5
+
+// Attempt is somebody who wants in. By says from where.
+type Attempt struct {
+	Email, Password string
+	UserAgent       string
+	By              audit.Actor
+}
+
+// Login checks a password. What comes back is a session that is open, or that
+// awaits a code, or one in which a second factor has to be set up first. Who is
+// unknown, deactivated or without a password is told the same, after as long.
+func (s *Service) Login(ctx context.Context, a Attempt) (token string, session Session, err error) {
+	email := strings.TrimSpace(a.Email)
+	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
+		email = "" // nobody has it, and the database would not take it
+	}
+	var p models.Staff
+	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", email).Limit(1).Find(&p).Error; err != nil {
+		return "", session, store.Translate(err)
+	}
+	budgets, err := s.budgets(ctx, p, email, a.By.Address)
+	if err == nil {
+		err = s.spend(ctx, budgets)
+	}
+	if err != nil {
+		return "", session, err
+	}
+	hash := p.PasswordHash
+	if p.Status != models.StaffActive {
+		hash = ""
+	}
+	right, err := s.matches(ctx, a.Password, hash)
+	if err != nil {
+		s.giveBack(ctx, budgets)
+		return "", session, err
+	}
+	if !right {
+		return "", session, errors.Join(errLogin, s.refuse(ctx, p, a.By, "login", "wrong password"))
+	}
+	s.giveBack(ctx, budgets)
+	return s.begin(ctx, p, a)
+}
+
+// refuse writes a refused login to the audit trail; of somebody unknown too, and
+// without what they called themselves.
+func (s *Service) refuse(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
+	e := audit.Event{Action: action, Kind: "staff", Reason: why}
+	by.Name = audit.Nobody.Name
+	if p.Email != "" {
+		by.Name, by.Staff = p.Email, p.ID
+		e.Object = id.Format(id.Staff, p.ID)
+	}
+	return s.trail().Refused(ctx, by, e)
+}
+
+func (s *Service) trail() *audit.Log { return audit.New(s.db, s.clock) }
+
+// begin makes the session that a right password leads to.
+func (s *Service) begin(ctx context.Context, p models.Staff, a Attempt) (token string, session Session, err error) {
+	roles, err := s.rolesOf(ctx, p.ID)
+	if err != nil {
+		return "", session, err
+	}
+	stage := models.StageOpen
+	switch {
+	case len(p.TOTPSealed) > 0:
+		stage = models.StageCode
+	case s.needsSecondFactor(roles):
+		stage = models.StageEnrol
+	}
+	row, token := s.newSession(p, stage, a)
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Create(&row).Error; err != nil {
+			return err
+		}
+		if stage != models.StageOpen {
+			return nil // not in yet
+		}
+		return audit.Write(tx, row.CreatedAt, as(p, a.By), event("login", p, nil, nil))
+	})
+	return token, Session{StaffSession: row, Staff: p}, err
+}
+
+func as(p models.Staff, by audit.Actor) audit.Actor {
+	by.Staff, by.Name = p.ID, p.Email
+	return by
+}
+
+func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
+	return slices.ContainsFunc(roles, func(r models.StaffRole) bool { return slices.Contains(s.settings.SecondFactor, r.Role) })
+}
+
+// Code finishes a login with a code of the second factor or a recovery code. The
+// session gets a new token.
+func (s *Service) Code(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
+	// Counted before it is looked at: many at once get no more attempts.
+	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1
+		WHERE id = $1 AND stage = 'code' AND ended_at IS NULL AND attempts < $2`, session.ID, codeAttempts)
+	if err != nil {
+		return "", store.Translate(err)
+	}
+	if counted.RowsAffected() == 0 {
+		return "", errors.Join(errAgain, s.End(ctx, session, "too many wrong codes"))
+	}
+	token, hash := newToken()
+	err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
+		if err := s.useCode(tx, p, code); err != nil {
+			return err
+		}
+		now := s.clock.Now()
+		if err := s.promote(tx, session, hash); err != nil {
+			return err
+		}
+		return audit.Write(tx, now, as(*p, by), event("login", *p, nil, map[string]any{"second_factor": true}))
+	})
+	if errors.Is(err, errCode) {
+		err = errors.Join(err, s.refuse(ctx, session.Staff, by, "login", "wrong code"))
+	}
+	return token, err
+}
+
+// promote opens a session under a new token: whoever saw the old one has nothing.
+func (s *Service) promote(tx *gorm.DB, session Session, tokenHash []byte) error {
+	now := s.clock.Now()
+	res := tx.Model(&models.StaffSession{}).Where("id = ? AND ended_at IS NULL AND stage <> ?", session.ID, models.StageOpen).
+		Updates(map[string]any{"token_hash": tokenHash, "stage": models.StageOpen, "seen_at": now, "confirmed_at": now, "totp_sealed": nil})
+	if res.Error == nil && res.RowsAffected == 0 {
+		return errAgain
+	}
+	return res.Error
+}

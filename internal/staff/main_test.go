@@ -1,0 +1,151 @@
+package staff_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const (
+	password = "correct horse battery"
+	home     = "192.0.2.1"
+	away     = "198.51.100.7"
+)
+
+// house is a platform with staff on a test's own database.
+type house struct {
+	*testkit.Database
+	*staff.Service
+	time *clock.Manual
+}
+
+func settings() staff.Settings {
+	return staff.Settings{Idle: 30 * time.Minute, Lifetime: 12 * time.Hour}
+}
+
+func newHouse(t *testing.T, s staff.Settings) house {
+	t.Helper()
+	keys, err := sealed.NewKeys([][]byte{make([]byte, sealed.KeySize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	return house{d, staff.NewService(d.DB, keys, c, s), c}
+}
+
+func at(address string) audit.Actor { return audit.Actor{Address: address, RequestID: "rq_1"} }
+
+func everywhere(roles ...models.Role) (all []models.StaffRole) {
+	for _, r := range roles {
+		all = append(all, models.StaffRole{Role: r})
+	}
+	return all
+}
+
+// person is one of the staff with the usual password.
+func (h house) person(t *testing.T, email string, roles ...models.Role) models.Staff {
+	t.Helper()
+	p, err := h.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: "Ada Example", Roles: everywhere(roles...)}, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (h house) login(t *testing.T, email, with, address string) (string, staff.Session, error) {
+	t.Helper()
+	return h.Login(t.Context(), staff.Attempt{Email: email, Password: with, UserAgent: "a browser", By: at(address)})
+}
+
+// in logs in, and fails where that does not work at once.
+func (h house) in(t *testing.T, email string) (string, staff.Session) {
+	t.Helper()
+	token, session, err := h.login(t, email, password, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token, session
+}
+
+func (h house) session(t *testing.T, token string) staff.Session {
+	t.Helper()
+	s, err := h.Session(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// over fails when a token still opens a session.
+func (h house) over(t *testing.T, token, when string) {
+	t.Helper()
+	if s, err := h.Session(t.Context(), token); reason(err) != "again" {
+		t.Errorf("%s: %+v, %v", when, s.ID, err)
+	}
+}
+
+func reason(err error) string {
+	if f := fault.As(err); f != nil {
+		return f.Reason
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (h house) code(t *testing.T, secret string) string {
+	t.Helper()
+	code, err := totp.GenerateCode(secret, h.time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// enrol gives a person a second factor in an open or an enrolling session.
+func (h house) enrol(t *testing.T, token string) (next, secret string, recovery []string) {
+	t.Helper()
+	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, recovery, err = h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), h.code(t, key.Secret()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next == "" {
+		next = token
+	}
+	return next, key.Secret(), recovery
+}
+
+func (h house) events(t *testing.T, action string, outcome models.AuditOutcome) int {
+	t.Helper()
+	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE action = $1 AND outcome = $2`, action, string(outcome))
+}
+
+// intact checks the audit trail at a test's end.
+func (h house) intact(t *testing.T) {
+	t.Helper()
+	v, err := audit.New(h.DB, h.time).Verify(t.Context(), "")
+	if err != nil || !v.Intact() {
+		t.Errorf("the audit trail: %+v, %v", v, err)
+	}
+}
+
+func isFault(err error, code fault.Code) bool {
+	f := fault.As(err)
+	return f != nil && f.Code == code
+}

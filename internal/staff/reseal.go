@@ -1,0 +1,53 @@
+package staff
+
+import (
+	"context"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// SealUses counts the second factors by the platform key that seals them.
+func (s *Service) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+	var rows []models.Staff
+	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Find(&rows).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	uses := map[sealed.KeyID]int64{}
+	for _, p := range rows {
+		if key, ok := sealed.KeyOf(p.TOTPSealed); ok {
+			uses[key]++
+		}
+	}
+	return uses, nil
+}
+
+// Reseal brings every second factor to the first platform key, and returns how many
+// it moved and whose no configured key opens. It may be stopped at any time and run
+// again.
+func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
+	var rows []models.Staff
+	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Order("id").Find(&rows).Error; err != nil {
+		return 0, nil, store.Translate(err)
+	}
+	for _, p := range rows {
+		if key, ok := sealed.KeyOf(p.TOTPSealed); ok && key == s.keys.IDs()[0] {
+			continue
+		}
+		seed, err := s.keys.Open(sealed.SecondFactor, p.ID[:], p.TOTPSealed)
+		if err != nil {
+			unread = append(unread, id.Format(id.Staff, p.ID))
+			continue
+		}
+		res := s.db.Gorm.WithContext(ctx).Model(&models.Staff{}).Where("id = ? AND totp_sealed = ?", p.ID, p.TOTPSealed).
+			Updates(map[string]any{"totp_sealed": s.keys.Seal(sealed.SecondFactor, p.ID[:], seed)})
+		clear(seed)
+		if res.Error != nil {
+			return moved, unread, store.Translate(res.Error)
+		}
+		moved += int(res.RowsAffected)
+	}
+	return moved, unread, nil
+}

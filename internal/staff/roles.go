@@ -1,0 +1,187 @@
+package staff
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	errLastAdministrator = fault.New(fault.Conflict, "last_administrator", "This is the last administrator: make somebody else one first.")
+	errOwnRole           = fault.New(fault.Forbidden, "own_role", "Nobody gives a role to themselves: ask another administrator.")
+	errSelf              = fault.New(fault.Forbidden, "self", "Nobody deactivates themselves: ask another administrator.")
+	errAdministratorAt   = fault.New(fault.Invalid, "role", "An administrator is one everywhere, not at some partners.")
+)
+
+// rolesOf checks roles, and makes them a person's.
+func rolesOf(person uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
+	for _, r := range roles {
+		if !slices.Contains(models.Roles[:], r.Role) {
+			return nil, errNoRole
+		}
+		if r.Role == models.Administrator && r.PartnerID != nil {
+			return nil, errAdministratorAt
+		}
+		r.StaffID = person
+		if !slices.ContainsFunc(out, func(o models.StaffRole) bool { return same(o, r) }) {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errNoRole
+	}
+	return out, nil
+}
+
+// same compares roles and where they hold.
+func same(a, b models.StaffRole) bool {
+	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) && (a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
+}
+
+// roleTexts says roles in an event, in a fixed order.
+func roleTexts(roles []models.StaffRole) []string {
+	texts := make([]string, len(roles))
+	for i, r := range roles {
+		where := "*"
+		if r.PartnerID != nil {
+			where = id.Format(id.Partner, *r.PartnerID)
+		}
+		texts[i] = string(r.Role) + " at " + where
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func (s *Service) rolesOf(ctx context.Context, person uuid.UUID) (roles []models.StaffRole, err error) {
+	err = s.db.Gorm.WithContext(ctx).Where("staff_id = ?", person).Order("role, partner_id").Find(&roles).Error
+	return roles, store.Translate(err)
+}
+
+// SetRoles replaces a person's roles, in force on every node within a second.
+// version is the row's that the change was decided on.
+func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID, version int, roles []models.StaffRole) error {
+	wanted, err := rolesOf(person, roles)
+	if err != nil {
+		return err
+	}
+	return s.changeRoles(ctx, person, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
+		if p.RowVersion != version {
+			return errNewer
+		}
+		if by.Staff == person && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
+			return !slices.ContainsFunc(had, func(h models.StaffRole) bool { return same(w, h) })
+		}) {
+			return errOwnRole
+		}
+		if err := tx.Where("staff_id = ?", person).Delete(&models.StaffRole{}).Error; err != nil {
+			return err
+		}
+		if err := tx.Create(&wanted).Error; err != nil {
+			return err
+		}
+		if err := s.update(tx, p, map[string]any{}); err != nil {
+			return err
+		}
+		if err := s.anAdministratorIsLeft(tx, had); err != nil {
+			return err
+		}
+		return audit.Write(tx, s.clock.Now(), by, event("staff.roles", *p, map[string]any{"roles": roleTexts(had)}, map[string]any{"roles": roleTexts(wanted)}))
+	})
+}
+
+// changeRoles runs what may take the last administrator away; one at a time, so that
+// two do not each take the other's.
+func (s *Service) changeRoles(ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('staff administrators'))`).Error; err != nil {
+			return err
+		}
+		p, err := locked(tx, person)
+		if err != nil {
+			return err
+		}
+		var had []models.StaffRole
+		if err := tx.Where("staff_id = ?", person).Find(&had).Error; err != nil {
+			return err
+		}
+		return do(tx, &p, had)
+	})
+}
+
+func (s *Service) anAdministratorIsLeft(tx *gorm.DB, had []models.StaffRole) error {
+	if !slices.ContainsFunc(had, func(r models.StaffRole) bool { return r.Role == models.Administrator }) {
+		return nil
+	}
+	var left int64
+	err := tx.Raw(`SELECT count(*) FROM staff_roles r JOIN staff s ON s.id = r.staff_id WHERE r.role = ? AND s.status = ?`,
+		models.Administrator, models.StaffActive).Scan(&left).Error
+	if err == nil && left == 0 {
+		err = errLastAdministrator
+	}
+	return err
+}
+
+// Deactivate ends a person's access at once, everywhere.
+func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UUID, version int) error {
+	if by.Staff == person {
+		return errSelf
+	}
+	return s.changeRoles(ctx, person, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
+		if p.RowVersion != version {
+			return errNewer
+		}
+		if err := s.setStatus(tx, by, p, models.StaffDeactivated); err != nil {
+			return err
+		}
+		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.Invitation{}).Error; err != nil {
+			return err
+		}
+		if err := s.endAll(tx, p.ID, uuid.Nil, "the person was deactivated"); err != nil {
+			return err
+		}
+		return s.anAdministratorIsLeft(tx, had)
+	})
+}
+
+// Reactivate lets a person log in again, with the password and roles that they had.
+func (s *Service) Reactivate(ctx context.Context, by audit.Actor, person uuid.UUID, version int) error {
+	if by.Staff == person {
+		return errSelf
+	}
+	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+		if p.RowVersion != version {
+			return errNewer
+		}
+		to := models.StaffActive
+		if p.PasswordHash == "" {
+			to = models.StaffInvited
+		}
+		return s.setStatus(tx, by, p, to)
+	})
+}
+
+func (s *Service) setStatus(tx *gorm.DB, by audit.Actor, p *models.Staff, to models.StaffStatus) error {
+	if p.Status == to {
+		return nil
+	}
+	if err := s.update(tx, p, map[string]any{"status": to}); err != nil {
+		return err
+	}
+	action := "staff.deactivate"
+	if to != models.StaffDeactivated {
+		action = "staff.reactivate"
+	}
+	return audit.Write(tx, s.clock.Now(), by, event(action, *p, map[string]any{"status": p.Status}, map[string]any{"status": to}))
+}
+
+// RoleName says a role in words.
+func RoleName(r models.Role) string { return strings.ReplaceAll(string(r), "_", " ") }

@@ -1,0 +1,214 @@
+package staff_test
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func (h house) find(t *testing.T, person uuid.UUID) staff.Person {
+	t.Helper()
+	p, err := h.Find(t.Context(), id.Format(id.Staff, person))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (h house) deactivate(t *testing.T, person uuid.UUID) error {
+	t.Helper()
+	return h.Deactivate(t.Context(), audit.Operator, person, h.find(t, person).RowVersion)
+}
+
+func (h house) reactivate(t *testing.T, person uuid.UUID) {
+	t.Helper()
+	if err := h.Reactivate(t.Context(), audit.Operator, person, h.find(t, person).RowVersion); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	invite := func(n staff.NewPerson) (staff.Invited, error) { return h.Invite(t.Context(), audit.Operator, n) }
+	ada, err := invite(staff.NewPerson{Email: " ada@example.com ", Name: " Ada ", Roles: everywhere(models.Administrator, models.Administrator)})
+	if err != nil || ada.Email != "ada@example.com" || ada.Name != "Ada" || ada.Token == "" {
+		t.Fatalf("%+v, %v", ada, err)
+	}
+	accept := func(token, with string) error {
+		_, err := h.Accept(t.Context(), at(home), token, with)
+		return err
+	}
+	for bad, want := range map[string]string{
+		"short": "password", strings.Repeat("x", 257): "password", "": "password", "my ada@example.com one": "password", "a\x00bcdefghijklm": "password",
+	} {
+		if err := accept(ada.Token, bad); reason(err) != want {
+			t.Errorf("the password %.20q: %v", bad, err)
+		}
+	}
+	if err := accept("another token", password); reason(err) != "invitation" {
+		t.Errorf("another token: %v", err)
+	}
+	again, err := h.InviteAgain(t.Context(), audit.Operator, ada.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := accept(ada.Token, password); reason(err) != "invitation" {
+		t.Errorf("the first of two invitations: %v", err)
+	}
+	if err := accept(again.Token, password); err != nil {
+		t.Fatal(err)
+	}
+	if err := accept(again.Token, password); reason(err) != "invitation" {
+		t.Errorf("accepted twice: %v", err)
+	}
+	if _, err := h.InviteAgain(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
+		t.Errorf("invited again after it was accepted: %v", err)
+	}
+	h.in(t, "ada@example.com")
+
+	late, err := invite(staff.NewPerson{Email: "late@example.com", Name: "Late", Roles: everywhere(models.Auditor)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.time.Advance(72 * time.Hour)
+	if err := accept(late.Token, password); reason(err) != "invitation" {
+		t.Errorf("three days later: %v", err)
+	}
+	partner := uuid.New()
+	for name, n := range map[string]staff.NewPerson{
+		"email":            {Email: "no address", Name: "X", Roles: everywhere(models.Auditor)},
+		"email, with name": {Email: "X <x@example.com>", Name: "X", Roles: everywhere(models.Auditor)},
+		"email, long":      {Email: strings.Repeat("x", 250) + "@example.com", Name: "X", Roles: everywhere(models.Auditor)},
+		"name":             {Email: "x@example.com", Name: " ", Roles: everywhere(models.Auditor)},
+		"name, control":    {Email: "x@example.com", Name: "a\x00b", Roles: everywhere(models.Auditor)},
+		"role":             {Email: "x@example.com", Name: "X"},
+		"role, unknown":    {Email: "x@example.com", Name: "X", Roles: everywhere("owner")},
+		"role, scope":      {Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Administrator, PartnerID: &partner}}},
+	} {
+		if _, err := invite(n); !isFault(err, fault.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := invite(staff.NewPerson{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, fault.Conflict) {
+		t.Errorf("the same address twice: %v", err)
+	}
+	h.intact(t)
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Auditor)
+	actor := func(p models.Staff) audit.Actor { return audit.Actor{Staff: p.ID, Name: p.Email} }
+	set := func(by audit.Actor, person models.Staff, roles ...models.Role) error {
+		return h.SetRoles(t.Context(), by, person.ID, h.find(t, person.ID).RowVersion, everywhere(roles...))
+	}
+	if err := set(actor(ada), bob, models.Auditor, models.Finance); err != nil {
+		t.Fatal(err)
+	}
+	access, err := authz.Load(t.Context(), h.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := access.Scope(bob.ID, authz.Permission{Object: "payouts", Action: "write"}); !ok {
+		t.Error("a role that was given is not in force")
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a role for oneself":         {set(actor(ada), ada, models.Administrator, models.Finance), "own_role"},
+		"the last administrator":     {set(audit.Operator, ada, models.Auditor), "last_administrator"},
+		"by themselves":              {set(actor(ada), ada, models.Auditor), "own_role"},
+		"deactivated":                {h.deactivate(t, ada.ID), "last_administrator"},
+		"oneself deactivated":        {h.Deactivate(t.Context(), actor(ada), ada.ID, 1), "self"},
+		"a page that is stale":       {h.SetRoles(t.Context(), actor(ada), bob.ID, 1, everywhere(models.Auditor)), "changed"},
+		"a stale page, deactivating": {h.Deactivate(t.Context(), actor(ada), bob.ID, 1), "changed"},
+		"nobody":                     {h.SetRoles(t.Context(), actor(ada), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
+		"no role at all":             {set(actor(ada), bob), "role"},
+	} {
+		if reason(c.err) != c.want {
+			t.Errorf("%s: %v, want %s", name, c.err, c.want)
+		}
+	}
+	if got := h.find(t, ada.ID).Roles; len(got) != 1 || got[0].Role != models.Administrator {
+		t.Errorf("what was refused was half done: %+v", got)
+	}
+	if err := set(actor(ada), bob, models.Administrator); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(actor(bob), ada, models.Auditor); err != nil {
+		t.Errorf("another administrator takes the role away: %v", err)
+	}
+	h.intact(t)
+}
+
+// Of two administrators who take the role from each other at once, one is left.
+func TestTheLastAdministratorStays(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	for range 5 {
+		ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Administrator)
+		h.Exec(t, `DELETE FROM staff_roles`)
+		h.Exec(t, `INSERT INTO staff_roles SELECT id, 'administrator' FROM staff`)
+		var refused atomic.Int64
+		var all sync.WaitGroup
+		for _, pair := range [][2]models.Staff{{ada, bob}, {bob, ada}} {
+			version := h.find(t, pair[1].ID).RowVersion
+			all.Go(func() {
+				err := h.SetRoles(t.Context(), audit.Actor{Staff: pair[0].ID, Name: pair[0].Email}, pair[1].ID, version, everywhere(models.Auditor))
+				if reason(err) == "last_administrator" {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if left := testkit.Value[int](t, h.Database, `SELECT count(*) FROM staff_roles WHERE role = 'administrator'`); left != 1 || refused.Load() != 1 {
+			t.Fatalf("%d administrators are left, %d were refused", left, refused.Load())
+		}
+	}
+}
+
+func TestPasswordChange(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	h.person(t, "ada@example.com", models.Administrator)
+	token, session := h.in(t, "ada@example.com")
+	other, _ := h.in(t, "ada@example.com")
+	by := audit.Actor{Staff: session.Staff.ID, Name: session.Staff.Email}
+	if err := h.SetPassword(t.Context(), by, session, "wrong", "a new long password"); reason(err) != "confirmation" {
+		t.Errorf("with a wrong old one: %v", err)
+	}
+	if err := h.SetPassword(t.Context(), by, session, password, "short"); reason(err) != "password" {
+		t.Errorf("to a short one: %v", err)
+	}
+	if err := h.SetPassword(t.Context(), by, session, password, "a new long password"); err != nil {
+		t.Fatal(err)
+	}
+	h.session(t, token)
+	h.over(t, other, "the password was changed elsewhere")
+	if _, _, err := h.login(t, "ada@example.com", password, home); reason(err) != "login" {
+		t.Errorf("the old password: %v", err)
+	}
+	if _, _, err := h.login(t, "ada@example.com", "a new long password", home); err != nil {
+		t.Error(err)
+	}
+	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE coalesce(before::text, '') || coalesce(after::text, '') || reason LIKE '%password"%' OR after::text LIKE '%argon2%'`); n != 0 {
+		t.Error("a password is in the audit trail")
+	}
+}

@@ -1,0 +1,189 @@
+package staff
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	// seenEvery is how often a session's last use is written down.
+	seenEvery = time.Minute
+	// confirmedFor is how long a person counts as being there after a password or
+	// code.
+	confirmedFor = 10 * time.Minute
+	maxUserAgent = 200
+)
+
+var errNoSession = fault.New(fault.NotFound, "session", "There is no such session, or it has ended.")
+
+// Session is a login with its person.
+type Session struct {
+	models.StaffSession
+	Staff models.Staff
+}
+
+// Confirmed reports whether the person proved to be there a moment ago.
+func (s Session) Confirmed(now time.Time) bool {
+	return s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < confirmedFor
+}
+
+func (s *Service) newSession(p models.Staff, stage models.SessionStage, a Attempt) (models.StaffSession, string) {
+	now := s.clock.Now()
+	token, hash := newToken()
+	agent := []rune(strings.ToValidUTF8(strings.ReplaceAll(a.UserAgent, "\x00", ""), ""))
+	row := models.StaffSession{
+		ID: id.New(now), StaffID: p.ID, TokenHash: hash, Stage: stage, Address: a.By.Address, UserAgent: string(agent[:min(len(agent), maxUserAgent)]),
+		CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(s.settings.Lifetime),
+	}
+	if stage == models.StageOpen {
+		row.ConfirmedAt = &now
+	}
+	return row, token
+}
+
+// Session finds the session of a token; an Unauthorized fault when there is none
+// that may still be used. The database is asked each time: what was ended a moment
+// ago, on any node, is over.
+func (s *Service) Session(ctx context.Context, token string) (out Session, err error) {
+	if token == "" {
+		return out, errAgain
+	}
+	now := s.clock.Now()
+	db := s.db.Gorm.WithContext(ctx)
+	if err := db.Where("token_hash = ? AND ended_at IS NULL AND expires_at > ? AND seen_at > ?", hashToken(token), now, now.Add(-s.settings.Idle)).
+		Limit(1).Find(&out.StaffSession).Error; err != nil {
+		return out, store.Translate(err)
+	}
+	if out.ID == uuid.Nil {
+		return out, errAgain
+	}
+	if err := db.Where("id = ? AND status = ?", out.StaffID, models.StaffActive).Limit(1).Find(&out.Staff).Error; err != nil {
+		return out, store.Translate(err)
+	}
+	if out.Staff.ID == uuid.Nil {
+		return out, errAgain
+	}
+	if now.Sub(out.SeenAt) > seenEvery {
+		err = db.Model(&models.StaffSession{}).Where("id = ?", out.ID).Updates(map[string]any{"seen_at": now}).Error
+	}
+	return out, store.Translate(err)
+}
+
+// Sessions lists a person's sessions that may still be used, the newest first.
+func (s *Service) Sessions(ctx context.Context, person uuid.UUID) (all []models.StaffSession, err error) {
+	now := s.clock.Now()
+	err = s.db.Gorm.WithContext(ctx).Where("staff_id = ? AND ended_at IS NULL AND expires_at > ? AND seen_at > ?", person, now, now.Add(-s.settings.Idle)).
+		Order("created_at DESC, id DESC").Find(&all).Error
+	return all, store.Translate(err)
+}
+
+// End ends a session of one's own.
+func (s *Service) End(ctx context.Context, session Session, why string) error {
+	return store.Translate(s.end(s.db.Gorm.WithContext(ctx), why, "id = ?", session.ID).Error)
+}
+
+// Logout ends the session and says so in the audit trail.
+func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if res := s.end(tx, "logged out", "id = ?", session.ID); res.Error != nil || res.RowsAffected == 0 {
+			return res.Error
+		}
+		return audit.Write(tx, s.clock.Now(), by, event("logout", session.Staff, nil, nil))
+	})
+}
+
+// EndSession ends one of a person's sessions, on every node at once.
+func (s *Service) EndSession(ctx context.Context, by audit.Actor, person, session uuid.UUID) error {
+	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+		res := s.end(tx, "ended by "+by.Name, "id = ? AND staff_id = ?", session, person)
+		if res.Error == nil && res.RowsAffected == 0 {
+			return errNoSession
+		}
+		if res.Error != nil {
+			return res.Error
+		}
+		return audit.Write(tx, s.clock.Now(), by, event("staff.end_session", *p, nil, map[string]any{"session": id.Format(id.Session, session)}))
+	})
+}
+
+// EndSessions ends a person's sessions, all but one where that is given.
+func (s *Service) EndSessions(ctx context.Context, by audit.Actor, person, but uuid.UUID) error {
+	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+		if err := s.endAll(tx, person, but, "ended by "+by.Name); err != nil {
+			return err
+		}
+		return audit.Write(tx, s.clock.Now(), by, event("staff.end_sessions", *p, nil, nil))
+	})
+}
+
+func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.DB {
+	return db.Model(&models.StaffSession{}).Where("ended_at IS NULL").Where(where, args...).
+		Updates(map[string]any{"ended_at": s.clock.Now(), "ended_why": why})
+}
+
+// endAll ends a person's sessions but one.
+func (s *Service) endAll(tx *gorm.DB, person, but uuid.UUID, why string) error {
+	return s.end(tx, why, "staff_id = ? AND id <> ?", person, but).Error
+}
+
+// Confirm lets a person prove to be there, with their password or a code of their
+// second factor.
+func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, secret string) error {
+	budgets, err := s.budgets(ctx, session.Staff, session.Staff.Email, session.Address)
+	if err == nil {
+		err = s.spend(ctx, budgets)
+	}
+	if err != nil {
+		return err
+	}
+	right, err := s.matches(ctx, secret, session.Staff.PasswordHash)
+	if err != nil {
+		s.giveBack(ctx, budgets)
+		return err
+	}
+	if !right {
+		err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, secret) })
+		right = err == nil
+	}
+	if !right {
+		if fault.As(err) == nil {
+			return err
+		}
+		if err := s.refuse(ctx, session.Staff, by, "confirm", "wrong password or code"); err != nil {
+			return err
+		}
+		return errWrong
+	}
+	s.giveBack(ctx, budgets)
+	return store.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
+		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
+}
+
+// keepEnded is how long what has ended is kept: for the person's page, and to know
+// the addresses they log in from.
+const keepEnded = knownFor
+
+// Forget deletes sessions, invitations and attempts that are over.
+func (s *Service) Forget(ctx context.Context) error {
+	now := s.clock.Now()
+	for sql, before := range map[string]time.Time{
+		`DELETE FROM staff_sessions WHERE expires_at < $1`:    now.Add(-keepEnded),
+		`DELETE FROM staff_invitations WHERE expires_at < $1`: now,
+		`DELETE FROM login_attempts WHERE last_at < $1`:       now.Add(-24 * time.Hour),
+	} {
+		if _, err := s.db.Pool.Exec(ctx, sql, before); err != nil {
+			return store.Translate(err)
+		}
+	}
+	return nil
+}

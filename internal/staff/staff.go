@@ -1,0 +1,280 @@
+// Package staff owns the people of the console: who they are, how they log in,
+// their second factor, their sessions, and which roles they have where.
+//
+// It does not decide what a role may do: that is authz. What it changes, it writes
+// to the audit trail in the same transaction.
+package staff
+
+import (
+	"context"
+	"net/mail"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Settings are the platform's rules for staff.
+type Settings struct {
+	SecondFactor []models.Role // which need a second factor
+	Idle         time.Duration // after which a session that is not used ends
+	Lifetime     time.Duration // after which any session ends
+}
+
+// Service changes staff, and lets them in.
+type Service struct {
+	db       *store.DB
+	keys     *sealed.Keys
+	clock    clock.Clock
+	settings Settings
+	decoy    func() (string, error)
+	hashing  chan struct{} // places for passwords that are hashed at once: each takes memory and a core
+}
+
+// hashesAtOnce bounds how many passwords are hashed at once.
+const hashesAtOnce = 2
+
+// NewService needs the platform keys to seal second factors.
+func NewService(db *store.DB, keys *sealed.Keys, c clock.Clock, s Settings) *Service {
+	return &Service{db: db, keys: keys, clock: c, settings: s, decoy: sync.OnceValues(newDecoy), hashing: make(chan struct{}, hashesAtOnce)}
+}
+
+var (
+	errNobody  = fault.New(fault.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
+	errEmail   = fault.New(fault.Invalid, "email", "An e-mail address has the form name@example.com and at most 254 characters.")
+	errName    = fault.New(fault.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
+	errNoRole  = fault.New(fault.Invalid, "role", "Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
+	errInvited = fault.New(fault.Conflict, "accepted", "The invitation has been accepted already.")
+	errNewer   = fault.New(fault.Conflict, "changed", "Somebody else changed this person meanwhile: look at the change, then decide again.")
+)
+
+// InvitationLife is how long an invitation can be accepted.
+const InvitationLife = 72 * time.Hour
+
+// NewPerson is whom to invite.
+type NewPerson struct {
+	Email, Name string
+	Roles       []models.StaffRole // StaffID is filled in
+}
+
+// Invited is a person with the token that lets them choose a password, which is
+// shown once and never again.
+type Invited struct {
+	models.Staff
+	Token string
+}
+
+// Invite makes a person who has yet to choose a password.
+func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewPerson) (Invited, error) {
+	p, roles, err := s.newPerson(n)
+	if err != nil {
+		return Invited{}, err
+	}
+	token, invitation := s.newInvitation(p.ID, p.CreatedAt)
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := create(tx, &p, roles); err != nil {
+			return err
+		}
+		if err := tx.Create(&invitation).Error; err != nil {
+			return err
+		}
+		return audit.Write(tx, p.CreatedAt, by, event("staff.invite", p, nil, described(p, roles)))
+	})
+	return Invited{p, token}, err
+}
+
+// InviteAgain gives a person who has not accepted yet another token; the one before
+// is worth nothing from then on.
+func (s *Service) InviteAgain(ctx context.Context, by audit.Actor, person uuid.UUID) (Invited, error) {
+	var out Invited
+	err := s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+		if p.Status != models.StaffInvited {
+			return errInvited
+		}
+		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.Invitation{}).Error; err != nil {
+			return err
+		}
+		token, invitation := s.newInvitation(p.ID, s.clock.Now())
+		out = Invited{*p, token}
+		if err := tx.Create(&invitation).Error; err != nil {
+			return err
+		}
+		return audit.Write(tx, s.clock.Now(), by, event("staff.invite_again", *p, nil, nil))
+	})
+	return out, err
+}
+
+// Seed makes a person with a password and no second factor, as the embedded default
+// does. Of whoever is there already only another password is taken on.
+func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewPerson, password string) (models.Staff, error) {
+	p, roles, err := s.newPerson(n)
+	if err != nil {
+		return p, err
+	}
+	var known []models.Staff
+	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", p.Email).Find(&known).Error; err != nil {
+		return p, store.Translate(err)
+	}
+	if len(known) > 0 {
+		right, err := s.matches(ctx, password, known[0].PasswordHash)
+		if err != nil || right {
+			return known[0], err
+		}
+	}
+	hash, err := s.hash(ctx, password)
+	if err != nil {
+		return p, err
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if len(known) > 0 {
+			p = known[0]
+			if err := s.update(tx, &p, map[string]any{"password_hash": hash}); err != nil {
+				return err
+			}
+			return audit.Write(tx, s.clock.Now(), by, event("staff.password", p, nil, nil))
+		}
+		p.PasswordHash, p.Status = hash, models.StaffActive
+		if err := create(tx, &p, roles); err != nil {
+			return err
+		}
+		return audit.Write(tx, p.CreatedAt, by, event("staff.create", p, nil, described(p, roles)))
+	})
+	return p, err
+}
+
+func (s *Service) newPerson(n NewPerson) (models.Staff, []models.StaffRole, error) {
+	now := s.clock.Now()
+	p := models.Staff{ID: id.New(now), Email: strings.TrimSpace(n.Email), Name: strings.TrimSpace(n.Name), Status: models.StaffInvited, CreatedAt: now, UpdatedAt: now}
+	if !validEmail(p.Email) {
+		return p, nil, errEmail
+	}
+	if err := checkName(p.Name); err != nil {
+		return p, nil, err
+	}
+	roles, err := rolesOf(p.ID, n.Roles)
+	return p, roles, err
+}
+
+func validEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text && len(text) <= 254 && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
+}
+
+func checkName(name string) error {
+	if n := utf8.RuneCountInString(name); n < 1 || n > 100 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return errName
+	}
+	return nil
+}
+
+func create(tx *gorm.DB, p *models.Staff, roles []models.StaffRole) error {
+	if err := tx.Create(p).Error; err != nil {
+		return err
+	}
+	return tx.Create(&roles).Error
+}
+
+func (s *Service) newInvitation(person uuid.UUID, now time.Time) (token string, row models.Invitation) {
+	token, hash := newToken()
+	return token, models.Invitation{TokenHash: hash, StaffID: person, ExpiresAt: now.Add(InvitationLife)}
+}
+
+// change runs what alters a person under a lock on their row.
+func (s *Service) change(ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		p, err := locked(tx, person)
+		if err != nil {
+			return err
+		}
+		return do(tx, &p)
+	})
+}
+
+func locked(tx *gorm.DB, person uuid.UUID) (p models.Staff, err error) {
+	err = tx.Raw(`SELECT * FROM staff WHERE id = ? FOR UPDATE`, person).Scan(&p).Error
+	if err == nil && p.ID == uuid.Nil {
+		err = errNobody
+	}
+	return p, err
+}
+
+// update changes columns of a person's row, which the caller has locked.
+func (s *Service) update(tx *gorm.DB, p *models.Staff, columns map[string]any) error {
+	columns["updated_at"], columns["row_version"] = s.clock.Now(), p.RowVersion+1
+	return tx.Model(&models.Staff{}).Where("id = ?", p.ID).Updates(columns).Error
+}
+
+// event tells of a person.
+func event(action string, p models.Staff, before, after map[string]any) audit.Event {
+	return audit.Event{Action: action, Kind: "staff", Object: id.Format(id.Staff, p.ID), Before: before, After: after}
+}
+
+func described(p models.Staff, roles []models.StaffRole) map[string]any {
+	return map[string]any{"email": p.Email, "name": p.Name, "roles": roleTexts(roles)}
+}
+
+// Person is one of the staff as lists and pages show them.
+type Person struct {
+	models.Staff
+	Roles  []models.StaffRole
+	SeenAt time.Time // zero for never
+}
+
+// SecondFactor reports whether the person has one.
+func (p Person) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
+
+// List returns everybody by name: there are dozens, not thousands.
+func (s *Service) List(ctx context.Context) ([]Person, error) {
+	var rows []struct {
+		models.Staff
+		SeenAt *time.Time
+	}
+	db := s.db.Gorm.WithContext(ctx)
+	if err := db.Raw(`SELECT s.*, (SELECT max(seen_at) FROM staff_sessions x WHERE x.staff_id = s.id) AS seen_at FROM staff s ORDER BY lower(s.name), s.id`).Scan(&rows).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	var roles []models.StaffRole
+	if err := db.Order("role, partner_id").Find(&roles).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	people := make([]Person, len(rows))
+	for i, row := range rows {
+		people[i].Staff = row.Staff
+		if row.SeenAt != nil {
+			people[i].SeenAt = *row.SeenAt
+		}
+		for _, role := range roles {
+			if role.StaffID == row.ID {
+				people[i].Roles = append(people[i].Roles, role)
+			}
+		}
+	}
+	return people, nil
+}
+
+// Find looks a person up by e-mail address or by id in its prefixed form.
+func (s *Service) Find(ctx context.Context, emailOrID string) (Person, error) {
+	people, err := s.List(ctx)
+	if err != nil {
+		return Person{}, err
+	}
+	staffID, err := id.Parse(id.Staff, emailOrID)
+	i := slices.IndexFunc(people, func(p Person) bool { return err == nil && p.ID == staffID || strings.EqualFold(p.Email, emailOrID) })
+	if i < 0 {
+		return Person{}, errNobody
+	}
+	return people[i], nil
+}
