@@ -15,18 +15,36 @@ help: ## list the targets
 run: build ## start everything on this machine, with a private Postgres and demonstration partners
 	@exec bin/pingpost dev
 
+# What the console's style sheet and scripts are made of. Tailwind reads the
+# templates to know which of its classes are used.
+ASSET_SOURCES = .ci/assets $(wildcard admin/assets/package*.json admin/assets/*.css admin/assets/styles/*.css \
+	admin/assets/*.js admin/assets/*.svg templates/*.templ)
+
+.PHONY: assets
+assets: admin/assets/dist/.built ## build the console's style sheet and scripts, where a source has changed
+
+admin/assets/dist/.built: $(ASSET_SOURCES)
+	@.ci/assets
+
 .PHONY: build
-build: ## build bin/pingpost
+build: assets ## build bin/pingpost
 	@echo 'building bin/pingpost: the first time on a machine takes a minute or two, without a word'
 	$(GO) build -trimpath -o bin/pingpost ./cmd/pingpost
 
-.PHONY: test
-test: ## run every test, with the race detector, against a real Postgres
+.PHONY: needs
+needs:
 	@.ci/needs
+
+.PHONY: screenshots
+screenshots: needs assets ## write docs/screenshots: every page of the console, light, dark and narrow
+	SCREENSHOTS=$(CURDIR)/docs/screenshots $(GO) test -count=1 -run '^TestPages$$' ./templates
+
+.PHONY: test
+test: needs assets ## run every test, with the race detector, against a real Postgres
 	$(GO) test -race -timeout 20m ./...
 
 .PHONY: check
-check: ## format, vet, staticcheck, generated files, import rules, known vulnerabilities
+check: assets ## format, vet, staticcheck, generated files, import rules, known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "not formatted (make fmt mends it):"; echo "$$unformatted"; exit 1; }
 	$(GO) mod verify
@@ -47,12 +65,11 @@ fmt: ## format the code
 	$(GO) tool templ fmt -log-level error templates
 
 .PHONY: bench
-bench: ## measure against the baselines; writes docs/benchmarks.md
+bench: assets ## measure against the baselines; writes docs/benchmarks.md
 	$(GO) run ./bench
 
 .PHONY: soak
-soak: ## kill nodes 50 times and Postgres 20 times under load, disturb the network, judge every answer; and an hour's memory
-	@.ci/needs
+soak: needs assets ## kill nodes 50 times and Postgres 20 times under load, disturb the network, judge every answer; and an hour's memory
 	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -hold 1h
 
 .PHONY: fuzz

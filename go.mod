@@ -122,4 +122,7 @@ require (
 	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7 // indirect
 )
 
+// Packages of Node may hold Go files; none is of this module.
+ignore ./admin/assets/node_modules
+
 tool github.com/a-h/templ/cmd/templ

@@ -1,0 +1,119 @@
+// Package assets holds the console's style sheet, scripts and icon, as `make
+// assets` builds them, and serves them under addresses that change with their
+// content: a browser may keep what it has for ever.
+package assets
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+// names are the files there must be, with their content types. Nothing else is
+// served, whatever lies in the folder.
+var names = map[string]string{
+	"console.css": "text/css; charset=utf-8",
+	"console.js":  "text/javascript; charset=utf-8",
+	"htmx.min.js": "text/javascript; charset=utf-8",
+	"icon.svg":    "image/svg+xml",
+}
+
+type file struct {
+	kind          string
+	plain, packed []byte
+	version       string
+}
+
+// load reads and compresses the files the first time that one is wanted.
+var load = sync.OnceValue(func() map[string]file {
+	files := make(map[string]file, len(names))
+	for name, kind := range names {
+		plain, err := dist.ReadFile("dist/" + name)
+		if err != nil {
+			continue // Check says so
+		}
+		sum := sha256.Sum256(plain)
+		files[name] = file{kind: kind, plain: plain, packed: pack(plain), version: hex.EncodeToString(sum[:6])}
+	}
+	return files
+})
+
+func pack(plain []byte) []byte {
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a valid one
+	w.Write(plain)                                             // memory takes everything
+	w.Close()
+	return packed.Bytes()
+}
+
+// Check says whether everything was built.
+func Check() error {
+	if len(load()) != len(names) {
+		return errors.New("the console's assets are not built: run `make assets`")
+	}
+	return nil
+}
+
+// URL is the address of a file, with the version of its content.
+func URL(name string) string {
+	return "/assets/" + name + "?v=" + load()[name].version
+}
+
+// Handler serves the files under /assets/.
+func Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f, known := load()[strings.TrimPrefix(r.URL.Path, "/assets/")]
+		if !known {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "this address can only be read", http.StatusMethodNotAllowed)
+			return
+		}
+		serve(w, r, f)
+	})
+}
+
+func serve(w http.ResponseWriter, r *http.Request, f file) {
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Vary", "Accept-Encoding")
+	// A page of another version may still ask by its own address during a rolling
+	// restart: it gets what there is, but nobody keeps that for ever.
+	h.Set("Cache-Control", "no-cache")
+	if r.URL.Query().Get("v") == f.version {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	body := f.plain
+	if acceptsGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = f.packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method == http.MethodGet {
+		w.Write(body) // a client that hung up cannot be told
+	}
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for _, one := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		coding, quality, _ := strings.Cut(strings.ReplaceAll(one, " ", ""), ";")
+		if coding == "gzip" {
+			return strings.Trim(strings.TrimPrefix(quality, "q="), "0.") != "" || quality == ""
+		}
+	}
+	return false
+}

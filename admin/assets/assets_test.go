@@ -1,0 +1,70 @@
+package assets
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func get(t *testing.T, method, url, encoding string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(method, url, nil)
+	r.Header.Set("Accept-Encoding", encoding)
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestEveryFileIsBuiltAndServed(t *testing.T) {
+	if err := Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, kind := range names {
+		plain := get(t, "GET", URL(name), "")
+		want, _ := io.ReadAll(plain.Body)
+		if plain.StatusCode != 200 || len(want) == 0 || plain.Header.Get("Content-Type") != kind {
+			t.Errorf("%s: %d, %d bytes, %q", name, plain.StatusCode, len(want), plain.Header.Get("Content-Type"))
+		}
+		if kept := plain.Header.Get("Cache-Control"); kept != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: Cache-Control %q", name, kept)
+		}
+		packed := get(t, "GET", URL(name), "br, gzip;q=0.8")
+		unpacked, err := gzip.NewReader(packed.Body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, _ := io.ReadAll(unpacked); string(got) != string(want) {
+			t.Errorf("%s: compressed, it is another file", name)
+		}
+	}
+}
+
+func TestOnlyTheFilesAreServed(t *testing.T) {
+	for _, path := range []string{"/assets/", "/assets", "/assets/.gitkeep", "/assets/.built", "/assets/dist/console.css", "/assets/../assets.go", "/assets/console.css/"} {
+		if got := get(t, "GET", path, ""); got.StatusCode != 404 {
+			t.Errorf("%s: %d", path, got.StatusCode)
+		}
+	}
+	if got := get(t, "POST", URL("console.css"), ""); got.StatusCode != 405 {
+		t.Errorf("POST: %d", got.StatusCode)
+	}
+	if got := get(t, "GET", "/assets/console.css?v=another", ""); got.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("another version may be kept: %q", got.Header.Get("Cache-Control"))
+	}
+	if got := get(t, "GET", URL("console.css"), "gzip;q=0"); got.Header.Get("Content-Encoding") != "" {
+		t.Error("compressed for a client that cannot read it")
+	}
+}
+
+// The console's policy lets nothing in from elsewhere, so nothing may ask.
+func TestStyleAsksForNothingElsewhere(t *testing.T) {
+	css, _ := io.ReadAll(get(t, "GET", URL("console.css"), "").Body)
+	for _, banned := range []string{"url(http", "url(//", "@import"} {
+		if strings.Contains(string(css), banned) {
+			t.Errorf("console.css has %q", banned)
+		}
+	}
+}

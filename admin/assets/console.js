@@ -1,0 +1,113 @@
+// What the console adds where scripts run. Without it every page works the same:
+// links lead to pages, forms are sent.
+"use strict";
+(() => {
+  const page = document.documentElement;
+  page.dataset.js = "";
+
+  const byId = (id) => document.getElementById(id);
+  const say = (text) => {
+    const voice = byId("announce");
+    if (!voice) return;
+    voice.textContent = "";
+    // A reader speaks a change, so the same words twice need an empty moment.
+    requestAnimationFrame(() => { voice.textContent = text; });
+  };
+
+  const typing = (target) =>
+    target instanceof Element && target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]") !== null;
+
+  // Dialogs are native: Esc closes them, and the focus goes back by itself.
+  const open = (id) => {
+    const dialog = byId(id);
+    if (!dialog || typeof dialog.showModal !== "function") return false;
+    if (!dialog.open) dialog.showModal();
+    return true;
+  };
+
+  const copy = async (button) => {
+    const text = button.dataset.copy;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Not allowed here (plain HTTP, or refused): select it, so that a key press does.
+      const code = button.parentElement.querySelector("code, pre");
+      if (code) getSelection().selectAllChildren(code);
+      say("Selected. Press Ctrl C to copy.");
+      return;
+    }
+    button.dataset.copied = "";
+    say("Copied");
+    setTimeout(() => { delete button.dataset.copied; }, 2000);
+  };
+
+  document.addEventListener("click", (event) => {
+    const at = (selector) => event.target.closest(selector);
+    const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+    const copies = at("[data-copy]");
+    if (copies) copy(copies);
+    const opens = at("[data-dialog]");
+    if (opens && plain && open(opens.dataset.dialog)) event.preventDefault();
+    const closes = at("[data-close]");
+    if (closes && closes.closest("dialog")) {
+      event.preventDefault();
+      closes.closest("dialog").close();
+    }
+    // A press beside a dialog or an open menu closes it.
+    if (event.target instanceof HTMLDialogElement && event.detail > 0) {
+      const box = event.target.getBoundingClientRect();
+      const inside = event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+      if (!inside) event.target.close();
+    }
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      const menu = document.querySelector("details.menu[open]");
+      if (menu) {
+        menu.open = false;
+        menu.querySelector("summary").focus();
+      }
+      return;
+    }
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
+      if (open("jump-dialog")) event.preventDefault();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.key === "/") {
+      const field = document.querySelector("[data-search]") || byId("jump");
+      if (!field) return;
+      event.preventDefault();
+      field.focus();
+      field.select();
+    } else if (event.key === "?") {
+      if (open("keys-dialog")) event.preventDefault();
+    }
+  });
+
+  // A form that came back with mistakes is read from its summary.
+  const attend = () => byId("error-summary")?.focus();
+  attend();
+
+  document.addEventListener("htmx:beforeRequest", (event) => event.detail.target?.setAttribute("aria-busy", "true"));
+  document.addEventListener("htmx:afterRequest", (event) => event.detail.target?.removeAttribute("aria-busy"));
+  document.addEventListener("htmx:afterSettle", (event) => {
+    attend();
+    const count = event.detail.target?.querySelector?.("[data-count]") || document.querySelector("[data-count]");
+    if (count) say(count.textContent.trim());
+  });
+  const failed = () => {
+    const notice = byId("load-error");
+    if (notice) notice.hidden = false;
+  };
+  document.addEventListener("htmx:sendError", failed);
+  document.addEventListener("htmx:responseError", failed);
+  document.addEventListener("htmx:afterSwap", () => {
+    const notice = byId("load-error");
+    if (notice) notice.hidden = true;
+  });
+})();
