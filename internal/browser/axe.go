@@ -1,0 +1,56 @@
+package browser
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axeFile is where npm puts axe-core, seen from the root of the repository.
+const axeFile = "admin/assets/node_modules/axe-core/axe.min.js"
+
+var axeSource = sync.OnceValues(func() (string, error) {
+	// Tests run in their package's folder: the root is one of those above.
+	path := axeFile
+	for range 6 {
+		if source, err := os.ReadFile(path); err == nil {
+			return string(source), nil
+		}
+		path = "../" + path
+	}
+	source, err := os.ReadFile(axeFile)
+	return string(source), err
+})
+
+type violation struct {
+	ID, Help string
+	Nodes    []struct {
+		HTML           string
+		FailureSummary string
+	}
+}
+
+// Axe looks for what keeps people from using the page, and fails the test for each
+// finding. It comes in through the debugger, which the page's policy does not
+// concern: the policy stays as it is, and is still measured.
+func (p *Page) Axe() {
+	p.t.Helper()
+	source, err := axeSource()
+	if err != nil {
+		p.t.Fatal("axe-core is not there: run `make assets`")
+	}
+	do(p, chromedp.Evaluate[chromedp.Void](source))
+	report := do(p, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
+	var found []violation
+	if err := json.Unmarshal([]byte(report), &found); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, v := range found {
+		for _, n := range v.Nodes {
+			p.t.Errorf("%s: axe: %s (%s)\n  %s\n  %s", p.name, v.ID, v.Help, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", "\n  "))
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Page is a tab. Its methods fail the test when they cannot do what they say.
+type Page struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string
+	opened     string // its own status is not a complaint
+	name       string // of what is looked at now, for messages
+}
+
+// At names what is looked at from now on, for the messages.
+func (p *Page) At(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.name = name
+}
+
+// do gives the value of an action, which must come in time.
+func do[T any](p *Page, action chromedp.Action[T]) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return value
+}
+
+// listen keeps what the browser complains about; the policy's violations are
+// among the log's entries.
+func (p *Page) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	complain := func(what string) { p.complaints = append(p.complaints, p.name+": "+what) }
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		complain((&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			var said []string
+			for _, a := range e.Args {
+				said = append(said, string(a.Value)+a.Description)
+			}
+			complain("console: " + strings.Join(said, " "))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError && (e.Entry.Source != log.EntrySourceNetwork || e.Entry.URL != p.opened) {
+			complain(fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		}
+	}
+}
+
+// Complaints are what the browser said so far, and forgets them.
+func (p *Page) Complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.complaints
+	p.complaints = nil
+	return all
+}
+
+// Open goes to an address and waits until it is loaded.
+func (p *Page) Open(url string) {
+	p.t.Helper()
+	p.mu.Lock()
+	p.opened = url
+	p.mu.Unlock()
+	do(p, chromedp.Navigate(url))
+}
+
+// Click presses what the selector finds, once it can be seen.
+func (p *Page) Click(selector string) {
+	p.t.Helper()
+	do(p, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// Submit presses a button or a link, and waits for the page that it leads to.
+func (p *Page) Submit(selector string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Type writes into a field, after what it holds.
+func (p *Page) Type(selector, text string) {
+	p.t.Helper()
+	do(p, chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
+}
+
+// Press presses a key (a letter, or one of chromedp's kb) with modifiers.
+func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
+	p.t.Helper()
+	do(p, chromedp.KeyEvent(key, chromedp.KeyModifiers(modifiers...)))
+}
+
+// Text is what can be read in the first element that the selector finds.
+func (p *Page) Text(selector string) string {
+	p.t.Helper()
+	return do(p, chromedp.Text(chromedp.CSS(selector)))
+}
+
+// Eval gives the value of an expression.
+func Eval[T any](p *Page, expression string) T {
+	p.t.Helper()
+	return do(p, chromedp.Evaluate[T](expression))
+}
+
+// Address is where the page is.
+func (p *Page) Address() string {
+	p.t.Helper()
+	return do(p, chromedp.Location())
+}
+
+// Wait waits until an expression is true.
+func (p *Page) Wait(expression string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		if Eval[bool](p, "Boolean("+expression+")") {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("never came true: %s", expression)
+		}
+	}
+}
+
+// Fits fails the test when the page is wider than the window.
+func (p *Page) Fits() {
+	p.t.Helper()
+	wide := Eval[string](p, `(() => {
+		const root = document.documentElement, most = root.clientWidth;
+		if (root.scrollWidth <= most) return "";
+		const over = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > most + 1 && e.checkVisibility());
+		return root.scrollWidth + " > " + most + ": " + over.slice(-3).map((e) => e.outerHTML.slice(0, 160)).join(" | ");
+	})()`)
+	if wide != "" {
+		p.t.Errorf("%s: the page scrolls sideways: %s", p.name, wide)
+	}
+}
+
+// Screenshot writes the whole page to a PNG file.
+func (p *Page) Screenshot(file string) {
+	p.t.Helper()
+	small, err := shrink(do(p, chromedp.FullScreenshot(100)))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, small, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}

@@ -1,0 +1,61 @@
+package browser
+
+import (
+	"bytes"
+	"cmp"
+	"image"
+	"image/color"
+	"image/png"
+	"slices"
+)
+
+// shrink writes a picture with its 256 most frequent colours, which is a third of
+// the bytes. A page has few colours; what is lost are shades at the edges of letters.
+func shrink(picture []byte) ([]byte, error) {
+	full, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		return nil, err
+	}
+	box := full.Bounds()
+	counts := map[color.RGBA]int{}
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			counts[rgba(full, x, y)]++
+		}
+	}
+	frequent := make([]color.RGBA, 0, len(counts))
+	for c := range counts {
+		frequent = append(frequent, c)
+	}
+	slices.SortFunc(frequent, func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(shade(a), shade(b)))
+	})
+	palette := make(color.Palette, 0, 256)
+	for _, c := range frequent[:min(256, len(frequent))] {
+		palette = append(palette, c)
+	}
+	index := make(map[color.RGBA]uint8, len(counts))
+	for _, c := range frequent {
+		index[c] = uint8(palette.Index(c))
+	}
+	small := image.NewPaletted(box, palette)
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			small.SetColorIndex(x, y, index[rgba(full, x, y)])
+		}
+	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	err = encoder.Encode(&out, small)
+	return out.Bytes(), err
+}
+
+func rgba(picture image.Image, x, y int) color.RGBA {
+	return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)
+}
+
+// shade orders colours that are as frequent as each other, so that the same page
+// gives the same file.
+func shade(c color.RGBA) uint32 {
+	return uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)
+}

@@ -1,0 +1,75 @@
+package templates
+
+import (
+	"fmt"
+	"strings"
+)
+
+func (s Series) at(i int) int64 {
+	if i < len(s.Values) {
+		return s.Values[i]
+	}
+	return 0
+}
+
+// top is the smallest of 2, 4, 10, 20, 40, 100 … that no value exceeds: the middle
+// of the scale is then a whole number as well.
+func (c Chart) top() int64 {
+	var most int64
+	for _, s := range c.Series {
+		for _, v := range s.Values {
+			most = max(most, v)
+		}
+	}
+	for scale := int64(1); ; scale *= 10 {
+		for _, step := range []int64{2, 4, 6, 10} {
+			if most <= step*scale || scale > 1<<58 {
+				return step * scale
+			}
+		}
+	}
+}
+
+// path goes through the values of a series in a box of 1000 by 100.
+func (c Chart) path(s Series) string {
+	var d strings.Builder
+	top := float64(c.top())
+	for i, v := range s.Values {
+		x := 500.0
+		if len(s.Values) > 1 {
+			x = 1000 * float64(i) / float64(len(s.Values)-1)
+		}
+		fmt.Fprintf(&d, "%c%.1f %.2f", "ML"[min(i, 1)], x, 100-100*float64(v)/top)
+	}
+	return d.String()
+}
+
+// area is what lies under a series.
+func (c Chart) area(s Series) string {
+	if len(s.Values) < 2 {
+		return ""
+	}
+	return c.path(s) + "L1000 100L0 100Z"
+}
+
+// ticks are the labels under the drawing: at most five, evenly apart.
+func (c Chart) ticks() []string {
+	n := len(c.Labels)
+	if n <= 5 {
+		return c.Labels
+	}
+	ticks := make([]string, 0, 5)
+	for i := range 5 {
+		ticks = append(ticks, c.Labels[i*(n-1)/4])
+	}
+	return ticks
+}
+
+// share is a bar's length beside the longest one.
+func share(count int64, bars []Bar) string {
+	var most int64 = 1
+	for _, b := range bars {
+		most = max(most, b.Count)
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(count)/float64(most))
+}
