@@ -26,8 +26,8 @@ type Permission struct {
 }
 
 var (
-	allowedColumns = []Column{{Label: "May"}, {Label: "Where"}, {Label: "Because of the role"}, {Label: "Line of the policy"}}
-	deniedColumns  = []Column{{Label: "May not"}, {Label: "A role that would allow it"}}
+	allowedColumns = []Column{{Label: "May"}, {Label: "Where"}, {Label: "Because of"}, {Label: "Policy line"}}
+	deniedColumns  = []Column{{Label: "May not"}, {Label: "A role that may"}}
 )
 
 func AccessExplained(v AccessExplainedView) templ.Component {
@@ -214,7 +214,7 @@ func AccessExplained(v AccessExplainedView) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = Cell("Because of the role").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = Cell("Because of").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -253,7 +253,7 @@ func AccessExplained(v AccessExplainedView) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = Cell("Line of the policy").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = Cell("Policy line").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -399,7 +399,7 @@ func AccessExplained(v AccessExplainedView) templ.Component {
 								}
 								return nil
 							})
-							templ_7745c5c3_Err = Cell("A role that would allow it").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = Cell("A role that may").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -53,24 +54,41 @@ var looks = []struct {
 	{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}},
 }
 
-// TestPages opens every page in each look. With SCREENSHOTS it writes pictures
-// into that folder.
-func TestPages(t *testing.T) {
+// TestInBrowser tries the pages in one Chromium, side by side.
+func TestInBrowser(t *testing.T) {
 	server, chromium := serve(t), browser.Start(t)
-	names := slices.Sorted(maps.Keys(pages()))
-	for _, one := range looks {
-		t.Run(one.name, func(t *testing.T) {
+	for name, behaviour := range map[string]func(*testing.T, *browser.Browser, string){
+		"keys": keys, "copies": copies, "dialogs and menus": dialogsAndMenus, "error summary": errorSummaryTakesTheFocus,
+		"filter": filterWithScript, "without script": withoutScript,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := chromium.Page(t, one.look)
-			for _, name := range names {
-				p.At(name)
-				p.Open(server.URL + "/" + name)
-				if folder := os.Getenv("SCREENSHOTS"); folder != "" && one.name != "narrow-dark" {
-					p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
-				}
-				p.Fits()
-				p.Axe()
-			}
+			behaviour(t, chromium, server.URL)
 		})
 	}
+	names := slices.Sorted(maps.Keys(pages()))
+	for _, one := range looks {
+		// The pages are shared out, so that the cores are.
+		for part := range 2 {
+			t.Run(fmt.Sprintf("pages/%s/%d", one.name, part), func(t *testing.T) {
+				t.Parallel()
+				p := chromium.Page(t, one.look)
+				for i := part; i < len(names); i += 2 {
+					tryPage(p, server.URL, names[i], one.name)
+				}
+			})
+		}
+	}
+}
+
+// tryPage opens a page and looks for what is wrong with it. With SCREENSHOTS it
+// writes a picture into that folder.
+func tryPage(p *browser.Page, url, name, look string) {
+	p.At(name)
+	p.Open(url + "/" + name)
+	if folder := os.Getenv("SCREENSHOTS"); folder != "" && look != "narrow-dark" {
+		p.Screenshot(filepath.Join(folder, name+"-"+look+".png"))
+	}
+	p.Fits()
+	p.Axe()
 }

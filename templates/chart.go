@@ -12,7 +12,7 @@ func (s Series) at(i int) int64 {
 	return 0
 }
 
-// top is the smallest of 2, 4, 10, 20, 40, 100 … that no value exceeds: the middle
+// top is a round number that no value exceeds, and that can be halved: the middle
 // of the scale is then a whole number as well.
 func (c Chart) top() int64 {
 	var most int64
@@ -21,9 +21,12 @@ func (c Chart) top() int64 {
 			most = max(most, v)
 		}
 	}
+	if most <= 8 {
+		return max(most+most%2, 2)
+	}
 	for scale := int64(1); ; scale *= 10 {
-		for _, step := range []int64{2, 4, 6, 10} {
-			if most <= step*scale || scale > 1<<58 {
+		for _, step := range []int64{10, 12, 14, 16, 20, 24, 30, 40, 50, 60, 80} {
+			if most <= step*scale || scale > 1<<56 {
 				return step * scale
 			}
 		}

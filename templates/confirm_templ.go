@@ -176,18 +176,18 @@ func ConfirmForm(v ConfirmView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.TypeName != "" {
-			templ_7745c5c3_Err = FormField(Field{Name: "name", Prefix: v.Prefix, Label: "Type " + v.TypeName + " to confirm", Value: v.Name, Autocomplete: "off", Error: v.Errors.For("name")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "name", Prefix: v.Prefix, Label: "Type " + v.TypeName + " to confirm", Value: v.Name, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Error: v.Errors.For("name")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
 		if v.AskReason {
-			templ_7745c5c3_Err = FormField(Field{Name: "reason", Prefix: v.Prefix, Label: "Reason", Value: v.Reason, Autocomplete: "off", Hint: "It is kept in the audit trail.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "reason", Prefix: v.Prefix, Label: "Reason", Value: v.Reason, Autocomplete: "off", Autofocus: v.TypeName == "" && len(v.Errors) == 0, Hint: "It is kept in the audit trail.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = proofField(v.Prefix, v.StepUp, v.Errors).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = proofField(v.Prefix, v.StepUp, v.Errors, v.TypeName == "" && !v.AskReason && len(v.Errors) == 0).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
@@ -55,8 +56,27 @@ func pages() map[string]templ.Component {
 	return all
 }
 
-// A picture of 8 by 8 in place of a code to scan.
-const qr = "data:image/gif;base64,R0lGODdhCAAIAIAAAAAAAP///ywAAAAACAAIAAACDYSPecsJr9iLNFE7pwA7"
+// qr is a picture like a code to scan.
+func qr() string {
+	var path strings.Builder
+	finder := func(x, y int) (dark, inside bool) {
+		return x == 0 || x == 6 || y == 0 || y == 6 || (x > 1 && x < 5 && y > 1 && y < 5), x >= 0 && x < 8 && y >= 0 && y < 8
+	}
+	for y := range 29 {
+		for x := range 29 {
+			dark := (x*x*7+y*y*13+x*y*5)%11 < 5
+			for _, corner := range [][2]int{{x, y}, {28 - x, y}, {x, 28 - y}} {
+				if d, inside := finder(corner[0], corner[1]); inside {
+					dark = d && corner[0] < 7 && corner[1] < 7
+				}
+			}
+			if dark {
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x, y)
+			}
+		}
+	}
+	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 29 29"><path d="`+path.String()+`"/></svg>`))
+}
 
 func signingIn() map[string]templ.Component {
 	account := templates.AccountView{
@@ -75,11 +95,12 @@ func signingIn() map[string]templ.Component {
 		"login-notice":   templates.Login(templates.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Notice: "You were signed out after 12 hours. Sign in again and you are back where you were."}),
 		"login-code":     templates.LoginCode(templates.LoginCodeView{Shell: bare("Second factor", "")}),
 		"invite-accept":  templates.InviteAccept(templates.InviteAcceptView{Shell: bare("Welcome, Grace", "Choose the password that you will sign in with."), Action: "/invite/abc", Name: "Grace Hopper", Email: "grace@pingpost.example", Errors: templates.Errors{{Field: "again", Message: "The two passwords differ; type the same twice"}}}),
-		"second-factor":  templates.EnrolSecondFactor(templates.EnrolSecondFactorView{Shell: bare("Pair an authenticator", "From now on you sign in with your password and a code."), Action: "/account/second-factor", QR: qr, Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP"}),
+		"second-factor":  templates.EnrolSecondFactor(templates.EnrolSecondFactorView{Shell: bare("Pair an authenticator", "From now on you sign in with your password and a code."), Action: "/account/second-factor", QR: qr(), Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP"}),
 		"recovery-codes": templates.RecoveryCodes(templates.RecoveryCodesView{Shell: bare("Your recovery codes", "Each signs you in once, when you have no authenticator at hand."), Action: "/account/recovery-codes/kept", Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB", "J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"}}),
 		"step-up":        templates.StepUpPage(templates.StepUpView{Shell: with(shell("Confirm that it is you", ""), ""), Action: "/step-up", Why: "You are about to make new recovery codes; the old ones stop working.", Code: true}),
 		"account":        templates.Account(account),
 		"account-errors": templates.Account(wrong),
+		"design":         templates.Design(templates.DesignView{Shell: shell("Design", "")}),
 		"keys":           templates.Keys(templates.KeysView{Shell: shell("Keys", "")}),
 		"jump-nothing":   templates.JumpNothing(templates.JumpView{Shell: shell("Nothing found", ""), Query: "ld_01M7ZZ"}),
 	}

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // Page is a tab. Its methods fail the test when they cannot do what they say.
@@ -111,7 +113,22 @@ func (p *Page) Type(selector, text string) {
 // Press presses a key (a letter, or one of chromedp's kb) with modifiers.
 func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
-	do(p, chromedp.KeyEvent(key, chromedp.KeyModifiers(modifiers...)))
+	for _, r := range key {
+		// The letter goes with the key's press, as from a keyboard: a page that
+		// takes the press for itself then gets no letter.
+		events := kb.Encode(r)
+		for _, e := range events {
+			chromedp.KeyModifiers(modifiers...)(e)
+			if e.Type == kb.KeyChar && e.Modifiers&^int64(chromedp.ModifierShift) == 0 {
+				events[0].Type, events[0].Text = input.DispatchKeyEventTypeKeyDown, e.Text
+			}
+		}
+		for _, e := range events {
+			if e.Type != kb.KeyChar {
+				call(p, input.DispatchKeyEvent, *e)
+			}
+		}
+	}
 }
 
 // Text is what can be read in the first element that the selector finds.

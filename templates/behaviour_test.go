@@ -1,0 +1,118 @@
+package templates_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/pingpost/pingpost/internal/browser"
+)
+
+const focused = `document.activeElement.id`
+
+func keys(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{})
+
+	p.Open(url + "/staff")
+	p.Press("/")
+	p.Wait(focused + ` === "f-filter-q"`)
+	// In a field, keys are letters.
+	p.Press("?")
+	p.Wait(`document.getElementById("f-filter-q").value === "?" && !document.querySelector("dialog[open]")`)
+
+	p.Press("k", chromedp.ModifierCtrl)
+	p.Wait(`document.getElementById("jump-dialog").open && ` + focused + ` === "jump-to"`)
+	p.Press(kb.Escape)
+	p.Wait(`!document.querySelector("dialog[open]") && ` + focused + ` === "f-filter-q"`)
+
+	p.Open(url + "/overview")
+	p.Press("?")
+	p.Wait(`document.getElementById("keys-dialog").open`)
+	p.Press(kb.Escape)
+	p.Wait(`!document.querySelector("dialog[open]")`)
+	// A page without a filter leads to the jump box.
+	p.Press("/")
+	p.Wait(focused + ` === "jump"`)
+	p.Type("#jump", "ld_01M7"+kb.Enter)
+	p.Wait(`location.pathname + location.search === "/jump?q=ld_01M7"`)
+}
+
+func copies(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{})
+	p.Open(url + "/audit")
+	p.Click(`[data-copy="st_01M7Q4Z8KX3F2V9N6T0B5RCWHD"]`)
+	p.Wait(`document.getElementById("announce").textContent === "Copied"`)
+}
+
+func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{})
+	p.Open(url + "/person")
+	p.Click(`[data-dialog="deactivate"]`)
+	p.Wait(`document.getElementById("deactivate").open && ` + focused + ` !== ""`)
+	p.Axe()
+	p.Click(`#deactivate [data-close]`)
+	p.Wait(`!document.querySelector("dialog[open]") && document.activeElement.matches("[data-dialog=deactivate]")`)
+	p.Click(`.menu > summary`)
+	p.Wait(`document.querySelector(".menu").open`)
+	p.Axe()
+	p.Press(kb.Escape)
+	p.Wait(`!document.querySelector(".menu").open && document.activeElement.matches(".menu > summary")`)
+}
+
+// A form that comes back with mistakes has the focus on their summary, whose
+// links lead to the fields.
+func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url string) {
+	for _, look := range []browser.Look{{}, {NoScript: true}} {
+		p := chromium.Page(t, look)
+		p.Open(url + "/staff-invite-errors")
+		p.Wait(focused + ` === "error-summary"`)
+		p.Click(`#error-summary a`)
+		p.Wait(`location.hash === "#f-email"`)
+	}
+}
+
+// The list and the address follow the filter; the field keeps the focus.
+func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{})
+	p.Open(url + "/staff")
+	browser.Eval[bool](p, `document.querySelector(".bar").dataset.kept = ""; true`)
+	p.Type("#f-filter-q", "grace")
+	p.Wait(`location.search.includes("q=grace") && document.querySelector(".bar").dataset.kept === "" && ` + focused + ` === "f-filter-q"`)
+}
+
+func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{NoScript: true})
+
+	p.Open(url + "/staff")
+	p.Type("#f-filter-q", "grace")
+	p.Submit(".filters button[type=submit]")
+	if got := p.Address(); !strings.Contains(got, "/staff?q=grace&role=&status=") {
+		t.Errorf("the filter led to %s", got)
+	}
+	p.Submit(`.side a[href="/audit"]`)
+	if got := p.Text("h1"); got != "Audit" {
+		t.Errorf("the navigation led to %q", got)
+	}
+	if browser.Eval[bool](p, `document.querySelector("[data-copy]").checkVisibility()`) {
+		t.Error("a copy button shows, which cannot copy")
+	}
+	p.Open(url + "/person")
+	p.Submit(`[data-dialog="deactivate"]`)
+	if got := p.Address(); !strings.HasSuffix(got, "/staff/2/deactivate") {
+		t.Errorf("the dialog's link led to %s", got)
+	}
+	p.Click(".menu > summary")
+	p.Submit(`.menu form[action="/theme"] button[value=dark]`)
+	if got := p.Address(); !strings.HasSuffix(got, "/theme") {
+		t.Errorf("the theme's form led to %s", got)
+	}
+	narrow := chromium.Page(t, browser.Look{Width: 320, NoScript: true})
+	narrow.Open(url + "/overview")
+	narrow.Click(".areas-narrow > summary")
+	narrow.Submit(`.areas-narrow a[href="/staff"]`)
+	if got := narrow.Text("h1"); got != "Staff" {
+		t.Errorf("the narrow navigation led to %q", got)
+	}
+}
