@@ -1,38 +1,107 @@
-// Package admin is the console: today one page that says what there is instead.
+// Package admin is the console: its routes, sessions, forms, and the view models
+// that the templates show. It decides nothing that a domain package decides; what a
+// person may do it asks authz, route by route.
 package admin
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
+	"errors"
+	"log/slog"
 	"net/http"
+	"net/netip"
+	"strings"
+	"time"
 
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/admin/assets"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/figures"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/staff"
 )
 
-//go:embed placeholder.css
-var placeholderCSS []byte
-
-// New builds the handler of the admin listener. environment is shown on the
-// page: "development" or "production".
-func New(ctx context.Context, environment string) (http.Handler, error) {
-	var page bytes.Buffer
-	if err := templates.Placeholder(templates.PlaceholderView{Environment: environment}).Render(ctx, &page); err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", serve("text/html; charset=utf-8", page.Bytes()))
-	mux.HandleFunc("GET /placeholder.css", serve("text/css; charset=utf-8", placeholderCSS))
-	return mux, nil
+// Options are what the console is built from. All are required.
+type Options struct {
+	Environment    string // "production" or "development"
+	Clock          clock.Clock
+	Log            *slog.Logger
+	Access         *snapshot.Holder[authz.Access]
+	Staff          *staff.Service
+	Audit          *audit.Log
+	Partners       *partners.Service
+	Figures        func(context.Context, scope.Scope, figures.Range) (figures.Figures, error)
+	TrustedProxies []netip.Prefix
 }
 
-func serve(contentType string, body []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		h := w.Header()
-		h.Set("Content-Type", contentType)
-		h.Set("Cache-Control", "no-store")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		w.Write(body) // a client that hung up cannot be told
+// Console answers on the admin listener.
+type Console struct {
+	Options
+	assets templateAssets
+}
+
+// requestWithin bounds the work of one page.
+const requestWithin = 30 * time.Second
+
+// New builds the console's handler. Its error is for the operator.
+func New(o Options) (http.Handler, error) {
+	if err := assets.Check(); err != nil {
+		return nil, err
 	}
+	c := &Console{Options: o, assets: assetURLs()}
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", assets.Handler())
+	for _, r := range c.routes() {
+		mux.Handle(r.method+" "+r.path, c.serve(r))
+	}
+	mux.Handle("/", c.serve(route{path: "/", open: true, handle: func(k *call) error { return k.noRoute(mux) }}))
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(c.serve(route{open: true, handle: func(*call) error { return errForeign }}))
+	return c.secure(guard.Handler(mux)), nil
+}
+
+// secure gives every answer the headers that keep a browser from doing more with it
+// than show it.
+func (c *Console) secure(next http.Handler) http.Handler {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
+		h.Set("Cache-Control", "no-store")
+		if c.production() {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), requestWithin)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func (c *Console) production() bool { return c.Environment == "production" }
+
+var errHandled = errors.New("answered already")
+
+// noRoute answers what no route takes: 405 where another method would do.
+func (k *call) noRoute(mux *http.ServeMux) error {
+	var allow []string
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := k.r.Clone(k.r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
+			allow = append(allow, method)
+		}
+	}
+	if len(allow) == 0 {
+		return errNoPage
+	}
+	k.w.Header().Set("Allow", strings.Join(allow, ", "))
+	return errMethod
 }

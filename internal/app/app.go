@@ -19,15 +19,20 @@ import (
 
 	"github.com/pingpost/pingpost/admin"
 	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
@@ -54,6 +59,9 @@ type App struct {
 	leadKeys  leadKeys
 	directory *snapshot.Holder[partners.Directory]
 	card      *snapshot.Holder[ratecard.Snapshot]
+	access    *snapshot.Holder[authz.Access]
+	staff     *staff.Service
+	audit     *audit.Log
 	watcher   *snapshot.Watcher
 	caps      *partners.Caps
 	leads     *leads.Store
@@ -153,9 +161,10 @@ func (a *App) build(ctx context.Context, o Options) error {
 	}
 	a.directory = snapshot.New("directory", a.tellingWhatIsUnread(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", prices.LoadCurrent)
-	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card)
+	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
+	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access)
 	if err := a.watcher.Load(ctx); err != nil {
-		return fmt.Errorf("loading partners and prices: %w", err)
+		return fmt.Errorf("loading partners, prices and roles: %w", err)
 	}
 	// A node that runs goes on without a secret that it cannot read; one that starts
 	// with the wrong keys is a mistake to be told at once. Prices that are not
@@ -174,13 +183,23 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if state := a.leadKeysState(ctx); state != stateOK {
 		a.log.Error("not every stored lead can be read", "why", state)
 	}
+	a.audit = audit.New(a.db, a.clock)
+	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
 	a.registerMetrics()
-	return a.handlers(ctx, o, intake.Parts{
+	return a.handlers(o, intake.Parts{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
-	}, prices)
+	}, prices, partners.NewService(a.db, keys, a.clock))
+}
+
+func staffSettings(c config.Console) staff.Settings {
+	s := staff.Settings{Idle: c.SessionIdle, Lifetime: c.SessionLifetime}
+	for _, role := range c.SecondFactorRoles {
+		s.SecondFactor = append(s.SecondFactor, models.Role(role))
+	}
+	return s
 }
 
 // tellingWhatIsUnread logs what a new directory could not read, each time that it
@@ -204,7 +223,7 @@ func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Director
 	}
 }
 
-func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, prices *ratecard.Service) error {
+func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, office *partners.Service) error {
 	l := a.cfg.Limits
 	gin.SetMode(gin.ReleaseMode)
 	var proxies []netip.Prefix
@@ -228,7 +247,13 @@ func (a *App) handlers(ctx context.Context, o Options, parts intake.Parts, price
 	if err != nil {
 		return err
 	}
-	console, err := admin.New(ctx, o.Environment)
+	console, err := admin.New(admin.Options{
+		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office,
+		Figures: func(ctx context.Context, sc scope.Scope, r figures.Range) (figures.Figures, error) {
+			return figures.Read(ctx, a.db, sc, r)
+		},
+		TrustedProxies: proxies,
+	})
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func (a *App) retention(now time.Time) []step {
 			return a.db.DeleteTraffic(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
 		}},
 		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.ForgetBodies(ctx, now) }},
+		{"sessions", a.staff.Forget},
 		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
 	}
 }
@@ -64,6 +65,7 @@ func (a *App) maintainHourly(ctx context.Context) {
 		for _, s := range a.retention(a.clock.Now()) {
 			a.retain(ctx, s)
 		}
+		a.noteAuditHead(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -72,5 +74,20 @@ func (a *App) maintainHourly(ctx context.Context) {
 				a.log.Warn("partitions of pings are not made ahead and will be tried again", "error", store.Translate(err))
 			}
 		}
+	}
+}
+
+// noteAuditHead logs the hash of the last audit event. Kept where the database's
+// owner has no hand in it, it shows later whether events were taken off the end
+// (pingpost audit verify --head).
+func (a *App) noteAuditHead(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, stepWithin)
+	defer cancel()
+	event, head, err := a.audit.Head(bounded)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		a.log.Warn("the head of the audit trail could not be read", "error", store.Translate(err))
+	case err == nil && head != "":
+		a.log.Info("audit trail", "event", event, "head", head)
 	}
 }

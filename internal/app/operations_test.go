@@ -177,7 +177,7 @@ func operationsStayApart(t *testing.T, n *node) {
 			}
 		}
 	}
-	if page := n.get(t, n.admin+"/"); !strings.Contains(page, "development") {
+	if page := n.get(t, n.admin+"/login"); !strings.Contains(page, "development") {
 		t.Errorf("the console does not say which environment it is: %s", page)
 	}
 	if resp, err := n.client.Post(n.ops+"/api/lead/ping", "application/json", strings.NewReader(leastPing)); err != nil || resp.StatusCode != http.StatusNotFound {

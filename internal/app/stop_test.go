@@ -138,7 +138,7 @@ func TestStopLeavesNothingRunning(t *testing.T) {
 	n.deliver(t, n.required, leastPost)
 	n.do(t, request{path: "/api/lead/ping", body: "{"})
 	n.get(t, n.ops+"/metrics")
-	n.get(t, n.admin+"/")
+	n.get(t, n.admin+"/login")
 	n.stop(t)
 	n.db.Close()
 	n.root.Close(context.Background())

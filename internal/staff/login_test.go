@@ -245,7 +245,7 @@ func TestForget(t *testing.T) {
 	}
 	before := rows()
 	for range 2 {
-		if err := h.Forget(t.Context()); err != nil {
+		if _, err := h.Forget(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d rows of %d are left at once", rows(), before)
 	}
 	h.time.Advance(31 * 24 * time.Hour)
-	if err := h.Forget(t.Context()); err != nil || rows() != 0 {
+	if _, err := h.Forget(t.Context()); err != nil || rows() != 0 {
 		t.Errorf("%d rows are left after a month, %v", rows(), err)
 	}
 }

@@ -173,17 +173,20 @@ func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, 
 // the addresses they log in from.
 const keepEnded = knownFor
 
-// Forget deletes sessions, invitations and attempts that are over.
-func (s *Service) Forget(ctx context.Context) error {
+// Forget deletes sessions, invitations and attempts that are over, and returns how
+// many went.
+func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{
 		`DELETE FROM staff_sessions WHERE expires_at < $1`:    now.Add(-keepEnded),
 		`DELETE FROM staff_invitations WHERE expires_at < $1`: now,
 		`DELETE FROM login_attempts WHERE last_at < $1`:       now.Add(-24 * time.Hour),
 	} {
-		if _, err := s.db.Pool.Exec(ctx, sql, before); err != nil {
-			return store.Translate(err)
+		done, err := s.db.Pool.Exec(ctx, sql, before)
+		if err != nil {
+			return gone, store.Translate(err)
 		}
+		gone += done.RowsAffected()
 	}
-	return nil
+	return gone, nil
 }

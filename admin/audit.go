@@ -1,0 +1,245 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const auditPage = 50
+
+// deeds are what the audit trail tells of, for its filter; a dot at the end stands
+// for all that begin so.
+var deeds = []templates.Option{
+	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
+	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "secret.", Label: "Signing secrets"},
+	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
+}
+
+var objectKinds = []templates.Option{
+	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
+	{Value: "secret", Label: "Signing secret"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
+}
+
+func (k *call) auditList() error { return k.showAudit(nil) }
+
+func (k *call) showAudit(chain *templates.ChainResult) error {
+	q := k.r.URL.Query()
+	f, mistakes := auditFilter(q)
+	found, err := k.Audit.List(k.r.Context(), k.scope, f, auditPageOf(q))
+	if err != nil {
+		return err
+	}
+	v := templates.AuditListView{
+		Shell: k.shell("Audit"), Person: q.Get("person"), Object: q.Get("object"), From: q.Get("from"), To: q.Get("to"),
+		Actions: chosen(deeds, q.Get("action")), Kinds: chosen(objectKinds, q.Get("kind")),
+		Outcomes: chosen([]templates.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}}, q.Get("outcome")),
+		State:    templates.ListState{Filtered: filtered(q, "person", "action", "kind", "object", "outcome", "from", "to"), ClearURL: "/audit"},
+		Events:   k.auditRows(found.Events), Pager: auditPager("/audit", q, found), Chain: chain,
+	}
+	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
+	if k.may(verifyAudit) {
+		v.CheckURL = "/audit/verify"
+	}
+	return k.show(http.StatusOK, templates.AuditList(v))
+}
+
+// auditFilter reads the filter; a date that is none is told and left out.
+func auditFilter(q url.Values) (f audit.Filter, mistakes []notice) {
+	f = audit.Filter{Actor: strings.TrimSpace(q.Get("person")), Action: q.Get("action"), Kind: q.Get("kind"), Object: strings.TrimSpace(q.Get("object"))}
+	if outcome := models.AuditOutcome(q.Get("outcome")); outcome == models.AuditDone || outcome == models.AuditRefused {
+		f.Outcome = outcome
+	}
+	for name, into := range map[string]*time.Time{"from": &f.From, "to": &f.Until} {
+		text := q.Get(name)
+		if text == "" {
+			continue
+		}
+		day, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			mistakes = append(mistakes, notice{Kind: "warn", Text: "A date is written like 2026-01-31; the filter does without this one."})
+			continue
+		}
+		*into = day
+	}
+	if !f.Until.IsZero() {
+		f.Until = f.Until.AddDate(0, 0, 1) // the day itself counts
+	}
+	for _, text := range []*string{&f.Actor, &f.Action, &f.Kind, &f.Object} {
+		if !validText(*text) || len(*text) > 300 {
+			*text = "nothing is called this"
+		}
+	}
+	return f, mistakes
+}
+
+func auditPageOf(q url.Values) audit.Page {
+	p := audit.Page{Size: auditPage}
+	p.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64) // what is no number is the first page
+	p.NewerThan, _ = strconv.ParseInt(q.Get("newer"), 10, 64)
+	return p
+}
+
+// auditPager keeps the filter and names the first or last event of this page.
+func auditPager(path string, q url.Values, found audit.Found) (p templates.Pager) {
+	with := func(name string, event models.AuditEvent) string {
+		next := maps.Clone(q)
+		next.Del("older")
+		next.Del("newer")
+		next.Set(name, strconv.FormatInt(event.ID, 10))
+		return path + "?" + next.Encode()
+	}
+	if n := len(found.Events); n > 0 {
+		if found.Newer {
+			p.Newer = with("newer", found.Events[0])
+		}
+		if found.Older {
+			p.Older = with("older", found.Events[n-1])
+		}
+	}
+	p.Count = countWords(found.Count, found.CountBounded)
+	return p
+}
+
+func countWords(n int64, bounded bool) string {
+	switch {
+	case bounded:
+		return "more than " + templates.Number(n) + " events"
+	case n == 1:
+		return "1 event"
+	}
+	return templates.Number(n) + " events"
+}
+
+func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
+	rows := make([]templates.AuditRow, len(events))
+	for i, e := range events {
+		rows[i] = templates.AuditRow{
+			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: deedWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
+			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: changes(e.Before, e.After),
+		}
+		if e.ObjectKind == "staff" && e.ObjectID != "" && k.may(readStaff) {
+			rows[i].ObjectURL = "/staff/" + e.ObjectID
+		}
+	}
+	return rows
+}
+
+// deedWords makes "staff.reset_second_factor" a phrase.
+func deedWords(action string) string {
+	return strings.NewReplacer(".", ": ", "_", " ").Replace(action)
+}
+
+// changes are the fields of an event, in the order of their names.
+func changes(before, after *string) (all []templates.Change) {
+	was, is := fields(before), fields(after)
+	names := map[string]bool{}
+	for name := range was {
+		names[name] = true
+	}
+	for name := range is {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, templates.Change{Name: strings.ReplaceAll(name, "_", " "), Before: valueWords(was, name), After: valueWords(is, name)})
+	}
+	return all
+}
+
+func fields(text *string) map[string]any {
+	var out map[string]any
+	if text != nil {
+		_ = json.Unmarshal([]byte(*text), &out) // the log wrote it
+	}
+	return out
+}
+
+func valueWords(fields map[string]any, name string) string {
+	value, there := fields[name]
+	if !there {
+		return ""
+	}
+	if list, ok := value.([]any); ok {
+		words := make([]string, len(list))
+		for i, one := range list {
+			words[i] = fmt.Sprint(one)
+		}
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprint(value)
+}
+
+// auditVerify reads the whole chain, and writes down that it was done.
+func (k *call) auditVerify() error {
+	verdict, err := k.Audit.Verify(k.r.Context(), "")
+	if err != nil {
+		return err
+	}
+	e := audit.Event{Action: "audit.verify", Kind: "audit", After: map[string]any{"intact": verdict.Intact(), "events": verdict.Events, "head": verdict.Head}}
+	if err := k.Audit.Done(k.r.Context(), k.by, e); err != nil {
+		return err
+	}
+	k.scope, _ = k.access.Scope(k.session.Staff.ID, readAudit)
+	return k.showAudit(&templates.ChainResult{Intact: verdict.Intact(), Events: verdict.Events, Head: verdict.Head, BrokenAt: verdict.BrokenAt, At: k.now})
+}
+
+// chosen marks one of a filter's options.
+func chosen(options []templates.Option, value string) []templates.Option {
+	options = slices.Clone(options)
+	for i := range options {
+		options[i].Chosen = options[i].Value == value
+	}
+	return options
+}
+
+// filtered reports whether any of the filters is in use.
+func filtered(q url.Values, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return q.Get(name) != "" })
+}
+
+// keys is the list of keys as a page, for whoever has no script.
+func (k *call) keys() error {
+	return k.show(http.StatusOK, templates.Keys(templates.KeysView{Shell: k.shell("Keys")}))
+}
+
+// jump leads to whatever an id names.
+func (k *call) jump() error {
+	q := strings.TrimSpace(k.r.URL.Query().Get("q"))
+	if to := k.pageOf(q); to != "" {
+		return k.to(to)
+	}
+	return k.show(http.StatusNotFound, templates.JumpNothing(templates.JumpView{Shell: k.shell("Nothing to jump to"), Query: short(q)}))
+}
+
+// pageOf is the page of an id; of what has no page of its own, its audit trail.
+func (k *call) pageOf(text string) string {
+	if staff, err := id.Parse(id.Staff, text); err == nil && k.may(readStaff) {
+		return "/staff/" + id.Format(id.Staff, staff)
+	}
+	if !k.may(readAudit) {
+		return ""
+	}
+	for _, kind := range []id.Kind{id.Partner, id.Account, id.Secret, id.Lead} {
+		if object, err := id.Parse(kind, text); err == nil {
+			return "/audit?object=" + id.Format(kind, object)
+		}
+	}
+	return ""
+}
+
+// short is what was typed, as far as a page repeats it.
+func short(text string) string {
+	runes := []rune(strings.ToValidUTF8(text, ""))
+	return string(runes[:min(len(runes), 300)])
+}

@@ -1,0 +1,177 @@
+package admin
+
+import (
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+)
+
+// call is a request on its way: who asks, and what they may see.
+type call struct {
+	*Console
+	w       http.ResponseWriter
+	r       *http.Request
+	route   route
+	now     time.Time
+	access  *authz.Access // one from first to last
+	session staff.Session // the zero one where nobody is signed in
+	scope   scope.Scope   // where the route's permission holds
+	by      audit.Actor
+	notices []notice
+}
+
+// maxForm bounds a form's size in bytes.
+const maxForm = 256 << 10
+
+// serve is a route's handler: it finds out who asks, whether they may, and answers
+// what the route's own function returns as an error.
+func (c *Console) serve(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := c.Clock.Now()
+		k := &call{Console: c, w: w, r: r, route: rt, now: now, access: c.Access.Get()}
+		request := id.Format(id.Request, id.New(now))
+		k.by = audit.Actor{Name: audit.Nobody.Name, Address: c.address(r), RequestID: request}
+		w.Header().Set("X-Request-Id", request)
+		defer k.recover()
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		err := k.enter()
+		if err == nil {
+			err = rt.handle(k)
+		}
+		if err != nil {
+			k.fail(err)
+		}
+	})
+}
+
+// enter lets the person in whom the cookie names, as far as the route wants it.
+func (k *call) enter() error {
+	if token := k.token(); token != "" {
+		session, err := k.Staff.Session(k.r.Context(), token)
+		switch f := fault.As(err); {
+		case err == nil:
+			k.session = session
+			k.by.Staff, k.by.Name = session.Staff.ID, session.Staff.Email
+		case f == nil || f.Code != fault.Unauthorized:
+			return err
+		}
+	}
+	if k.route.open {
+		return nil
+	}
+	if want := k.route.stage(); k.session.Stage != want {
+		return errSignIn
+	}
+	if k.route.needs == (authz.Permission{}) {
+		return nil
+	}
+	sc, ok := k.access.Scope(k.session.Staff.ID, k.route.needs)
+	if !ok {
+		return errForbidden
+	}
+	k.scope = sc
+	k.by.Role = k.roleFor(k.route.needs)
+	return nil
+}
+
+// may reports whether the person may do something anywhere: what a page offers.
+func (k *call) may(p authz.Permission) bool {
+	_, ok := k.access.Scope(k.session.Staff.ID, p)
+	return ok
+}
+
+// roleFor is the role that permits something, for the audit trail.
+func (k *call) roleFor(p authz.Permission) string {
+	for _, g := range k.access.Explain(k.session.Staff.ID) {
+		if g.Permission == p {
+			return string(g.Role)
+		}
+	}
+	return ""
+}
+
+// open reports whether somebody is signed in, all the way.
+func (k *call) signedIn() bool { return k.session.Stage == models.StageOpen }
+
+// recover answers a panic as any failure of ours, with its stack in the log.
+func (k *call) recover() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler { //nolint:errorlint // it is compared like this in net/http
+		panic(cause)
+	}
+	k.Log.Error("a page panicked", "request_id", k.by.RequestID, "route", k.route.path, "stack", string(debug.Stack()))
+	k.fail(errBroken)
+}
+
+// address is the client's: the one that a trusted proxy names, else the connection's.
+func (c *Console) address(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	at := peer.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && c.trusted(at); i-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		at = next.Unmap()
+	}
+	return at.WithZone("").String()
+}
+
+func (c *Console) trusted(at netip.Addr) bool {
+	for _, p := range c.TrustedProxies {
+		if p.Contains(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// show answers with a page.
+func (k *call) show(status int, page templ.Component) error {
+	k.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	k.w.WriteHeader(status)
+	if err := page.Render(k.r.Context(), k.w); err != nil {
+		k.Log.Debug("a page was not sent whole", "request_id", k.by.RequestID, "error", err.Error())
+	}
+	return nil
+}
+
+// to answers a form with another page.
+func (k *call) to(path string) error {
+	http.Redirect(k.w, k.r, path, http.StatusSeeOther)
+	return nil
+}
+
+// form reads the form that was sent; what is no form is refused.
+func (k *call) form() error {
+	if err := k.r.ParseForm(); err != nil {
+		return badForm(err)
+	}
+	for _, values := range k.r.PostForm {
+		for _, v := range values {
+			if !validText(v) {
+				return errText
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/models"
+)
+
+// route is an address of the console. What is neither open, nor a step of signing
+// in, nor one's own, needs a permission of the policy.
+type route struct {
+	method, path string
+	needs        authz.Permission
+	open         bool                // for everybody, signed in or not
+	own          bool                // for everybody who is signed in: about themselves
+	login        models.SessionStage // for whoever is at this step of signing in
+	handle       func(*call) error
+}
+
+// stage is how far a session must have come.
+func (r route) stage() models.SessionStage {
+	if r.login != "" {
+		return r.login
+	}
+	return models.StageOpen
+}
+
+// action names the route in the audit trail.
+func (r route) action() string {
+	if r.needs == (authz.Permission{}) {
+		return "console.refused"
+	}
+	return r.needs.Object + "." + r.needs.Action
+}
+
+var (
+	readOverview = authz.Permission{Object: "overview", Action: "read"}
+	readAudit    = authz.Permission{Object: "audit", Action: "read"}
+	verifyAudit  = authz.Permission{Object: "audit", Action: "verify"}
+	readStaff    = authz.Permission{Object: "staff", Action: "read"}
+	writeStaff   = authz.Permission{Object: "staff", Action: "write"}
+)
+
+// routes is every page and form there is, apart from what a browser needs for them.
+func (c *Console) routes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	all := []route{
+		{method: get, path: "/login", open: true, handle: (*call).loginPage},
+		{method: post, path: "/login", open: true, handle: (*call).login},
+		{method: get, path: "/login/code", login: models.StageCode, handle: (*call).codePage},
+		{method: post, path: "/login/code", login: models.StageCode, handle: (*call).code},
+		{method: get, path: "/login/second-factor", login: models.StageEnrol, handle: (*call).enrolPage},
+		{method: post, path: "/login/second-factor", login: models.StageEnrol, handle: (*call).enrol},
+		{method: get, path: "/invite/{token}", open: true, handle: (*call).invitePage},
+		{method: post, path: "/invite/{token}", open: true, handle: (*call).acceptInvite},
+		{method: post, path: "/theme", open: true, handle: (*call).theme},
+		{method: post, path: "/logout", own: true, handle: (*call).logout},
+
+		{method: get, path: "/{$}", needs: readOverview, handle: (*call).overview},
+		{method: get, path: "/jump", own: true, handle: (*call).jump},
+		{method: get, path: "/keys", own: true, handle: (*call).keys},
+
+		{method: get, path: "/account", own: true, handle: (*call).account},
+		{method: post, path: "/account/password", own: true, handle: (*call).changePassword},
+		{method: get, path: "/account/second-factor", own: true, handle: (*call).enrolPage},
+		{method: post, path: "/account/second-factor", own: true, handle: (*call).enrol},
+		{method: post, path: "/account/recovery-codes", own: true, handle: (*call).newRecoveryCodes},
+		{method: post, path: "/account/recovery-codes/kept", own: true, handle: (*call).codesKept},
+		{method: get, path: "/account/confirm", own: true, handle: (*call).confirmPage},
+		{method: post, path: "/account/confirm", own: true, handle: (*call).confirm},
+		{method: post, path: "/account/sessions/{session}/end", own: true, handle: (*call).endOwnSession},
+		{method: post, path: "/account/sessions/end-others", own: true, handle: (*call).endOwnOthers},
+
+		{method: get, path: "/audit", needs: readAudit, handle: (*call).auditList},
+		{method: post, path: "/audit/verify", needs: verifyAudit, handle: (*call).auditVerify},
+
+		{method: get, path: "/staff", needs: readStaff, handle: (*call).staffList},
+		{method: get, path: "/staff/invite", needs: writeStaff, handle: (*call).staffInvitePage},
+		{method: post, path: "/staff/invite", needs: writeStaff, handle: (*call).staffInvite},
+		{method: get, path: "/staff/{id}", needs: readStaff, handle: (*call).staffPage},
+		{method: get, path: "/staff/{id}/access", needs: readStaff, handle: (*call).staffAccess},
+		{method: post, path: "/staff/{id}/roles", needs: writeStaff, handle: (*call).staffRoles},
+		{method: get, path: "/staff/{id}/deactivate", needs: writeStaff, handle: (*call).deactivatePage},
+		{method: post, path: "/staff/{id}/deactivate", needs: writeStaff, handle: (*call).deactivate},
+		{method: post, path: "/staff/{id}/reactivate", needs: writeStaff, handle: (*call).reactivate},
+		{method: get, path: "/staff/{id}/reset-second-factor", needs: writeStaff, handle: (*call).resetPage},
+		{method: post, path: "/staff/{id}/reset-second-factor", needs: writeStaff, handle: (*call).reset},
+		{method: post, path: "/staff/{id}/invite", needs: writeStaff, handle: (*call).inviteAgain},
+		{method: post, path: "/staff/{id}/sessions/{session}/end", needs: writeStaff, handle: (*call).endSession},
+		{method: post, path: "/staff/{id}/sessions/end", needs: writeStaff, handle: (*call).endSessions},
+	}
+	if !c.production() {
+		all = append(all, route{method: get, path: "/design", open: true, handle: (*call).design})
+	}
+	return all
+}
+
+// permissions says the policy's permissions in words, as they end the sentence "may …".
+var permissions = map[string]string{
+	"overview, read":        "see the overview",
+	"audit, read":           "see the audit trail",
+	"audit, verify":         "verify the audit trail",
+	"staff, read":           "see the staff",
+	"staff, write":          "invite staff and change their roles",
+	"partners, read":        "see partners",
+	"partners, write":       "change partners",
+	"secrets, write":        "create, rotate and revoke signing secrets",
+	"leads, read":           "see leads, without personal data",
+	"pricing, read":         "see prices",
+	"pricing, write":        "change draft prices",
+	"pricing, publish":      "publish prices",
+	"payouts, read":         "see the ledger and payouts",
+	"payouts, write":        "prepare payouts",
+	"payouts, approve":      "approve payouts",
+	"reconciliation, read":  "see reconciliations",
+	"reconciliation, write": "reconcile a partner's list",
+}
+
+func permissionWords(p authz.Permission) string { return permissions[p.String()] }
