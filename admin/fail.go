@@ -63,6 +63,12 @@ func (k *call) fail(err error) {
 		k.Log.Error("a page failed", "request_id", k.by.RequestID, "route", k.route.path, "error", err.Error())
 	}
 	v := templates.ErrorView{Shell: k.shell(""), Status: status}
+	// The same to the byte, wherever it is: a page that is not there must not tell
+	// whether it is there for somebody else.
+	v.Shell.Path = "/"
+	for i := range v.Shell.Nav {
+		v.Shell.Nav[i].Current = false
+	}
 	switch f.Code {
 	case fault.Forbidden:
 		k.tellRefusal(f)

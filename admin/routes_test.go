@@ -1,0 +1,226 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+)
+
+// fill gives a route's address the ids of a person and of a session that is none.
+func fill(path string, person string) string {
+	return strings.NewReplacer("{$}", "", "{id}", person, "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token").Replace(path)
+}
+
+// A route that says nothing of who may use it, or asks for what no role has, is a
+// mistake of ours.
+func TestEveryRouteHasItsPermission(t *testing.T) {
+	policy, err := authz.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Console{Options: Options{Environment: "development"}}
+	for _, r := range c.routes() {
+		kinds := 0
+		for _, is := range []bool{r.open, r.own, r.login != "", r.needs != authz.Permission{}} {
+			if is {
+				kinds++
+			}
+		}
+		if kinds != 1 {
+			t.Errorf("%s %s: %d answers to who may use it", r.method, r.path, kinds)
+		}
+		if r.needs == (authz.Permission{}) {
+			continue
+		}
+		if !slices.ContainsFunc(policy, func(l authz.Line) bool { return l.Permission == r.needs }) {
+			t.Errorf("%s %s needs %q, which the policy gives to nobody", r.method, r.path, r.needs)
+		}
+		if r.method == http.MethodPost && r.needs.Action == "read" {
+			t.Errorf("%s %s changes something, and asks for %q", r.method, r.path, r.needs)
+		}
+	}
+	for _, line := range policy {
+		if permissionWords(line.Permission) == "" {
+			t.Errorf("there are no words for %q", line.Permission)
+		}
+	}
+	for _, r := range (&Console{Options: Options{Environment: "production"}}).routes() {
+		if r.path == "/design" {
+			t.Error("the gallery is there in production")
+		}
+	}
+}
+
+// Every route as every role, and as nobody: what the policy does not give is
+// refused, says what is missing, and is in the audit trail.
+func TestEveryRouteAsEveryRole(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	c := &Console{Options: h.options}
+	access := h.options.Access.Get()
+	for _, role := range models.Roles {
+		b := h.as(t, role)
+		for _, r := range c.routes() {
+			if r.path == "/logout" || r.path == "/login" {
+				continue
+			}
+			_, may := access.Scope(h.people[role].ID, r.needs)
+			may = may || r.open || r.own
+			refusals := h.count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'")
+			p := b.send(t, r.method, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			name := string(role) + ": " + r.method + " " + r.path
+			switch {
+			case r.login != "":
+				if p.status != http.StatusSeeOther || p.location() != "/" {
+					t.Errorf("%s: %d to %q, and is past this step", name, p.status, p.location())
+				}
+			case p.status >= http.StatusInternalServerError, p.status == http.StatusMethodNotAllowed:
+				t.Errorf("%s: %d %s", name, p.status, p.text())
+			case may == (p.status == http.StatusForbidden):
+				t.Errorf("%s: %d, and may is %t: %s", name, p.status, may, p.text())
+			case !may && !strings.Contains(p.body, permissionWords(r.needs)):
+				t.Errorf("%s: does not say what is missing: %s", name, p.text())
+			}
+			if now := h.count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'"); !may && r.login == "" && now != refusals+1 {
+				t.Errorf("%s: %d refusals more are in the audit trail", name, now-refusals)
+			}
+		}
+	}
+	b := h.browser(t)
+	for _, r := range c.routes() {
+		p := b.send(t, r.method, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		signIn := p.status == http.StatusSeeOther && strings.HasPrefix(p.location(), "/login")
+		if !r.open && !signIn {
+			t.Errorf("nobody: %s %s: %d %s", r.method, r.path, p.status, p.text())
+		}
+	}
+	h.intact(t)
+}
+
+// Whatever does not exist, or is no id of this kind, is the same page to the byte.
+func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	b := h.as(t, models.Administrator)
+	c := &Console{Options: h.options}
+	want := b.get(t, "/no-such-page")
+	if want.status != http.StatusNotFound {
+		t.Fatalf("%d", want.status)
+	}
+	ids := []string{
+		id.Format(id.Staff, uuid.New()), id.Format(id.Partner, h.people[models.Auditor].ID), h.people[models.Auditor].ID.String(), "auditor@example.com",
+		"0", "-1", "st_", strings.Repeat("A", 5000), "%00", "%ff", "..%2f..%2fetc", "'%20OR%20'1'='1", "%3Cscript%3E",
+	}
+	for _, r := range c.routes() {
+		if !strings.Contains(r.path, "{id}") {
+			continue
+		}
+		for _, one := range ids {
+			p := b.send(t, r.method, fill(r.path, one), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			if p.status != http.StatusNotFound || r.method == http.MethodGet && p.body != want.body {
+				t.Errorf("%s %s of %.40q: %d %.80s", r.method, r.path, one, p.status, p.text())
+			}
+		}
+	}
+	for _, path := range []string{"/staff/" + h.staffID(models.Auditor) + "/sessions/" + id.Format(id.Session, uuid.New()) + "/end", "/account/sessions/x/end"} {
+		if p := b.post(t, path, nil); p.status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, p.status)
+		}
+	}
+}
+
+func TestOtherSites(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	b := h.as(t, models.Administrator)
+	before := h.count(t, "staff", "true")
+	c := &Console{Options: h.options}
+	for name, header := range map[string]http.Header{
+		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}}, "same site": {"Sec-Fetch-Site": {"same-site"}}, "another origin": {"Origin": {"https://evil.example.com"}}, "no origin": {"Origin": {"null"}},
+	} {
+		for _, r := range c.routes() {
+			if r.method != http.MethodPost {
+				continue
+			}
+			header.Set("Content-Type", "application/x-www-form-urlencoded")
+			form := url.Values{"email": {"eve@example.com"}, "name": {"Eve"}, "role": {"administrator"}}.Encode()
+			if p := b.send(t, r.method, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(form), header); p.status != http.StatusForbidden || p.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: %s: %d", name, r.path, p.status)
+			}
+		}
+	}
+	if h.count(t, "staff", "true") != before || b.get(t, "/").status != http.StatusOK {
+		t.Error("another site did something")
+	}
+}
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	b := h.as(t, models.Administrator)
+	for path, allow := range map[string]string{"/staff": "GET", "/login": "GET, POST", "/logout": "POST", "/audit/verify": "POST", "/": "GET"} {
+		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
+			if p := b.send(t, method, path, nil, nil); p.status != http.StatusMethodNotAllowed || p.header.Get("Allow") != allow {
+				t.Errorf("%s %s: %d, allow %q", method, path, p.status, p.header.Get("Allow"))
+			}
+		}
+	}
+	if p := b.send(t, http.MethodHead, "/staff", nil, nil); p.status != http.StatusOK || p.body != "" {
+		t.Errorf("HEAD: %d", p.status)
+	}
+	// No GET changes anything.
+	rows := func() int { return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "audit_events", "true") }
+	before := rows()
+	for _, r := range (&Console{Options: h.options}).routes() {
+		if r.method == http.MethodGet && r.path != "/account/second-factor" {
+			b.get(t, fill(r.path, h.staffID(models.Auditor)))
+		}
+	}
+	if rows() != before {
+		t.Error("looking at pages changed something")
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	for environment, strict := range map[string]string{"development": "", "production": "max-age=31536000"} {
+		h := newHouse(t, kind{environment: environment})
+		b := h.browser(t)
+		for _, path := range []string{"/login", "/", "/nope", "/assets/nope", "/invite/x"} {
+			p := b.get(t, path)
+			for name, want := range map[string]string{
+				"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Strict-Transport-Security": strict,
+			} {
+				if got := p.header.Get(name); got != want {
+					t.Errorf("%s: %s: %s is %q, want %q", environment, path, name, got, want)
+				}
+			}
+			csp := p.header.Get("Content-Security-Policy")
+			if !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
+				t.Errorf("%s: %s", path, csp)
+			}
+		}
+		if p := b.get(t, h.assetPath(t)); p.status != http.StatusOK || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
+			t.Errorf("the style sheet: %d, %s", p.status, p.header.Get("Cache-Control"))
+		}
+	}
+}
+
+func (h *house) assetPath(t *testing.T) string {
+	t.Helper()
+	body := h.browser(t).get(t, "/login").body
+	_, rest, ok := strings.Cut(body, `rel="stylesheet" href="`)
+	path, _, _ := strings.Cut(rest, `"`)
+	if !ok {
+		t.Fatal("the page has no style sheet")
+	}
+	return path
+}
