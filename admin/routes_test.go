@@ -177,7 +177,9 @@ func TestMethods(t *testing.T) {
 		t.Errorf("HEAD: %d", p.status)
 	}
 	// No GET changes anything.
-	rows := func() int { return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "audit_events", "true") }
+	rows := func() int {
+		return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "audit_events", "true")
+	}
 	before := rows()
 	for _, r := range (&Console{Options: h.options}).routes() {
 		if r.method == http.MethodGet && r.path != "/account/second-factor" {

@@ -1,0 +1,161 @@
+package admin
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/models"
+)
+
+const hostile = `"><script>alert('canary')</script><img src=x onerror=alert(1)>'; DROP TABLE staff; --`
+
+// Every form, with what no form of ours sends: the answer says what to mend and
+// keeps what was typed, nothing is written, and nothing breaks.
+func TestBadForms(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	b := h.as(t, models.Administrator)
+	rows := func() int {
+		return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "staff_invitations", "true") + h.count(t, "staff", "status <> 'active'")
+	}
+	before := rows()
+	fields := []string{"email", "password", "again", "current", "name", "role", "scope-finance", "partners-finance", "version", "proof", "code", "next", "theme", "return", "reason"}
+	everywhere := func(value string) url.Values {
+		form := url.Values{}
+		for _, name := range fields {
+			form.Set(name, value)
+		}
+		return form
+	}
+	scoped := url.Values{"email": {"x@example.com"}, "name": {"X"}, "role": {"finance"}, "scope-finance": {"some"}}
+	for name, body := range map[string]string{
+		"nothing":             "",
+		"empty fields":        everywhere("").Encode(),
+		"long fields":         everywhere(strings.Repeat("x", 10_000)).Encode(),
+		"hostile":             everywhere(hostile).Encode(),
+		"NUL":                 everywhere("a\x00b").Encode(),
+		"no UTF-8":            "email=%ff%fe&name=%c3%28&role=%ff&proof=%ff&code=%ff&password=%ff&again=%ff",
+		"bad escapes":         "email=%zz&name=%",
+		"a megabyte":          "email=x%40example.com&name=" + strings.Repeat("x", 1<<20),
+		"ten thousand fields": strings.Repeat("role=finance&", 10_000),
+		"another kind":        `{"email":"x@example.com"}`,
+		"a role for nobody":   scoped.Encode(),
+		"an unknown partner":  scoped.Encode() + "&partners-finance=" + url.QueryEscape(hostile),
+		"a stale version":     "version=-1&role=finance",
+		"a huge version":      "version=99999999999999999999&role=finance",
+	} {
+		for _, r := range (&Console{Options: h.options}).routes() {
+			if r.method != http.MethodPost || r.path == "/logout" || r.path == "/theme" || r.path == "/audit/verify" || strings.HasPrefix(r.path, "/account/sessions") {
+				continue
+			}
+			if strings.HasSuffix(r.path, "/sessions/end") || strings.HasSuffix(r.path, "/reactivate") || r.path == "/account/recovery-codes/kept" {
+				continue // take no fields
+			}
+			p := b.send(t, http.MethodPost, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			switch p.status {
+			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+			case http.StatusSeeOther:
+				if r.login == "" { // whoever has signed in is led away from signing in
+					t.Errorf("%s: %s leads to %s", name, r.path, p.location())
+				}
+			default:
+				t.Errorf("%s: %s: %d %.200s", name, r.path, p.status, p.text())
+			}
+			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
+				t.Errorf("%s: %s repeats markup as it came", name, r.path)
+			}
+		}
+		if now := rows(); now != before {
+			t.Fatalf("%s: %d rows, had %d", name, now, before)
+		}
+	}
+	if p := b.get(t, "/staff"); p.status != http.StatusOK {
+		t.Errorf("afterwards: %d", p.status)
+	}
+	h.intact(t)
+}
+
+// What was typed is there again, next to what is wrong with it.
+func TestWhatWasTypedIsKept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	b := h.as(t, models.Administrator)
+	p := b.post(t, "/staff/invite", url.Values{
+		"email": {"no address"}, "name": {`A "quoted" <name>`}, "role": {"finance", "auditor"}, "scope-finance": {"some"}, "partners-finance": {"no-such-partner"},
+	})
+	if p.status != http.StatusUnprocessableEntity {
+		t.Fatalf("%d", p.status)
+	}
+	for _, want := range []string{`value="no address"`, `value="A &#34;quoted&#34; &lt;name&gt;"`, `value="finance" checked`, `value="auditor" checked`, `value="some" selected`, `value="no-such-partner"`, "There is no partner with the slug no-such-partner", `id="error-summary"`} {
+		if !strings.Contains(p.body, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if p := b.post(t, "/staff/invite", url.Values{"email": {"auditor@EXAMPLE.com"}, "name": {"Twice"}, "role": {"auditor"}}); p.status != http.StatusConflict || !strings.Contains(p.body, "somebody with this e-mail address") || !strings.Contains(p.body, `value="Twice"`) {
+		t.Errorf("%d %s", p.status, p.text())
+	}
+}
+
+// A database that is away is said so, and nobody is signed out by it.
+func TestWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	b := h.as(t, models.Administrator)
+	h.Exec(t, `ALTER TABLE staff_sessions RENAME TO away`)
+	for _, path := range []string{"/", "/staff", "/account"} {
+		if p := b.get(t, path); p.status != http.StatusServiceUnavailable || strings.Contains(p.body, "staff_sessions") || strings.Contains(p.body, "SQLSTATE") || !strings.Contains(p.body, "rq_") {
+			t.Errorf("%s: %d %s", path, p.status, p.text())
+		}
+	}
+	h.Exec(t, `ALTER TABLE away RENAME TO staff_sessions`)
+	if p := b.get(t, "/staff"); p.status != http.StatusOK {
+		t.Errorf("afterwards: %d", p.status)
+	}
+	h.Exec(t, `ALTER TABLE traffic_minutes RENAME TO away`)
+	if p := b.get(t, "/"); p.status != http.StatusServiceUnavailable || !strings.Contains(p.body, "could not be read") || !strings.Contains(p.body, "Try again") {
+		t.Errorf("%d %s", p.status, p.text())
+	}
+}
+
+func TestAddress(t *testing.T) {
+	c := &Console{Options: Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}}}
+	for _, one := range []struct {
+		remote string
+		hops   []string
+		want   string
+	}{
+		{"192.0.2.1:5", nil, "192.0.2.1"},
+		{"192.0.2.1:5", []string{"198.51.100.9"}, "192.0.2.1"}, // not a proxy of ours
+		{"10.0.0.1:5", []string{"198.51.100.9"}, "198.51.100.9"},
+		{"10.0.0.1:5", []string{"203.0.113.5, 198.51.100.9"}, "198.51.100.9"}, // the client wrote the first
+		{"10.0.0.1:5", []string{"203.0.113.5", "198.51.100.9, 10.2.2.2"}, "198.51.100.9"},
+		{"10.0.0.1:5", []string{"not an address"}, "10.0.0.1"},
+		{"10.0.0.1:5", []string{""}, "10.0.0.1"},
+		{"[2001:db8::1]:5", []string{"::ffff:198.51.100.9"}, "198.51.100.9"},
+		{"[::ffff:10.0.0.1]:5", []string{"fe80::1%eth0"}, "fe80::1"},
+		{"@", nil, ""},
+	} {
+		r := &http.Request{RemoteAddr: one.remote, Header: http.Header{"X-Forwarded-For": one.hops}}
+		if got := c.address(r); got != one.want {
+			t.Errorf("%s by way of %q: %s, want %s", one.remote, one.hops, got, one.want)
+		}
+	}
+}
+
+func TestDevice(t *testing.T) {
+	for agent, want := range map[string]string{
+		"Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0":                                                                  "Firefox on Linux",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36 Edg/129.0":               "Edge on Windows",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15":                   "Safari on macOS",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1": "Safari on iPhone",
+		"Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Mobile Safari/537.36":                            "Chrome on Android",
+		"curl/8.5.0": "curl", "": "Unknown device", "<script>": "Unknown device",
+	} {
+		if got := device(agent); got != want {
+			t.Errorf("%s: %q, want %q", agent, got, want)
+		}
+	}
+}
