@@ -326,7 +326,7 @@ func chainResult(c ChainResult, now time.Time) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</time>.</p><p class=\"mt-1\"><span class=\"text-soft\">Hash of the last event</span>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</time>.</p><p class=\"mt-1 flex flex-wrap items-center gap-x-2\"><span class=\"text-soft\">Hash of the last event</span>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -55,15 +55,20 @@ func (c Chart) area(s Series) string {
 	return c.path(s) + "L1000 100L0 100Z"
 }
 
-// ticks are the labels under the drawing: at most five, evenly apart.
-func (c Chart) ticks() []string {
-	n := len(c.Labels)
-	if n <= 5 {
-		return c.Labels
+type tick struct{ label, at, anchor string }
+
+// ticks are the labels under the drawing, each under its step: at most five.
+func (c Chart) ticks() []tick {
+	last := len(c.Labels) - 1
+	var ticks []tick
+	for i := 0; i <= last; i += max(1, (last+3)/4) {
+		ticks = append(ticks, tick{label: c.Labels[i], at: fmt.Sprintf("%.1f%%", 100*float64(i)/float64(max(last, 1))), anchor: "middle"})
 	}
-	ticks := make([]string, 0, 5)
-	for i := range 5 {
-		ticks = append(ticks, c.Labels[i*(n-1)/4])
+	if len(ticks) > 0 {
+		ticks[0].anchor = "start"
+		if end := &ticks[len(ticks)-1]; end.at == "100.0%" {
+			end.anchor = "end"
+		}
 	}
 	return ticks
 }

@@ -228,7 +228,7 @@ func (v OverviewView) refusals() string {
 		all += r.Count
 	}
 	most := v.Refusals[0]
-	return fmt.Sprintf("%s refused %s; %d%% of them: %s.", number(all), v.RangeWords, 100*most.Count/max(all, 1), most.Label)
+	return fmt.Sprintf("%s refused %s. Most common: %s (%d%%).", number(all), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
 }
 
 func (v OverviewView) payouts() string {
@@ -239,7 +239,7 @@ func (v OverviewView) payouts() string {
 	for _, p := range v.Payouts {
 		leads += p.Leads
 	}
-	return fmt.Sprintf("%s %s, in %s. Currencies are not added together.", plural(leads, "lead", "leads"), v.RangeWords, plural(len(v.Payouts), "currency", "currencies"))
+	return fmt.Sprintf("%s %s, in %s that are never added together.", plural(leads, "lead", "leads"), v.RangeWords, plural(len(v.Payouts), "currency", "currencies"))
 }
 
 func (v OverviewView) payoutBars() []Bar {
