@@ -32,7 +32,7 @@ func (p page) cookie(t testing.TB, name string) *http.Cookie {
 func TestSigningIn(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
-	b := h.browser(t)
+	b := h.visitor(t)
 	if p := b.get(t, "/audit?outcome=refused"); p.location() != "/login?next=%2Faudit%3Foutcome%3Drefused" {
 		t.Errorf("asked to sign in at %q", p.location())
 	}
@@ -45,7 +45,7 @@ func TestSigningIn(t *testing.T) {
 		t.Error("somebody unknown is answered otherwise than somebody known")
 	}
 	for next, want := range map[string]string{"/audit?x=1": "/audit?x=1", "": "/", "//evil.example.com": "/", "https://evil.example.com": "/", "/\\evil.example.com": "/", "javascript:alert(1)": "/", "/\tevil": "/"} {
-		b := h.browser(t)
+		b := h.visitor(t)
 		if p := b.post(t, "/login", url.Values{"email": {"auditor@example.com"}, "password": {password}, "next": {next}}); p.location() != want {
 			t.Errorf("next %q leads to %q", next, p.location())
 		}
@@ -61,7 +61,7 @@ func TestSigningIn(t *testing.T) {
 	if p := b.post(t, "/logout", nil); p.location() != "/login" {
 		t.Errorf("%d", p.status)
 	}
-	old := h.browser(t)
+	old := h.visitor(t)
 	if p := old.send(t, http.MethodGet, "/", nil, http.Header{"Cookie": {c.Name + "=" + c.Value}}); p.location() != "/login" {
 		t.Errorf("the cookie of a session that was left: %d", p.status)
 	}
@@ -73,7 +73,7 @@ func TestSigningIn(t *testing.T) {
 func TestProductionCookies(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{environment: "production"})
-	in := h.browser(t).signIn(t, "auditor@example.com")
+	in := h.visitor(t).signIn(t, "auditor@example.com")
 	if c := in.cookie(t, "__Host-pingpost"); !c.HttpOnly || !c.Secure || c.Path != "/" || c.Domain != "" {
 		t.Errorf("%+v", c)
 	}
@@ -95,7 +95,7 @@ func (h *house) code(t *testing.T, secret string) string {
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{secondFactor: []models.Role{models.Finance}})
-	b := h.browser(t)
+	b := h.visitor(t)
 	first := b.signIn(t, "finance@example.com")
 	if first.location() != "/login/second-factor?next=%2F" {
 		t.Fatalf("led to %q", first.location())
@@ -124,7 +124,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 
 	h.time.Advance(time.Minute)
-	again := h.browser(t)
+	again := h.visitor(t)
 	if p := again.signIn(t, "finance@example.com"); p.location() != "/login/code?next=%2F" {
 		t.Fatalf("led to %q", p.location())
 	}
@@ -137,7 +137,7 @@ func TestSecondFactor(t *testing.T) {
 	if p := again.post(t, "/login/code", url.Values{"code": {h.code(t, secret)}, "next": {"/account"}}); p.location() != "/account" {
 		t.Errorf("%d %s", p.status, p.text())
 	}
-	third := h.browser(t)
+	third := h.visitor(t)
 	third.signIn(t, "finance@example.com")
 	if p := third.post(t, "/login/code", url.Values{"code": {codes[0][1]}}); p.location() != "/" {
 		t.Errorf("a recovery code: %d %s", p.status, p.text())
@@ -145,7 +145,7 @@ func TestSecondFactor(t *testing.T) {
 	if p := third.get(t, "/account"); !strings.Contains(p.body, "9 codes") {
 		t.Errorf("the codes that are left: %s", p.text())
 	}
-	fourth := h.browser(t)
+	fourth := h.visitor(t)
 	fourth.signIn(t, "finance@example.com")
 	for range 5 {
 		fourth.post(t, "/login/code", url.Values{"code": {"000000"}})
@@ -161,7 +161,7 @@ func TestSecondFactor(t *testing.T) {
 func TestThrottledLogin(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	b := h.browser(t)
+	b := h.visitor(t)
 	from := func(address string) page {
 		return b.send(t, http.MethodPost, "/login", strings.NewReader(url.Values{"email": {"auditor@example.com"}, "password": {"wrong"}}.Encode()),
 			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-For": {"203.0.113.66, " + address}})
@@ -194,7 +194,7 @@ func TestInvitation(t *testing.T) {
 	if made.status != http.StatusOK || link == "" || strings.Contains(made.body, "<b>Person") {
 		t.Fatalf("%d %s", made.status, made.text())
 	}
-	guest := h.browser(t)
+	guest := h.visitor(t)
 	if p := guest.get(t, link); p.status != http.StatusOK || !strings.Contains(p.body, "new@example.com") {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
@@ -280,7 +280,7 @@ func TestTwoChangeOnePerson(t *testing.T) {
 	h := newHouse(t, kind{})
 	h.person(t, "second@example.com", models.StaffRole{Role: models.Administrator})
 	h.reload(t)
-	first, second := h.as(t, models.Administrator), h.browser(t)
+	first, second := h.as(t, models.Administrator), h.visitor(t)
 	second.signIn(t, "second@example.com")
 	path := "/staff/" + h.staffID(models.Auditor)
 	stale := strconv.Itoa(h.version(t, models.Auditor))

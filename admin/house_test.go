@@ -108,30 +108,30 @@ func (h *house) partner(t *testing.T, slug string) uuid.UUID {
 	return p.ID
 }
 
-// browser keeps cookies, and follows nothing by itself.
-type browser struct {
+// visitor is a client that keeps cookies, and follows nothing by itself.
+type visitor struct {
 	*http.Client
 	house *house
 }
 
-func (h *house) browser(t testing.TB) *browser {
+func (h *house) visitor(t testing.TB) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browser{&http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, h}
+	return &visitor{&http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, h}
 }
 
 // as is the browser of a person who has signed in.
-func (h *house) as(t testing.TB, role models.Role) *browser {
+func (h *house) as(t testing.TB, role models.Role) *visitor {
 	t.Helper()
-	b := h.browser(t)
+	b := h.visitor(t)
 	b.signIn(t, string(role)+"@example.com")
 	return b
 }
 
-func (b *browser) signIn(t testing.TB, email string) page {
+func (b *visitor) signIn(t testing.TB, email string) page {
 	t.Helper()
 	p := b.post(t, "/login", url.Values{"email": {email}, "password": {password}})
 	if p.status != http.StatusSeeOther {
@@ -155,17 +155,17 @@ func (p page) text() string {
 
 func (p page) location() string { return p.header.Get("Location") }
 
-func (b *browser) get(t testing.TB, path string) page {
+func (b *visitor) get(t testing.TB, path string) page {
 	t.Helper()
 	return b.send(t, http.MethodGet, path, nil, nil)
 }
 
-func (b *browser) post(t testing.TB, path string, form url.Values) page {
+func (b *visitor) post(t testing.TB, path string, form url.Values) page {
 	t.Helper()
 	return b.send(t, http.MethodPost, path, strings.NewReader(form.Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.house.url}})
 }
 
-func (b *browser) send(t testing.TB, method, path string, body io.Reader, header http.Header) page {
+func (b *visitor) send(t testing.TB, method, path string, body io.Reader, header http.Header) page {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, b.house.url+path, body)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 			}
 		}
 	}
-	b := h.browser(t)
+	b := h.visitor(t)
 	for _, r := range c.routes() {
 		p := b.send(t, r.method, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		signIn := p.status == http.StatusSeeOther && strings.HasPrefix(p.location(), "/login")
@@ -195,7 +195,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	for environment, strict := range map[string]string{"development": "", "production": "max-age=31536000"} {
 		h := newHouse(t, kind{environment: environment})
-		b := h.browser(t)
+		b := h.visitor(t)
 		for _, path := range []string{"/login", "/", "/nope", "/assets/nope", "/invite/x"} {
 			p := b.get(t, path)
 			for name, want := range map[string]string{
@@ -218,7 +218,7 @@ func TestHeaders(t *testing.T) {
 
 func (h *house) assetPath(t *testing.T) string {
 	t.Helper()
-	body := h.browser(t).get(t, "/login").body
+	body := h.visitor(t).get(t, "/login").body
 	_, rest, ok := strings.Cut(body, `rel="stylesheet" href="`)
 	path, _, _ := strings.Cut(rest, `"`)
 	if !ok {
