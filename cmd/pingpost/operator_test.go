@@ -48,6 +48,8 @@ func TestOperator(t *testing.T) {
 	t.Run("suspension", func(t *testing.T) { suspension(t, p) })
 	t.Run("refusals", func(t *testing.T) { operatorRefusals(t, p) })
 	t.Run("next steps", func(t *testing.T) { nextSteps(t, p) })
+	t.Run("staff", func(t *testing.T) { staffCommands(t, p) })
+	t.Run("audit", func(t *testing.T) { auditCommands(t, p) })
 	t.Run("serve", func(t *testing.T) { serving(t, p) })
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())

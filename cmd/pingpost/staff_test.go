@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// console is somebody's browser.
+func console(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar}
+}
+
+func sends(t *testing.T, c *http.Client, address string, form url.Values) (status int, at, body string) {
+	t.Helper()
+	resp, err := c.PostForm(address, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Request.URL.Path, string(text)
+}
+
+// staffCommands invites an administrator from the shell, who then signs in to the
+// running console.
+func staffCommands(t *testing.T, p *platform) {
+	text, err := os.ReadFile(p.readyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running struct {
+		AdminURL string `json:"admin_url"`
+		Staff    []devstack.Person
+	}
+	if err := json.Unmarshal(text, &running); err != nil {
+		t.Fatal(err)
+	}
+	if len(running.Staff) != 5 {
+		t.Errorf("the ready file has %d people", len(running.Staff))
+	}
+	for _, one := range running.Staff {
+		if status, at, body := sends(t, console(t), running.AdminURL+"/login", url.Values{"email": {one.Email}, "password": {one.Password}}); status != http.StatusOK || at != "/" {
+			t.Errorf("%s does not get in: %d at %s: %.200s", one.Email, status, at, body)
+		}
+		if !strings.Contains(p.stdout.String(), one.Email) || !strings.Contains(p.stdout.String(), one.Password) {
+			t.Errorf("the welcome does not tell how %s gets in", one.Email)
+		}
+	}
+
+	made := printed[staffView](t, p.on(t, "staff", "create", "ada@example.com", "--name", "Ada", "--role", "administrator", "--json"))
+	if made.Status != "invited" || !strings.HasPrefix(made.Invitation, "/invite/") || made.Roles[0] != "administrator" {
+		t.Errorf("%+v", made)
+	}
+	c := console(t)
+	const password = "a password of some length"
+	if status, _, body := sends(t, c, running.AdminURL+made.Invitation, url.Values{"password": {password}, "again": {password}}); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, at, _ := sends(t, c, running.AdminURL+"/login", url.Values{"email": {"ada@example.com"}, "password": {password}}); status != http.StatusOK || at != "/" {
+		t.Errorf("%d at %s", status, at)
+	}
+	o := call(t, password+"\n", nil, "staff", "create", "bob@example.com", "--role", "finance@harbour-leads,auditor", "--password-stdin", "--data-dir", p.dir)
+	if said := o.ok(t); !strings.Contains(said, "bob@example.com: auditor, finance@harbour-leads") || strings.Contains(said, "/invite/") || strings.Contains(said, password) {
+		t.Errorf("printed %s", said)
+	}
+	if said := p.on(t, "staff", "list").ok(t); !strings.Contains(said, "bob@example.com") || !strings.Contains(said, "auditor finance@harbour-leads") {
+		t.Errorf("printed %s", said)
+	}
+	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 7 {
+		t.Errorf("%d people", len(list))
+	}
+	for want, args := range map[string][]string{
+		"somebody with this e-mail address": {"staff", "create", "ADA@example.com", "--role", "auditor"},
+		"has the form":                      {"staff", "create", "ada", "--role", "auditor"},
+		"at least one role":                 {"staff", "create", "x@example.com", "--role", "owner"},
+		"No such partner":                   {"staff", "create", "x@example.com", "--role", "finance@nobody"},
+		"everywhere, not at some":           {"staff", "create", "x@example.com", "--role", "administrator@harbour-leads"},
+	} {
+		p.on(t, args...).refused(t, 1, want)
+	}
+	p.on(t, "staff", "create", "x@example.com").refused(t, 2, "--role")
+	call(t, "\n", nil, "staff", "create", "y@example.com", "--role", "auditor", "--password-stdin", "--data-dir", p.dir).refused(t, 1, "no password")
+}
+
+// auditCommands verifies the trail of all that the other tests did, and finds out a
+// change that the database's owner made.
+func auditCommands(t *testing.T, p *platform) {
+	v := printed[auditView](t, p.on(t, "audit", "verify", "--json"))
+	if !v.Intact || v.Events < 10 || len(v.Head) != 64 {
+		t.Errorf("%+v", v)
+	}
+	if said := p.on(t, "audit", "verify", "--head", v.Head).ok(t); !strings.HasPrefix(said, "intact: ") {
+		t.Errorf("printed %s", said)
+	}
+	p.on(t, "audit", "verify", "--head", strings.Repeat("0", 64)).refused(t, 1, "is in no event")
+	p.on(t, "audit", "verify", "--head", "x").refused(t, 1, "64 hexadecimal digits")
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := testkit.Connect(t, running.OwnerURL)
+	_, failed := owner.Exec(t.Context(), `ALTER TABLE audit_events DISABLE TRIGGER USER`)
+	_, changed := owner.Exec(t.Context(), `UPDATE audit_events SET actor = 'somebody else' WHERE id = (SELECT min(id) + 3 FROM audit_events)`)
+	if err := errors.Join(failed, changed); err != nil {
+		t.Fatal(err)
+	}
+	p.on(t, "audit", "verify").refused(t, 1, "broken at event ")
+}
