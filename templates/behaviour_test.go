@@ -51,14 +51,20 @@ func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/person")
 	p.Click(`[data-dialog="deactivate"]`)
 	p.Wait(`document.getElementById("deactivate").open && ` + focused + ` !== ""`)
+	picture(p, "dialog-light")
 	p.Axe()
 	p.Click(`#deactivate [data-close]`)
 	p.Wait(`!document.querySelector("dialog[open]") && document.activeElement.matches("[data-dialog=deactivate]")`)
 	p.Click(`.menu > summary`)
 	p.Wait(`document.querySelector(".menu").open`)
+	picture(p, "menu-light")
 	p.Axe()
 	p.Press(kb.Escape)
 	p.Wait(`!document.querySelector(".menu").open && document.activeElement.matches(".menu > summary")`)
+	p.Press("k", chromedp.ModifierCtrl)
+	p.Wait(`document.getElementById("jump-dialog").open`)
+	picture(p, "jump-light")
+	p.Axe()
 }
 
 // A form that comes back with mistakes has the focus on their summary, whose

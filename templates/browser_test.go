@@ -50,8 +50,8 @@ var looks = []struct {
 }{
 	{"light", browser.Look{}},
 	{"dark", browser.Look{Dark: true}},
-	{"narrow", browser.Look{Width: 320, Height: 700}},
 	{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}},
+	{"narrow", browser.Look{Width: 320, Height: 700}},
 }
 
 // TestInBrowser tries the pages in one Chromium, side by side.
@@ -67,28 +67,36 @@ func TestInBrowser(t *testing.T) {
 		})
 	}
 	names := slices.Sorted(maps.Keys(pages()))
-	for _, one := range looks {
-		// The pages are shared out, so that the cores are.
-		for part := range 2 {
-			t.Run(fmt.Sprintf("pages/%s/%d", one.name, part), func(t *testing.T) {
-				t.Parallel()
-				p := chromium.Page(t, one.look)
-				for i := part; i < len(names); i += 2 {
-					tryPage(p, server.URL, names[i], one.name)
-				}
-			})
-		}
+	const parts = 4 // side by side, as far as there are cores
+	for part := range parts {
+		t.Run(fmt.Sprintf("pages/%d", part), func(t *testing.T) {
+			t.Parallel()
+			p := chromium.Page(t, browser.Look{})
+			for i := part; i < len(names); i += parts {
+				p.At(names[i])
+				p.Open(server.URL + "/" + names[i])
+				tryLooks(p, names[i])
+			}
+		})
 	}
 }
 
-// tryPage opens a page and looks for what is wrong with it. With SCREENSHOTS it
-// writes a picture into that folder.
-func tryPage(p *browser.Page, url, name, look string) {
-	p.At(name)
-	p.Open(url + "/" + name)
-	if folder := os.Getenv("SCREENSHOTS"); folder != "" && look != "narrow-dark" {
-		p.Screenshot(filepath.Join(folder, name+"-"+look+".png"))
+// tryLooks looks for what is wrong with a page in each of its looks.
+func tryLooks(p *browser.Page, name string) {
+	for _, one := range looks {
+		p.At(name + " " + one.name)
+		p.See(one.look)
+		if one.name != "narrow-dark" {
+			picture(p, name+"-"+one.name)
+		}
+		p.Fits()
+		p.Axe()
 	}
-	p.Fits()
-	p.Axe()
+}
+
+// picture writes what is seen into the folder that SCREENSHOTS names, if it does.
+func picture(p *browser.Page, name string) {
+	if folder := os.Getenv("SCREENSHOTS"); folder != "" {
+		p.Screenshot(filepath.Join(folder, name+".png"))
+	}
 }

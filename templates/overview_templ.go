@@ -239,7 +239,7 @@ func (v OverviewView) payouts() string {
 	for _, p := range v.Payouts {
 		leads += p.Leads
 	}
-	return fmt.Sprintf("%s %s, in %s that are never added together.", plural(leads, "lead", "leads"), v.RangeWords, plural(len(v.Payouts), "currency", "currencies"))
+	return fmt.Sprintf("%s %s. Currencies are never summed.", plural(leads, "lead", "leads"), v.RangeWords)
 }
 
 func (v OverviewView) payoutBars() []Bar {

@@ -129,17 +129,17 @@ func overviews() map[string]templ.Component {
 			{Text: "38 posts without a signature", URL: "/traffic?outcome=unsigned", Detail: "cedar-house, in the last hour; enforcement is off"},
 		},
 		Tiles: []templates.StatTile{
-			{Label: "Pings", Value: "226,292", Note: "12% more than the day before", URL: "/traffic?endpoint=ping"},
-			{Label: "Posts", Value: "40,280", Note: "17.8% of pings", URL: "/traffic?endpoint=post"},
-			{Label: "Accepted", Value: "97.1%", Note: "of posts; 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
-			{Label: "Leads", Value: "39,132", Note: "from 14 partners", URL: "/leads"},
+			{Label: "Pings", Value: "230,300", Note: "12% more than the day before", URL: "/traffic?endpoint=ping"},
+			{Label: "Posts", Value: "41,210", Note: "17.9% of pings", URL: "/traffic?endpoint=post"},
+			{Label: "Accepted", Value: "97.2%", Note: "of posts; 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
+			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
 		Refusals: []templates.Bar{
 			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512}, {Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
 			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188}, {Label: "Postcode is not in the country", URL: "/traffic?reason=postcode", Count: 97}, {Label: "Over the daily cap", URL: "/traffic?reason=cap", Count: 50},
 		},
 		Payouts: []templates.PayoutRow{
-			{Payout: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 26614, URL: "/leads?currency=GBP"},
+			{Payout: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 27544, URL: "/leads?currency=GBP"},
 			{Payout: money.Amount{Minor: 31288000, Currency: money.EUR}, Leads: 7302, URL: "/leads?currency=EUR"},
 			{Payout: money.Amount{Minor: 20544290, Currency: money.USD}, Leads: 4116, URL: "/leads?currency=USD"},
 			{Payout: money.Amount{Minor: 4110050, Currency: money.AUD}, Leads: 1100, URL: "/leads?currency=AUD"},

@@ -89,37 +89,35 @@ func (b *Browser) Page(t testing.TB, look Look) *Page {
 	if err := chromedp.Listen(ctx, p.listen); err != nil {
 		t.Fatal(err)
 	}
-	p.look(look)
+	may := browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: browser.PermissionSettingGranted,
+		BrowserContextID: chromedp.FromContext(ctx).BrowserContextID,
+	}
+	if _, err := chromedp.CallBrowser(ctx, browser.SetPermission, may); err != nil {
+		t.Fatal(err)
+	}
+	call(p, log.Enable, cdp.Empty{})
+	call(p, runtime.Enable, cdp.Empty{})
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if each page were in front
+	p.See(look)
 	return p
 }
 
-// look makes the page be seen as a test wants to see it.
-func (p *Page) look(look Look) {
+// See changes how the page is looked at, without loading it again.
+func (p *Page) See(look Look) {
 	p.t.Helper()
-	size := emulation.SetDeviceMetricsOverrideParams{
-		Width: int64(cmp.Or(look.Width, 1280)), Height: int64(cmp.Or(look.Height, 800)), DeviceScaleFactor: 1,
-	}
 	scheme := "light"
 	if look.Dark {
 		scheme = "dark"
 	}
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: int64(cmp.Or(look.Width, 1280)), Height: int64(cmp.Or(look.Height, 800)), DeviceScaleFactor: 1,
+	})
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme},
 		{Name: "prefers-reduced-motion", Value: "reduce"},
-	}}
-	may := browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: browser.PermissionSettingGranted,
-		BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
-	}
-	call(p, log.Enable, cdp.Empty{})
-	call(p, runtime.Enable, cdp.Empty{})
-	call(p, emulation.SetDeviceMetricsOverride, size)
-	call(p, emulation.SetEmulatedMedia, media)
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if each page were in front
+	}})
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.NoScript})
-	if _, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, may); err != nil {
-		p.t.Fatal(err)
-	}
 }
 
 // call gives the page's tab a command that answers nothing.
