@@ -47,7 +47,7 @@ func copies(t *testing.T, chromium *browser.Browser, url string) {
 }
 
 func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Look{Width: 1280, Height: 1000})
 	p.Open(url + "/person")
 	p.Click(`[data-dialog="deactivate"]`)
 	p.Wait(`document.getElementById("deactivate").open && ` + focused + ` !== ""`)
@@ -77,6 +77,25 @@ func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url stri
 		p.Click(`#error-summary a`)
 		p.Wait(`location.hash === "#f-email"`)
 	}
+}
+
+// The system's colours may change while a page is open, and a person may choose
+// others than the system's.
+func coloursFollow(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{})
+	p.Open(url + "/overview")
+	const dark = `getComputedStyle(document.querySelector("h1")).color === "rgb(232, 234, 238)"`
+	p.Wait("!(" + dark + ")")
+	p.See(browser.Look{Dark: true})
+	p.Wait(dark)
+	p.See(browser.Look{})
+	p.Wait("!(" + dark + ")")
+	p.See(browser.Look{Dark: true})
+	browser.Eval[bool](p, `document.documentElement.dataset.theme = "light"; true`)
+	p.Wait("!(" + dark + ")")
+	p.See(browser.Look{})
+	browser.Eval[bool](p, `document.documentElement.dataset.theme = "dark"; true`)
+	p.Wait(dark)
 }
 
 // The list and the address follow the filter; the field keeps the focus.

@@ -59,7 +59,7 @@ func TestInBrowser(t *testing.T) {
 	server, chromium := serve(t), browser.Start(t)
 	for name, behaviour := range map[string]func(*testing.T, *browser.Browser, string){
 		"keys": keys, "copies": copies, "dialogs and menus": dialogsAndMenus, "error summary": errorSummaryTakesTheFocus,
-		"filter": filterWithScript, "without script": withoutScript,
+		"filter": filterWithScript, "colours": coloursFollow, "without script": withoutScript,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

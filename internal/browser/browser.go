@@ -118,6 +118,10 @@ func (p *Page) See(look Look) {
 		{Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.NoScript})
+	if !look.NoScript {
+		// What was asked for is there once it has been drawn.
+		do(p, chromedp.Evaluate[bool](`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, chromedp.EvalAwaitPromise))
+	}
 }
 
 // call gives the page's tab a command that answers nothing.
