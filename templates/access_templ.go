@@ -27,7 +27,7 @@ type Permission struct {
 
 var (
 	allowedColumns = []Column{{Label: "May"}, {Label: "Where"}, {Label: "Because of"}, {Label: "Policy line"}}
-	deniedColumns  = []Column{{Label: "May not"}, {Label: "A role that may"}}
+	deniedColumns  = []Column{{Label: "May not"}, {Label: "Role that may"}}
 )
 
 func AccessExplained(v AccessExplainedView) templ.Component {
@@ -399,7 +399,7 @@ func AccessExplained(v AccessExplainedView) templ.Component {
 								}
 								return nil
 							})
-							templ_7745c5c3_Err = Cell("A role that may").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = Cell("Role that may").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

@@ -44,6 +44,11 @@ func copies(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/audit")
 	p.Click(`[data-copy="st_01M7Q4Z8KX3F2V9N6T0B5RCWHD"]`)
 	p.Wait(`document.getElementById("announce").textContent === "Copied"`)
+
+	p.Click(`.more > summary`)
+	p.Wait(`document.querySelector(".more").open`)
+	picture(p, "audit-changes-light")
+	p.Axe()
 }
 
 func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
@@ -105,6 +110,17 @@ func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 	browser.Eval[bool](p, `document.querySelector(".bar").dataset.kept = ""; true`)
 	p.Type("#f-filter-q", "grace")
 	p.Wait(`location.search.includes("q=grace") && document.querySelector(".bar").dataset.kept === "" && ` + focused + ` === "f-filter-q"`)
+
+	const search = `document.getElementById("f-filter-q")`
+	browser.Eval[bool](p, search+`.value = "broke"; true`)
+	p.Type("#f-filter-q", "n")
+	p.Wait(`!document.getElementById("load-error").hidden`)
+	if said := p.Complaints(); len(said) == 0 {
+		t.Error("the browser did not notice that the list could not be loaded")
+	}
+	browser.Eval[bool](p, search+`.value = "signed ou"; true`)
+	p.Type("#f-filter-q", "t")
+	p.Wait(`location.pathname === "/login"`)
 }
 
 func withoutScript(t *testing.T, chromium *browser.Browser, url string) {

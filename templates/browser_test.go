@@ -21,7 +21,7 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve shows each sample at the address of its name; a form's address answers
-// with the overview.
+// with the overview. A search for "signed out" or "broken" ends like that.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	if err := assets.Check(); err != nil {
@@ -31,6 +31,14 @@ func serve(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
 			assets.Handler().ServeHTTP(w, r)
+			return
+		}
+		switch r.URL.Query().Get("q") {
+		case "signed out":
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		case "broken":
+			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
 		page, known := all[strings.TrimPrefix(r.URL.Path, "/")]

@@ -90,18 +90,6 @@ func plural[N ~int | ~int64](n N, one, many string) string {
 	return number(n) + " " + many
 }
 
-// joined lists words as a sentence does: a, b and c.
-func joined(words []string) string {
-	switch n := len(words); n {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	default:
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-}
-
 // fieldID is the id of a field's control. Forms that share a page set themselves
 // apart by a prefix.
 func fieldID(prefix, name string) string {

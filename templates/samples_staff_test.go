@@ -71,12 +71,9 @@ func person() map[string]templ.Component {
 	inAudit.Tab, inAudit.Events, inAudit.Pager = "audit", events()[:2], templates.Pager{Count: "2 events"}
 	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(90 * time.Second), Changes: []templates.Change{{Name: "Roles", Before: "Account manager", After: "Account manager, Finance"}}}
 	own.Locked, own.Deactivate, own.Reset = "These are your own roles: another administrator changes them.", nil, nil
+	own.Roles = roles()
 	for i := range own.Roles {
-		own.Roles = roles()
-		for j := range own.Roles {
-			own.Roles[j].Locked = "for all partners"
-		}
-		_ = i
+		own.Roles[i].Locked = "for all partners"
 	}
 	notice := view
 	notice.Shell.Notices = []templates.Notice{{Kind: "good", Text: "The roles were changed. They hold from the next click on."}}

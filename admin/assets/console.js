@@ -100,6 +100,14 @@
     const count = event.detail.target?.querySelector?.("[data-count]") || document.querySelector("[data-count]");
     if (count) say(count.textContent.trim());
   });
+  // Led elsewhere, such as to the sign-in page: the browser goes there itself.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const came = new URL(event.detail.xhr.responseURL, location.href);
+    const asked = new URL(event.detail.pathInfo.requestPath, location.href);
+    if (came.pathname === asked.pathname) return;
+    event.detail.shouldSwap = false;
+    location.assign(came);
+  });
   const failed = () => {
     const notice = byId("load-error");
     if (notice) notice.hidden = false;

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
@@ -149,15 +148,19 @@ func (p *Page) Address() string {
 	return do(p, chromedp.Location())
 }
 
-// Wait waits until an expression is true.
+// Wait waits until an expression is true. The page may go elsewhere meanwhile: an
+// expression that cannot be asked then is not true yet.
 func (p *Page) Wait(expression string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		if Eval[bool](p, "Boolean("+expression+")") {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	for {
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		if err == nil && holds {
 			return
 		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("never came true: %s", expression)
+		if ctx.Err() != nil {
+			p.t.Fatalf("never came true: %s (%v)", expression, err)
 		}
 	}
 }
