@@ -73,7 +73,10 @@ func person() map[string]templ.Component {
 	own.Locked, own.Deactivate, own.Reset = "These are your own roles: another administrator changes them.", nil, nil
 	own.Roles = roles()
 	for i := range own.Roles {
-		own.Roles[i].Locked = "for all partners"
+		own.Roles[i].Locked = "not given"
+		if own.Roles[i].Chosen {
+			own.Roles[i].Locked = "for all partners"
+		}
 	}
 	notice := view
 	notice.Shell.Notices = []templates.Notice{{Kind: "good", Text: "The roles were changed. They hold from the next click on."}}

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// shrink writes a picture with its 256 most frequent colours, which is a third of
-// the bytes. A page has few colours; what is lost are shades at the edges of letters.
+// shrink writes a picture with 256 of its colours, which is a third of the bytes. A
+// page has few; what is lost are shades at the edges of letters.
 func shrink(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {
@@ -30,10 +30,7 @@ func shrink(picture []byte) ([]byte, error) {
 	slices.SortFunc(frequent, func(a, b color.RGBA) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(shade(a), shade(b)))
 	})
-	palette := make(color.Palette, 0, 256)
-	for _, c := range frequent[:min(256, len(frequent))] {
-		palette = append(palette, c)
-	}
+	palette := choose(frequent)
 	index := make(map[color.RGBA]uint8, len(counts))
 	for _, c := range frequent {
 		index[c] = uint8(palette.Index(c))
@@ -48,6 +45,23 @@ func shrink(picture []byte) ([]byte, error) {
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	err = encoder.Encode(&out, small)
 	return out.Bytes(), err
+}
+
+// choose takes the most frequent of each group of like colours first, so that a
+// small sign keeps its own, and then the most frequent of the others.
+func choose(frequent []color.RGBA) color.Palette {
+	var first, others color.Palette
+	seen := map[uint32]bool{}
+	for _, c := range frequent {
+		if group := shade(c) & 0xe0e0e0; !seen[group] {
+			seen[group] = true
+			first = append(first, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	all := append(first, others...)
+	return all[:min(256, len(all))]
 }
 
 func rgba(picture image.Image, x, y int) color.RGBA {
