@@ -22,8 +22,10 @@ func (b *bench) document(m machine) ([]byte, error) {
 		return strings.ReplaceAll(s, "|", `\|`)
 	}
 	parsed, err := template.New("benchmarks.md").Funcs(template.FuncMap{
-		"cell": cell,
-		"of":   b.report.of,
+		"cell":    cell,
+		"of":      b.report.of,
+		"cost":    b.report.costsOf,
+		"percent": func(of float64) string { return number(100*of) + " %" },
 	}).Parse(documentText)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,48 +10,126 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/google/pprof/profile"
 )
 
-// profileTime is how long a profile takes: long enough for what is rare to show.
-const profileTime = 10 * time.Second
+// area is a part of the product's work, known by the functions that do it. A moment
+// of processor time is the area's whose function is the innermost of them.
+type area struct {
+	name  string
+	marks []string // how the functions' names begin
+}
 
-// profile writes two profiles of the product at work: of its processor time, and
-// of what it allocates. That turn gives no figures.
+// areas are looked through in this order for each function, from the innermost
+// outwards.
+var areas = []area{
+	{"reading and writing sockets and files (the kernel)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
+	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
+	{"switching between goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall", "runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
+	{"checking signatures", []string{"github.com/pingpost/pingpost/internal/signing."}},
+	{"sealing and opening quotes", []string{"github.com/pingpost/pingpost/internal/quote."}},
+	{"encrypting the contact record", []string{"github.com/pingpost/pingpost/internal/envelope.", "github.com/pingpost/pingpost/internal/sealed."}},
+	{"parsing the request", []string{"github.com/pingpost/pingpost/internal/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/"}},
+	{"talking to Postgres", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
+	{"recording and counting", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
+	{"logging", []string{"log/slog.", "github.com/pingpost/pingpost/api.(*accessLog", "github.com/pingpost/pingpost/internal/app.(*lineBuffer"}},
+	{"deciding (intake, partners, prices)", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
+	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.", "github.com/pingpost/pingpost/api."}},
+}
+
+const otherArea = "all else"
+
+// share is an area's part of the product's processor time, 0 to 1.
+type share struct {
+	Area string
+	Of   float64
+}
+
+// profile finds out what the product's processor time goes into while it works, in
+// a turn that gives no figures. With a folder for them the profiles are kept.
 func (b *bench) profile(ctx context.Context, ops, part string, c *contender) error {
+	length := 2 * b.plan.PostRound
+	kinds := []string{"profile", "allocs"}
+	contents := make([][]byte, len(kinds))
+	ended := make(chan error, len(kinds))
+	for i, kind := range kinds {
+		go func() {
+			var err error
+			contents[i], err = download(ctx, fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", ops, kind, seconds(length)))
+			ended <- err
+		}()
+	}
+	_, err := c.turn(ctx, max(length, time.Second))
+	for range kinds {
+		err = errors.Join(err, <-ended)
+	}
+	if err != nil {
+		return err
+	}
+	parsed, err := profile.ParseData(contents[0])
+	if err != nil {
+		return fmt.Errorf("the product's profile cannot be read: %w", err)
+	}
+	b.report.costs = append(b.report.costs, cost{part, sharesOf(parsed)})
 	if b.profiles == "" {
 		return nil
 	}
-	kinds := []struct{ name, path string }{{"cpu", "profile"}, {"allocs", "allocs"}}
-	ended := make(chan error, len(kinds))
-	for _, kind := range kinds {
-		url := fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", ops, kind.path, seconds(profileTime))
-		file := filepath.Join(b.profiles, part+"."+kind.name+".pprof")
-		go func() { ended <- download(ctx, url, file) }()
-	}
-	_, err := c.turn(ctx, profileTime)
-	for range kinds {
-		err = errors.Join(err, <-ended)
+	for i, kind := range []string{"cpu", "allocs"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(b.profiles, part+"."+kind+".pprof"), contents[i], 0o600))
 	}
 	return err
 }
 
-func download(ctx context.Context, url, file string) error {
+// sharesOf adds a profile's samples up by area, the largest first.
+func sharesOf(p *profile.Profile) []share {
+	var total int64
+	sums := map[string]int64{}
+	for _, s := range p.Sample {
+		spent := s.Value[len(s.Value)-1] // nanoseconds; before them the number of samples
+		total += spent
+		sums[areaOf(s)] += spent
+	}
+	var shares []share
+	for name, spent := range sums {
+		shares = append(shares, share{name, float64(spent) / float64(max(total, 1))})
+	}
+	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(b.Of, a.Of), cmp.Compare(a.Area, b.Area)) })
+	return shares
+}
+
+func areaOf(s *profile.Sample) string {
+	for _, location := range s.Location { // the innermost first
+		for _, line := range location.Line {
+			if line.Function == nil {
+				continue
+			}
+			for _, a := range areas {
+				if slices.ContainsFunc(a.marks, func(mark string) bool { return strings.HasPrefix(line.Function.Name, mark) }) {
+					return a.name
+				}
+			}
+		}
+	}
+	return otherArea
+}
+
+func download(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the product gives no profile: %s", answer.Status)
+		err = fmt.Errorf("the product gives no profile: %s: %s", answer.Status, bytes.TrimSpace(content))
 	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, content, 0o600)
+	return content, err
 }

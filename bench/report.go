@@ -13,6 +13,13 @@ import (
 type report struct {
 	figures []figure
 	rows    rowSizes // of the posts
+	costs   []cost
+}
+
+// cost is what the product's processor time went into during a part.
+type cost struct {
+	part   string
+	shares []share
 }
 
 func (r *report) add(f ...figure) { r.figures = append(r.figures, f...) }
@@ -42,6 +49,7 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 	r.contender(part, "handler with a GORM insert", "ping", gorm)
 	r.contender(part, "handler with a GORM insert without its transaction", "ping", tuned)
 	r.add(figure{part: part, what: "load generator, against the product", unit: "µs a ping", values: product.series(func(r round) float64 { return r.each(r.Load) })})
+	r.idle(part, "product", product)
 	r.others(part, product, bare, gorm, tuned)
 }
 
@@ -63,6 +71,8 @@ func (r *report) posts(all []*contender) {
 	r.contender(part, "pgbench", "lead", pgbench)
 	r.contender(part, "pgbench with as many clients as are best for it", "lead", by["pgbench at its best"])
 	r.contender(part, "GORM", "lead", gorm)
+	r.idle(part, "product over HTTP", product)
+	r.idle(part, "pgbench", pgbench)
 	r.others(part, all...)
 }
 
@@ -129,6 +139,18 @@ func (r *report) contender(part, name, request string, c *contender) {
 	)
 }
 
+// costsOf lists what a part's processor time went into, down to one percent.
+func (r *report) costsOf(part string) (shares []share) {
+	for _, c := range r.costs {
+		for _, s := range c.shares {
+			if c.part == part && s.Of >= 0.01 {
+				shares = append(shares, s)
+			}
+		}
+	}
+	return shares
+}
+
 // others tells how quiet the machine was.
 func (r *report) others(part string, all ...*contender) {
 	f := figure{part: part, what: "the machine's processor time that others took", unit: "%"}
@@ -136,6 +158,12 @@ func (r *report) others(part string, all ...*contender) {
 		f.values = append(f.values, c.series(func(r round) float64 { return 100 * r.others })...)
 	}
 	r.add(f)
+}
+
+// idle tells how much of the machine had nothing to do: what waited, waited for the
+// disk or for a lock.
+func (r *report) idle(part, name string, c *contender) {
+	r.add(figure{part: part, what: name + ": the machine's processors idle", unit: "%", values: c.series(func(one round) float64 { return 100 * one.idle })})
 }
 
 func (r *report) memory(used child.Usage, pings int64) {

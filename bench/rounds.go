@@ -34,6 +34,7 @@ type round struct {
 	Refusal  time.Duration // the 99th percentile until a refusal was in
 	postgres time.Duration // processor time of Postgres
 	others   float64       // share of the machine that others took
+	idle     float64       // share of the machine that nobody took
 }
 
 func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
@@ -125,7 +126,7 @@ func (b *bench) undisturbed(ctx context.Context, c *contender, length time.Durat
 		if !known || !stillKnown {
 			return r, nil // a system that does not tell
 		}
-		r.postgres, r.others = after.postgres-before.postgres, after.since(before)
+		r.postgres, r.others, r.idle = after.postgres-before.postgres, after.since(before), after.idleSince(before)
 		if r.others <= mostOthers || b.patience <= 0 {
 			return r, nil
 		}
@@ -175,6 +176,15 @@ func (s spent) since(before spent) float64 {
 		return 0
 	}
 	return float64(others) / float64(all)
+}
+
+// idleSince is the share of the machine that nobody took.
+func (s spent) idleSince(before spent) float64 {
+	all := s.machine.all - before.machine.all
+	if all <= 0 {
+		return 0
+	}
+	return 1 - float64(s.machine.busy-before.machine.busy)/float64(all)
 }
 
 // spending reads the clocks of the machine, of Postgres, of this process, of the
