@@ -37,7 +37,7 @@ needs:
 
 .PHONY: screenshots
 screenshots: needs assets ## write docs/screenshots: every page of the console, light, dark and narrow
-	SCREENSHOTS=$(CURDIR)/docs/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^(pages|dialogs|copies)' ./templates
+	SCREENSHOTS=$(CURDIR)/docs/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./admin
 
 .PHONY: test
 test: needs assets ## run every test, with the race detector, against a real Postgres

@@ -240,6 +240,6 @@ func (k *call) pageOf(text string) string {
 
 // short is what was typed, as far as a page repeats it.
 func short(text string) string {
-	runes := []rune(strings.ToValidUTF8(text, ""))
+	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd"))
 	return string(runes[:min(len(runes), 300)])
 }

@@ -94,6 +94,9 @@ func TestWhatWasTypedIsKept(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
+	if p := b.post(t, "/staff/invite", url.Values{"email": {"x\x00@example.com"}, "name": {"a\x00b\xff"}, "role": {"auditor"}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "value=\"a\ufffdb\ufffd\"") {
+		t.Errorf("what is no text: %d %s", p.status, p.text())
+	}
 	if p := b.post(t, "/staff/invite", url.Values{"email": {"auditor@EXAMPLE.com"}, "name": {"Twice"}, "role": {"auditor"}}); p.status != http.StatusConflict || !strings.Contains(p.body, "somebody with this e-mail address") || !strings.Contains(p.body, `value="Twice"`) {
 		t.Errorf("%d %s", p.status, p.text())
 	}

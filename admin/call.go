@@ -77,19 +77,19 @@ func (k *call) enter() error {
 	if k.route.needs == (authz.Permission{}) {
 		return nil
 	}
-	sc, ok := k.access.Scope(k.session.Staff.ID, k.route.needs)
-	if !ok {
+	if !k.may(k.route.needs) {
 		return errForbidden
 	}
-	k.scope = sc
+	k.scope, _ = k.access.Scope(k.session.Staff.ID, k.route.needs)
 	k.by.Role = k.roleFor(k.route.needs)
 	return nil
 }
 
-// may reports whether the person may do something anywhere: what a page offers.
+// may reports whether the person may do something: at one partner at least, or of
+// what is the whole platform's, everywhere.
 func (k *call) may(p authz.Permission) bool {
-	_, ok := k.access.Scope(k.session.Staff.ID, p)
-	return ok
+	sc, ok := k.access.Scope(k.session.Staff.ID, p)
+	return ok && (sc.All() || !wholePlatforms(p))
 }
 
 // roleFor is the role that permits something, for the audit trail.
@@ -161,17 +161,11 @@ func (k *call) to(path string) error {
 	return nil
 }
 
-// form reads the form that was sent; what is no form is refused.
+// form reads the form that was sent; what is no form is refused. Its fields may hold
+// anything: what they are for judges them, and says so on the form.
 func (k *call) form() error {
 	if err := k.r.ParseForm(); err != nil {
 		return badForm(err)
-	}
-	for _, values := range k.r.PostForm {
-		for _, v := range values {
-			if !validText(v) {
-				return errText
-			}
-		}
 	}
 	return nil
 }

@@ -22,7 +22,6 @@ var (
 	errForbidden = fault.New(fault.Forbidden, "role", "None of your roles allows this.")
 	errForeign   = fault.New(fault.Forbidden, "cross_site", "The request came from another site.")
 	errNoPage    = fault.New(fault.NotFound, "page", "There is nothing here.")
-	errText      = fault.New(fault.Invalid, "text", "A field held something that is no text.")
 	errForm      = fault.New(fault.Invalid, "form", "The form could not be read.")
 	errTooLarge  = fault.New(fault.TooLarge, "form", "The form is larger than 256 KB.")
 	errMethod    = fault.New(fault.Invalid, "method", "This page does not take this kind of request.")

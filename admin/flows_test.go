@@ -13,6 +13,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 )
@@ -55,7 +56,7 @@ func TestSigningIn(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.Secure {
 		t.Errorf("%+v", c)
 	}
-	if p := b.get(t, "/"); p.status != http.StatusOK || !strings.Contains(p.body, "Person of auditor@example.com") || strings.Contains(p.body, `href="/staff/invite"`) {
+	if p := b.get(t, "/"); p.status != http.StatusOK || !strings.Contains(p.body, "Eve Tanaka") || strings.Contains(p.body, `href="/staff/invite"`) {
 		t.Errorf("%d %s", p.status, p.text())
 	}
 	if p := b.post(t, "/logout", nil); p.location() != "/login" {
@@ -374,6 +375,32 @@ func TestRolesAreInForce(t *testing.T) {
 	}
 	if _, err := h.staff.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A role at one partner shows that partner's part, and of the whole platform nothing.
+func TestARoleAtOnePartner(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	mine, theirs := h.partner(t, "mine"), h.partner(t, "theirs")
+	h.person(t, "narrow@example.com", models.StaffRole{Role: models.Auditor, PartnerID: &mine})
+	h.reload(t)
+	b := h.visitor(t)
+	b.signIn(t, "narrow@example.com")
+	for path, want := range map[string]int{"/": http.StatusOK, "/audit": http.StatusOK, "/staff": http.StatusForbidden, "/staff/" + h.staffID(models.Auditor): http.StatusForbidden, "/account": http.StatusOK} {
+		if p := b.get(t, path); p.status != want || strings.Contains(p.body, `href="/staff"`) {
+			t.Errorf("%s: %d", path, p.status)
+		}
+	}
+	if p := b.post(t, "/audit/verify", nil); p.status != http.StatusForbidden {
+		t.Errorf("verifying everybody's trail: %d", p.status)
+	}
+	p := b.get(t, "/audit")
+	if mine, theirs := id.Format(id.Partner, mine), id.Format(id.Partner, theirs); !strings.Contains(p.body, mine) || strings.Contains(p.body, theirs) || strings.Contains(p.body, "administrator@example.com") {
+		t.Errorf("sees %s", p.text())
+	}
+	if p := b.get(t, "/audit?object="+id.Format(id.Partner, theirs)); strings.Count(p.body, `class="more"`) != 0 {
+		t.Errorf("finds another partner's events: %s", p.text())
 	}
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -91,11 +92,20 @@ func (h *house) reload(t *testing.T) {
 
 func (h *house) person(t *testing.T, email string, roles ...models.StaffRole) models.Staff {
 	t.Helper()
-	p, err := h.staff.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: "Person of " + email, Roles: roles}, password)
+	p, err := h.staff.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: nameOf(email), Roles: roles}, password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// nameOf gives the people of the roles names.
+func nameOf(email string) string {
+	names := map[models.Role]string{
+		models.Administrator: "Ada Marsh", models.AccountManager: "Ben Okafor", models.PricingManager: "Chloé Lindqvist", models.Finance: "Dmitri Sand", models.Auditor: "Eve Tanaka",
+	}
+	role, _, _ := strings.Cut(email, "@")
+	return cmp.Or(names[models.Role(role)], "Somebody Else")
 }
 
 // partner is an approved partner with nothing of its own.

@@ -68,7 +68,19 @@ func tiles(f figures.Figures) []templates.StatTile {
 	}
 }
 
-// refusalWords says where and why: the reasons are those of the counters.
+// reasons say in words why a request was refused, by the counters' names for it.
+var reasons = map[string]string{
+	"json": "no valid JSON", "payload": "a field is missing or wrong", "quote_owner": "the quote is another partner's", "transaction_format": "no transactionId of ours",
+	"expired": "the quote had expired", "delivered": "the transaction was delivered", "inactive": "the partner is not active", "signature": "wrong signature",
+	"signature_missing": "no signature", "timestamp_format": "the timestamp is no number", "timestamp_missing": "no timestamp", "timestamp_window": "the timestamp is too far off",
+	"too_many": "too many requests", "unknown_partner": "unknown base URL", "busy": "too many posts at once", "storing": "the database did not take it", "no_key_wrapper": "no lead key is configured",
+}
+
+// refusalWords says where and why.
 func refusalWords(r figures.Refusal) string {
-	return r.Endpoint + ": " + strings.ReplaceAll(r.Reason, "_", " ")
+	words, known := reasons[r.Reason]
+	if !known {
+		words = strings.ReplaceAll(r.Reason, "_", " ")
+	}
+	return title(r.Endpoint) + ": " + words
 }

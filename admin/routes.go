@@ -42,6 +42,10 @@ var (
 	writeStaff   = authz.Permission{Object: "staff", Action: "write"}
 )
 
+// wholePlatforms are permissions on what no partner has a part of: a role that holds
+// at some partners does not give them.
+func wholePlatforms(p authz.Permission) bool { return p.Object == "staff" || p == verifyAudit }
+
 // routes is every page and form there is, apart from what a browser needs for them.
 func (c *Console) routes() []route {
 	const get, post = http.MethodGet, http.MethodPost

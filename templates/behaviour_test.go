@@ -47,7 +47,6 @@ func copies(t *testing.T, chromium *browser.Browser, url string) {
 
 	p.Click(`.more > summary`)
 	p.Wait(`document.querySelector(".more").open`)
-	picture(p, "audit-changes-light")
 	p.Axe()
 }
 
@@ -56,19 +55,16 @@ func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/person")
 	p.Click(`[data-dialog="deactivate"]`)
 	p.Wait(`document.getElementById("deactivate").open && ` + focused + ` !== ""`)
-	picture(p, "dialog-light")
 	p.Axe()
 	p.Click(`#deactivate [data-close]`)
 	p.Wait(`!document.querySelector("dialog[open]") && document.activeElement.matches("[data-dialog=deactivate]")`)
 	p.Click(`.menu > summary`)
 	p.Wait(`document.querySelector(".menu").open`)
-	picture(p, "menu-light")
 	p.Axe()
 	p.Press(kb.Escape)
 	p.Wait(`!document.querySelector(".menu").open && document.activeElement.matches(".menu > summary")`)
 	p.Press("k", chromedp.ModifierCtrl)
 	p.Wait(`document.getElementById("jump-dialog").open`)
-	picture(p, "jump-light")
 	p.Axe()
 }
 

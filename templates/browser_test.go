@@ -5,8 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -94,17 +92,7 @@ func tryLooks(p *browser.Page, name string) {
 	for _, one := range looks {
 		p.At(name + " " + one.name)
 		p.See(one.look)
-		if one.name != "narrow-dark" {
-			picture(p, name+"-"+one.name)
-		}
 		p.Fits()
 		p.Axe()
-	}
-}
-
-// picture writes what is seen into the folder that SCREENSHOTS names, if it does.
-func picture(p *browser.Page, name string) {
-	if folder := os.Getenv("SCREENSHOTS"); folder != "" {
-		p.Screenshot(filepath.Join(folder, name+".png"))
 	}
 }

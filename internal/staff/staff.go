@@ -170,7 +170,7 @@ func (s *Service) newPerson(n NewPerson) (models.Staff, []models.StaffRole, erro
 
 func validEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
-	return err == nil && a.Address == text && len(text) <= 254 && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
+	return err == nil && a.Address == text && len(text) <= 254 && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
 }
 
 func checkName(name string) error {
