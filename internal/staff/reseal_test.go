@@ -1,0 +1,59 @@
+package staff_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// under is the same house with other platform keys.
+func (h house) under(t *testing.T, keys ...byte) house {
+	t.Helper()
+	h.Service = staff.NewService(h.DB, testkit.PlatformKeys(t, keys...), h.time, settings())
+	return h
+}
+
+// A second factor follows the platform's keys, so that an older one can be taken away.
+func TestReseal(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings()).under(t, 1)
+	ada := h.person(t, "ada@example.com", models.Administrator)
+	token, _ := h.in(t, "ada@example.com")
+	_, secret, _ := h.enrol(t, token)
+	h.person(t, "bob@example.com", models.Auditor) // has none
+
+	h = h.under(t, 2, 1)
+	older := testkit.PlatformKeys(t, 1).IDs()[0]
+	if uses, err := h.SealUses(t.Context()); err != nil || len(uses) != 1 || uses[older] != 1 {
+		t.Errorf("%v, %v", uses, err)
+	}
+	for want := range []int{1, 0} {
+		if moved, unread, err := h.Reseal(t.Context()); err != nil || moved != 1-want || len(unread) != 0 {
+			t.Errorf("moved %d, unread %v, %v", moved, unread, err)
+		}
+	}
+	h = h.under(t, 2)
+	if uses, err := h.SealUses(t.Context()); err != nil || uses[testkit.PlatformKeys(t, 2).IDs()[0]] != 1 {
+		t.Errorf("%v, %v", uses, err)
+	}
+	h.time.Advance(time.Minute)
+	token, _ = h.in(t, "ada@example.com")
+	if _, err := h.Code(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
+		t.Errorf("a code after the move: %v", err)
+	}
+	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 || !slices.Equal(unread, []string{id.Format(id.Staff, ada.ID)}) {
+		t.Errorf("under another key: moved %d, unread %v, %v", moved, unread, err)
+	}
+	var none sealed.KeyID
+	for _, value := range [][]byte{nil, {1}, {1, 2, 3, 4, 5}, {9, 2, 3, 4, 5, 6}} {
+		if key, ok := sealed.KeyOf(value); ok || key != none {
+			t.Errorf("% x names the key %s", value, key)
+		}
+	}
+}
