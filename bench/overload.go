@@ -80,13 +80,14 @@ func (b *bench) press(ctx context.Context, p press) error {
 	return nil
 }
 
-// recover waits until posts take as long as they usually do at most.
+// recover waits until posts take no longer than they usually do, but for a quarter:
+// a second's 99th percentile is nearly its slowest post.
 func (b *bench) recover(ctx context.Context, usual *contender, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {
 		r, err := usual.turn(ctx, time.Second)
 		after := clock.System{}.Now().Sub(start)
-		if err != nil || r.P99 <= normal || after > 2*maxRecoverySeconds*time.Second {
+		if err != nil || r.P99 <= normal*5/4 || after > 2*maxRecoverySeconds*time.Second {
 			return after, err
 		}
 	}

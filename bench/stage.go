@@ -98,7 +98,7 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 
 // open reaches it as the service does.
 func (d *database) open(ctx context.Context) (*store.DB, error) {
-	return store.Open(ctx, store.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+	return store.Open(ctx, store.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 30 * time.Second})
 }
 
 func (d *database) close() error { return d.root.Close(context.Background()) }
