@@ -108,6 +108,8 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 	within("published without plumbers", func(n *node) bool { return !prices(n) })
 	p.publish(t, "false")
 	within("published with plumbers", prices)
+
+	p.staffChangesReachEveryNode(t, within)
 }
 
 // publish copies the rate card in force, with plumbers excluded or not.

@@ -30,6 +30,7 @@ const (
 
 var (
 	errNoEnrolment = fault.New(fault.Conflict, "enrolment", "Begin again: there is no second factor that is being set up.")
+	errOwnFactor   = fault.New(fault.Forbidden, "own_factor", "Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
 	errNoFactor    = fault.New(fault.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
 	base32Text     = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
@@ -191,6 +192,9 @@ func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 // ResetSecondFactor takes a person's second factor away, who has lost it, and ends
 // their sessions. Where their role needs one, they set up another at the next login.
 func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person uuid.UUID) error {
+	if by.Staff == person {
+		return errOwnFactor
+	}
 	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
 		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.RecoveryCode{}).Error; err != nil {
 			return err

@@ -86,6 +86,9 @@ func TestSecondFactor(t *testing.T) {
 	}
 	h.over(t, token, "five wrong codes")
 
+	if err := h.ResetSecondFactor(t.Context(), audit.Actor{Staff: ada.ID, Name: ada.Email}, ada.ID); reason(err) != "own_factor" {
+		t.Errorf("one's own second factor: %v", err)
+	}
 	if err := h.ResetSecondFactor(t.Context(), audit.Operator, ada.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (s *Service) Login(ctx context.Context, a Attempt) (token string, session S
 	if !right {
 		return "", session, errors.Join(errLogin, s.refuse(ctx, p, a.By, "login", "wrong password"))
 	}
-	s.giveBack(ctx, budgets)
+	s.succeeded(ctx, budgets)
 	return s.begin(ctx, p, a)
 }
 

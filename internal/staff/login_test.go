@@ -125,6 +125,11 @@ func TestThrottling(t *testing.T) {
 	if _, _, err := h.login(t, "ada@example.com", password, away); err != nil {
 		t.Errorf("the right password after the longest wait: %v", err)
 	}
+	for range 5 { // what was wrong before is forgotten
+		if err := fail("ada@example.com", away); reason(err) != "login" {
+			t.Errorf("a mistake after the right password: %v", err)
+		}
+	}
 	h.time.Advance(time.Hour + time.Second)
 	for range 5 {
 		if err := fail("ada@example.com", away); reason(err) != "login" {

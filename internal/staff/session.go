@@ -164,7 +164,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, 
 		}
 		return errWrong
 	}
-	s.giveBack(ctx, budgets)
+	s.succeeded(ctx, budgets)
 	return store.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
 		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
 }

@@ -97,6 +97,13 @@ func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, e
 	return max(free.Sub(now), time.Second), nil
 }
 
+// succeeded gives an attempt back that was right; what the person got wrong from this
+// address before is forgotten.
+func (s *Service) succeeded(ctx context.Context, all []budget) {
+	_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, all[0].digest) // as below
+	s.giveBack(ctx, all[1:])
+}
+
 // giveBack takes an attempt back that was none. What cannot be given back costs a
 // person a guess, and nobody's security.
 func (s *Service) giveBack(ctx context.Context, all []budget) {
