@@ -23,13 +23,13 @@ const auditPage = 50
 // for all that begin so.
 var deeds = []templates.Option{
 	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
-	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "secret.", Label: "Signing secrets"},
+	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"}, {Value: "keys.", Label: "Keys"},
 	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
 }
 
 var objectKinds = []templates.Option{
 	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
-	{Value: "secret", Label: "Signing secret"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
+	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
 }
 
 func (k *call) auditList() error { return k.showAudit(nil) }

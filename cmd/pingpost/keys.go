@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
@@ -202,6 +203,7 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 				return err
 			}
 			done, err := k.move(c.ErrOrStderr()).Rewrap(c.Context())
+			err = errors.Join(err, k.tell(c.Context(), "keys.rewrap", map[string]any{"leads": done.Leads, "failed": done.Failed, "to": wrapper + " " + version}))
 			return report(c.OutOrStdout(), done, err, fmt.Sprintf("to %s %s", wrapper, version))
 		})
 	}
@@ -226,6 +228,9 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 			}
 			err = errors.Join(err, failedFactors)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
+			failed = errors.Join(failed, k.tell(c.Context(), "keys.reseal", map[string]any{
+				"secrets": moved, "second_factors": factors, "leads": done.Leads, "failed": done.Failed, "to": k.platform.IDs()[0].String(),
+			}))
 			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's look-up digests"))
 		})
 	}
@@ -243,11 +248,21 @@ func keysRotate() *cobra.Command {
 			if err := k.wrappers.Vault.Rotate(c.Context()); err != nil {
 				return err
 			}
+			if err := k.tell(c.Context(), "keys.rotate", nil); err != nil {
+				return fmt.Errorf("the key was rotated, but the audit trail does not say so: %w", err)
+			}
 			fmt.Fprintln(c.OutOrStdout(), "There is a new key version. Nodes write with it within a minute; `pingpost keys rewrap` moves the leads there are.")
 			return nil
 		})
 	}
 	return c
+}
+
+// tell writes to the audit trail what was done to the keys. It was done in many
+// steps, or elsewhere, so that it cannot share a transaction with them.
+func (k *keyRing) tell(ctx context.Context, action string, what map[string]any) error {
+	ctx = context.WithoutCancel(ctx) // what was done before somebody stopped it is told too
+	return audit.New(k.db, clock.System{}).Done(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: what})
 }
 
 // move tells how far it is once a second.

@@ -27,6 +27,9 @@ func TestPublishShipped(t *testing.T) {
 		!card.CreatedAt.Equal(testkit.Began()) || card.EffectiveAt == nil || !card.EffectiveAt.Equal(testkit.Began()) {
 		t.Errorf("published %+v", card)
 	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish' AND actor = 'the service'`); n != 1 {
+		t.Errorf("%d times in the audit trail", n)
+	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
 		t.Errorf("%d rules, want %d", n, len(shippedCard(t).Rules))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
@@ -77,7 +78,12 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 			return err
 		}
 		published = true
-		return tx.Model(&card).Updates(map[string]any{"state": models.RateCardPublished, "effective_at": now}).Error
+		if err := tx.Model(&card).Updates(map[string]any{"state": models.RateCardPublished, "effective_at": now}).Error; err != nil {
+			return err
+		}
+		return audit.Write(tx, now, audit.Service, audit.Event{
+			Action: "pricing.publish", Kind: "rate_card", Object: id.Format(id.RateCard, card.ID), After: map[string]any{"version": card.Version, "note": card.Note},
+		})
 	})
 	return published, err
 }
