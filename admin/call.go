@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,15 +95,16 @@ func (k *call) may(p authz.Permission) bool {
 
 // roleFor is the role that permits something, for the audit trail.
 func (k *call) roleFor(p authz.Permission) string {
-	for _, g := range k.access.Explain(k.session.Staff.ID) {
-		if g.Permission == p {
-			return string(g.Role)
+	may := k.access.RolesThat(p)
+	for _, r := range k.access.Roles(k.session.Staff.ID) {
+		if slices.Contains(may, r.Role) {
+			return string(r.Role)
 		}
 	}
 	return ""
 }
 
-// open reports whether somebody is signed in, all the way.
+// signedIn reports whether somebody is signed in, all the way.
 func (k *call) signedIn() bool { return k.session.Stage == models.StageOpen }
 
 // recover answers a panic as any failure of ours, with its stack in the log.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -75,8 +75,7 @@ func (k *call) fail(err error) {
 			v.Permission, v.GivenBy = permissionWords(k.route.needs), k.whoGives()
 		}
 	case fault.TooMany, fault.Unavailable:
-		v.RetryAfter = max(1, int(f.RetryAfter.Seconds()+0.999))
-		setRetryAfter(k.w.Header(), v.RetryAfter)
+		v.RetryAfter = k.comeBack(f)
 	}
 	if status >= http.StatusInternalServerError {
 		v.RequestID = k.by.RequestID
@@ -105,19 +104,31 @@ func (k *call) tellRefusal(f *fault.Error) {
 
 // signIn leads to the step of signing in that is missing, and from there back.
 func (k *call) signIn() {
-	path := "/login"
-	switch k.session.Stage {
-	case models.StageCode:
-		path = "/login/code"
-	case models.StageEnrol:
-		path = "/login/second-factor"
-	case models.StageOpen:
-		path = "/"
-	}
+	path := stepAfter(k.session.Stage)
 	if back := k.r.URL.RequestURI(); k.r.Method == http.MethodGet && back != "/" && path != "/" {
-		path += "?next=" + url.QueryEscape(back)
+		path += "?next=" + escape(back)
 	}
 	_ = k.to(path)
+}
+
+// stepAfter is the page of what is missing to be signed in.
+func stepAfter(stage models.SessionStage) string {
+	switch stage {
+	case models.StageCode:
+		return "/login/code"
+	case models.StageEnrol:
+		return "/login/second-factor"
+	case models.StageOpen:
+		return "/"
+	}
+	return "/login"
+}
+
+// comeBack tells a program when to try again, and returns the seconds for a person.
+func (k *call) comeBack(f *fault.Error) (seconds int) {
+	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
+	k.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return seconds
 }
 
 // whoGives names the roles that would allow the route, and who gives roles.

@@ -49,7 +49,7 @@ func (k *call) login() error {
 	if session.Stage == models.StageOpen {
 		return k.to(k.next())
 	}
-	return k.to(map[models.SessionStage]string{models.StageCode: "/login/code", models.StageEnrol: "/login/second-factor"}[session.Stage] + "?next=" + escape(k.next()))
+	return k.to(stepAfter(session.Stage) + "?next=" + escape(k.next()))
 }
 
 // told is what a form says of an error: its status and message. What is no mistake
@@ -60,9 +60,7 @@ func (k *call) told(err error) (status int, message string, other error) {
 		return 0, "", err
 	}
 	if f.RetryAfter > 0 {
-		seconds := max(1, int(f.RetryAfter.Seconds()+0.999))
-		setRetryAfter(k.w.Header(), seconds)
-		message = " Wait " + templates.Wait(seconds) + "."
+		message = " Wait " + templates.Wait(k.comeBack(f)) + "."
 	}
 	status = statuses[f.Code]
 	if f.Code == fault.Invalid {

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -139,8 +138,6 @@ func (k *call) setToken(token string) {
 	}
 	http.SetCookie(k.w, cookie)
 }
-
-func setRetryAfter(h http.Header, seconds int) { h.Set("Retry-After", strconv.Itoa(seconds)) }
 
 // scopeWords says roles with where they hold.
 func scopeWords(roles []models.StaffRole, slugs slugs) []string {

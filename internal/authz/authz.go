@@ -193,13 +193,3 @@ func (a *Access) RolesThat(p Permission) (roles []models.Role) {
 	}
 	return roles
 }
-
-// With lists the people who have a role everywhere.
-func (a *Access) With(role models.Role) (people []uuid.UUID) {
-	for staff, rows := range a.roles {
-		if slices.ContainsFunc(rows, func(r models.StaffRole) bool { return r.Role == role && r.PartnerID == nil }) {
-			people = append(people, staff)
-		}
-	}
-	return people
-}

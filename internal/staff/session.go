@@ -60,8 +60,7 @@ func (s *Service) Session(ctx context.Context, token string) (out Session, err e
 	}
 	now := s.clock.Now()
 	db := s.db.Gorm.WithContext(ctx)
-	if err := db.Where("token_hash = ? AND ended_at IS NULL AND expires_at > ? AND seen_at > ?", hashToken(token), now, now.Add(-s.settings.Idle)).
-		Limit(1).Find(&out.StaffSession).Error; err != nil {
+	if err := s.usable(db, now).Where("token_hash = ?", hashToken(token)).Limit(1).Find(&out.StaffSession).Error; err != nil {
 		return out, store.Translate(err)
 	}
 	if out.ID == uuid.Nil {
@@ -79,10 +78,14 @@ func (s *Service) Session(ctx context.Context, token string) (out Session, err e
 	return out, store.Translate(err)
 }
 
+// usable are the sessions that have not ended, by whatever end.
+func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
+	return db.Where("ended_at IS NULL AND expires_at > ? AND seen_at > ?", now, now.Add(-s.settings.Idle))
+}
+
 // Sessions lists a person's sessions that may still be used, the newest first.
 func (s *Service) Sessions(ctx context.Context, person uuid.UUID) (all []models.StaffSession, err error) {
-	now := s.clock.Now()
-	err = s.db.Gorm.WithContext(ctx).Where("staff_id = ? AND ended_at IS NULL AND expires_at > ? AND seen_at > ?", person, now, now.Add(-s.settings.Idle)).
+	err = s.usable(s.db.Gorm.WithContext(ctx), s.clock.Now()).Where("staff_id = ?", person).
 		Order("created_at DESC, id DESC").Find(&all).Error
 	return all, store.Translate(err)
 }
