@@ -31,6 +31,11 @@ var granted = map[string]string{
 	"traffic_minutes":   "SELECT INSERT UPDATE DELETE",
 	"refusals":          "SELECT INSERT DELETE",
 
+	"partner_links":         "SELECT INSERT",
+	"partner_days":          "SELECT INSERT UPDATE DELETE",
+	"partner_figures":       "SELECT INSERT UPDATE DELETE",
+	"partner_figures_state": "SELECT INSERT UPDATE",
+
 	"staff":                "SELECT INSERT", // and updatable
 	"staff_roles":          "SELECT INSERT DELETE",
 	"staff_invitations":    "SELECT INSERT DELETE",
@@ -43,8 +48,9 @@ var granted = map[string]string{
 // updatable are the columns that the service's role may change where it may not
 // change the whole row: what a lead sold for, and for whom, is written once.
 var updatable = map[string]string{
-	"partners":        "status row_version updated_at",
-	"accounts":        "is_default row_version updated_at",
+	"partners":        "name legal_name address tax_id contacts payment_terms status signing_mode shared_address account_manager notes row_version updated_at",
+	"accounts":        "name is_default status signing_mode row_version updated_at",
+	"partner_links":   "revoked_at",
 	"signing_secrets": "sealed digest state retires_at revoked_at",
 	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at",
 	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
@@ -140,7 +146,7 @@ func TestTheServiceIsRefused(t *testing.T) {
 		`DELETE FROM leads`, `TRUNCATE leads CASCADE`,
 		`UPDATE leads SET sandbox = true`, `UPDATE leads SET price_minor = 1`, `UPDATE leads SET partner_id = account_id`, `UPDATE leads SET salt = salt`,
 		`UPDATE signing_secrets SET partner_id = id`, `UPDATE signing_secrets SET not_before = now()`,
-		`UPDATE partners SET signing_mode = 'off'`, `UPDATE accounts SET partner_id = id`, `UPDATE accounts SET signing_mode = 'off'`,
+		`UPDATE partners SET slug = 'other'`, `UPDATE accounts SET partner_id = id`, `UPDATE accounts SET sandbox = false`,
 		`DELETE FROM partners`, `DELETE FROM accounts`, `DELETE FROM signing_secrets`, `DELETE FROM rate_cards`,
 		`UPDATE lead_events SET kind = ''`, `DELETE FROM lead_events`,
 		`UPDATE snapshot_versions SET version = 0`, `UPDATE goose_db_version SET is_applied = false`,

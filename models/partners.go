@@ -101,5 +101,14 @@ type SigningSecret struct {
 	NotBefore time.Time
 	RetiresAt *time.Time
 	RevokedAt *time.Time
+	CreatedBy string    // a name as the audit trail has it
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`
+}
+
+// PartnerLink leads to a partner's own documentation page.
+type PartnerLink struct {
+	Token     string `gorm:"primaryKey"`
+	PartnerID uuid.UUID
+	CreatedAt time.Time `gorm:"autoCreateTime:false"`
+	RevokedAt *time.Time
 }
