@@ -19,6 +19,8 @@ type owner struct {
 	base    *partners.Partner
 	account *partners.Account
 	secret  *partners.Secret
+
+	inactive *partners.Account // whose it would have been: only its staff learn that
 }
 
 // findOwner decides whose post it is: the first that is present of partnerId,
@@ -45,6 +47,7 @@ func (in *Intake) findOwner(ctx context.Context, p *post) error {
 		account = d.House()
 	}
 	if account == nil || !account.Active() {
+		p.owner.inactive = account
 		in.pretend(p)
 		return in.nobody(p)
 	}

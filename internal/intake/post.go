@@ -26,6 +26,7 @@ import (
 const (
 	outcomeDelivered = "delivered"
 	outcomeReplayed  = "replayed"
+	outcomeInactive  = "inactive"
 	andUnsigned      = "_unsigned"
 	andToBeRefused   = "_would_be_refused"
 )
@@ -62,6 +63,8 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	result, err := in.post(ctx, &p)
 	k := Key{Endpoint: EndpointPost}
 	switch {
+	case p.owner.inactive != nil:
+		k.Partner, k.Account, k.Outcome = p.owner.inactive.Partner.ID, p.owner.inactive.ID, outcomeInactive
 	case p.owner.account != nil:
 		k.Partner, k.Account = p.owner.account.Partner.ID, p.owner.account.ID
 	case p.owner.base != nil:
@@ -264,6 +267,7 @@ func (in *Intake) store(ctx context.Context, p *post, industry string) (leads.Re
 	receipt, stored, err := in.Leads.Deliver(ctx, delivery)
 	switch {
 	case errors.Is(err, leads.ErrInactive):
+		p.owner.inactive = p.owner.account
 		return receipt, false, in.nobody(p)
 	case err != nil:
 		return receipt, false, errStoring.WithCause(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 type refusalRow struct {
@@ -142,4 +143,31 @@ func body1(name, value string) string { return fmt.Sprintf(`{%q:%q}`, name, valu
 func (n *node) tables(t testing.TB) []string {
 	t.Helper()
 	return see[[]string](t, n, `SELECT array_agg(tablename::text ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'`)
+}
+
+// A partner that is not active is told what a stranger is told; whoever looks after
+// it sees why, whichever of its identifiers the post named.
+func TestRefusalsOfTheInactive(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	gone := n.AddPartner(t, "gone", models.SigningRequired)
+	n.DB.Exec(t, `UPDATE partners SET status = 'suspended' WHERE id = $1`, gone.ID)
+	n.Reload(t)
+	n.refused(t, n.signed(gone, gone.Slug, body("tx_1")), badSignature)
+	n.refused(t, n.signed(gone, shared, body("tx_1", partnerID(gone.Accounts[1].Identifier))), badSignature)
+	n.refused(t, unsigned(gone.Slug, body("tx_1")), noSignature)
+	n.Traffic.Flush(t.Context())
+	got := n.refusals(t, gone)
+	if len(got) != 3 {
+		t.Fatalf("%d refusals: %+v", len(got), got)
+	}
+	for _, r := range got {
+		if r.outcome != "inactive" {
+			t.Errorf("the refusal says %q", r.outcome)
+		}
+	}
+	sandbox := see[int](t, n, `SELECT count(*) FROM traffic_minutes WHERE partner_id = $1 AND account_id = $2 AND outcome = 'inactive'`, gone.ID, gone.Accounts[1].ID)
+	if sandbox != 1 {
+		t.Errorf("%d counters of the account that was named", sandbox)
+	}
 }

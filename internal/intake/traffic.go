@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -285,16 +286,17 @@ func (in *Intake) Refused(endpoint, slug string, request uuid.UUID, start time.T
 }
 
 // refused counts a refusal and keeps it for its partner, by the names of the
-// fields at fault and never their values.
+// fields at fault and never their values. Its outcome is the error's, unless staff
+// are told more than the partner is.
 func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) {
-	k.Outcome = "error"
-	fields := []string{}
+	outcome, fields := "error", []string{}
 	if f := fault.As(err); f != nil {
-		k.Outcome = f.Reason
+		outcome = f.Reason
 		for _, one := range f.Fields {
 			fields = append(fields, strings.Join(one.Path, "."))
 		}
 	}
+	k.Outcome = cmp.Or(k.Outcome, outcome)
 	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
 	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})
 }
