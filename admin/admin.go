@@ -18,9 +18,9 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
 )
 
 // Options are what the console is built from. All are required.
@@ -32,7 +32,10 @@ type Options struct {
 	Staff          *staff.Service
 	Audit          *audit.Log
 	Partners       *partners.Service
-	Figures        func(context.Context, scope.Scope, figures.Range) (figures.Figures, error)
+	Figures        *figures.Reader
+	PublicURL      string             // origin of the base URLs handed to partners
+	DefaultSigning models.SigningMode // of partners without their own
+	RefusalsKept   int                // for each partner
 	TrustedProxies []netip.Prefix
 }
 

@@ -23,7 +23,7 @@ const auditPage = 50
 // for all that begin so.
 var deeds = []templates.Option{
 	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
-	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"}, {Value: "keys.", Label: "Keys"},
+	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"}, {Value: "keys.", Label: "Keys"},
 	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
 }
 
@@ -93,33 +93,39 @@ func auditPageOf(q url.Values) audit.Page {
 
 // auditPager keeps the filter and names the first or last event of this page.
 func auditPager(path string, q url.Values, found audit.Found) (p templates.Pager) {
-	with := func(name string, event models.AuditEvent) string {
-		next := maps.Clone(q)
-		next.Del("older")
-		next.Del("newer")
-		next.Set(name, strconv.FormatInt(event.ID, 10))
-		return path + "?" + next.Encode()
-	}
 	if n := len(found.Events); n > 0 {
-		if found.Newer {
-			p.Newer = with("newer", found.Events[0])
-		}
-		if found.Older {
-			p.Older = with("older", found.Events[n-1])
-		}
+		p = pagerByKey(path, q, found.Newer, found.Older, found.Events[0].ID, found.Events[n-1].ID)
 	}
-	p.Count = countWords(found.Count, found.CountBounded)
+	p.Count = countWords(found.Count, found.CountBounded, "event", "events")
 	return p
 }
 
-func countWords(n int64, bounded bool) string {
+// pagerByKey leads to what is newer than the first and older than the last of a page.
+func pagerByKey(path string, q url.Values, newer, older bool, first, last int64) (p templates.Pager) {
+	with := func(name string, key int64) string {
+		next := maps.Clone(q)
+		next.Del("older")
+		next.Del("newer")
+		next.Set(name, strconv.FormatInt(key, 10))
+		return path + "?" + next.Encode()
+	}
+	if newer {
+		p.Newer = with("newer", first)
+	}
+	if older {
+		p.Older = with("older", last)
+	}
+	return p
+}
+
+func countWords(n int64, bounded bool, one, many string) string {
 	switch {
 	case bounded:
-		return "more than " + templates.Number(n) + " events"
+		return "more than " + templates.Number(n) + " " + many
 	case n == 1:
-		return "1 event"
+		return "1 " + one
 	}
-	return templates.Number(n) + " events"
+	return templates.Number(n) + " " + many
 }
 
 func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
@@ -129,8 +135,11 @@ func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
 			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: deedWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
 			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: changes(e.Before, e.After),
 		}
-		if e.ObjectKind == "staff" && e.ObjectID != "" && k.may(readStaff) {
+		switch {
+		case e.ObjectKind == "staff" && e.ObjectID != "" && k.may(readStaff):
 			rows[i].ObjectURL = "/staff/" + e.ObjectID
+		case e.PartnerID != nil && k.mayAt(readPartners, *e.PartnerID):
+			rows[i].ObjectURL = partnerURL(*e.PartnerID)
 		}
 	}
 	return rows
@@ -227,12 +236,34 @@ func (k *call) pageOf(text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.may(readStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)
 	}
+	if to := k.partnerPageOf(text); to != "" {
+		return to
+	}
 	if !k.may(readAudit) {
 		return ""
 	}
-	for _, kind := range []id.Kind{id.Partner, id.Account, id.Secret, id.Lead} {
+	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead} {
 		if object, err := id.Parse(kind, text); err == nil {
 			return "/audit?object=" + id.Format(kind, object)
+		}
+	}
+	return ""
+}
+
+// partnerPageOf is the page of a partner, or of a request of theirs that was refused.
+func (k *call) partnerPageOf(text string) string {
+	sc, ok := k.access.Scope(k.session.Staff.ID, readPartners)
+	if !ok {
+		return ""
+	}
+	if partner, err := id.Parse(id.Partner, text); err == nil {
+		if p, err := k.Partners.Find(k.r.Context(), sc, id.Format(id.Partner, partner)); err == nil {
+			return partnerURL(p.ID)
+		}
+	}
+	if request, err := id.Parse(id.Request, text); err == nil {
+		if r, there, err := k.Figures.FindRefusal(k.r.Context(), sc, request); err == nil && there {
+			return partnerURL(r.Partner) + "?tab=refusals&request=" + id.Format(id.Request, request)
 		}
 	}
 	return ""

@@ -40,11 +40,18 @@ var (
 	verifyAudit  = authz.Permission{Object: "audit", Action: "verify"}
 	readStaff    = authz.Permission{Object: "staff", Action: "read"}
 	writeStaff   = authz.Permission{Object: "staff", Action: "write"}
+
+	readPartners   = authz.Permission{Object: "partners", Action: "read"}
+	createPartners = authz.Permission{Object: "partners", Action: "create"}
+	writePartners  = authz.Permission{Object: "partners", Action: "write"}
+	writeSecrets   = authz.Permission{Object: "secrets", Action: "write"}
 )
 
 // wholePlatforms are permissions on what no partner has a part of: a role that holds
 // at some partners does not give them.
-func wholePlatforms(p authz.Permission) bool { return p.Object == "staff" || p == verifyAudit }
+func wholePlatforms(p authz.Permission) bool {
+	return p.Object == "staff" || p == verifyAudit || p == createPartners
+}
 
 // routes is every page and form there is, apart from what a browser needs for them.
 func (c *Console) routes() []route {
@@ -94,10 +101,45 @@ func (c *Console) routes() []route {
 		{method: post, path: "/staff/{id}/sessions/{session}/end", needs: writeStaff, handle: (*call).endSession},
 		{method: post, path: "/staff/{id}/sessions/end", needs: writeStaff, handle: (*call).endSessions},
 	}
+	all = append(all, c.partnerRoutes()...)
 	if !c.production() {
 		all = append(all, route{method: get, path: "/design", open: true, handle: (*call).design})
 	}
 	return all
+}
+
+// partnerRoutes are the pages and forms about partners.
+func (c *Console) partnerRoutes() []route {
+	const get, post, one = http.MethodGet, http.MethodPost, "/partners/{id}"
+	return []route{
+		{method: get, path: "/partners", needs: readPartners, handle: (*call).partnersList},
+		{method: get, path: "/partners/new", needs: createPartners, handle: (*call).partnerNewPage},
+		{method: post, path: "/partners/new", needs: createPartners, handle: (*call).partnerNew},
+		{method: get, path: one, needs: readPartners, handle: (*call).partnerPage},
+		{method: get, path: one + "/onboarding", needs: writePartners, handle: (*call).onboardingPage},
+		{method: get, path: one + "/onboarding/live", needs: writePartners, handle: (*call).onboardingLive},
+		{method: post, path: one + "/details", needs: writePartners, handle: (*call).details},
+		{method: post, path: one + "/approve", needs: writePartners, handle: (*call).approve},
+		{method: get, path: one + "/suspend", needs: writePartners, handle: (*call).suspendPage},
+		{method: post, path: one + "/suspend", needs: writePartners, handle: (*call).suspend},
+		{method: post, path: one + "/signing", needs: writePartners, handle: (*call).setSigning},
+		{method: get, path: one + "/accounts/new", needs: writePartners, handle: (*call).accountNewPage},
+		{method: post, path: one + "/accounts/new", needs: writePartners, handle: (*call).accountNew},
+		{method: get, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).accountPage},
+		{method: post, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).changeAccount},
+		{method: get, path: one + "/check", needs: writePartners, handle: (*call).checkPage},
+		{method: post, path: one + "/check", needs: writePartners, handle: (*call).check},
+		{method: post, path: one + "/link", needs: writePartners, handle: (*call).makeLink},
+		{method: post, path: one + "/link/revoke", needs: writePartners, handle: (*call).revokeLink},
+		{method: get, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNewPage},
+		{method: post, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNew},
+		{method: get, path: one + "/secrets/rotate", needs: writeSecrets, handle: (*call).secretRotatePage},
+		{method: post, path: one + "/secrets/rotate", needs: writeSecrets, handle: (*call).secretRotate},
+		{method: get, path: one + "/secrets/{secret}/retire", needs: writeSecrets, handle: (*call).retirePage},
+		{method: post, path: one + "/secrets/{secret}/retire", needs: writeSecrets, handle: (*call).retire},
+		{method: get, path: one + "/secrets/{secret}/revoke", needs: writeSecrets, handle: (*call).revokePage},
+		{method: post, path: one + "/secrets/{secret}/revoke", needs: writeSecrets, handle: (*call).revoke},
+	}
 }
 
 // permissions says the policy's permissions in words, as they end the sentence "may …".
@@ -108,6 +150,7 @@ var permissions = map[string]string{
 	"staff, read":           "see the staff",
 	"staff, write":          "invite staff and change their roles",
 	"partners, read":        "see partners",
+	"partners, create":      "take on partners",
 	"partners, write":       "change partners",
 	"secrets, write":        "create, rotate and revoke signing secrets",
 	"leads, read":           "see leads, without personal data",

@@ -28,6 +28,7 @@ var areas = []struct {
 	needs             authz.Permission
 }{
 	{"Overview", "/", "overview", readOverview},
+	{"Partners", "/partners", "partners", readPartners},
 	{"Audit", "/audit", "audit", readAudit},
 	{"Staff", "/staff", "staff", readStaff},
 }

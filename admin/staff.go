@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
+
+var staffFilters = []string{"q", "role", "status"}
 
 var allStaff = templates.Link{Label: "Staff", URL: "/staff"}
 
@@ -46,8 +49,8 @@ func (k *call) staffList() error {
 	v := templates.StaffListView{
 		Shell: k.shell("Staff"), Search: q.Get("q"), Roles: chosen(roleOptions(), q.Get("role")),
 		Statuses: chosen([]templates.Option{{Value: "active", Label: "Active"}, {Value: "invited", Label: "Invited"}, {Value: "deactivated", Label: "Deactivated"}}, q.Get("status")),
-		State:    templates.ListState{Filtered: filtered(q, "q", "role", "status"), ClearURL: "/staff"},
-		SortName: sortLink(q, "name", true), SortSeen: sortLink(q, "seen", false),
+		State:    templates.ListState{Filtered: filtered(q, staffFilters...), ClearURL: "/staff"},
+		SortName: sortLink("/staff", q, staffFilters, "name", true), SortSeen: sortLink("/staff", q, staffFilters, "seen", false),
 		Pager: templates.Pager{Count: peopleWords(len(people))},
 	}
 	if k.may(writeStaff) {
@@ -68,16 +71,13 @@ func matches(p staff.Person, search, role, status string) bool {
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 
-// sortLink sorts by a column, and the other way round where it does already.
-func sortLink(q map[string][]string, column string, first bool) templates.Sort {
-	now := ""
-	if len(q["sort"]) > 0 {
-		now = q["sort"][0]
-	}
-	next := make([]string, 0, 4)
-	for _, name := range []string{"q", "role", "status"} {
-		if len(q[name]) > 0 && q[name][0] != "" {
-			next = append(next, name+"="+escape(q[name][0]))
+// sortLink sorts by a column, and the other way round where it does already; first
+// is the column that sorts where none is named.
+func sortLink(path string, q url.Values, filters []string, column string, first bool) templates.Sort {
+	now, next := q.Get("sort"), make([]string, 0, len(filters)+1)
+	for _, name := range filters {
+		if value := q.Get(name); value != "" {
+			next = append(next, name+"="+escape(value))
 		}
 	}
 	s := templates.Sort{}
@@ -91,7 +91,7 @@ func sortLink(q map[string][]string, column string, first bool) templates.Sort {
 	default:
 		next = append(next, "sort="+column)
 	}
-	s.URL = "/staff?" + strings.Join(next, "&")
+	s.URL = path + "?" + strings.Join(next, "&")
 	return s
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
@@ -210,10 +209,10 @@ func (k *call) staffRoles() error {
 		return k.showPerson(http.StatusUnprocessableEntity, p, &typed)
 	}
 	err = k.Staff.SetRoles(k.r.Context(), k.by, p.ID, version, roles)
-	switch f := fault.As(err); {
+	switch {
 	case err == nil:
 		return k.to(staffURL(p.ID))
-	case f != nil && f.Reason == "changed":
+	case isStale(err):
 		return k.showConflict(p, typed)
 	default:
 		return k.refusedOnPage(p, err)
@@ -228,14 +227,8 @@ func (k *call) showConflict(p staff.Person, typed personForm) error {
 		return err
 	}
 	typed.version = fresh.RowVersion
-	found, err := k.Audit.List(k.r.Context(), k.scope, audit.Filter{Kind: "staff", Object: id.Format(id.Staff, p.ID)}, audit.Page{Size: 1})
-	if err != nil {
+	if typed.conflict, err = k.conflict("staff", id.Format(id.Staff, p.ID), fresh.UpdatedAt); err != nil {
 		return err
-	}
-	typed.conflict = &templates.Conflict{Who: "Somebody", At: fresh.UpdatedAt}
-	if len(found.Events) > 0 {
-		last := found.Events[0]
-		typed.conflict = &templates.Conflict{Who: last.Actor, At: last.At, Changes: changes(last.Before, last.After)}
 	}
 	return k.showPerson(http.StatusConflict, fresh, &typed)
 }

@@ -1,0 +1,198 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/figures"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// arrivalsWithin is how far back the page of a new partner looks.
+const arrivalsWithin = 24 * time.Hour
+
+func (k *call) onboardingPage() error {
+	p, err := k.partner()
+	if err != nil {
+		return err
+	}
+	head, err := k.head(p, "")
+	if err != nil {
+		return err
+	}
+	head.Shell.Title = "Bring " + p.Name + " on"
+	head.Shell.Crumbs = append(head.Shell.Crumbs, templates.Link{Label: p.Name, URL: head.URL})
+	state, err := k.progress(p)
+	if err != nil {
+		return err
+	}
+	link, linked, err := k.Partners.Link(k.r.Context(), k.scope, p)
+	if err != nil {
+		return err
+	}
+	live, err := k.live(p, state)
+	if err != nil {
+		return err
+	}
+	docs := ""
+	if linked {
+		docs = k.linkURL(link)
+	}
+	return k.show(http.StatusOK, templates.Onboarding(templates.OnboardingView{Head: head, Steps: steps(p, state, head, docs, !live.Waiting), Live: live}))
+}
+
+// steps are the way to the first lead: done as the partner is, not as somebody ticked.
+func steps(p models.Partner, s progress, head templates.PartnerHead, docs string, arrived bool) []templates.OnboardingStep {
+	sandbox := ""
+	for _, a := range s.accounts {
+		if a.Sandbox {
+			sandbox = a.Identifier
+		}
+	}
+	all := []templates.OnboardingStep{
+		{
+			Title: "Give it an account", Text: "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
+			Done: len(s.accounts) > 0, Detail: accountWords(s.accounts), ActionURL: head.URL + "/accounts/new", ActionLabel: "Make an account",
+		},
+		{Title: "Approve it", Text: "From then on it gets prices and may deliver.", Done: p.Status == models.PartnerApproved, ActionURL: head.URL + "/approve", ActionLabel: head.Approve, Post: true},
+		{
+			Title: "Make its first secret", Text: "It signs every post. It is shown once: have a safe way to send it ready.", Done: len(s.secrets) > 0,
+			ActionURL: head.URL + "/secrets/new", ActionLabel: "Make a secret", Also: &templates.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
+		},
+		{
+			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
+			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Make the link", Post: true,
+		},
+		{Title: "Watch the first post arrive", Text: "Below, as it happens: delivered, or why it was refused.", Done: arrived},
+	}
+	if sandbox != "" {
+		all[4].Text = "Below, as it happens: delivered, or why it was refused. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
+	}
+	for i := range all {
+		if !all[i].Done {
+			all[i].Current = true
+			break
+		}
+	}
+	return all
+}
+
+func accountWords(all []models.Account) string {
+	var words []string
+	for _, a := range all {
+		kind := ""
+		if a.Sandbox {
+			kind = " (sandbox)"
+		}
+		words = append(words, a.Identifier+kind)
+	}
+	return strings.Join(words, ", ")
+}
+
+// onboardingLive is the part of the page that comes anew by itself.
+func (k *call) onboardingLive() error {
+	p, err := k.partner()
+	if err != nil {
+		return err
+	}
+	state, err := k.progress(p)
+	if err != nil {
+		return err
+	}
+	live, err := k.live(p, state)
+	if err != nil {
+		return err
+	}
+	return k.show(http.StatusOK, templates.OnboardingEvents(live, k.now))
+}
+
+func (k *call) live(p models.Partner, s progress) (v templates.OnboardingLive, err error) {
+	all, err := k.Figures.Arrivals(k.r.Context(), k.scope, p.ID, k.now.Add(-arrivalsWithin), 10)
+	if err != nil {
+		return v, err
+	}
+	v.URL, v.Waiting = partnerURL(p.ID)+"/onboarding/live", true
+	accounts := map[uuid.UUID]models.Account{}
+	for _, a := range s.accounts {
+		accounts[a.ID] = a
+	}
+	labels := map[uuid.UUID]string{}
+	for _, one := range s.secrets {
+		labels[one.ID] = one.Label
+	}
+	for _, a := range all {
+		e := liveEvent(a, accounts, labels)
+		if a.Outcome != "" && strings.HasPrefix(a.Outcome, "signature") {
+			e.CheckURL = partnerURL(p.ID) + "/check"
+		}
+		v.Waiting = v.Waiting && a.Lead == uuid.Nil
+		v.Events = append(v.Events, e)
+	}
+	return v, nil
+}
+
+func liveEvent(a figures.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) templates.LiveEvent {
+	if a.Lead == uuid.Nil {
+		e := templates.LiveEvent{At: a.At, Kind: "bad", What: title(a.Endpoint) + " refused: " + reasonWords(a.Outcome), Mend: reasons[a.Outcome].mend}
+		if len(a.Fields) > 0 {
+			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
+		}
+		return e
+	}
+	e := templates.LiveEvent{At: a.At, Kind: "good", What: "Lead delivered", LeadID: id.Format(id.Lead, a.Lead), Sandbox: a.Sandbox}
+	e.Detail = "Account " + accounts[a.Account].Identifier + ", " + a.Industry + ", " + a.Price.String()
+	if label, ok := labels[a.Secret]; ok {
+		e.Detail += ", signed with “" + label + "”"
+	} else if a.Secret == uuid.Nil {
+		e.Kind, e.Detail = "warn", e.Detail+", unsigned"
+	}
+	return e
+}
+
+func (k *call) documentationTab(p models.Partner) error {
+	head, err := k.head(p, "documentation")
+	if err != nil {
+		return err
+	}
+	v := templates.PartnerHandoverView{Head: head, CanWrite: head.CanWrite}
+	link, there, err := k.Partners.Link(k.r.Context(), k.scope, p)
+	if err != nil {
+		return err
+	}
+	if there {
+		v.Link, v.Made = k.linkURL(link), link.CreatedAt
+	}
+	return k.show(http.StatusOK, templates.PartnerHandover(v))
+}
+
+func (k *call) linkURL(l models.PartnerLink) string { return k.PublicURL + "/partner/" + l.Token }
+
+func (k *call) makeLink() error {
+	p, err := k.formOf()
+	if err != nil {
+		return err
+	}
+	if _, err := k.partners().NewLink(k.r.Context(), k.scope, p); err != nil {
+		return err
+	}
+	if to := k.back(partnerURL(p.ID)); to != partnerURL(p.ID) {
+		return k.to(to)
+	}
+	return k.to(partnerURL(p.ID) + "?tab=documentation")
+}
+
+func (k *call) revokeLink() error {
+	p, err := k.formOf()
+	if err != nil {
+		return err
+	}
+	if err := k.partners().RevokeLink(k.r.Context(), k.scope, p); err != nil {
+		return err
+	}
+	return k.to(partnerURL(p.ID) + "?tab=documentation")
+}
