@@ -269,6 +269,7 @@ func (a *App) run(ctx context.Context) {
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
 		a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
+		figures.NewRollup(a.db, a.clock, a.log).Run,
 	} {
 		a.background.Go(func() { work(ctx) })
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,12 +27,8 @@ type Subject struct {
 	ID    string // in the prefixed form
 }
 
-// Page is where a list begins: after an event, towards older ones, or before one,
-// towards newer ones.
-type Page struct {
-	OlderThan, NewerThan int64
-	Size                 int
-}
+// Page is where a list begins.
+type Page = store.Page
 
 // countBound is how far matching events are counted.
 const countBound = 10_000
@@ -59,27 +54,10 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out F
 	if out.CountBounded = out.Count > countBound; out.CountBounded {
 		out.Count = countBound
 	}
-	page := q.Session(&gorm.Session{}).Limit(p.Size + 1)
-	switch {
-	case p.NewerThan > 0:
-		page = page.Where("id > ?", p.NewerThan).Order("id")
-	case p.OlderThan > 0:
-		page = page.Where("id < ?", p.OlderThan).Order("id DESC")
-	default:
-		page = page.Order("id DESC")
-	}
-	if err := page.Find(&out.Events).Error; err != nil {
+	if err := p.Of(q.Session(&gorm.Session{})).Find(&out.Events).Error; err != nil {
 		return out, store.Translate(err)
 	}
-	more := len(out.Events) > p.Size
-	if more {
-		out.Events = out.Events[:p.Size]
-	}
-	out.Newer, out.Older = p.OlderThan > 0, more
-	if p.NewerThan > 0 {
-		slices.Reverse(out.Events)
-		out.Newer, out.Older = more, true
-	}
+	out.Events, out.Newer, out.Older = store.Cut(p, out.Events)
 	return out, nil
 }
 

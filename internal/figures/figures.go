@@ -27,6 +27,14 @@ func Last(now time.Time, step time.Duration, steps int) Range {
 	return Range{From: first, Until: now, Step: step}
 }
 
+// steps are all of the range, nothing counted yet.
+func (r Range) steps() (all []Step) {
+	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
+		all = append(all, Step{At: at})
+	}
+	return all
+}
+
 // Step is what passed in one step.
 type Step struct {
 	At           time.Time
@@ -69,9 +77,7 @@ func Read(ctx context.Context, db *store.DB, sc scope.Scope, r Range) (f Figures
 }
 
 func (f *Figures) readTraffic(ctx context.Context, db *store.DB, sc scope.Scope, r Range) error {
-	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
-		f.Steps = append(f.Steps, Step{At: at})
-	}
+	f.Steps = r.steps()
 	rows, err := db.Pool.Query(ctx, `SELECT floor(extract(epoch FROM minute - $1) / $3)::int, endpoint, outcome, sum(count)::bigint FROM traffic_minutes t
 		WHERE minute >= $1 AND minute < $2 AND ($4 OR partner_id = ANY ($5))
 			AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = t.account_id AND a.sandbox)

@@ -20,17 +20,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Outcomes of an accepted post, and what is added to that of an unsigned one:
-// what a partner would lose if signing were required, and under report_only has
-// asked to be told (D14).
-const (
-	outcomeDelivered = "delivered"
-	outcomeReplayed  = "replayed"
-	outcomeInactive  = "inactive"
-	andUnsigned      = "_unsigned"
-	andToBeRefused   = "_would_be_refused"
-)
-
 // PostRequest is a post as it arrived. Body is not kept.
 type PostRequest struct {
 	ID      uuid.UUID
@@ -64,7 +53,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	k := Key{Endpoint: EndpointPost}
 	switch {
 	case p.owner.inactive != nil:
-		k.Partner, k.Account, k.Outcome = p.owner.inactive.Partner.ID, p.owner.inactive.ID, outcomeInactive
+		k.Partner, k.Account, k.Outcome = p.owner.inactive.Partner.ID, p.owner.inactive.ID, models.OutcomeInactive
 	case p.owner.account != nil:
 		k.Partner, k.Account = p.owner.account.Partner.ID, p.owner.account.ID
 	case p.owner.base != nil:
@@ -85,17 +74,17 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 
 // outcome names how a post was accepted.
 func (in *Intake) outcome(r PostResult, account *partners.Account) string {
-	outcome := outcomeDelivered
+	outcome := models.OutcomeDelivered
 	if r.Replayed {
-		outcome = outcomeReplayed
+		outcome = models.OutcomeReplayed
 	}
 	switch {
 	case r.HMACVerified:
 		return outcome
 	case account.Mode(in.settings.DefaultMode) == models.SigningReportOnly:
-		return outcome + andToBeRefused
+		return outcome + models.AndToBeRefused
 	}
-	return outcome + andUnsigned
+	return outcome + models.AndUnsigned
 }
 
 // post is a request on its way, with what has been learnt of it. It has one

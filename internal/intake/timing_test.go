@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 // ticking is a clock that moves on by a step whenever it is read.
@@ -43,8 +44,8 @@ func TestTheTimingIsRecorded(t *testing.T) {
 		if recorded[i].Outcome != name || recorded[i].Took != took {
 			t.Errorf("%s took %s, recorded as %s %s", name, took, recorded[i].Outcome, recorded[i].Took)
 		}
-		want := make([]int64, len(intake.LatencyBounds)+1)
-		want[slices.IndexFunc(intake.LatencyBounds[:], func(bound time.Duration) bool { return took <= bound })] = 1
+		want := make([]int64, len(models.LatencyBounds)+1)
+		want[slices.IndexFunc(models.LatencyBounds[:], func(bound time.Duration) bool { return took <= bound })] = 1
 		for k, c := range counters {
 			if k.Outcome == name && !slices.Equal(c.latency, want) {
 				t.Errorf("%s took %s, counted as %v", name, took, c.latency)

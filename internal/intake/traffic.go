@@ -19,6 +19,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
 )
 
 // Endpoints of traffic and refusals.
@@ -35,14 +36,8 @@ const (
 	refusalQueue = 5_000
 )
 
-// LatencyBounds are the upper bounds of traffic_minutes.latency; the last
-// bucket is everything slower.
-var LatencyBounds = [...]time.Duration{
-	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
-	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, time.Second,
-}
-
-const buckets = len(LatencyBounds) + 1
+// buckets are those of models.LatencyBounds, and that of everything slower.
+const buckets = len(models.LatencyBounds) + 1
 
 // Key is what traffic is counted by, besides the minute. The nil uuid is "not known".
 type Key struct {
@@ -108,12 +103,12 @@ func (t *Traffic) Count(k Key, at time.Time, took time.Duration) {
 }
 
 func bucket(took time.Duration) int {
-	for i, bound := range LatencyBounds {
+	for i, bound := range models.LatencyBounds {
 		if took <= bound {
 			return i
 		}
 	}
-	return len(LatencyBounds)
+	return len(models.LatencyBounds)
 }
 
 // refuse keeps a refusal that is a known partner's.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 // What a write could not bring in is added to what came while it was under way,
@@ -40,8 +41,8 @@ func TestWhatComesDuringAFailedWriteIsAddedToIt(t *testing.T) {
 	}
 	n.Traffic.Flush(t.Context())
 
-	latency := make([]int64, len(intake.LatencyBounds)+1)
-	latency[0], latency[len(intake.LatencyBounds)] = 3, 2
+	latency := make([]int64, len(models.LatencyBounds)+1)
+	latency[0], latency[len(models.LatencyBounds)] = 3, 2
 	minute := n.Time.Now().Truncate(time.Minute)
 	if got := n.counters(t)[counter{minute, k}]; got.count != 5 || !slices.Equal(got.latency, latency) {
 		t.Errorf("counted %+v, want 3 quick ones and 2 slow", got)

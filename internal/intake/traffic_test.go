@@ -13,6 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 type counter struct {
@@ -40,7 +41,7 @@ func (n *node) counters(t testing.TB) map[counter]counted {
 		for _, n := range c.latency {
 			sum += n
 		}
-		if sum != c.count || len(c.latency) != len(intake.LatencyBounds)+1 {
+		if sum != c.count || len(c.latency) != len(models.LatencyBounds)+1 {
 			t.Errorf("%+v: %d in the buckets %v", k, c.count, c.latency)
 		}
 		k.minute = k.minute.UTC()
@@ -136,8 +137,8 @@ func TestLatencyBuckets(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	k := intake.Key{Endpoint: intake.EndpointPost, Outcome: "delivered"}
-	want := make([]int64, len(intake.LatencyBounds)+1)
-	for i, bound := range intake.LatencyBounds {
+	want := make([]int64, len(models.LatencyBounds)+1)
+	for i, bound := range models.LatencyBounds {
 		n.Traffic.Count(k, n.Time.Now(), bound) // a bound is its bucket's
 		n.Traffic.Count(k, n.Time.Now(), bound+1)
 		want[i]++
