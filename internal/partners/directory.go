@@ -55,14 +55,19 @@ type Account struct {
 // Active reports whether both the account and its partner are.
 func (a *Account) Active() bool { return a.active && a.Partner.Active() }
 
-// Mode is the signing mode in force: the account's, else its partner's, else
-// the platform's default (D14).
+// Mode is the signing mode in force.
 func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
+	return ModeInForce(a.signing, a.Partner.Signing, platform)
+}
+
+// ModeInForce is the account's signing mode, else its partner's, else the
+// platform's default (D14).
+func ModeInForce(account, partner, platform models.SigningMode) models.SigningMode {
 	switch {
-	case a.signing != models.SigningInherit:
-		return a.signing
-	case a.Partner.Signing != models.SigningDefault:
-		return a.Partner.Signing
+	case account != models.SigningInherit:
+		return account
+	case partner != models.SigningDefault:
+		return partner
 	}
 	return platform
 }

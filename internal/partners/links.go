@@ -1,0 +1,151 @@
+package partners
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	linkBytes = 32 // of randomness in a token
+
+	// linkWithin bounds the look-up of a link from this side, as countWithin does.
+	linkWithin = 6 * time.Second
+	linkRetry  = 2 * time.Second
+)
+
+var (
+	errNoLink = fault.New(fault.NotFound, "link", "The partner has no link to its documentation: make one.")
+	// errUnknownLink is all that a stranger learns, whatever is wrong with a token.
+	errUnknownLink = fault.New(fault.NotFound, "not_found", "Not Found")
+)
+
+// NewLink makes the link to a partner's own documentation page. The one that it
+// had leads nowhere from now on. The token is in the answer and in the database,
+// and neither in the audit trail nor in a log.
+func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Partner) (models.PartnerLink, error) {
+	link := models.PartnerLink{Token: newToken(), PartnerID: partner.ID, CreatedAt: s.clock.Now()}
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := lockPartner(tx, sc, partner.ID); err != nil {
+			return err
+		}
+		replaced, err := s.endLink(tx, partner.ID)
+		if err != nil {
+			return err
+		}
+		if err := tx.Create(&link).Error; err != nil {
+			return err
+		}
+		return s.tell(tx, "link.create", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, map[string]any{"replaced": replaced})
+	})
+	if err != nil {
+		return models.PartnerLink{}, err
+	}
+	return link, nil
+}
+
+// RevokeLink ends the partner's link at once.
+func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models.Partner) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := lockPartner(tx, sc, partner.ID); err != nil {
+			return err
+		}
+		ended, err := s.endLink(tx, partner.ID)
+		if err != nil {
+			return err
+		}
+		if !ended {
+			return errNoLink
+		}
+		return s.tell(tx, "link.revoke", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
+	})
+}
+
+// Link is the partner's live link; ok is false when it has none.
+func (s *Service) Link(ctx context.Context, sc scope.Scope, partner models.Partner) (link models.PartnerLink, ok bool, err error) {
+	found := restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").
+		Where("partner_id = ? AND revoked_at IS NULL", partner.ID).Limit(1).Find(&link)
+	return link, found.RowsAffected == 1, store.Translate(found.Error)
+}
+
+// ByLink is the partner behind a live link and its accounts, the default first.
+// The token is what allows to see them, so that there is no scope. A token that
+// no link could have costs no query; one that is unknown, revoked or of a
+// suspended partner costs the same single one, and all of them are one NotFound.
+func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
+	if !couldBeToken(token) {
+		return models.Partner{}, nil, errUnknownLink
+	}
+	ctx, cancel := context.WithTimeout(ctx, linkWithin)
+	defer cancel()
+	partner, err := s.linked(ctx, token)
+	if err != nil {
+		return models.Partner{}, nil, err
+	}
+	accounts, err := s.Accounts(ctx, partner)
+	return partner, accounts, away(err)
+}
+
+func (s *Service) linked(ctx context.Context, token string) (partner models.Partner, err error) {
+	found := s.db.Gorm.WithContext(ctx).Joins("JOIN partner_links ON partner_links.partner_id = partners.id").
+		Where("partner_links.token = ? AND partner_links.revoked_at IS NULL AND partners.status <> ?", token, models.PartnerSuspended).
+		Limit(1).Find(&partner)
+	if found.Error != nil {
+		return partner, away(found.Error)
+	}
+	if found.RowsAffected == 0 {
+		return partner, errUnknownLink
+	}
+	return partner, nil
+}
+
+// away tells whoever reads a page that the database, and not the link, is at fault.
+func away(err error) error {
+	var failed *store.Err
+	if err = store.Translate(err); errors.As(err, &failed) {
+		return fault.Wrap(err, fault.Unavailable, "database", "This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
+	}
+	return err
+}
+
+// lockPartner takes the partner's row, behind which its links change one at a time.
+func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) error {
+	var row models.Partner
+	found := restrict(tx, sc, "id").Clauses(clause.Locking{Strength: "UPDATE"}).Select("id").
+		Where("id = ? AND id <> ?", partner, models.House.Partner).Limit(1).Find(&row)
+	if found.Error == nil && found.RowsAffected == 0 {
+		return errNoPartner
+	}
+	return found.Error
+}
+
+func (s *Service) endLink(tx *gorm.DB, partner uuid.UUID) (ended bool, err error) {
+	live := tx.Model(&models.PartnerLink{}).Where("partner_id = ? AND revoked_at IS NULL", partner).
+		Updates(map[string]any{"revoked_at": s.clock.Now()})
+	return live.RowsAffected > 0, live.Error
+}
+
+// couldBeToken looks at the form alone. The decoder overlooks line breaks, which
+// the length does not.
+func couldBeToken(text string) bool {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	return err == nil && len(raw) == linkBytes && len(text) == base64.RawURLEncoding.EncodedLen(linkBytes)
+}
+
+func newToken() string {
+	var raw [linkBytes]byte
+	rand.Read(raw[:])
+	return base64.RawURLEncoding.EncodeToString(raw[:])
+}
