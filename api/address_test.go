@@ -17,12 +17,12 @@ import (
 // proxy that sets it passes on whatever else the client claims to be.
 func TestClientAddress(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode) // it would print the routes
-	taxonomy, _, _, err := pricingrules.Shipped()
+	taxonomy, markets, _, err := pricingrules.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
 	handler, err := New(Options{
-		Taxonomy: taxonomy, PublicURL: "https://leads.example.com", Clock: clock.System{}, Metrics: NewMetrics(prometheus.NewRegistry()),
+		Taxonomy: taxonomy, Markets: markets, PublicURL: "https://leads.example.com", Clock: clock.System{}, Metrics: NewMetrics(prometheus.NewRegistry()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -21,8 +23,11 @@ const MaxBody = 64 << 10
 // AccessLog are required.
 type Options struct {
 	Intake         *intake.Intake
+	Partners       *partners.Service // knows the links to partners' own pages
 	Taxonomy       *pricingrules.Taxonomy
-	PublicURL      string // the origin that the documentation names
+	Markets        *pricingrules.Markets
+	DefaultMode    models.SigningMode // of partners without their own
+	PublicURL      string             // the origin that the documentation names
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -30,14 +35,22 @@ type Options struct {
 	Metrics        *Metrics
 }
 
+// partnerRoute is the address of a partner's own documentation.
+const partnerRoute = "/partner/:token"
+
 // server answers requests; *gin.Context travels no further than its methods.
 type server struct {
 	Options
+	pages *partnerPages
 }
 
 // New builds the handler of the api listener.
 func New(o Options) (http.Handler, error) {
-	s := &server{o}
+	pages, err := newPartnerPages(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{o, pages}
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
@@ -61,6 +74,10 @@ func New(o Options) (http.Handler, error) {
 		engine.POST(prefix+"/api/lead/ping", ping)
 		engine.POST(prefix+"/api/lead/post", post)
 	}
+	// The route and never the path goes to the log and the metrics: the token is a secret.
+	page := s.endpoint(partnerRoute, s.partnerPage)
+	engine.GET(partnerRoute, page)
+	engine.HEAD(partnerRoute, page)
 	documents, err := s.documents()
 	if err != nil {
 		return nil, err

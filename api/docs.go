@@ -1,62 +1,14 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
-	_ "embed"
 	"errors"
-	"fmt"
-	"html/template"
 	"iter"
-	"net/url"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
-
-//go:embed docs.html
-var docsHTML string
-
-// docsCSS is the stylesheet of the documentation page, to be served at
-// /docs.css: the page has no inline style, which a strict Content-Security-Policy
-// would refuse.
-//
-//go:embed docs.css
-var docsCSS []byte
-
-// renderDocs makes the documentation page for partners out of the OpenAPI
-// document. publicURL is the origin that partners reach the service at, such as
-// https://leads.example.com; it stands in the code samples. Call it once, at
-// start-up. The error is a document that the page cannot be made from, or a
-// publicURL that is not absolute.
-func renderDocs(document []byte, publicURL string) ([]byte, error) {
-	origin, err := url.Parse(publicURL)
-	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
-		return nil, errors.New("the public URL must be absolute, like https://leads.example.com")
-	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(document, &root); err != nil {
-		return nil, fmt.Errorf("the OpenAPI document cannot be read as YAML: %w", err)
-	}
-	var doc node
-	if len(root.Content) == 1 {
-		doc = node{at: root.Content[0], root: root.Content[0]}
-	}
-	page, err := newDocsPage(doc, strings.TrimSuffix(publicURL, "/"))
-	if err != nil {
-		return nil, err
-	}
-	tmpl, err := template.New("docs").Parse(docsHTML)
-	if err != nil {
-		return nil, fmt.Errorf("parsing the template of the documentation page: %w", err)
-	}
-	var out bytes.Buffer
-	if err := tmpl.Execute(&out, page); err != nil {
-		return nil, fmt.Errorf("rendering the documentation page: %w", err)
-	}
-	return out.Bytes(), nil
-}
 
 // docsPage is what the template shows.
 type docsPage struct {
@@ -82,7 +34,7 @@ type guideSection struct {
 type signingGuide struct {
 	Blocks                             []block
 	Secret, Timestamp, Body, Signature string
-	PingBody                           string
+	PingBody, Transaction              string // of the smallest requests
 }
 
 type endpointDoc struct {
@@ -144,7 +96,8 @@ func newDocsPage(doc node, origin string) (*docsPage, error) {
 		Blocks: blocks(scheme.text("description")),
 		Secret: example.text("secret"), Timestamp: example.text("timestamp"),
 		Body: example.text("body"), Signature: example.text("signature"),
-		PingBody: components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
+		PingBody:    components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
+		Transaction: components.get("requestBodies", "Post", "content", mediaJSON, "examples", "smallest", "value").text("transactionId"),
 	}
 	for _, name := range []string{"InvalidPost", "ExpiredAfterDelivery"} {
 		page.ErrorBodies = append(page.ErrorBodies, newSample(components.get("examples", name)))

@@ -42,7 +42,8 @@ func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) 
 	log, lines := testkit.NewLog()
 	handler, err := api.New(api.Options{
 		Intake:   intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
-		Taxonomy: p.Card.Get().Taxonomy, PublicURL: "https://leads.example", Clock: ofAPI,
+		Partners: p.Partners, Taxonomy: p.Card.Get().Taxonomy, Markets: p.Card.Get().Markets, DefaultMode: models.SigningRequired,
+		PublicURL: "https://leads.example", Clock: ofAPI,
 		Log: log, AccessLog: api.NewAccessLog(lines, false), Metrics: api.NewMetrics(prometheus.NewRegistry()),
 	})
 	if err != nil {

@@ -241,7 +241,8 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, PostRate: l.PostsPerPartner,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
-		Taxonomy: prices.Taxonomy(), PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,
+		Partners: office, Taxonomy: prices.Taxonomy(), Markets: a.card.Get().Markets, DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
+		PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,
 		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: api.NewMetrics(a.registry),
 	})
 	if err != nil {

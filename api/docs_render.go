@@ -1,0 +1,80 @@
+package api
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+//go:embed partner.html
+var partnerHTML string
+
+// docsCSS is the stylesheet of both pages, to be served at /docs.css:
+// they have no inline style, which a strict Content-Security-Policy
+// would refuse.
+//
+//go:embed docs.css
+var docsCSS []byte
+
+// renderDocs makes the documentation page for partners out of the OpenAPI
+// document. publicURL is the origin that partners reach the service at, such as
+// https://leads.example.com; it stands in the code samples. Call it once, at
+// start-up. The error is a document that the page cannot be made from, or a
+// publicURL that is not absolute.
+func renderDocs(document []byte, publicURL string) ([]byte, error) {
+	page, err := readDocs(document, publicURL)
+	if err != nil {
+		return nil, err
+	}
+	tmpl, err := docsTemplates()
+	if err != nil {
+		return nil, err
+	}
+	return execute(tmpl, "docs", page)
+}
+
+// docsTemplates are the general page, "docs", and a partner's own, "partner",
+// which is made of the same parts.
+func docsTemplates() (*template.Template, error) {
+	tmpl, err := template.New("docs").Parse(docsHTML)
+	if err == nil {
+		_, err = tmpl.New("partner").Parse(partnerHTML)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parsing the templates of the documentation: %w", err)
+	}
+	return tmpl, nil
+}
+
+func execute(tmpl *template.Template, name string, page any) ([]byte, error) {
+	var out bytes.Buffer
+	if err := tmpl.ExecuteTemplate(&out, name, page); err != nil {
+		return nil, fmt.Errorf("rendering the documentation: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func readDocs(document []byte, publicURL string) (*docsPage, error) {
+	origin, err := url.Parse(publicURL)
+	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
+		return nil, errors.New("the public URL must be absolute, like https://leads.example.com")
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document cannot be read as YAML: %w", err)
+	}
+	var doc node
+	if len(root.Content) == 1 {
+		doc = node{at: root.Content[0], root: root.Content[0]}
+	}
+	return newDocsPage(doc, strings.TrimSuffix(publicURL, "/"))
+}
