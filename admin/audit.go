@@ -17,7 +17,8 @@ import (
 	"github.com/pingpost/pingpost/templates"
 )
 
-const auditPage = 50
+// keyedPage is how many rows a list shows that is paged by a number.
+const keyedPage = 50
 
 // deeds are what the audit trail tells of, for its filter; a dot at the end stands
 // for all that begin so.
@@ -37,7 +38,7 @@ func (k *call) auditList() error { return k.showAudit(nil) }
 func (k *call) showAudit(chain *templates.ChainResult) error {
 	q := k.r.URL.Query()
 	f, mistakes := auditFilter(q)
-	found, err := k.Audit.List(k.r.Context(), k.scope, f, auditPageOf(q))
+	found, err := k.Audit.List(k.r.Context(), k.scope, f, pageByKey(q))
 	if err != nil {
 		return err
 	}
@@ -84,8 +85,8 @@ func auditFilter(q url.Values) (f audit.Filter, mistakes []notice) {
 	return f, mistakes
 }
 
-func auditPageOf(q url.Values) audit.Page {
-	p := audit.Page{Size: auditPage}
+func pageByKey(q url.Values) audit.Page {
+	p := audit.Page{Size: keyedPage}
 	p.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64) // what is no number is the first page
 	p.NewerThan, _ = strconv.ParseInt(q.Get("newer"), 10, 64)
 	return p

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -51,6 +54,9 @@ func TestBadForms(t *testing.T) {
 			if r.method != http.MethodPost || r.path == "/logout" || r.path == "/theme" || r.path == "/audit/verify" || strings.HasPrefix(r.path, "/account/sessions") {
 				continue
 			}
+			if strings.HasPrefix(r.path, "/partners") {
+				continue // not an administrator's: tried below
+			}
 			if strings.HasSuffix(r.path, "/sessions/end") || strings.HasSuffix(r.path, "/reactivate") || r.path == "/account/recovery-codes/kept" {
 				continue // take no fields
 			}
@@ -76,6 +82,66 @@ func TestBadForms(t *testing.T) {
 		t.Errorf("afterwards: %d", p.status)
 	}
 	h.intact(t)
+}
+
+// Every form about partners, in the same way, as who may send it.
+func TestBadPartnerForms(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	account, err := o.options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.id}, partners.NewAccount{Identifier: "harbour-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := o.options.Partners.CreateSecret(t.Context(), models.Partner{ID: o.id}, "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := func() string {
+		return testkit.Value[string](t, o.Database, `SELECT md5(string_agg(x::text, '' ORDER BY x::text)) FROM (SELECT p::text FROM partners p UNION ALL
+			SELECT a::text FROM accounts a UNION ALL SELECT s::text FROM signing_secrets s UNION ALL SELECT l::text FROM partner_links l) AS all_of_it(x)`)
+	}
+	fields := []string{
+		"name", "slug", "legal_name", "address", "tax_id", "payment_terms", "manager", "notes", "version", "identifier", "signing", "status", "overlap", "when", "import",
+		"contact-0-name", "contact-0-email", "contact-9-phone", "shared_address", "force", "default", "sandbox", "proof", "return",
+	}
+	everywhere := func(value string) string {
+		form := url.Values{}
+		for _, name := range fields {
+			form.Set(name, value)
+		}
+		return form.Encode()
+	}
+	// What these take is no more than that it was meant.
+	bare := map[string]bool{"/link": true, "/link/revoke": true, "/secrets/new": true}
+	before := state()
+	for name, body := range map[string]string{
+		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(hostile), "NUL": everywhere("a\x00b"),
+		"no UTF-8": "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff", "bad escapes": "name=%zz&slug=%",
+		"a megabyte": "name=x&slug=y&label=" + strings.Repeat("x", 1<<20), "another kind": `{"name":"x"}`, "a huge version": "version=99999999999999999999&signing=off&name=x&status=active",
+	} {
+		for _, r := range (&Console{Options: o.options}).partnerRoutes() {
+			short := strings.TrimPrefix(r.path, "/partners/{id}")
+			if r.method != http.MethodPost || bare[short] && name != "a megabyte" && name != "bad escapes" {
+				continue
+			}
+			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.id), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.path)
+			p := o.send(t, http.MethodPost, path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			switch p.status {
+			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			default:
+				if r.path != "/partners/{id}/check" {
+					t.Errorf("%s: %s: %d %.200s", name, r.path, p.status, p.text())
+				}
+			}
+			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
+				t.Errorf("%s: %s repeats markup as it came", name, r.path)
+			}
+			if now := state(); now != before {
+				t.Fatalf("%s: %s changed something", name, r.path)
+			}
+		}
+	}
+	o.intact(t)
 }
 
 // What was typed is there again, next to what is wrong with it.

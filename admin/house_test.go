@@ -22,7 +22,6 @@ import (
 	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -43,6 +42,7 @@ type house struct {
 	watcher *snapshot.Watcher
 	people  map[models.Role]models.Staff
 	options Options
+	tried   uuid.UUID // the partner that routes are tried on
 }
 
 // kind is how a house differs from the usual one.
@@ -68,10 +68,8 @@ func newHouse(t *testing.T, k kind) *house {
 	h.reload(t)
 	h.options = Options{
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),
-		Partners: partners.NewService(h.DB, keys, h.time), TrustedProxies: k.proxies,
-		Figures: func(ctx context.Context, sc scope.Scope, r figures.Range) (figures.Figures, error) {
-			return figures.Read(ctx, h.DB, sc, r)
-		},
+		Partners: partners.NewService(h.DB, keys, h.time), Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
+		PublicURL: "http://api.example", DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}
 	handler, err := New(h.options)
 	if err != nil {
@@ -108,7 +106,7 @@ func nameOf(email string) string {
 	return cmp.Or(names[models.Role(role)], "Somebody Else")
 }
 
-// partner is an approved partner with nothing of its own.
+// partner is one that waits for approval, with nothing of its own.
 func (h *house) partner(t *testing.T, slug string) uuid.UUID {
 	t.Helper()
 	p, err := h.options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug, Signing: models.SigningRequired})

@@ -25,7 +25,7 @@ func (k *call) partner() (models.Partner, error) {
 	if _, err := id.Parse(id.Partner, k.r.PathValue("id")); err != nil {
 		return models.Partner{}, errNoPage
 	}
-	p, err := k.Partners.Find(k.r.Context(), k.scope, strings.ToUpper(k.r.PathValue("id")))
+	p, err := k.Partners.Find(k.r.Context(), k.scope, k.r.PathValue("id"))
 	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
 		return p, errNoPage
 	}
@@ -348,7 +348,7 @@ func (k *call) partnerAuditTab(p models.Partner) error {
 		return k.show(http.StatusOK, templates.PartnerAudit(v))
 	}
 	q := k.r.URL.Query()
-	found, err := k.Audit.List(k.r.Context(), scope.Partners(p.ID), audit.Filter{}, auditPageOf(q))
+	found, err := k.Audit.List(k.r.Context(), scope.Partners(p.ID), audit.Filter{}, pageByKey(q))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
-
-const refusalsPage = 50
 
 func (k *call) trafficTab(p models.Partner) error {
 	head, err := k.head(p, "traffic")
@@ -46,7 +43,7 @@ func (k *call) trafficTab(p models.Partner) error {
 
 // atMost is a percentile in words: it is known as the upper bound of a bucket.
 func atMost(d time.Duration) string {
-	if d < 0 {
+	if d == figures.Beyond {
 		return "> 1 s"
 	}
 	return "≤ " + templates.Took(d)
@@ -116,20 +113,17 @@ func (k *call) refusalsTab(p models.Partner) error {
 			f.Request = uuid.Max // what is no id is nobody's
 		}
 	}
-	page := figures.RefusalPage{Size: refusalsPage}
-	page.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64)
-	page.NewerThan, _ = strconv.ParseInt(q.Get("newer"), 10, 64)
-	found, err := k.Figures.Refusals(k.r.Context(), k.scope, f, page)
+	found, err := k.Figures.Refusals(k.r.Context(), k.scope, f, pageByKey(q))
 	if err != nil {
 		return err
 	}
-	for _, r := range found.Rows {
+	for _, r := range found.Refusals {
 		v.Refusals = append(v.Refusals, templates.RefusalRow{
 			At: r.At, Endpoint: title(r.Endpoint), Outcome: title(reasonWords(r.Outcome)), Mend: reasons[r.Outcome].mend, Fields: r.Fields, RequestID: id.Format(id.Request, r.RequestID),
 		})
 	}
-	if n := len(found.Rows); n > 0 {
-		v.Pager = pagerByKey(head.URL, q, found.Newer, found.Older, found.Rows[0].ID, found.Rows[n-1].ID)
+	if n := len(found.Refusals); n > 0 {
+		v.Pager = pagerByKey(head.URL, q, found.Newer, found.Older, found.Refusals[0].ID, found.Refusals[n-1].ID)
 	}
 	return k.show(http.StatusOK, templates.PartnerRefusals(v))
 }

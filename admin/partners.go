@@ -44,7 +44,7 @@ func (k *call) partnersList() error {
 	}
 	v := templates.PartnersView{
 		Shell: k.shell("Partners"), Search: q.Get("q"), Statuses: chosen(partnerStatuses, q.Get("status")), Managers: chosen(same(managers), q.Get("manager")),
-		Modes: chosen(k.modes(models.SigningDefault), q.Get("signing")), SortName: sort("name", true), SortLeads: sort("leads", false), SortSeen: sort("seen", false),
+		Modes: chosen(k.modes(models.SigningDefault), q.Get("signing")), SortName: sort("name", false), SortLeads: sort("leads", false), SortSeen: sort("seen", false),
 		AsOf: found.AsOf, State: templates.ListState{Filtered: filtered(q, filters...), ClearURL: "/partners"}, Pager: partnersPager(q, found),
 	}
 	if k.may(createPartners) {

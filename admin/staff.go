@@ -215,7 +215,7 @@ func (k *call) fillTab(v *templates.StaffPersonView, p staff.Person) error {
 			return nil
 		}
 		q := k.r.URL.Query()
-		found, err := k.Audit.List(k.r.Context(), sc, audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, auditPageOf(q))
+		found, err := k.Audit.List(k.r.Context(), sc, audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, pageByKey(q))
 		if err != nil {
 			return err
 		}

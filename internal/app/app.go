@@ -250,10 +250,8 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 	}
 	console, err := admin.New(admin.Options{
 		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office,
-		Figures: func(ctx context.Context, sc scope.Scope, r figures.Range) (figures.Figures, error) {
-			return figures.Read(ctx, a.db, sc, r)
-		},
-		TrustedProxies: proxies,
+		Figures: figures.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
+		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,
 	})
 	if err != nil {
 		return err
