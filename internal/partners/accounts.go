@@ -2,11 +2,11 @@ package partners
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
@@ -26,20 +26,26 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit
 	}
-	if err := errors.Join(checkMode(n.Signing, models.SigningInherit), checkText(n.Name, "name")); err != nil {
-		return models.Account{}, err
-	}
+	n.Identifier, n.Name = strings.TrimSpace(n.Identifier), strings.TrimSpace(n.Name)
 	if n.Name == "" {
 		n.Name = n.Identifier
 	}
+	problems := []*fault.Error{checkIdentifier(n.Identifier), checkLine("name", "name", n.Name), checkMode(n.Signing, models.SigningInherit)}
 	newID, now := s.newID()
 	a := models.Account{
-		ID: newID, PartnerID: partner.ID, Identifier: strings.TrimSpace(n.Identifier), Name: strings.TrimSpace(n.Name),
+		ID: newID, PartnerID: partner.ID, Identifier: n.Identifier, Name: n.Name,
 		Sandbox: n.Sandbox, Status: models.AccountActive, SigningMode: n.Signing, CreatedAt: now, UpdatedAt: now,
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// The partner's row is the lock that makes "the first" unambiguous.
 		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
+			return err
+		}
+		taken, err := identifierTaken(tx, n.Identifier)
+		if err != nil {
+			return err
+		}
+		if err := together(append(problems, taken)...); err != nil {
 			return err
 		}
 		var others []models.Account
@@ -59,7 +65,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 			"partner_id": a.Identifier, "name": a.Name, "signing": a.SigningMode, "sandbox": a.Sandbox, "default": a.IsDefault,
 		})
 	})
-	return a, err
+	return a, atField(err, "identifier", "identifier_taken", "identifier_form")
 }
 
 // Accounts lists a partner's accounts, the default first.

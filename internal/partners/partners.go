@@ -9,15 +9,11 @@ package partners
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
@@ -69,6 +65,7 @@ func (s *Service) newID() (uuid.UUID, time.Time) {
 // NewPartner is what Create needs. Signing is "default" when empty.
 type NewPartner struct {
 	Slug, Name, LegalName string
+	Manager               string // who looks after it
 	Signing               models.SigningMode
 	NoSharedAddress       bool
 }
@@ -81,15 +78,24 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	if n.Signing == "" {
 		n.Signing = models.SigningDefault
 	}
-	if err := errors.Join(checkMode(n.Signing, models.SigningDefault), checkText(n.Name, "name"), checkText(n.LegalName, "legal name")); err != nil {
-		return models.Partner{}, err
+	n.Slug, n.Name, n.LegalName, n.Manager = strings.TrimSpace(n.Slug), strings.TrimSpace(n.Name), strings.TrimSpace(n.LegalName), strings.TrimSpace(n.Manager)
+	problems := []*fault.Error{
+		checkSlug(n.Slug), checkName(n.Name, "A partner"), checkLine("legal_name", "legal name", n.LegalName),
+		checkLine("manager", "manager", n.Manager), checkMode(n.Signing, models.SigningDefault),
 	}
 	newID, now := s.newID()
 	p := models.Partner{
-		ID: newID, Slug: strings.TrimSpace(n.Slug), Name: strings.TrimSpace(n.Name), LegalName: strings.TrimSpace(n.LegalName),
+		ID: newID, Slug: n.Slug, Name: n.Name, LegalName: n.LegalName, AccountManager: n.Manager,
 		Status: models.PartnerPending, SigningMode: n.Signing, SharedAddress: !n.NoSharedAddress, CreatedAt: now, UpdatedAt: now,
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		taken, err := slugTaken(tx, n.Slug)
+		if err != nil {
+			return err
+		}
+		if err := together(append(problems, taken)...); err != nil {
+			return err
+		}
 		if p.SharedAddress {
 			room, err := roomAtSharedAddress(tx)
 			if err != nil {
@@ -101,40 +107,10 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 			return err
 		}
 		return s.tell(tx, "partner.create", "partner", id.Format(id.Partner, p.ID), p.ID, nil, map[string]any{
-			"slug": p.Slug, "name": p.Name, "signing": p.SigningMode, "shared_address": p.SharedAddress,
+			"slug": p.Slug, "name": p.Name, "manager": p.AccountManager, "signing": p.SigningMode, "shared_address": p.SharedAddress,
 		})
 	})
-	return p, err
-}
-
-// roomAtSharedAddress counts under a lock, so that two creations at once do not
-// both take the last place.
-func roomAtSharedAddress(tx *gorm.DB) (bool, error) {
-	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
-		return false, err
-	}
-	var n int64
-	err := tx.Model(&models.Partner{}).Where("shared_address").Count(&n).Error
-	return n < MaxSharedAddress, err
-}
-
-func checkMode(m models.SigningMode, inherits models.SigningMode) error {
-	switch m {
-	case models.SigningRequired, models.SigningReportOnly, models.SigningOff, inherits:
-		return nil
-	}
-	return fault.New(fault.Invalid, "signing_mode", "A signing mode is required, report_only, off or "+string(inherits)+".")
-}
-
-// maxText bounds what people write about partners, in code points.
-const maxText = 200
-
-// checkText refuses what would break a list or a terminal that shows it.
-func checkText(text, what string) error {
-	if utf8.RuneCountInString(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return fault.New(fault.Invalid, "text", "A "+what+" has at most 200 characters and no control characters.")
-	}
-	return nil
+	return p, atField(err, "slug", "slug_taken", "slug_form")
 }
 
 // Summary is a partner with how much it has of everything.
@@ -173,26 +149,6 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 		return p, err
 	}
 	return p, nil
-}
-
-// SetStatus approves or suspends. Suspended, a partner's posts are refused on
-// every node within a second, and nothing of it is stored from now on (D21).
-func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UUID, to models.PartnerStatus) error {
-	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var had models.Partner
-		found := restrict(tx, sc, "id").Clauses(clause.Locking{Strength: "UPDATE"}).Select("status").Where("id = ?", partner).Limit(1).Find(&had)
-		if found.Error != nil {
-			return found.Error
-		}
-		if found.RowsAffected == 0 {
-			return errNoPartner
-		}
-		if err := tx.Model(&models.Partner{}).Where("id = ?", partner).
-			Updates(map[string]any{"status": to, "updated_at": s.clock.Now(), "row_version": gorm.Expr("row_version + 1")}).Error; err != nil {
-			return err
-		}
-		return s.tell(tx, "partner.status", "partner", id.Format(id.Partner, partner), partner, map[string]any{"status": had.Status}, map[string]any{"status": to})
-	})
 }
 
 func restrict(q *gorm.DB, sc scope.Scope, column string) *gorm.DB {

@@ -2,17 +2,11 @@ package partners
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"maps"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
@@ -21,24 +15,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-const (
-	secretPrefix = "pp_"
-	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	secretDigits = 43 // of base62: 256 bits, as 32 random bytes hold
-	minImported  = 16
-	maxImported  = 256
-)
-
 // DefaultOverlap is how long the older secrets stay valid after a rotation.
 const DefaultOverlap = 24 * time.Hour
 
 var (
-	errNoSecret     = fault.New(fault.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
-	errRevoked      = fault.New(fault.Conflict, "secret_revoked", "This secret has been revoked already.")
-	errForeignKey   = fault.New(fault.Conflict, "platform_key", "Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
-	errOverlap      = fault.New(fault.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
-	errImportedForm = fault.New(fault.Invalid, "secret_form", "An imported secret has 16 to 256 printable characters, without blanks at its ends.")
-	errNegative     = fault.New(fault.Invalid, "overlap", "The overlap is zero or longer.")
+	errNoSecret    = fault.New(fault.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
+	errRevoked     = fault.New(fault.Conflict, "secret_revoked", "This secret has been revoked already.")
+	errForeignKey  = fault.New(fault.Conflict, "platform_key", "Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
+	errOverlap     = fault.New(fault.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
+	errJustMade    = fault.New(fault.Conflict, "overlap", "A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
+	errNegative    = invalid("overlap", fault.InvalidValue, "overlap", "The overlap is zero or longer.")
+	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")
 )
 
 // Created is a new secret with its plaintext, which is shown once and never again.
@@ -54,9 +41,8 @@ func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, labe
 
 // ImportSecret takes over a secret that the partner uses already.
 func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, label, plain string) (Created, error) {
-	if n := utf8.RuneCountInString(plain); n < minImported || n > maxImported || !utf8.ValidString(plain) ||
-		strings.TrimSpace(plain) != plain || strings.IndexFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
-		return Created{}, errImportedForm
+	if err := together(checkImported(plain), checkLabel(label)); err != nil {
+		return Created{}, err
 	}
 	return s.addAlone(ctx, "secret.import", partner, label, plain)
 }
@@ -97,10 +83,12 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 		if err := active.Session(&gorm.Session{}).Where("retires_at > ?", now).Count(&retiring).Error; err != nil {
 			return err
 		}
-		if retiring > 0 && !force {
-			return errOverlap
-		}
 		ends := now.Add(overlap)
+		if !force {
+			if err := mayRotate(active, retiring, now, ends); err != nil {
+				return err
+			}
+		}
 		if err := active.Session(&gorm.Session{}).Where("retires_at IS NULL OR retires_at > ?", ends).
 			Updates(map[string]any{"retires_at": ends}).Error; err != nil {
 			return err
@@ -112,27 +100,6 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 		return s.tellOfSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{"others_retire_at": ends, "forced": force && retiring > 0})
 	})
 	return out, err
-}
-
-// RevokeSecret ends a secret at once, on every node within a second.
-func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
-	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var row models.SigningSecret
-		found := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
-		switch {
-		case found.Error != nil:
-			return found.Error
-		case found.RowsAffected == 0:
-			return errNoSecret
-		case row.State != models.SecretActive:
-			return errRevoked
-		}
-		if err := tx.Model(&models.SigningSecret{}).Where("id = ?", secret).
-			Updates(map[string]any{"state": models.SecretRevoked, "revoked_at": s.clock.Now()}).Error; err != nil {
-			return err
-		}
-		return s.tellOfSecret(tx, "secret.revoke", row, nil)
-	})
 }
 
 // Secrets lists a partner's secrets, the newest first.
@@ -161,7 +128,10 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	if label = strings.TrimSpace(label); label == "" {
 		label = "secret of " + now.Format(time.DateOnly)
 	}
-	if err := errors.Join(checkText(label, "label"), s.checkKeys(db)); err != nil {
+	if err := together(checkLabel(label)); err != nil {
+		return Created{}, err
+	}
+	if err := s.checkKeys(db); err != nil {
 		return Created{}, err
 	}
 	// An older platform key would give another digest of the same secret, which
@@ -172,17 +142,17 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 		return Created{}, store.Translate(err)
 	}
 	if known > 0 {
-		return Created{}, fault.New(fault.Conflict, "secret_known", "This secret is in use on the platform already: choose another.")
+		return Created{}, errSecretKnown
 	}
 	prefix, last := shown(plain)
 	row := models.SigningSecret{
 		ID: newID, PartnerID: partner.ID, Label: label, Prefix: prefix, LastFour: last,
 		Sealed: s.keys.Seal(sealed.SigningSecret, newID[:], []byte(plain)),
 		Digest: s.keys.Digest(sealed.Uniqueness, []byte(plain)),
-		State:  models.SecretActive, NotBefore: now, CreatedAt: now,
+		State:  models.SecretActive, NotBefore: now, CreatedBy: s.by.Name, CreatedAt: now,
 	}
 	if err := db.Create(&row).Error; err != nil {
-		return Created{}, store.Translate(err)
+		return Created{}, atField(store.Translate(err), "import", "secret_known")
 	}
 	return Created{SigningSecret: row, Plain: plain}, nil
 }
@@ -201,32 +171,4 @@ func (s *Service) checkKeys(db *gorm.DB) error {
 		return errForeignKey
 	}
 	return store.Translate(err)
-}
-
-// shown is how much of a secret a list may show: enough to tell two apart, too
-// little to help a guess. An imported one gives less of itself away.
-func shown(plain string) (prefix, last string) {
-	runes := []rune(plain)
-	if strings.HasPrefix(plain, secretPrefix) {
-		prefix = secretPrefix
-	}
-	if len(runes) < 2*minImported {
-		return prefix, string(runes[len(runes)-2:])
-	}
-	return prefix, string(runes[len(runes)-4:])
-}
-
-// GenerateSecret draws 256 bits as base62 digits, without modulo bias.
-func GenerateSecret() string {
-	out := []byte(secretPrefix)
-	var buf [64]byte
-	for len(out) < len(secretPrefix)+secretDigits {
-		rand.Read(buf[:])
-		for _, b := range buf {
-			if int(b) < 4*len(base62) && len(out) < len(secretPrefix)+secretDigits {
-				out = append(out, base62[int(b)%len(base62)])
-			}
-		}
-	}
-	return string(out)
 }

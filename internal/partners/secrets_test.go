@@ -72,6 +72,9 @@ func TestCreateSecret(t *testing.T) {
 	}
 }
 
+// varied is a secret of which every piece is another one.
+const varied = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
+
 func TestImportSecret(t *testing.T) {
 	o := open(t)
 	p := o.partner(t, "harbour-leads")
@@ -79,22 +82,32 @@ func TestImportSecret(t *testing.T) {
 		name, plain, reason string
 		prefix, last        string
 	}{
-		{"15 characters", "123456789012345", "secret_form", "", ""},
-		{"16 characters", "1234567890123456", "", "", "56"},
-		{"31 characters", strings.Repeat("1", 31), "", "", "11"},
-		{"32 characters", strings.Repeat("2", 32), "", "", "2222"},
-		{"256 characters", strings.Repeat("3", 256), "", "", "3333"},
-		{"256 characters of three bytes", strings.Repeat("€", 256), "", "", "€€€€"},
-		{"257 characters", strings.Repeat("4", 257), "secret_form", "", ""},
-		{"one of ours", "pp_" + strings.Repeat("5", 43), "", "pp_", "5555"},
+		{"15 characters", varied[:15], "secret_form", "", ""},
+		{"16 characters", varied[:16], "", "", "op"},
+		{"31 characters", varied[1:32], "", "", "83"},
+		{"32 characters", varied[2:34], "", "", "8374"},
+		{"256 characters", varied[3:] + strings.Repeat("3", 256-len(varied)+3), "", "", "3333"},
+		{"256 characters of three bytes", strings.Repeat("€", 240) + varied[:15] + "€", "", "", "mno€"},
+		{"257 characters", varied + strings.Repeat("4", 257-len(varied)), "secret_form", "", ""},
+		{"one of ours", "pp_" + varied[4:47], "", "pp_", "HIJK"},
 		{"a blank inside", "a secret with blanks", "", "", "ks"},
-		{"a blank at its end", strings.Repeat("6", 20) + " ", "secret_form", "", ""},
-		{"a line break", strings.Repeat("7", 20) + "\n7", "secret_form", "", ""},
-		{"a no-break space inside", strings.Repeat("8", 20) + "\u00a08", "secret_form", "", ""},
-		{"not UTF-8", strings.Repeat("9", 20) + "\xff", "secret_form", "", ""},
+		{"a blank at its end", varied + " ", "secret_form", "", ""},
+		{"a line break", varied + "\n7", "secret_form", "", ""},
+		{"a no-break space inside", varied + "\u00a08", "secret_form", "", ""},
+		{"not UTF-8", varied + "\xff", "secret_form", "", ""},
+		{"the documents' example", "example-secret-never-use-this-one", "secret_weak", "", ""},
+		{"an example in another case", "Correct Horse Battery Staple", "secret_weak", "", ""},
+		{"one character", strings.Repeat("x", 64), "secret_weak", "", ""},
+		{"a piece over and over", strings.Repeat("a1b2c3d4e5", 4)[:37], "secret_weak", "", ""},
+		{"a piece and once again", varied[:20] + varied[:20], "secret_weak", "", ""},
+		{"seven different characters", "abcdefgabcdfegbacdefg", "secret_weak", "", ""},
+		{"eight different characters", "abcdefghabcdfeghbacdefgh", "", "", "gh"},
 	} {
 		made, err := o.ImportSecret(t.Context(), p, "imported", c.plain)
 		isFault(t, c.name, err, fault.Invalid, c.reason)
+		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
+			t.Errorf("%s: fields %+v", c.name, f.Fields)
+		}
 		if err == nil && (made.Plain != c.plain || made.Prefix != c.prefix || made.LastFour != c.last) {
 			t.Errorf("%s: shown as %s…%s, want %s…%s", c.name, made.Prefix, made.LastFour, c.prefix, c.last)
 		}

@@ -24,6 +24,11 @@ const (
 	maxLabel     = 63
 )
 
+// IsEmail reports whether a text is one e-mail address, as a post's (D17).
+func IsEmail(text string) bool {
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
+}
+
 // isEmail reports whether address has the form of RFC 5321's Mailbox, in which
 // non-ASCII characters count as letters (RFC 6531). It is stricter in refusing
 // blanks, also where a quoted local part may hold them, and what nobody sees:

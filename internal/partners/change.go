@@ -1,0 +1,141 @@
+package partners
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	errNewerPartner = fault.New(fault.Conflict, "changed", "Somebody else changed this partner meanwhile: look at the change, then decide again.")
+	errAddressFull  = problem(fault.Conflict, "shared_address_full", fault.FieldClash, "shared_address",
+		fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.", MaxSharedAddress))
+)
+
+// anyVersion is for whoever changes a row whatever it says now: the command line.
+const anyVersion = 0
+
+// edit is what changes of a row: the columns, and the fields as the audit trail has them.
+type edit struct{ columns, before, after map[string]any }
+
+// set notes a column that is to change. What stays as it is is not written, and the
+// audit trail does not tell of it.
+func (e *edit) set(column, field string, had, wants any) {
+	if had != wants {
+		e.tell(column, wants, field, had, wants)
+	}
+}
+
+// tell is set for a value that the audit trail tells of in other words.
+func (e *edit) tell(column string, value any, field string, before, after any) {
+	if e.columns == nil {
+		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}
+	}
+	e.columns[column], e.before[field], e.after[field] = value, before, after
+}
+
+// change runs do on a partner's locked row and writes the edit that it returns.
+// version is the row's that the change was decided on.
+func (s *Service) change(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string, do func(*gorm.DB, models.Partner) (edit, error)) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var had models.Partner
+		q := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.House.Partner)
+		// A weaker lock than UPDATE: posts refer to the row and must not wait.
+		found := q.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&had)
+		switch {
+		case found.Error != nil:
+			return found.Error
+		case found.RowsAffected == 0:
+			return errNoPartner
+		case version != anyVersion && version != had.RowVersion:
+			return errNewerPartner
+		}
+		e, err := do(tx, had)
+		if err != nil || len(e.columns) == 0 {
+			return err
+		}
+		if err := s.write(tx, &had, e.columns); err != nil {
+			return err
+		}
+		return s.tell(tx, action, "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+	})
+}
+
+// write changes the columns of a row that has a version.
+func (s *Service) write(tx *gorm.DB, row any, columns map[string]any) error {
+	columns["updated_at"], columns["row_version"] = s.clock.Now(), gorm.Expr("row_version + 1")
+	return tx.Model(row).Updates(columns).Error
+}
+
+// SetStatus is SetStatusAt whatever the partner's version is.
+func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UUID, to models.PartnerStatus) error {
+	return s.SetStatusAt(ctx, sc, partner, anyVersion, to)
+}
+
+// SetStatusAt approves or suspends. Suspended, a partner's posts are refused on
+// every node within a second, and nothing of it is stored from now on (D21).
+func (s *Service) SetStatusAt(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus) error {
+	switch to {
+	case models.PartnerPending, models.PartnerApproved, models.PartnerSuspended:
+	default:
+		return invalid("status", fault.InvalidValue, "status", "A partner is pending, approved or suspended.")
+	}
+	return s.change(ctx, sc, partner, version, "partner.status", func(_ *gorm.DB, had models.Partner) (e edit, err error) {
+		e.set("status", "status", had.Status, to)
+		return e, nil
+	})
+}
+
+// SetSigning says what happens to a partner's unsigned posts (D14), and whether it is
+// recognised by its secret alone (D13); in force on every node within a second.
+func (s *Service) SetSigning(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool) error {
+	if err := together(checkMode(mode, models.SigningDefault)); err != nil {
+		return err
+	}
+	return s.change(ctx, sc, partner, version, "partner.signing", func(tx *gorm.DB, had models.Partner) (e edit, err error) {
+		if sharedAddress && !had.SharedAddress {
+			room, err := roomAtSharedAddress(tx)
+			if err != nil {
+				return e, err
+			}
+			if !room {
+				return e, errAddressFull
+			}
+		}
+		e.set("signing_mode", "signing", had.SigningMode, mode)
+		e.set("shared_address", "shared_address", had.SharedAddress, sharedAddress)
+		return e, nil
+	})
+}
+
+// SharedAddresses is how many of the MaxSharedAddress places are taken, on the whole
+// platform: the number says nothing of any partner.
+func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
+	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
+	return n, store.Translate(err)
+}
+
+func sharedAddresses(db *gorm.DB) (int, error) {
+	var n int64
+	err := db.Model(&models.Partner{}).Where("shared_address").Count(&n).Error
+	return int(n), err
+}
+
+// roomAtSharedAddress counts under a lock, so that two at once do not both take the
+// last place.
+func roomAtSharedAddress(tx *gorm.DB) (bool, error) {
+	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
+		return false, err
+	}
+	n, err := sharedAddresses(tx)
+	return n < MaxSharedAddress, err
+}

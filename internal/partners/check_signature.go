@@ -1,0 +1,70 @@
+package partners
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/models"
+)
+
+// maxTried bounds the secrets that a signature is checked against, the newest first.
+const maxTried = 100
+
+// CheckSignature says which of a partner's secrets made a signature, those that are
+// over too, or what is wrong with it. Nothing of the post that was signed is kept, or
+// looked up.
+func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string) (signing.Diagnosis, error) {
+	if !sc.Allows(partner.ID) {
+		return signing.Diagnosis{}, errNoPartner
+	}
+	var rows []models.SigningSecret
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		q := restrict(tx, sc, "partner_id").Where("partner_id = ?", partner.ID)
+		if err := q.Order("created_at DESC, id DESC").Limit(maxTried).Find(&rows).Error; err != nil {
+			return err
+		}
+		return s.tell(tx, "signature.check", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
+	})
+	if err != nil {
+		return signing.Diagnosis{}, err
+	}
+	keys, unread := s.known(rows)
+	defer func() {
+		for _, k := range keys {
+			clear(k.Key)
+		}
+	}()
+	d := signing.Diagnose(timestamp, body, signature, keys, s.clock.Now())
+	for _, name := range unread {
+		d.Notes = append(d.Notes, "The secret "+name+" was left out: no platform key that is configured here opens it.")
+	}
+	if len(rows) == maxTried {
+		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were tried.", maxTried))
+	}
+	return d, nil
+}
+
+// known opens secrets for a diagnosis, and names those that it cannot open.
+func (s *Service) known(rows []models.SigningSecret) (keys []signing.Known, unread []string) {
+	now := s.clock.Now()
+	for _, row := range rows {
+		name := row.Label + " (…" + row.LastFour + ")"
+		plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
+		if err != nil {
+			unread = append(unread, name)
+			continue
+		}
+		state := StateOf(row, now)
+		if state == StateRetiring {
+			state = signing.KeyActive
+		}
+		keys = append(keys, signing.Known{Name: name, Key: plain, State: state})
+	}
+	return keys, unread
+}

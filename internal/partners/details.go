@@ -1,0 +1,136 @@
+package partners
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// MaxContacts bounds the people that a partner has.
+const MaxContacts = 10
+
+// Contact is somebody at a partner.
+type Contact struct {
+	Name  string `json:"name"`
+	Role  string `json:"role,omitempty"`
+	Email string `json:"email,omitempty"`
+	Phone string `json:"phone,omitempty"`
+}
+
+// Contacts reads the people of a partner.
+func Contacts(p models.Partner) []Contact {
+	var out []Contact
+	if json.Unmarshal([]byte(p.Contacts), &out) != nil {
+		return nil // what a hand wrote into the column, and no form
+	}
+	return out
+}
+
+// Details are what account managers write about a partner. Address and Notes may have
+// several lines.
+type Details struct {
+	Name, LegalName, Address, TaxID, PaymentTerms, Manager, Notes string
+	Contacts                                                      []Contact
+}
+
+func (d Details) trimmed() Details {
+	for _, text := range []*string{&d.Name, &d.LegalName, &d.TaxID, &d.PaymentTerms, &d.Manager} {
+		*text = strings.TrimSpace(*text)
+	}
+	d.Address, d.Notes = lines(d.Address), lines(d.Notes)
+	d.Contacts = slices.Clone(d.Contacts)
+	for i, c := range d.Contacts {
+		d.Contacts[i] = Contact{strings.TrimSpace(c.Name), strings.TrimSpace(c.Role), strings.TrimSpace(c.Email), strings.TrimSpace(c.Phone)}
+	}
+	return d
+}
+
+func (d Details) check() error {
+	problems := []*fault.Error{
+		checkName(d.Name, "A partner"), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "An address's lines", d.Address),
+		checkLine("tax_id", "tax id", d.TaxID), checkLine("payment_terms", "text of payment terms", d.PaymentTerms),
+		checkLine("manager", "manager", d.Manager), checkLines("notes", "Notes", d.Notes),
+	}
+	people := 0
+	for i, c := range d.Contacts {
+		if c == (Contact{}) {
+			continue
+		}
+		if people++; people == MaxContacts+1 {
+			problems = append(problems, invalid("contact", fault.TooManyItems, contactField(i, "name"), fmt.Sprintf("A partner has at most %d contacts.", MaxContacts)))
+		}
+		problems = append(problems, c.check(i)...)
+	}
+	return together(problems...)
+}
+
+// contactField is a field of a contact by its place in the form, empty rows counted.
+func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
+
+func (c Contact) check(i int) []*fault.Error {
+	problems := []*fault.Error{
+		checkLine(contactField(i, "role"), "contact's role", c.Role),
+		checkText(contactField(i, "phone"), c.Phone, maxPhone, unicode.IsControl, fmt.Sprintf("A phone number has at most %d characters and no control characters.", maxPhone)),
+	}
+	if c.Name == "" {
+		problems = append(problems, invalid("contact", fault.Required, contactField(i, "name"), "A contact needs a name."))
+	} else {
+		problems = append(problems, checkLine(contactField(i, "name"), "contact's name", c.Name))
+	}
+	if c.Email != "" && !payload.IsEmail(c.Email) {
+		problems = append(problems, invalid("contact", fault.InvalidValue, contactField(i, "email"), "An e-mail address has the form name@example.com, and at most 254 characters."))
+	}
+	return problems
+}
+
+// SetDetails replaces what is written about a partner. Empty contacts are dropped.
+func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, d Details) error {
+	d = d.trimmed()
+	if err := d.check(); err != nil {
+		return err
+	}
+	d.Contacts = slices.DeleteFunc(d.Contacts, func(c Contact) bool { return c == Contact{} })
+	return s.change(ctx, sc, partner, version, "partner.details", func(_ *gorm.DB, had models.Partner) (e edit, err error) {
+		e.set("name", "name", had.Name, d.Name)
+		e.set("legal_name", "legal_name", had.LegalName, d.LegalName)
+		e.set("address", "address", had.Address, d.Address)
+		e.set("tax_id", "tax_id", had.TaxID, d.TaxID)
+		e.set("payment_terms", "payment_terms", had.PaymentTerms, d.PaymentTerms)
+		e.set("account_manager", "manager", had.AccountManager, d.Manager)
+		e.set("notes", "notes", had.Notes, d.Notes)
+		return e, e.setContacts(Contacts(had), d.Contacts)
+	})
+}
+
+// setContacts tells the audit trail how many there are: it is kept for ever, and
+// e-mail addresses and phone numbers are not to be.
+func (e *edit) setContacts(had, wants []Contact) error {
+	if slices.Equal(had, wants) {
+		return nil
+	}
+	text, err := json.Marshal(append([]Contact{}, wants...)) // an empty list, and not null
+	after := people(wants)
+	if len(had) == len(wants) {
+		after += ", changed"
+	}
+	e.tell("contacts", string(text), "contacts", people(had), after)
+	return err
+}
+
+func people(list []Contact) string {
+	if len(list) == 1 {
+		return "1 person"
+	}
+	return fmt.Sprintf("%d people", len(list))
+}

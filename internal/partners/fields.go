@@ -1,0 +1,108 @@
+package partners
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Bounds of what people write about partners, in code points.
+const (
+	maxLine  = 200
+	maxLines = 2000
+	maxPhone = 40
+)
+
+// problem is a fault of one field of a form.
+func problem(code fault.Code, reason, kind, field, message string) *fault.Error {
+	return fault.New(code, reason, message).WithFields(fault.Field{Code: kind, Path: []string{field}, Message: message})
+}
+
+func invalid(reason, kind, field, message string) *fault.Error {
+	return problem(fault.Invalid, reason, kind, field, message)
+}
+
+// together makes one fault of all problems of a form, nil ones left out. Its message
+// holds theirs, for whoever sees no fields; its reason is the first one's.
+func together(problems ...*fault.Error) error {
+	problems = slices.DeleteFunc(problems, func(p *fault.Error) bool { return p == nil })
+	if len(problems) == 0 {
+		return nil
+	}
+	// What is malformed comes before what merely clashes.
+	slices.SortStableFunc(problems, func(a, b *fault.Error) int { return clashes(a) - clashes(b) })
+	var messages []string
+	var fields []fault.Field
+	for _, p := range problems {
+		messages, fields = append(messages, p.Message), append(fields, p.Fields...)
+	}
+	return fault.New(problems[0].Code, problems[0].Reason, strings.Join(messages, " ")).WithFields(fields...)
+}
+
+func clashes(p *fault.Error) int {
+	if p.Code == fault.Conflict {
+		return 1
+	}
+	return 0
+}
+
+// atField names the field of what a constraint of the schema refused for one of the reasons.
+func atField(err error, field string, reasons ...string) error {
+	f := fault.As(err)
+	if f == nil || len(f.Fields) > 0 || !slices.Contains(reasons, f.Reason) {
+		return err
+	}
+	kind := fault.InvalidValue
+	if f.Code == fault.Conflict {
+		kind = fault.FieldClash
+	}
+	return f.WithFields(fault.Field{Code: kind, Path: []string{field}, Message: f.Message})
+}
+
+func checkMode(m models.SigningMode, inherits models.SigningMode) *fault.Error {
+	switch m {
+	case models.SigningRequired, models.SigningReportOnly, models.SigningOff, inherits:
+		return nil
+	}
+	return invalid("signing_mode", fault.InvalidValue, "signing", "A signing mode is required, report_only, off or "+string(inherits)+".")
+}
+
+// checkName wants a name. whose begins the message: "A partner".
+func checkName(name, whose string) *fault.Error {
+	if name == "" {
+		return invalid("name", fault.Required, "name", whose+" needs a name.")
+	}
+	return checkLine("name", "name", name)
+}
+
+// checkLine refuses what would break a list or a terminal that shows it.
+func checkLine(field, what, text string) *fault.Error {
+	return checkText(field, text, maxLine, unicode.IsControl,
+		fmt.Sprintf("A %s has at most %d characters and no control characters.", what, maxLine))
+}
+
+// checkLines is checkLine for what may have several.
+func checkLines(field, what, text string) *fault.Error {
+	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
+		fmt.Sprintf("%s have at most %d characters, and no control characters but line breaks.", what, maxLines))
+}
+
+func checkText(field, text string, most int, refused func(rune) bool, message string) *fault.Error {
+	switch {
+	case utf8.RuneCountInString(text) > most:
+		return invalid("text", fault.TooLong, field, message)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, refused):
+		return invalid("text", fault.InvalidValue, field, message)
+	}
+	return nil
+}
+
+// lines trims a text of several lines, as a form sends it.
+func lines(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+}
