@@ -36,7 +36,7 @@ var (
 	errTransactionID = fault.New(fault.Invalid, "transaction_format", "Invalid transactionId format")
 	errQuoteOwner    = fault.New(fault.Invalid, "quote_owner", "Invalid transactionId format")
 	errExpired       = fault.New(fault.Expired, "expired", "Transaction has expired")
-	errDelivered     = fault.New(fault.Delivered, "delivered", "Transaction has already been delivered")
+	errDelivered     = fault.New(fault.Delivered, "already_delivered", "Transaction has already been delivered")
 	errNoWrapper     = fault.New(fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errStoring       = fault.New(fault.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
 	errTooMany       = fault.New(fault.TooMany, "too_many", "Too Many Requests")

@@ -120,7 +120,7 @@ var (
 	badTransactionID = refusal{fault.Invalid, "transaction_format", "Invalid transactionId format"}
 	notYourQuote     = refusal{fault.Invalid, "quote_owner", "Invalid transactionId format"}
 	expired          = refusal{fault.Expired, "expired", "Transaction has expired"}
-	delivered        = refusal{fault.Delivered, "delivered", "Transaction has already been delivered"}
+	delivered        = refusal{fault.Delivered, "already_delivered", "Transaction has already been delivered"}
 	noKeyWrapper     = refusal{fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."}
 	notSaved         = refusal{fault.Unavailable, "storing", "Unable to save lead record."}
 	tooMany          = refusal{fault.TooMany, "too_many", "Too Many Requests"}

@@ -80,6 +80,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	n.post(t, n.signed(n.Off, n.Off.Slug, body(tx)))
 	n.post(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared))))
 	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_junk")), badTransactionID)
+	n.refused(t, n.signed(n.Off, n.Off.Slug, body(tx, partnerID(n.Off.Accounts[0].Identifier))), delivered)
 	n.Time.Set(minute.Add(time.Minute))
 	n.refused(t, unsigned(n.Required.Slug, body(tx)), noSignature)
 	n.refused(t, n.signed(n.Required, shared, body(tx, partnerID(nobodys))), badSignature)
@@ -97,6 +98,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 		{minute, intake.Key{off, account, secret, "post", "replayed"}}:                                  1,
 		{minute, intake.Key{off, account, secret, "post", "delivered"}}:                                 1,
 		{minute, intake.Key{off, account, secret, "post", "transaction_format"}}:                        1,
+		{minute, intake.Key{off, account, secret, "post", "already_delivered"}}:                         1, // no lead
 		{next, intake.Key{n.Required.ID, n.Required.Accounts[0].ID, none, "post", "signature_missing"}}: 1,
 		{next, intake.Key{none, none, none, "post", "signature"}}:                                       1,
 	}
