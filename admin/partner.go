@@ -38,19 +38,23 @@ func (k *call) mayAt(p authz.Permission, partner uuid.UUID) bool {
 	return ok && sc.Allows(partner)
 }
 
-// partnerTabs are the pages of a partner, by their names in the address.
-var partnerTabs = []struct {
+// partnerTab is one of the pages of a partner, by its name in the address.
+type partnerTab struct {
 	name, label string
 	show        func(*call, models.Partner) error
-}{
-	{"accounts", "Accounts", (*call).accountsTab},
-	{"details", "Details", (*call).detailsTab},
-	{"signing", "Signing", (*call).signingTab},
-	{"secrets", "Secrets", (*call).secretsTab},
-	{"traffic", "Traffic", (*call).trafficTab},
-	{"refusals", "Refusals", (*call).refusalsTab},
-	{"documentation", "Documentation", (*call).documentationTab},
-	{"audit", "Audit", (*call).partnerAuditTab},
+}
+
+func partnerTabs() []partnerTab {
+	return []partnerTab{
+		{"accounts", "Accounts", (*call).accountsTab},
+		{"details", "Details", (*call).detailsTab},
+		{"signing", "Signing", (*call).signingTab},
+		{"secrets", "Secrets", (*call).secretsTab},
+		{"traffic", "Traffic", (*call).trafficTab},
+		{"refusals", "Refusals", (*call).refusalsTab},
+		{"documentation", "Documentation", (*call).documentationTab},
+		{"audit", "Audit", (*call).partnerAuditTab},
+	}
 }
 
 func (k *call) partnerPage() error {
@@ -58,7 +62,7 @@ func (k *call) partnerPage() error {
 	if err != nil {
 		return err
 	}
-	for _, tab := range partnerTabs {
+	for _, tab := range partnerTabs() {
 		if tab.name == k.r.URL.Query().Get("tab") {
 			return tab.show(k, p)
 		}
@@ -73,7 +77,7 @@ func (k *call) head(p models.Partner, tab string) (templates.PartnerHead, error)
 		Status: string(p.Status), Manager: p.AccountManager, BaseURL: k.baseURL(p), Created: p.CreatedAt, Version: int64(p.RowVersion),
 		CanWrite: k.mayAt(writePartners, p.ID),
 	}
-	for _, t := range partnerTabs {
+	for _, t := range partnerTabs() {
 		h.Tabs = append(h.Tabs, templates.Tab{Label: t.label, URL: h.URL + "?tab=" + t.name, Current: t.name == tab})
 	}
 	if !h.CanWrite {
@@ -215,7 +219,7 @@ func (k *call) formOf() (models.Partner, error) {
 // version is the one that the form was made from; what is none is stale.
 func (k *call) version() int {
 	n, _ := strconv.Atoi(k.r.PostForm.Get("version"))
-	return n
+	return max(n, 0)
 }
 
 func (k *call) setStatus(p models.Partner, to models.PartnerStatus) error {

@@ -44,7 +44,7 @@ func (k *call) showSigning(status int, p models.Partner, f signingForm) error {
 	if err != nil {
 		return err
 	}
-	v.SharedWords = fmt.Sprintf("%d of at most %d partners use it.", used, partners.MaxSharedAddress)
+	v.SharedWords = fmt.Sprintf("%d of at most %d partners use it", used, partners.MaxSharedAddress)
 	if used >= partners.MaxSharedAddress && !p.SharedAddress {
 		v.SharedLocked = "All places are taken: the partner names itself by its own base URL or its partnerId."
 	}

@@ -138,7 +138,7 @@ func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string
 func TestWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
-	b := h.as(t, models.Administrator)
+	b := h.everywhere(t)
 	c := &Console{Options: h.options}
 	want := b.get(t, "/no-such-page")
 	if want.status != http.StatusNotFound {
@@ -164,6 +164,16 @@ func TestWhatIsNotThere(t *testing.T) {
 			t.Errorf("%s: %d", path, p.status)
 		}
 	}
+}
+
+// everywhere is a visitor who may open every page.
+func (h *house) everywhere(t *testing.T) *visitor {
+	t.Helper()
+	h.person(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager})
+	h.reload(t)
+	b := h.visitor(t)
+	b.signIn(t, "everywhere@example.com")
+	return b
 }
 
 func TestOtherSites(t *testing.T) {
@@ -194,7 +204,8 @@ func TestOtherSites(t *testing.T) {
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
-	b := h.as(t, models.Administrator)
+	h.tried = h.partner(t, "mine")
+	b := h.everywhere(t)
 	for path, allow := range map[string]string{"/staff": "GET", "/login": "GET, POST", "/logout": "POST", "/audit/verify": "POST", "/": "GET"} {
 		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
 			if p := b.send(t, method, path, nil, nil); p.status != http.StatusMethodNotAllowed || p.header.Get("Allow") != allow {

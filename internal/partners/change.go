@@ -22,7 +22,7 @@ var (
 )
 
 // anyVersion is for whoever changes a row whatever it says now: the command line.
-const anyVersion = 0
+const anyVersion = -1
 
 // edit is what changes of a row: the columns, and the fields as the audit trail has them.
 type edit struct{ columns, before, after map[string]any }
