@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -55,6 +56,9 @@ func TestCreateAccountRefuses(t *testing.T) {
 	}{
 		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, fault.Conflict, "identifier_taken"},
 		{"taken but for its case", partners.NewAccount{Identifier: "harbour-search"}, fault.Conflict, "identifier_taken"},
+		{"taken but for look-alikes", partners.NewAccount{Identifier: "harb0ur_search"}, fault.Conflict, "identifier_alike"},
+		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, fault.Invalid, "identifier_form"},
+		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, fault.Invalid, "identifier_form"},
 		{"the house's", partners.NewAccount{Identifier: "house"}, fault.Conflict, "identifier_taken"},
 		{"none", partners.NewAccount{Name: "An account"}, fault.Invalid, "identifier_form"},
 		{"a blank inside", partners.NewAccount{Identifier: "a b"}, fault.Invalid, "identifier_form"},
@@ -65,6 +69,9 @@ func TestCreateAccountRefuses(t *testing.T) {
 	} {
 		_, err := o.CreateAccount(t.Context(), other, c.new)
 		isFault(t, c.name, err, c.code, c.reason)
+		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
+			t.Errorf("%s: fields %+v", c.name, f.Fields)
+		}
 	}
 }
 
@@ -147,10 +154,24 @@ func TestFailuresAreTranslated(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	o.db.Close()
 	calls := map[string]func() error{
-		"Create":    func() error { _, err := o.Create(t.Context(), partners.NewPartner{Slug: "a", Name: "A"}); return err },
-		"Find":      func() error { _, err := o.Find(t.Context(), everybody, "a"); return err },
-		"List":      func() error { _, err := o.List(t.Context(), everybody); return err },
-		"SetStatus": func() error { return o.SetStatus(t.Context(), everybody, p.ID, models.PartnerApproved) },
+		"Create":      func() error { _, err := o.Create(t.Context(), partners.NewPartner{Slug: "a", Name: "A"}); return err },
+		"Find":        func() error { _, err := o.Find(t.Context(), everybody, "a"); return err },
+		"List":        func() error { _, err := o.List(t.Context(), everybody); return err },
+		"SetStatus":   func() error { return o.SetStatus(t.Context(), everybody, p.ID, models.PartnerApproved) },
+		"SetStatusAt": func() error { return o.SetStatusAt(t.Context(), everybody, p.ID, 1, models.PartnerApproved) },
+		"SetDetails":  func() error { return o.SetDetails(t.Context(), everybody, p.ID, 1, partners.Details{Name: "A"}) },
+		"SetSigning":  func() error { return o.SetSigning(t.Context(), everybody, p.ID, 1, models.SigningOff, false) },
+		"SetAccount": func() error {
+			return o.SetAccount(t.Context(), everybody, p.ID, 1, partners.AccountChange{Name: "A", Status: models.AccountActive, Signing: models.SigningOff})
+		},
+		"FindAccount": func() error {
+			_, err := o.FindAccount(t.Context(), everybody, p, id.Format(id.Account, p.ID))
+			return err
+		},
+		"SharedAddresses": func() error { _, err := o.SharedAddresses(t.Context()); return err },
+		"RetireSecret":    func() error { return o.RetireSecret(t.Context(), p, p.ID, o.clock.Now()) },
+		"LastActive":      func() error { _, err := o.LastActive(t.Context(), p, p.ID); return err },
+		"CheckSignature":  func() error { _, err := o.CheckSignature(t.Context(), everybody, p, "1", "", ""); return err },
 		"CreateAccount": func() error {
 			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "a"})
 			return err

@@ -62,12 +62,12 @@ func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret
 // mayRotate refuses a rotation while another is under way: an older secret still
 // retires, or the newest would be over before it has reached the partner, which is
 // what two rotations at once without an overlap do to each other.
-func mayRotate(active *gorm.DB, retiring int64, now, ends time.Time) error {
+func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	if retiring > 0 {
 		return errOverlap
 	}
 	var young int64
-	err := active.Session(&gorm.Session{}).Where("retires_at IS NULL AND created_at > ? AND created_at > ?", now.Add(-settling), ends.Add(-settling)).Count(&young).Error
+	err := active.Session(&gorm.Session{}).Where("retires_at IS NULL AND created_at > ?", ends.Add(-settling)).Count(&young).Error
 	if err == nil && young > 0 {
 		err = errJustMade
 	}

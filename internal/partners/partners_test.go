@@ -19,7 +19,7 @@ import (
 
 func TestCreate(t *testing.T) {
 	o := open(t)
-	p, err := o.Create(t.Context(), partners.NewPartner{Slug: " harbour-leads ", Name: " Harbour Leads ", LegalName: " Harbour Leads Ltd "})
+	p, err := o.Create(t.Context(), partners.NewPartner{Slug: " harbour-leads ", Name: " Harbour Leads ", LegalName: " Harbour Leads Ltd ", Manager: " jo@example.org "})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []models.Partner{p, found} {
-		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" ||
+		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" || p.AccountManager != "jo@example.org" ||
 			p.Status != models.PartnerPending || p.SigningMode != models.SigningDefault || !p.SharedAddress || p.RowVersion != 1 {
 			t.Errorf("made %+v", p)
 		}
@@ -47,6 +47,10 @@ func TestCreateRefuses(t *testing.T) {
 		code   fault.Code
 		reason string
 	}{
+		{"a slug that looks like one taken", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"}, fault.Conflict, "slug_alike"},
+		{"a slug with a Cyrillic letter", partners.NewPartner{Slug: "h\u0430rbour-leads", Name: "Another"}, fault.Invalid, "slug_form"},
+		{"a slug that begins with a hyphen", partners.NewPartner{Slug: "-harbour", Name: "Another"}, fault.Invalid, "slug_form"},
+		{"a manager without an end", partners.NewPartner{Slug: "another", Name: "Another", Manager: strings.Repeat("m", 201)}, fault.Invalid, "text"},
 		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, fault.Conflict, "slug_taken"},
 		{"the house's slug", partners.NewPartner{Slug: "house", Name: "Another"}, fault.Conflict, "slug_taken"},
 		{"no slug", partners.NewPartner{Name: "Another"}, fault.Invalid, "slug_form"},
@@ -60,6 +64,9 @@ func TestCreateRefuses(t *testing.T) {
 	} {
 		_, err := o.Create(t.Context(), c.new)
 		isFault(t, c.name, err, c.code, c.reason)
+		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message) {
+			t.Errorf("%s: fields %+v", c.name, f.Fields)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 		}
 		ends := now.Add(overlap)
 		if !force {
-			if err := mayRotate(active, retiring, now, ends); err != nil {
+			if err := mayRotate(active, retiring, ends); err != nil {
 				return err
 			}
 		}

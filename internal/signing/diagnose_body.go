@@ -1,8 +1,6 @@
 package signing
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // variant is a message that may have been signed instead, and what that means.
 type variant struct {
@@ -36,7 +34,7 @@ func bodyVariants(body []byte) (out []variant) {
 		bytes []byte
 	}{
 		{"A line break at the body's end was signed, and not sent.", append(bytes.Clone(body), '\n')},
-		{"A line break at the body's end was sent, and not signed.", bytes.TrimSuffix(lf, []byte("\n"))},
+		{"A line break at the body's end was sent, and not signed.", bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))},
 		{"A Windows line break at the body's end was signed, and not sent.", append(bytes.Clone(body), '\r', '\n')},
 		{"Line breaks or blanks around the body were sent, and not signed.", bytes.TrimSpace(body)},
 		{"The body was signed with the line breaks of Unix, and is here with those of Windows. A text that is pasted into a form may change so.", lf},

@@ -58,9 +58,6 @@ func prefixedHex(text string) readSig {
 	for at > 0 && isHex(text[at-1]) {
 		at--
 	}
-	if text[:at] == "0x" || text[:at] == "" && strings.HasPrefix(text, "0x") {
-		at = len("0x")
-	}
 	mac, err := hex.DecodeString(text[at:])
 	if at == 0 || err != nil || hashName(len(mac)) == "" {
 		return readSig{}
@@ -200,8 +197,7 @@ func outside(age int64) finding {
 
 func notDigits(text string) sentTime {
 	if bare := strings.Trim(text, "\"'+ \u00a0\r\n\t"); bare != text && bare != "" {
-		inner := sentTime{wrong: finding{"The timestamp has quotes, blanks or a sign around its digits.", "Send the digits alone."}, instead: []string{bare}}
-		return inner
+		return sentTime{wrong: finding{"The timestamp has quotes, blanks or a sign around its digits.", "Send the digits alone."}, instead: []string{bare}}
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateTime, "2006-01-02T15:04:05", time.RFC1123, time.RFC1123Z, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {

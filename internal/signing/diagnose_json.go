@@ -63,7 +63,7 @@ func rewritten(body []byte) (out []variant) {
 		}
 	}
 	texts := make([][]byte, len(styles))
-	sent := style{}
+	sent := style{} // how the body itself is written, when it is one of the styles
 	for i, s := range styles {
 		texts[i] = s.write(nil, root, 0)
 		if sent == (style{}) && bytes.Equal(texts[i], bytes.TrimSpace(body)) {
@@ -72,7 +72,9 @@ func rewritten(body []byte) (out []variant) {
 	}
 	for _, end := range []string{"", "\n"} {
 		for i, s := range styles {
-			out = append(out, variant{append(bytes.Clone(texts[i]), end...), s.describe(sent, end), sameBytes})
+			if len(texts[i]) <= maxWritten {
+				out = append(out, variant{slices.Concat(texts[i], []byte(end)), s.describe(sent, end), sameBytes})
+			}
 		}
 	}
 	return out
@@ -87,7 +89,7 @@ func (s style) describe(sent style, end string) string {
 	if s.escapes != sent.escapes {
 		differs = append(differs, s.escapes.name)
 	}
-	if s.sorted != sent.sorted && s.sorted {
+	if s.sorted {
 		differs = append(differs, "with its names sorted")
 	}
 	if end != "" {
@@ -104,7 +106,12 @@ type node struct {
 	items []node
 }
 
-const deepest = 64
+const (
+	deepest = 64
+	// maxWritten bounds what deep indentation makes of a body: what was sent in a
+	// post was hardly longer before.
+	maxWritten = 4 * MaxDiagnosed
+)
 
 func parse(body []byte) (node, bool) {
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -153,11 +160,14 @@ func parseNode(d *json.Decoder, depth int) (n node, err error) {
 	return node{text: fmt.Sprint(token)}, nil
 }
 
+// write stops soon after maxWritten.
 func (s style) write(out []byte, n node, depth int) []byte {
-	switch n.kind {
-	case 0:
+	switch {
+	case len(out) > maxWritten:
+		return out
+	case n.kind == 0:
 		return append(out, n.text...)
-	case '"':
+	case n.kind == '"':
 		return s.quote(out, n.text)
 	}
 	order := make([]int, len(n.items))

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// maxHashed bounds the bytes that one diagnosis hashes: a second of work, at worst.
-const maxHashed = 256 << 20
+// maxHashed bounds the bytes that one diagnosis hashes: a second or so of work, at worst.
+const maxHashed = 128 << 20
 
 // trial compares one signature with what secrets make of messages.
 type trial struct {
@@ -71,7 +71,7 @@ func (t *trial) explain(timestamp, body string, sent sentTime) (finding, int) {
 		func() (finding, int) { return t.plainHash(timestamp, body) },
 		func() (finding, int) { return t.twice(timestamp, bodies) },
 	} {
-		if f, key := try(); key >= 0 {
+		if f, key := try(); f.verdict != "" {
 			return f, key
 		}
 	}
@@ -104,8 +104,10 @@ func joins(timestamp string, body []byte) []variant {
 		join("The timestamp was signed after the body, without a dot.", b, timestamp),
 		join("What was signed is v0:{timestamp}:{body}, as Slack has it.", "v0:", timestamp, ":", b),
 	}
-	for name, between := range map[string]string{"a line break": "\n", "a colon": ":", "a comma": ",", "a blank": " ", "a bar": "|", "a hyphen": "-", "a semicolon": ";"} {
-		out = append(out, join("There is "+name+" and not a dot between timestamp and body in what was signed.", timestamp, between, b))
+	for _, other := range []struct{ name, between string }{
+		{"a line break", "\n"}, {"a colon", ":"}, {"a comma", ","}, {"a blank", " "}, {"a bar", "|"}, {"a hyphen", "-"}, {"a semicolon", ";"},
+	} {
+		out = append(out, join("There is "+other.name+" and not a dot between timestamp and body in what was signed.", timestamp, other.between, b))
 	}
 	return out
 }
@@ -163,7 +165,7 @@ func (t *trial) otherKeys(signed string) (finding, int) {
 		{"The blanks at the ends of the secret were cut off.", bytes.TrimSpace},
 		{"The secret's prefix was cut off.", cut},
 		{"The secret was decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(k))) }},
-		{"The secret was decoded as base64.", func(k []byte) []byte { return fromBase64(k) }},
+		{"The secret was decoded as base64.", fromBase64},
 		{"The secret's prefix was cut off, and the rest decoded as base64.", func(k []byte) []byte { return fromBase64(cut(k)) }},
 		{"The secret's prefix was cut off, and the rest decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(cut(k)))) }},
 	} {
@@ -199,21 +201,18 @@ func macOf(hash func() hash.Hash, key []byte, signed string) []byte {
 	return mac.Sum(nil)
 }
 
-// plainHash knows SHA-256 without HMAC. Where it needs no secret, the key is the first.
+// plainHash knows SHA-256 without HMAC, and even without a secret.
 func (t *trial) plainHash(timestamp, body string) (finding, int) {
 	const mend = "Use HMAC SHA-256 with the secret as its key: it is a function of its own, and not the hash of a text that holds the secret."
-	signed := timestamp + "." + body
-	for _, text := range []string{body, signed} {
-		for _, m := range []struct {
-			what string
-			of   func(key string) string
-		}{
-			{"The signature is the plain SHA-256 of the text with the secret behind it, and no HMAC.", func(k string) string { return text + k }},
-			{"The signature is the plain SHA-256 of the secret with the text behind it, and no HMAC.", func(k string) string { return k + text }},
-		} {
-			if key := t.any(len(text), func(i int) []byte { return sha(m.of(string(t.keys[i]))) }); key >= 0 {
-				return finding{m.what, mend}, key
-			}
+	for _, text := range []string{body, timestamp + "." + body} {
+		if key := t.any(len(text), func(i int) []byte { return sha(text + string(t.keys[i])) }); key >= 0 {
+			return finding{"The signature is the plain SHA-256 of the text with the secret behind it, and no HMAC.", mend}, key
+		}
+		if key := t.any(len(text), func(i int) []byte { return sha(string(t.keys[i]) + text) }); key >= 0 {
+			return finding{"The signature is the plain SHA-256 of the secret with the text behind it, and no HMAC.", mend}, key
+		}
+		if hmac.Equal(sha(text), t.mac) {
+			return finding{"The signature is the plain SHA-256 of the text: no secret is in it.", mend}, -1
 		}
 	}
 	return finding{}, -1
@@ -239,9 +238,8 @@ func hashName(n int) string {
 	return ""
 }
 
-// otherHash tells which secret made a signature of another hash; its length was told already.
-func (t *trial) otherHash(signed []byte) (finding, int) {
+// otherHash returns which secret made a signature of another hash.
+func (t *trial) otherHash(signed []byte) int {
 	other := map[int]func() hash.Hash{sha1.Size: sha1.New, sha512.Size384: sha512.New384, sha512.Size: sha512.New}[len(t.mac)]
-	key := t.any(len(signed), func(i int) []byte { return macOf(other, t.keys[i], string(signed)) })
-	return finding{}, key
+	return t.any(len(signed), func(i int) []byte { return macOf(other, t.keys[i], string(signed)) })
 }

@@ -1,0 +1,238 @@
+package partners_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// told is the newest event, and how many there are.
+func (o *office) told(t *testing.T) (e models.AuditEvent, before, after map[string]any, n int) {
+	t.Helper()
+	if err := o.db.Gorm.Order("id DESC").Take(&e).Error; err != nil {
+		t.Fatal(err)
+	}
+	for text, fields := range map[*string]*map[string]any{e.Before: &before, e.After: &after} {
+		if text != nil {
+			if err := json.Unmarshal([]byte(*text), fields); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return e, before, after, testkit.Value[int](t, o.db, `SELECT count(*) FROM audit_events`)
+}
+
+func (o *office) found(t *testing.T, p models.Partner) models.Partner {
+	t.Helper()
+	found, err := o.Find(t.Context(), scope.System, p.Slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// paths are the fields at fault, each with its code.
+func paths(err error) (out []string) {
+	if f := fault.As(err); f != nil {
+		for _, field := range f.Fields {
+			out = append(out, strings.Join(field.Path, ".")+" "+field.Code)
+		}
+	}
+	return out
+}
+
+func TestSetDetails(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	o.clock.Advance(time.Hour)
+	o.Service = o.By(audit.Actor{Name: "jo@example.org"})
+	people := []partners.Contact{{}, {Name: " Ann ", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"}, {Name: " "}, {Name: "Bob"}}
+	given := partners.Details{
+		Name: " Harbour ", LegalName: "Harbour Ltd", Address: " 1 Quay\r\nPortsmouth ", TaxID: "GB 1", PaymentTerms: "30 days",
+		Manager: "jo@example.org", Notes: "slow\nbut sure", Contacts: people,
+	}
+	isFault(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, given), fault.NotFound, "partner")
+	isFault(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, given), fault.NotFound, "partner")
+	isFault(t, "the house", o.SetDetails(t.Context(), scope.System, models.House.Partner, 1, given), fault.NotFound, "partner")
+	isFault(t, "another version", o.SetDetails(t.Context(), scope.System, p.ID, 2, given), fault.Conflict, "changed")
+	isFault(t, "given", o.SetDetails(t.Context(), scope.Partners(p.ID), p.ID, 1, given), "", "")
+
+	now := o.found(t, p)
+	if now.Name != "Harbour" || now.LegalName != "Harbour Ltd" || now.Address != "1 Quay\nPortsmouth" || now.TaxID != "GB 1" || now.PaymentTerms != "30 days" ||
+		now.AccountManager != "jo@example.org" || now.Notes != "slow\nbut sure" || now.RowVersion != 2 || !now.UpdatedAt.Equal(o.clock.Now()) {
+		t.Errorf("now %+v", now)
+	}
+	if got := partners.Contacts(now); len(got) != 2 || got[0] != (partners.Contact{Name: "Ann", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"}) || got[1].Name != "Bob" {
+		t.Errorf("contacts %+v", got)
+	}
+	if people[0] != (partners.Contact{}) || people[1].Name != " Ann " {
+		t.Error("the caller's contacts were changed")
+	}
+	if now := o.found(t, other); now.Name != "meadow-media" || now.RowVersion != 1 || len(partners.Contacts(now)) != 0 {
+		t.Errorf("another became %+v", now)
+	}
+	isFault(t, "stale", o.SetDetails(t.Context(), scope.System, p.ID, 1, given), fault.Conflict, "changed")
+}
+
+// The audit trail has what changed and no more, and no contact's address or number.
+func TestDetailsInTheAuditTrail(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	d := partners.Details{Name: p.Name, Notes: "new"}
+	set := func() { // at the version that there is
+		t.Helper()
+		isFault(t, "set", o.SetDetails(t.Context(), scope.System, p.ID, o.found(t, p).RowVersion, d), "", "")
+	}
+	for i, c := range []struct {
+		do            func()
+		before, after map[string]any
+	}{
+		{func() {}, map[string]any{"notes": ""}, map[string]any{"notes": "new"}},
+		{func() {
+			d.Contacts = []partners.Contact{{Name: "Ann", Email: "ann@example.org", Phone: "020 7946 0000"}}
+			d.Manager = "jo"
+		},
+			map[string]any{"contacts": "0 people", "manager": ""}, map[string]any{"contacts": "1 person", "manager": "jo"}},
+		{func() { d.Contacts[0].Email = "other@example.org" }, map[string]any{"contacts": "1 person"}, map[string]any{"contacts": "1 person, changed"}},
+	} {
+		c.do()
+		set()
+		e, before, after, _ := o.told(t)
+		if e.Action != "partner.details" || e.PartnerID == nil || *e.PartnerID != p.ID || !maps.Equal(before, c.before) || !maps.Equal(after, c.after) {
+			t.Errorf("%d: %s %v → %v", i, e.Action, before, after)
+		}
+	}
+	_, _, _, events := o.told(t)
+	version := o.found(t, p).RowVersion
+	set()
+	if _, _, _, n := o.told(t); n != events || o.found(t, p).RowVersion != version {
+		t.Errorf("nothing changed, and yet there are %d events and not %d", n, events)
+	}
+}
+
+func TestSetDetailsRefusesAllAtOnce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	long := strings.Repeat("é", 201)
+	many := make([]partners.Contact, 12)
+	for i := range many {
+		many[i].Name = fmt.Sprint("person ", i)
+	}
+	many[3] = partners.Contact{}
+	for _, c := range []struct {
+		name string
+		d    partners.Details
+		want []string
+	}{
+		{"everything", partners.Details{
+			Name: " ", LegalName: long, Address: strings.Repeat("a", 2001), TaxID: "a\tb", PaymentTerms: long, Manager: "a\xff", Notes: "bell\a",
+			Contacts: []partners.Contact{{}, {Role: long, Email: "nobody", Phone: strings.Repeat("1", 41)}, {Name: "a\nb", Email: "ann@example.org "}},
+		}, []string{"name required", "legal_name too_long", "address too_long", "tax_id invalid_value", "payment_terms too_long", "manager invalid_value", "notes invalid_value",
+			"contact-1-role too_long", "contact-1-phone too_long", "contact-1-name required", "contact-1-email invalid_value", "contact-2-name invalid_value"}},
+		{"eleven people", partners.Details{Name: "A", Contacts: many}, []string{"contact-11-name too_many"}},
+		{"the most there may be", partners.Details{
+			Name: long[2:], Address: strings.Repeat("a\n", 999) + "é", Notes: strings.Repeat("€", 2000), Contacts: many[1:11],
+		}, nil},
+		{"a very long address of mail", partners.Details{Name: "A", Contacts: []partners.Contact{{Name: "A", Email: strings.Repeat("a", 250) + "@example.org"}}}, []string{"contact-0-email invalid_value"}},
+	} {
+		err := o.SetDetails(t.Context(), scope.System, p.ID, o.found(t, p).RowVersion, c.d)
+		if got := paths(err); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q (%v)", c.name, got, c.want, err)
+		}
+		if f := fault.As(err); f != nil {
+			for _, field := range f.Fields { // for whoever sees no fields
+				if !strings.Contains(err.Error(), field.Message) || f.Code != fault.Invalid {
+					t.Errorf("%s: %s lacks %q", c.name, err, field.Message)
+				}
+			}
+		}
+	}
+}
+
+func TestTwoSetDetailsAtOnce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	errs := atOnce(4, func(i int) error {
+		return o.SetDetails(t.Context(), scope.System, p.ID, 1, partners.Details{Name: fmt.Sprint("name ", i)})
+	})
+	for _, err := range errs {
+		if err != nil {
+			isFault(t, "at once", err, fault.Conflict, "changed")
+		}
+	}
+	if n := succeeded(errs); n != 1 || o.found(t, p).RowVersion != 2 {
+		t.Errorf("%d of 4 changes of one version succeeded", n)
+	}
+}
+
+// Contacts that no form wrote are no reason to fail.
+func TestContactsOfAnotherShape(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "[]": 0, "{}": 0, `[{"name":"Ann","fax":1}]`: 1, `[1]`: 0} {
+		if got := partners.Contacts(models.Partner{Contacts: text}); len(got) != want {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+func TestSetStatusAtAVersion(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved), fault.NotFound, "partner")
+	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"), fault.Invalid, "status")
+	isFault(t, "approve", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerApproved), "", "")
+	isFault(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), fault.Conflict, "changed")
+	isFault(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended), fault.Conflict, "changed")
+	_, before, after, events := o.told(t)
+	if before["status"] != "pending" || after["status"] != "approved" {
+		t.Errorf("told %v → %v", before, after)
+	}
+	isFault(t, "again", o.SetStatusAt(t.Context(), scope.System, p.ID, 2, models.PartnerApproved), "", "")
+	if _, _, _, n := o.told(t); n != events || o.found(t, p).RowVersion != 2 {
+		t.Error("what it is already was told of")
+	}
+	isFault(t, "suspend", o.SetStatusAt(t.Context(), scope.System, p.ID, 2, models.PartnerSuspended), "", "")
+	if now := o.found(t, p); now.Status != models.PartnerSuspended || now.RowVersion != 3 {
+		t.Errorf("now %+v", now)
+	}
+}
+
+func TestSetSigning(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true), fault.NotFound, "partner")
+	err := o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningInherit, true)
+	isFault(t, "an account's mode", err, fault.Invalid, "signing_mode")
+	if got := paths(err); !slices.Equal(got, []string{"signing invalid_value"}) {
+		t.Errorf("fields %q", got)
+	}
+	isFault(t, "report only", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningReportOnly, true), "", "")
+	e, before, after, events := o.told(t)
+	if e.Action != "partner.signing" || !maps.Equal(before, map[string]any{"signing": "default"}) || !maps.Equal(after, map[string]any{"signing": "report_only"}) {
+		t.Errorf("told %s %v → %v", e.Action, before, after)
+	}
+	isFault(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false), fault.Conflict, "changed")
+	isFault(t, "its own address", o.SetSigning(t.Context(), scope.System, p.ID, 2, models.SigningReportOnly, false), "", "")
+	if now := o.found(t, p); now.SigningMode != models.SigningReportOnly || now.SharedAddress || now.RowVersion != 3 {
+		t.Errorf("now %+v", now)
+	}
+	isFault(t, "nothing new", o.SetSigning(t.Context(), scope.System, p.ID, 3, models.SigningReportOnly, false), "", "")
+	if _, _, _, n := o.told(t); n != events+1 {
+		t.Errorf("%d events, want %d", n, events+1)
+	}
+	if n, err := o.SharedAddresses(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d at the shared address (%v), want the other alone", n, err)
+	}
+}
