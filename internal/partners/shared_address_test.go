@@ -2,9 +2,12 @@ package partners_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
 )
 
 // Each partner at the shared address costs every anonymous post a comparison, so
@@ -44,5 +47,39 @@ func TestPlacesAtTheSharedAddress(t *testing.T) {
 	var n int
 	if err := o.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM partners WHERE shared_address`).Scan(&n); err != nil || n != partners.MaxSharedAddress {
 		t.Errorf("%d have a place, want %d (%v)", n, partners.MaxSharedAddress, err)
+	}
+
+	if n, err := o.SharedAddresses(t.Context()); err != nil || n != partners.MaxSharedAddress {
+		t.Errorf("%d places are taken (%v), want %d", n, err, partners.MaxSharedAddress)
+	}
+	o.switchPlaces(t)
+}
+
+// switchPlaces gives places up and takes them again, with all of them taken at first.
+func (o *office) switchPlaces(t *testing.T) {
+	t.Helper()
+	take := func(slug string, place bool) error {
+		p, err := o.Find(t.Context(), everybody, slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.SetSigning(t.Context(), everybody, p.ID, p.RowVersion, models.SigningDefault, place)
+	}
+	err := take("too-late", true)
+	isFault(t, "all are taken", err, fault.Conflict, "shared_address_full")
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) || !strings.Contains(err.Error(), "base URL") {
+		t.Errorf("said %v", err)
+	}
+	isFault(t, "keep a place", take("partner-0", true), "", "")
+	isFault(t, "give one up", take("partner-0", false), "", "")
+	slugs := []string{"too-late", "elsewhere", "partner-0"}
+	errs := atOnce(len(slugs), func(i int) error { return take(slugs[i], true) })
+	for i, err := range errs {
+		if err != nil {
+			isFault(t, slugs[i], err, fault.Conflict, "shared_address_full")
+		}
+	}
+	if n := succeeded(errs); n != 1 {
+		t.Errorf("%d got the last place", n)
 	}
 }

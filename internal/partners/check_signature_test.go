@@ -1,0 +1,74 @@
+package partners_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestCheckSignature(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	made := map[string]string{}
+	for _, label := range []string{"active", "retiring", "retired", "revoked"} {
+		s, err := o.CreateSecret(t.Context(), p, label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[label] = s.Plain
+		switch label {
+		case "retiring":
+			err = o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(time.Hour))
+		case "retired":
+			err = o.RetireSecret(t.Context(), p, s.ID, o.clock.Now())
+		case "revoked":
+			err = o.RevokeSecret(t.Context(), p, s.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign, err := o.CreateSecret(t.Context(), other, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made["another's"] = foreign.Plain
+	const body = `{"transactionId":"tx_1","contact":{"email":"jo@example.org"}}`
+	ts := strconv.FormatInt(o.clock.Now().Unix(), 10)
+	for label, plain := range made {
+		signature := signing.Sign([]byte(plain), ts, []byte(body))
+		d, err := o.CheckSignature(t.Context(), scope.Partners(p.ID), p, ts, body, signature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hint := label + " (…" + plain[len(plain)-4:] + ")"
+		if d.Matches != (label == "active" || label == "retiring") || (d.Key >= 0) != (label != "another's") || strings.Contains(d.Verdict, hint) != (d.Key >= 0) {
+			t.Errorf("%s: %+v", label, d)
+		}
+		if (label == "retired" || label == "revoked") && !strings.Contains(d.Verdict, "which is "+label) {
+			t.Errorf("%s: %s", label, d.Verdict)
+		}
+	}
+	e, before, after, n := o.told(t)
+	if e.Action != "signature.check" || *e.PartnerID != p.ID || before != nil || after != nil {
+		t.Errorf("told %s %v %v", e.Action, before, after)
+	}
+	_, err = o.CheckSignature(t.Context(), scope.Partners(other.ID), p, ts, body, "")
+	isFault(t, "out of scope", err, fault.NotFound, "partner")
+	if _, _, _, after := o.told(t); after != n {
+		t.Error("what was refused was told as done")
+	}
+	// A secret that cannot be opened is named, and keeps no other from being found.
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
+	d, err := o.CheckSignature(t.Context(), everybody, p, ts, body, signing.Sign([]byte(made["active"]), ts, []byte(body)))
+	if err != nil || d.Key != -1 || len(d.Notes) != 4 || !strings.Contains(strings.Join(d.Notes, ""), "The secret active (…"+made["active"][len(made["active"])-4:]+") was left out") {
+		t.Errorf("%+v (%v)", d, err)
+	}
+}
