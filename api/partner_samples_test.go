@@ -1,0 +1,147 @@
+package api
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func samplesFor(t *testing.T, data sampleData) map[string]codeSample {
+	t.Helper()
+	tmpl, err := readSamples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := renderSamples(tmpl, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]codeSample{}
+	for _, s := range list {
+		all[s.ID] = s
+	}
+	return all
+}
+
+func usualSample(partnerID string) sampleData {
+	return sampleData{BaseURL: "https://leads.example.com/p/northgate", Ping: pingExample{"plumber", "SW1A 1AA"}, Rest: newPostExample(partnerID)}
+}
+
+// TestSamplesSayWhatTheyMust reads each sample; those whose language is at hand are
+// run in package app, and PHP and C# are only read, here.
+func TestSamplesSayWhatTheyMust(t *testing.T) {
+	with, without := samplesFor(t, usualSample("northgate.trial")), samplesFor(t, usualSample(""))
+	if len(with) != 7 {
+		t.Errorf("%d samples", len(with))
+	}
+	for id, s := range with {
+		for what, pattern := range map[string]string{
+			"the base URL once":      `https://leads\.example\.com/p/northgate['"]`,
+			"the secret's source":    `(\$\{|[Gg]et\w*\(['"]|environ\.get\("|process\.env\.)PINGPOST_SECRET`,
+			"the ping's address":     `/api/lead/ping`,
+			"the post's address":     `/api/lead/post`,
+			"the industry":           `plumber`,
+			"the account":            `northgate\.trial`,
+			"the transaction":        `transactionId`,
+			"the timestamp's header": `X-Timestamp`,
+			"the signature's header": `X-Signature-SHA256`,
+			"the hash":               `(?i)sha-?256`,
+			"the dot":                `(\+ "\."|'\.'|%s\.%s|b"\.")`,
+			"when to try again":      `429, 500 or 503`,
+		} {
+			if found := regexp.MustCompile(pattern).FindAllString(s.Code, -1); found == nil || strings.Contains(what, "once") && len(found) > 1 {
+				t.Errorf("%s: %s is there %d times", id, what, len(found))
+			}
+		}
+		if strings.Contains(without[id].Code, "partnerId") || strings.Contains(s.Code, "<no value>") || strings.Contains(s.Code, "pp_") {
+			t.Errorf("%s has what it must not", id)
+		}
+		if s.Run == "" || s.Needs == "" || s.File == "" {
+			t.Errorf("%s: nobody is told how to run it", id)
+		}
+	}
+}
+
+// TestSamplesAreBalanced is as much of a compiler as there is for languages that
+// are not at hand: brackets outside texts and comments pair up, and texts end.
+func TestSamplesAreBalanced(t *testing.T) {
+	for _, data := range []sampleData{usualSample("northgate.trial"), usualSample("")} {
+		for id, s := range samplesFor(t, data) {
+			if id == "curl" {
+				continue // bash has brackets of its own kind, and runs the sample
+			}
+			if err := balanced(s.Code, id == "python"); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+	}
+	for _, wrong := range []string{"f(", "f)", "[(])", `"abc`, "{ '}' "} {
+		if balanced(wrong, false) == nil {
+			t.Errorf("%s passes", wrong)
+		}
+	}
+}
+
+func balanced(code string, hash bool) error {
+	skipped := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|//[^\n]*|(?s:/\*.*?\*/)`)
+	if hash {
+		skipped = regexp.MustCompile(`(?s:""".*?""")|"(?:[^"\\\n]|\\.)*"|#[^\n]*`)
+	}
+	var open []rune
+	for _, r := range skipped.ReplaceAllString(code, " ") {
+		switch r {
+		case '(', '[', '{':
+			open = append(open, r)
+		case ')', ']', '}':
+			if len(open) == 0 || open[len(open)-1] != map[rune]rune{')': '(', ']': '[', '}': '{'}[r] {
+				return fmt.Errorf("%c closes nothing", r)
+			}
+			open = open[:len(open)-1]
+		case '"', '\'':
+			return fmt.Errorf("a text does not end")
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("%s is never closed", string(open))
+	}
+	return nil
+}
+
+// hostile is what no identifier can be: a literal must hold it all the same.
+const hostile = "a'b\"c\\d$HOME`id`$(id)%s\\u0022{{.}}</code>\tline\nnext é東😀 \\"
+
+// TestLiterals has each language print what was put into its literal.
+func TestLiterals(t *testing.T) {
+	java, err := unicodeLiteral(hostile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ascii := strconv.QuoteToASCII(hostile)
+	for name, c := range map[string]struct{ file, code, run string }{
+		"shell":  {"x.sh", "printf '%s' " + shellLiteral(hostile), "bash x.sh"},
+		"go":     {"x.go", "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Print(" + ascii + ") }", "go run x.go"},
+		"python": {"x.py", "import sys\nsys.stdout.buffer.write(" + ascii + ".encode())", "python3 x.py"},
+		"node":   {"x.mjs", "process.stdout.write(" + java + ")", "node x.mjs"},
+		"java":   {"X.java", "public class X { public static void main(String[] a) throws Exception { System.out.write(" + java + ".getBytes(\"UTF-8\")); System.out.flush(); } }", "java X.java"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, words := t.TempDir(), strings.Fields(c.run)
+			if err := os.WriteFile(filepath.Join(folder, c.file), []byte(c.code), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+			cmd.Dir = folder
+			if said, err := cmd.CombinedOutput(); err != nil || string(said) != hostile {
+				t.Errorf("%v: prints %q of %s", err, said, c.code)
+			}
+		})
+	}
+	if got, want := phpLiteral(`it's a \ and $x "y"`), `'it\'s a \\ and $x "y"'`; got != want {
+		t.Errorf("PHP: %s, want %s", got, want)
+	}
+}
