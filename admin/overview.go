@@ -58,7 +58,41 @@ func (k *call) overview() error {
 	for _, p := range f.Payouts {
 		v.Payouts = append(v.Payouts, templates.PayoutRow{Payout: p.Amount, Leads: p.Leads})
 	}
+	if v.Needs, err = k.needs(); err != nil {
+		return err
+	}
 	return k.show(http.StatusOK, templates.Overview(v))
+}
+
+// needs is what waits for a person, at the partners that this one looks after.
+func (k *call) needs() (all []templates.Need, err error) {
+	sc, ok := k.access.Scope(k.session.Staff.ID, readPartners)
+	if !ok {
+		return nil, nil
+	}
+	ctx := k.r.Context()
+	pending, err := k.Partners.Pending(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	if pending > 0 {
+		all = append(all, templates.Need{Text: countWords(pending, false, "partner waits", "partners wait") + " for approval", URL: "/partners?status=pending", Detail: "Until then they get no price."})
+	}
+	ending, err := k.Partners.EndingBefore(ctx, sc, k.now.Add(7*24*time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range ending {
+		all = append(all, templates.Need{Text: e.Name + ": every secret ends", URL: partnerURL(e.Partner) + "?tab=secrets", Detail: "The last one at " + minute(e.Ends) + "; then its signed posts are refused."})
+	}
+	unsigned, err := k.Figures.MostUnsigned(ctx, sc, k.now.Add(-24*time.Hour), 5)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range unsigned {
+		all = append(all, templates.Need{Text: u.Name + ": " + countWords(u.Leads, false, "unsigned lead", "unsigned leads"), URL: partnerURL(u.Partner) + "?tab=signing", Detail: "In the last 24 hours."})
+	}
+	return all, nil
 }
 
 func tiles(f figures.Figures) []templates.StatTile {

@@ -120,7 +120,7 @@ func (k *call) progress(p models.Partner) (s progress, err error) {
 		return s, err
 	}
 	for _, one := range all {
-		if state := partners.StateOf(one, k.now); state == "active" || state == "retiring" {
+		if partners.Valid(one, k.now) {
 			s.secrets = append(s.secrets, one)
 		}
 	}

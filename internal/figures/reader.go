@@ -36,6 +36,10 @@ func (f *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID
 	return ReadUnsigned(ctx, f.db, sc, partner, since)
 }
 
+func (f *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, since time.Time, n int) ([]PartnerUnsigned, error) {
+	return MostUnsigned(ctx, f.db, sc, since, n)
+}
+
 func (f *Reader) Refusals(ctx context.Context, sc scope.Scope, filter RefusalFilter, p store.Page) (FoundRefusals, error) {
 	return ReadRefusals(ctx, f.db, sc, filter, p)
 }

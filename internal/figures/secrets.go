@@ -66,6 +66,26 @@ func ReadUnsigned(ctx context.Context, db *store.DB, sc scope.Scope, partner uui
 		GROUP BY 1 ORDER BY 1`, since, []string{`%\` + models.AndUnsigned, `%\` + models.AndToBeRefused})
 }
 
+// PartnerUnsigned is how many leads a partner delivered without a signature.
+type PartnerUnsigned struct {
+	Partner uuid.UUID
+	Name    string
+	Leads   int64
+}
+
+// MostUnsigned are the partners with the most unsigned leads since a moment, n at most.
+func MostUnsigned(ctx context.Context, db *store.DB, sc scope.Scope, since time.Time, n int) ([]PartnerUnsigned, error) {
+	rows, err := db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id
+		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
+		GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $6`,
+		models.OutcomeDelivered+models.AndToBeRefused, since, models.OutcomeDelivered+models.AndUnsigned, sc.All(), ids(sc), n)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[PartnerUnsigned])
+	return all, store.Translate(err)
+}
+
 // ofPartner collects the rows of a query whose $1 is the partner: none of one that
 // is outside the scope.
 func ofPartner[T any](ctx context.Context, db *store.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any) ([]T, error) {

@@ -1,0 +1,43 @@
+package partners
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// attended bounds how many partners one page tells of by name.
+const attended = 5
+
+// Ending is an approved partner of whom every valid secret has an end.
+type Ending struct {
+	Partner uuid.UUID
+	Name    string
+	Ends    time.Time // of the last one
+}
+
+// Pending counts the partners that wait for approval.
+func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err error) {
+	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Where("status = ?", models.PartnerPending).Count(&n).Error
+	return n, store.Translate(err)
+}
+
+// EndingBefore are the partners that can sign nothing after a moment, as things
+// stand: a few of them, the soonest first.
+func (s *Service) EndingBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]Ending, error) {
+	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.retires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id
+		WHERE p.status = 'approved' AND s.state = 'active' AND (s.retires_at IS NULL OR s.retires_at > $1) AND ($2 OR p.id = ANY ($3))
+		GROUP BY p.id HAVING bool_and(s.retires_at IS NOT NULL AND s.retires_at < $4) ORDER BY 3, 1 LIMIT $5`,
+		s.clock.Now(), sc.All(), append([]uuid.UUID{}, sc.IDs()...), at, attended)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Ending])
+	return all, store.Translate(err)
+}

@@ -1,0 +1,54 @@
+package partners_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A partner is told of when nothing that it has stays, and not before.
+func TestEndingBefore(t *testing.T) {
+	t.Parallel()
+	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	ctx, week := t.Context(), n.Time.Now().Add(7*24*time.Hour)
+	ends, stays, rotated := n.AddPartner(t, "ends", models.SigningRequired), n.AddPartner(t, "stays", models.SigningRequired), n.AddPartner(t, "rotated", models.SigningRequired)
+	for _, p := range []testkit.Partner{ends} {
+		if err := n.Partners.RetireSecret(ctx, p.Partner, p.SecretID, n.Time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := n.Partners.RotateSecret(ctx, rotated.Partner, "", time.Hour, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Partners.Create(ctx, partners.NewPartner{Slug: "waits", Name: "Waits"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		scope   scope.Scope
+		before  time.Time
+		ending  int
+		pending int64
+	}{
+		"everywhere":       {scope.Everywhere, week, 1, 1},
+		"not so soon":      {scope.Everywhere, n.Time.Now().Add(time.Minute), 0, 1},
+		"of that partner":  {scope.Partners(ends.ID), week, 1, 0},
+		"of another":       {scope.Partners(stays.ID, rotated.ID), week, 0, 0},
+		"of nobody at all": {scope.Partners(), week, 0, 0},
+	} {
+		found, err := n.Partners.EndingBefore(ctx, c.scope, c.before)
+		if err != nil || len(found) != c.ending || len(found) > 0 && (found[0].Partner != ends.ID || !found[0].Ends.Equal(n.Time.Now().Add(time.Hour))) {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+		if waiting, err := n.Partners.Pending(ctx, c.scope); err != nil || waiting != c.pending {
+			t.Errorf("%s: %d pending, %v", name, waiting, err)
+		}
+	}
+	n.Time.Advance(2 * time.Hour) // what is over is told where it is looked at: on the partner's page
+	if found, err := n.Partners.EndingBefore(ctx, scope.Everywhere, week); err != nil || len(found) != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
