@@ -153,3 +153,50 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 		t.Errorf("the narrow navigation led to %q", got)
 	}
 }
+
+// What arrives shows by itself and is said once; while somebody reads it, it stays.
+func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
+	p := chromium.Page(t, browser.Look{})
+	p.Open(url + "/onboarding-waiting")
+	if got := p.Text("#arrivals .status"); got != "Waiting for the first post…" {
+		t.Errorf("it says %q", got)
+	}
+	const said = `document.getElementById("announce").textContent`
+	p.Wait(said + ` === "Lead delivered, 2026-11-21 19:02:40 UTC" && document.querySelectorAll("#arrivals li").length === 3`)
+	browser.Eval[bool](p, `document.getElementById("announce").textContent = ""; document.getElementById("arrivals").dataset.old = ""; true`)
+	p.Wait(`document.getElementById("arrivals").dataset.old === undefined`)
+	if again := browser.Eval[string](p, said); again != "" {
+		t.Errorf("it says again %q", again)
+	}
+	browser.Eval[bool](p, `document.querySelector("#arrivals [data-copy]").focus(); window.asked = 0;
+		document.addEventListener("htmx:afterRequest", () => { window.asked++; }); true`)
+	p.Wait(`window.asked > 0`)
+	if !browser.Eval[bool](p, `document.activeElement.matches("#arrivals [data-copy]")`) {
+		t.Error("the focus was lost to what came")
+	}
+
+	p = chromium.Page(t, browser.Look{NoScript: true})
+	p.Open(url + "/onboarding-waiting")
+	p.Submit("#arrivals .without-js a")
+	if got := p.Address(); got != url+"/onboarding-waiting" {
+		t.Errorf("looking again led to %s", got)
+	}
+}
+
+// The current step is open, the others can be opened, with or without scripts.
+func stepsOpen(t *testing.T, chromium *browser.Browser, url string) {
+	for _, look := range []browser.Look{{}, {NoScript: true}} {
+		p := chromium.Page(t, look)
+		p.Open(url + "/onboarding")
+		if open := browser.Eval[string](p, `[...document.querySelectorAll(".path details[open] h2")].map((h) => h.textContent).join()`); open != "Approve" {
+			t.Errorf("open are %q", open)
+		}
+		p.Click(".path li:first-child summary")
+		p.Wait(`document.querySelectorAll(".path details[open]").length === 2`)
+		p.Axe()
+		p.Submit(".path [aria-current=step] form button")
+		if got := p.Address(); got != url+harbour+"/approve" {
+			t.Errorf("the step led to %s", got)
+		}
+	}
+}

@@ -19,13 +19,14 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // serve shows each sample at the address of its name; a form's address answers
-// with the overview. A search for "signed out" or "broken" ends like that.
+// with the overview, and what a page asks for by itself with its fragment. A search for "signed out" or "broken" ends like that.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	if err := assets.Check(); err != nil {
 		t.Fatal(err)
 	}
 	all := pages()
+	maps.Copy(all, fragments())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
 			assets.Handler().ServeHTTP(w, r)
@@ -65,7 +66,7 @@ func TestInBrowser(t *testing.T) {
 	server, chromium := serve(t), browser.Start(t)
 	for name, behaviour := range map[string]func(*testing.T, *browser.Browser, string){
 		"keys": keys, "copies": copies, "dialogs and menus": dialogsAndMenus, "error summary": errorSummaryTakesTheFocus,
-		"filter": filterWithScript, "colours": coloursFollow, "without script": withoutScript,
+		"filter": filterWithScript, "colours": coloursFollow, "without script": withoutScript, "arrivals": arrivalsShow, "steps": stepsOpen,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ package templates
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-var accountColumns = []Column{{Label: "Account"}, {Label: "partnerId"}, {Label: "Kind"}, {Label: "Unsigned posts"}, {Label: "Status"}}
+var accountColumns = []Column{{Label: "Account"}, {Label: "partnerId"}, {Label: "Kind"}, {Label: "Signing"}, {Label: "Status"}}
 
 func PartnerAccounts(v PartnerAccountsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -363,7 +363,7 @@ func accountRow(a AccountRow) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = Cell("Unsigned posts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Cell("Signing").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

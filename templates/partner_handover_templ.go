@@ -41,7 +41,7 @@ func PartnerHandover(v PartnerHandoverView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2>The partner's documentation page</h2><p class=\"hint\">Its base URL and account names, signing with a worked example, code that runs, each error with its mend, the industries, and the sandbox. It holds no secret; whoever has the link can read it without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">The partner's documentation page</h2><p class=\"hint\">Its base URL and account names, signing with a worked example, code that runs, each error with its mend, the industries, and the sandbox. It holds no secret; whoever has the link can read it without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -163,7 +163,7 @@ func handoverLink(v PartnerHandoverView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<span><span class=\"text-soft\">Made</span>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<span class=\"flex flex-wrap gap-x-1\"><span class=\"text-soft\">Made</span>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

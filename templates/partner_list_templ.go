@@ -12,7 +12,7 @@ import "time"
 
 func (v PartnersView) columns() []Column {
 	return []Column{
-		{Label: "Name", Sort: v.SortName}, {Label: "Status"}, {Label: "Account manager"}, {Label: "Unsigned posts"},
+		{Label: "Name", Sort: v.SortName}, {Label: "Status"}, {Label: "Manager"}, {Label: "Signing"},
 		{Label: "Leads, 30 d", Sort: v.SortLeads, Number: true}, {Label: "Payout, 30 d", Number: true}, {Label: "Last traffic", Sort: v.SortSeen},
 	}
 }
@@ -78,7 +78,7 @@ func Partners(v PartnersView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = FilterSelect("manager", "Account manager", "Anybody", v.Managers).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = FilterSelect("manager", "Manager", "Anybody", v.Managers).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -344,7 +344,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = Cell("Account manager").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Cell("Manager").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -375,7 +375,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = Cell("Unsigned posts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Cell("Signing").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

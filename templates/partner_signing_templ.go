@@ -52,7 +52,7 @@ func PartnerSigning(v PartnerSigningView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <section class=\"section\" aria-labelledby=\"forecast\"><h2 id=\"forecast\" class=\"mb-2\">What requiring signatures would refuse</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <section aria-labelledby=\"forecast\"><h2 id=\"forecast\" class=\"mb-2\">What requiring signatures would refuse</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -157,7 +157,7 @@ func (f Forecast) of(identifier string) ForecastRow {
 	return ForecastRow{}
 }
 
-var forecastColumns = []Column{{Label: "Account"}, {Label: "Unsigned posts are"}, {Label: "Posts, 24 h", Number: true}, {Label: "Unsigned", Number: true}, {Label: "Last unsigned"}}
+var forecastColumns = []Column{{Label: "Account"}, {Label: "Signing"}, {Label: "Posts, 24 h", Number: true}, {Label: "Unsigned", Number: true}, {Label: "Last unsigned"}}
 
 func forecastTable(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -338,7 +338,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = Cell("Unsigned posts are").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Cell("Signing").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -84,7 +84,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div><section class=\"section\" aria-labelledby=\"outcomes\"><h2 id=\"outcomes\">How requests ended</h2>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div><section class=\"section\" aria-labelledby=\"outcomes\"><h2 id=\"outcomes\" class=\"mb-1\">How requests ended</h2>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -92,7 +92,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\">How long answers took</h2><p class=\"hint\">Half, 95 and 99 of a hundred were at most this long, measured in the service: the way to the partner and back is not in it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">How long answers took</h2><p class=\"hint\">Half, 95 and 99 of a hundred were at most this long, measured in the service: the way to the partner and back is not in it.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -48,7 +48,7 @@ func with(s templates.Shell, lead string) templates.Shell {
 // pages are the console's pages with samples, by the name of their screenshot.
 func pages() map[string]templ.Component {
 	all := map[string]templ.Component{}
-	for _, some := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures()} {
+	for _, some := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures(), partnerSamples()} {
 		for name, page := range some {
 			all[name] = page
 		}

@@ -100,6 +100,21 @@
     const count = event.detail.target?.querySelector?.("[data-count]") || document.querySelector("[data-count]");
     if (count) say(count.textContent.trim());
   });
+  // A part that asks for itself again says what is new, and stays as it is while it
+  // is read: a selection or the focus in it would be lost.
+  let heard = document.querySelector("[data-news]")?.dataset.news;
+  document.addEventListener("htmx:afterSettle", () => {
+    const news = document.querySelector("[data-news]")?.dataset.news;
+    if (news && news !== heard) say(news);
+    heard = news;
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const part = event.detail.target;
+    const selected = getSelection();
+    if (part.matches?.("[data-news]") && (part.contains(document.activeElement) || (!selected.isCollapsed && part.contains(selected.anchorNode)))) {
+      event.detail.shouldSwap = false;
+    }
+  });
   // Led elsewhere, such as to the sign-in page: the browser goes there itself.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const came = new URL(event.detail.xhr.responseURL, location.href);
