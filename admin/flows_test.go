@@ -453,13 +453,13 @@ func TestJump(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
 	b := h.as(t, models.Administrator)
-	person := h.staffID(models.Auditor)
-	for q, want := range map[string]string{person: "/staff/" + person, " " + strings.ToLower(person) + " ": "/staff/" + person, "pt_00000000000000000000000001": "/audit?object=pt_00000000000000000000000001"} {
+	person, mine := h.staffID(models.Auditor), h.partner(t, "mine")
+	for q, want := range map[string]string{person: "/staff/" + person, " " + strings.ToLower(person) + " ": "/staff/" + person, "ld_00000000000000000000000001": "/audit?object=ld_00000000000000000000000001", id.Format(id.Partner, mine): partnerURL(mine)} {
 		if p := b.get(t, "/jump?q="+url.QueryEscape(q)); p.location() != want {
 			t.Errorf("%q leads to %d %q", q, p.status, p.location())
 		}
 	}
-	for _, q := range []string{"", "x", "st_", "//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
+	for _, q := range []string{"", "x", "st_", "pt_00000000000000000000000001", "rq_00000000000000000000000001", "//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
 		if p := b.get(t, "/jump?q="+url.QueryEscape(q)); p.status != http.StatusNotFound || strings.Contains(p.body, "<script>alert") {
 			t.Errorf("%.30q: %d", q, p.status)
 		}

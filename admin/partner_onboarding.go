@@ -66,7 +66,7 @@ func steps(p models.Partner, s progress, head templates.PartnerHead, docs string
 		},
 		{
 			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
-			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Make the link", Post: true,
+			Done: docs != "", Detail: docs, Copied: docs != "", ActionURL: head.URL + "/link", ActionLabel: "Make the link", Post: true,
 		},
 		{Title: "Watch the first post arrive", Text: "Below, as it happens: delivered, or why it was refused.", Done: arrived},
 	}

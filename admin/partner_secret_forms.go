@@ -88,7 +88,10 @@ func (k *call) makeSecret(rotate bool, do func(models.Partner) (partners.Created
 		return k.secretRefused(http.StatusUnprocessableEntity, p, rotate, mistakes)
 	}
 	made, err := do(p)
-	if err == nil {
+	switch {
+	case err == nil && k.r.PostForm.Get("import") != "":
+		return k.to(partnerURL(p.ID) + "?tab=secrets") // whoever typed it has it
+	case err == nil:
 		return k.showMade(p, made, rotate)
 	}
 	status, mistakes, err := k.mistakes(err)

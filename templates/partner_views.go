@@ -319,6 +319,7 @@ type OnboardingStep struct {
 	Done        bool
 	Current     bool // the first that is not done
 	Detail      string
+	Copied      bool // the detail is something to hand over
 	ActionURL   string // empty where there is nothing to press
 	ActionLabel string
 	Post        bool // the action is a form that is sent
