@@ -52,6 +52,8 @@ type place struct {
 
 // listed is a row of the list as the database gives it.
 type listed struct {
+	Found int64 // that match, up to one more than are counted
+	AsOf  *time.Time
 	models.Partner
 	Leads         int64
 	Payouts       string
@@ -59,11 +61,12 @@ type listed struct {
 	SortKey       string
 }
 
-// page narrows the matching partners to those after a place, or before one, which it
-// reads backwards.
-func (o order) page(matching *gorm.DB, before, after *place) *gorm.DB {
-	q := matching.Select("p.*, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts, f.last_traffic_at, " + o.key + " AS sort_key").
-		Joins("LEFT JOIN partner_figures f ON f.partner_id = p.id")
+// list is so many of the matching partners after a place, or before one, which it
+// reads backwards, each with the count of all; the count alone when there are none.
+// A search reads every partner, and is not made twice, for the page and the count;
+// without one the page is the end of an index. Rows are wide: which are on the page
+// is known before they are read.
+func (o order) list(db, matching *gorm.DB, searched bool, before, after *place, n int) *gorm.DB {
 	from, desc := after, o.desc
 	if before != nil {
 		from, desc = before, !o.desc
@@ -72,10 +75,20 @@ func (o order) page(matching *gorm.DB, before, after *place) *gorm.DB {
 	if desc {
 		direction, beyond = " DESC", "<"
 	}
+	page := db.Table("matching AS p").Joins("LEFT JOIN partner_figures f ON f.partner_id = p.id").Select("p.id, " + o.key + " AS sort_key").
+		Order(o.key + direction + ", p.id" + direction).Limit(n)
 	if from != nil {
-		q = q.Where("("+o.key+", p.id) "+beyond+" (?, ?)", from.key, from.id)
+		page = page.Where("("+o.key+", p.id) "+beyond+" (?, ?)", from.key, from.id)
 	}
-	return q.Order(o.key + direction + ", p.id" + direction)
+	kept := "NOT MATERIALIZED"
+	if searched {
+		kept = "MATERIALIZED"
+	}
+	return db.Raw(`WITH matching AS `+kept+` (?)
+		SELECT counted.*, p.*, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts, f.last_traffic_at, sort_key
+		FROM (SELECT (SELECT count(*) FROM (SELECT FROM matching LIMIT ?) AS bounded) AS found, (SELECT added_until FROM partner_figures_state) AS as_of) AS counted
+			LEFT JOIN ((?) AS page JOIN partners p ON p.id = page.id LEFT JOIN partner_figures f ON f.partner_id = p.id) ON true
+		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)
 }
 
 // cursor names a row's place for a later page.
