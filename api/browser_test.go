@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// TestPartnerPageInBrowser looks at the page where people read it: nothing keeps
+// them from using it, nothing is wider than the window, and the page's own policy
+// has nothing to complain of. With SCREENSHOTS it writes pictures into that folder.
+func TestPartnerPageInBrowser(t *testing.T) {
+	s := newService(t, newPlatform(t), nil, nil)
+	server := httptest.NewServer(s.handler)
+	t.Cleanup(server.Close)
+	long := s.AddPartner(t, strings.Repeat("long-named-", 5)+"partner", models.SigningOff, partners.NewAccount{Identifier: strings.Repeat("Long_named.", 11)})
+	if _, err := s.DB.Pool.Exec(t.Context(), `UPDATE partners SET name = $1 WHERE id = $2`, strings.Repeat("Wörter&<", 25), long.ID); err != nil {
+		t.Fatal(err)
+	}
+	chromium := browser.Start(t)
+	p := chromium.Page(t, browser.Look{})
+	for name, partner := range map[string]models.Partner{"partner": s.ReportOnly.Partner, "partner-long": long.Partner} {
+		link, err := s.Partners.NewLink(t.Context(), scope.System, partner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := server.URL + "/partner/" + link.Token
+		p.See(browser.Look{})
+		p.Open(url)
+		lookAt(p, name)
+		if name == "partner" {
+			samplesUnfold(t, chromium, url)
+		}
+	}
+}
+
+// lookAt tries a page wide and light, narrow and dark; the other looks are for
+// the pictures.
+func lookAt(p *browser.Page, name string) {
+	folder := os.Getenv("SCREENSHOTS")
+	for _, one := range []struct {
+		name  string
+		look  browser.Look
+		tried bool
+	}{
+		{"light", browser.Look{}, true}, {"dark", browser.Look{Dark: true}, false},
+		{"narrow", browser.Look{Width: 320, Height: 700}, false}, {"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true},
+	} {
+		p.At(name + ", " + one.name)
+		p.See(one.look)
+		p.Fits()
+		if one.tried {
+			p.Axe()
+		}
+		if folder != "" {
+			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
+		}
+	}
+}
+
+// samplesUnfold opens a sample by its heading, without any script.
+func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
+	t.Helper()
+	p := chromium.Page(t, browser.Look{NoScript: true})
+	p.Open(url)
+	shown := func(id string) bool {
+		return browser.Eval[bool](p, `document.getElementById("code-`+id+`").checkVisibility()`)
+	}
+	if !shown("curl") || shown("python") {
+		t.Error("not the first sample, and it alone, is unfolded")
+	}
+	p.Click(`nav a[href="#run-go"]`)
+	if !shown("go") {
+		t.Error("the link in the contents does not unfold its sample")
+	}
+	p.Click("#sample-python > summary")
+	if !shown("curl") || !shown("python") {
+		t.Error("a sample does not unfold beside the first")
+	}
+}
