@@ -84,4 +84,7 @@ func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
 	if !shown("curl") || !shown("python") {
 		t.Error("a sample does not unfold beside the first")
 	}
+	if p.See(browser.Look{NoScript: true, Print: true}); !shown("java") || !shown("csharp") {
+		t.Error("paper does not have what is folded")
+	}
 }

@@ -72,6 +72,7 @@ type Look struct {
 	Width, Height int // 1280 by 800 when they are zero
 	Dark          bool
 	NoScript      bool
+	Print         bool // as on paper
 }
 
 // Page opens an empty page with storage and cookies of its own. It is closed when
@@ -113,7 +114,11 @@ func (p *Page) See(look Look) {
 	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(cmp.Or(look.Width, 1280)), Height: int64(cmp.Or(look.Height, 800)), DeviceScaleFactor: 1,
 	})
-	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+	media := "screen"
+	if look.Print {
+		media = "print"
+	}
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme},
 		{Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
