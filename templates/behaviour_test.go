@@ -193,7 +193,9 @@ func stepsOpen(t *testing.T, chromium *browser.Browser, url string) {
 		}
 		p.Click(".path li:first-child summary")
 		p.Wait(`document.querySelectorAll(".path details[open]").length === 2`)
-		p.Axe()
+		if !look.NoScript {
+			p.Axe()
+		}
 		p.Submit(".path [aria-current=step] form button")
 		if got := p.Address(); got != url+harbour+"/approve" {
 			t.Errorf("the step led to %s", got)

@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 	s.Notices = []templates.Notice{{Kind: hostile, Text: hostile}}
 	event := templates.AuditRow{Who: hostile, Role: hostile, Action: hostile, Kind: hostile, Object: hostile, ObjectURL: address, Outcome: hostile, Reason: hostile, RequestID: hostile, Address: hostile, Changes: []templates.Change{{Name: hostile, Before: hostile, After: hostile}}}
 	errors := templates.Errors{{Field: hostile, Message: hostile}, {Field: "name", Message: hostile}}
-	for name, page := range map[string]templ.Component{
+	pages := map[string]templ.Component{
 		"login":   templates.Login(templates.LoginView{Shell: s, Email: hostile, Error: hostile, Notice: hostile, Next: hostile}),
 		"audit":   templates.AuditList(templates.AuditListView{Shell: s, Person: hostile, Object: hostile, Events: []templates.AuditRow{event}}),
 		"staff":   templates.StaffList(templates.StaffListView{Shell: s, Search: hostile, People: []templates.StaffRow{{Name: hostile, Email: hostile, URL: address, Roles: []string{hostile}, Status: hostile}}}),
@@ -27,7 +28,9 @@ func TestTextIsNeverMarkup(t *testing.T) {
 		"confirm": templates.Confirm(templates.ConfirmView{Shell: s, Prefix: hostile, Action: address, Consequence: hostile, TypeName: hostile, Hidden: []templates.Hidden{{Name: hostile, Value: hostile}}, Cancel: address, Errors: errors}),
 		"error":   templates.ErrorPage(templates.ErrorView{Shell: s, Status: 403, Permission: hostile, GivenBy: hostile, RequestID: hostile, RetryURL: address}),
 		"jump":    templates.JumpNothing(templates.JumpView{Shell: s, Query: hostile}),
-	} {
+	}
+	maps.Copy(pages, partnersOf(s, hostile, address))
+	for name, page := range pages {
 		var b strings.Builder
 		if err := page.Render(t.Context(), &b); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -37,6 +40,31 @@ func TestTextIsNeverMarkup(t *testing.T) {
 				t.Errorf("%s: %q comes through: %s", name, bad, b.String()[max(at-80, 0):at+40])
 			}
 		}
+	}
+}
+
+// partnersOf are pages of a partner all of whose words are text, and most addresses address.
+func partnersOf(s templates.Shell, text, address string) map[string]templ.Component {
+	errors := templates.Errors{{Field: text, Message: text}}
+	account := templates.AccountRow{Identifier: text, Name: text, ID: text, URL: address, Status: text, Signing: text}
+	head := templates.PartnerHead{Shell: s, URL: "/partners/" + text, ID: text, Name: text, Slug: text, LegalName: text, Status: text, Manager: text, BaseURL: text, Approve: text, OnboardingURL: address, Needs: []templates.Need{{Text: text, URL: address, Detail: text}}}
+	return map[string]templ.Component{
+		"partners": templates.Partners(templates.PartnersView{Shell: s, Search: text, NewURL: address, Partners: []templates.PartnerRow{{Name: text, Slug: text, URL: address, Status: text, Manager: text, Signing: text}}}),
+		"accounts": templates.PartnerAccounts(templates.PartnerAccountsView{Head: head, Accounts: []templates.AccountRow{account}}),
+		"account":  templates.AccountForm(templates.AccountFormView{Shell: s, Action: address, Cancel: address, New: true, Identifier: text, Name: text, Errors: errors}),
+		"details":  templates.PartnerDetails(templates.PartnerDetailsView{Head: head, Name: text, Address: text, Notes: text, Contacts: []templates.ContactRow{{Name: text, Role: text, Email: text, Phone: text}}, Errors: errors}),
+		"watched":  templates.PartnerDetails(templates.PartnerDetailsView{Head: head, Name: text, Address: text, Notes: text, Contacts: []templates.ContactRow{{Name: text, Role: text, Email: text, Phone: text}}, Locked: text}),
+		"signing":  templates.PartnerSigning(templates.PartnerSigningView{Head: head, Mode: text, SharedLocked: text, SharedWords: text, Accounts: []templates.AccountRow{account}}),
+		"secrets":  templates.PartnerSecrets(templates.PartnerSecretsView{Head: head, CheckURL: address, Secrets: []templates.SecretRow{{Label: text, ID: text, Shown: text, State: text, StateWords: text, MadeBy: text, RetireURL: address, RevokeURL: address}}}),
+		"made":     templates.SecretMade(templates.SecretMadeView{Shell: s, PartnerName: text, Label: text, Secret: text, BaseURL: text, DocsURL: text, NextLabel: text, NextURL: address}),
+		"retire":   templates.RetireForm(templates.RetireFormView{Shell: s, Action: address, Cancel: address, Label: text, Errors: errors}),
+		"check":    templates.SignatureCheck(templates.CheckView{Head: head, Timestamp: text, Body: text, Signature: text, Result: &templates.CheckResult{Verdict: text, Mend: text, Notes: []string{text}, Signed: text}}),
+		"refusals": templates.PartnerRefusals(templates.PartnerRefusalsView{Head: head, Request: text, Kept: text, CheckURL: address, Refusals: []templates.RefusalRow{{Endpoint: text, Outcome: text, Mend: text, Fields: []string{text}, RequestID: text}}}),
+		"handover": templates.PartnerHandover(templates.PartnerHandoverView{Head: head, Link: "https://api.example/" + text, CanWrite: true}),
+		"onboarding": templates.Onboarding(templates.OnboardingView{
+			Head: head, Steps: []templates.OnboardingStep{{Title: text, Text: text, Detail: text, ActionURL: address, ActionLabel: text, Post: true, Also: &templates.Link{Label: text, URL: address}}},
+			Live: templates.OnboardingLive{Events: []templates.LiveEvent{{Kind: text, What: text, Detail: text, LeadID: text, Mend: text, CheckURL: address}}},
+		}),
 	}
 }
 

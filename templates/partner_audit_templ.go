@@ -8,6 +8,14 @@ package templates
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
+// PartnerAuditView is what was done to the partner.
+type PartnerAuditView struct {
+	Head   PartnerHead
+	Events []AuditRow
+	State  ListState
+	Pager  Pager
+}
+
 func PartnerAudit(v PartnerAuditView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,6 +8,15 @@ package templates
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
+// PartnerNewView begins a partner. Field names: name, slug, legal_name, manager,
+// signing.
+type PartnerNewView struct {
+	Shell                 Shell
+	Name, Slug, LegalName string
+	Managers, Modes       []Option
+	Errors                Errors
+}
+
 func PartnerNew(v PartnerNewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

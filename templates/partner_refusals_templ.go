@@ -10,6 +10,27 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "time"
 
+// PartnerRefusalsView is the recent refusals. Filter names: request, outcome.
+type PartnerRefusalsView struct {
+	Head     PartnerHead
+	Request  string
+	Outcomes []Option
+	State    ListState
+	Refusals []RefusalRow
+	Pager    Pager
+	Kept     string // "the newest 500 are kept"
+	CheckURL string
+}
+
+// RefusalRow is one of them: no value that was sent.
+type RefusalRow struct {
+	At                time.Time
+	Endpoint, Outcome string // in words
+	Mend              string // what the partner should change
+	Fields            []string
+	RequestID         string
+}
+
 var refusalColumns = []Column{{Label: "Time (UTC)"}, {Label: "Why, and the mend"}, {Label: "Fields at fault"}, {Label: "Request id"}}
 
 func PartnerRefusals(v PartnerRefusalsView) templ.Component {
@@ -60,7 +81,7 @@ func PartnerRefusals(v PartnerRefusalsView) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(v.Kept)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 13, Col: 52}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 34, Col: 52}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -256,7 +277,7 @@ func refusalRow(r RefusalRow, now time.Time) templ.Component {
 				var templ_7745c5c3_Var11 string
 				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(r.Endpoint)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 41, Col: 34}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 62, Col: 34}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 				if templ_7745c5c3_Err != nil {
@@ -269,7 +290,7 @@ func refusalRow(r RefusalRow, now time.Time) templ.Component {
 				var templ_7745c5c3_Var12 string
 				templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(r.Outcome)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 41, Col: 49}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 62, Col: 49}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 				if templ_7745c5c3_Err != nil {
@@ -287,7 +308,7 @@ func refusalRow(r RefusalRow, now time.Time) templ.Component {
 					var templ_7745c5c3_Var13 string
 					templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(r.Mend)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 43, Col: 32}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 64, Col: 32}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 					if templ_7745c5c3_Err != nil {
@@ -333,7 +354,7 @@ func refusalRow(r RefusalRow, now time.Time) templ.Component {
 						var templ_7745c5c3_Var15 string
 						templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(f)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 50, Col: 19}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_refusals.templ`, Line: 71, Col: 19}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 						if templ_7745c5c3_Err != nil {

@@ -8,6 +8,37 @@ package templates
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
+// PartnerTrafficView is what the partner sent, and how long the answers took.
+type PartnerTrafficView struct {
+	Head     PartnerHead
+	Ranges   []Tab
+	Words    string // "in the last 24 hours"
+	StepHead string
+	Failed   string
+	RetryURL string
+	Tiles    []StatTile
+	Traffic  []TrafficStep
+	Outcomes []OutcomeRow
+	Latency  []LatencyRow
+}
+
+// OutcomeRow is how often requests ended in one way.
+type OutcomeRow struct {
+	Endpoint, Outcome string // in words
+	Kind              string // of Status: "good", "warn" or "bad"
+	Count             int64
+	Share             string
+	URL               string // the recent refusals with this outcome; empty where it is none
+}
+
+// LatencyRow is how long an endpoint's answers took. A percentile is the upper bound
+// of its bucket, in words: "≤ 2.5 ms", "> 1 s".
+type LatencyRow struct {
+	Endpoint      string
+	Count         int64
+	P50, P95, P99 string
+}
+
 func PartnerTraffic(v PartnerTrafficView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -48,7 +79,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(v.Words)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 6, Col: 24}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 37, Col: 24}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -183,7 +214,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 							var templ_7745c5c3_Var8 templ.SafeURL
 							templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinURLErrs(r.URL)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 37, Col: 21}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 68, Col: 21}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 							if templ_7745c5c3_Err != nil {
@@ -232,7 +263,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 						var templ_7745c5c3_Var10 string
 						templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(r.Endpoint)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 45, Col: 17}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 76, Col: 17}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 						if templ_7745c5c3_Err != nil {
@@ -263,7 +294,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 						var templ_7745c5c3_Var12 string
 						templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(number(r.Count))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 48, Col: 22}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 79, Col: 22}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 						if templ_7745c5c3_Err != nil {
@@ -294,7 +325,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 						var templ_7745c5c3_Var14 string
 						templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(r.Share)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 51, Col: 14}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 82, Col: 14}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 						if templ_7745c5c3_Err != nil {
@@ -418,7 +449,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						var templ_7745c5c3_Var20 string
 						templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(r.Endpoint)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 70, Col: 36}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 101, Col: 36}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 						if templ_7745c5c3_Err != nil {
@@ -453,7 +484,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						var templ_7745c5c3_Var22 string
 						templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(number(r.Count))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 73, Col: 22}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 104, Col: 22}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 						if templ_7745c5c3_Err != nil {
@@ -484,7 +515,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						var templ_7745c5c3_Var24 string
 						templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(r.P50)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 76, Col: 12}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 107, Col: 12}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var24))
 						if templ_7745c5c3_Err != nil {
@@ -515,7 +546,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						var templ_7745c5c3_Var26 string
 						templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(r.P95)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 79, Col: 12}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 110, Col: 12}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 						if templ_7745c5c3_Err != nil {
@@ -546,7 +577,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						var templ_7745c5c3_Var28 string
 						templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(r.P99)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 82, Col: 12}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_traffic.templ`, Line: 113, Col: 12}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 						if templ_7745c5c3_Err != nil {
