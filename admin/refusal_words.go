@@ -17,7 +17,7 @@ var reasons = map[string]why{
 	"quote_owner":        {"the quote is another partner's", "Post on quotes that were asked for at the same base URL: a sandbox account's are for it alone."},
 	"transaction_format": {"no transactionId of ours", "Send the transactionId of the ping's answer as it is, whole."},
 	"expired":            {"the quote had expired", "Post within 15 minutes of the ping, or ping again."},
-	"delivered":          {"the transaction was delivered", "Each transaction takes one lead: ping again for another. A retry must be the same bytes."},
+	"already_delivered":  {"the transaction was delivered", "Each transaction takes one lead: ping again for another. A retry must be the same bytes."},
 	"inactive":           {"the partner is not active", "Approve the partner or lift the suspension; the account must be active too."},
 	"signature":          {"wrong signature", "Check a signature tells which mistake it is."},
 	"signature_missing":  {"no signature", "Sign every post, or let unsigned ones in under Signing."},

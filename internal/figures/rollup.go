@@ -25,6 +25,9 @@ const (
 	settled = time.Minute
 	// over is how long a day has been over when it is added up as a whole.
 	over = 15 * time.Minute
+	// refreshed is how often the figures of all partners are made anew, and not of
+	// those alone that had something.
+	refreshed = 15 * time.Minute
 	// shownDays are the days of partner_figures, today among them, and keptDays those
 	// of partner_days: the rest is for whoever looks a little further back.
 	shownDays, keptDays = 30, 40
@@ -142,28 +145,43 @@ func replaceDay(ctx context.Context, tx pgx.Tx, from time.Time) error {
 		statement{`INSERT INTO partner_days (day, partner_id, currency, leads, payout_minor) ` + sums, []any{from, from.Add(day)}})
 }
 
-// addLatest adds the entries of a span, and brings what the list shows up to date.
+// addLatest adds the entries of a span, and brings what the list shows up to date: of
+// the partners that had any or sent something, and every refreshed of all. The days
+// that the figures are of have changed by then, or one of them was added up anew.
 func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
+	show := statement{showTouched, []any{today.Add(-shownDays * day), from, until, from.Add(-settled)}}
+	if !from.Truncate(refreshed).Equal(until.Truncate(refreshed)) {
+		show = statement{showAll, show.args[:1]}
+	}
 	return inOrder(ctx, tx,
 		statement{`INSERT INTO partner_days AS d (day, partner_id, currency, leads, payout_minor) ` + sums + `
 			ON CONFLICT (day, partner_id, currency) DO UPDATE SET leads = d.leads + excluded.leads, payout_minor = d.payout_minor + excluded.payout_minor`,
 			[]any{from, until}},
 		statement{`DELETE FROM partner_days WHERE day <= $1`, []any{today.Add(-keptDays * day)}},
-		statement{showLatest, []any{today.Add(-shownDays * day)}})
+		show)
 }
 
-// showLatest writes only the rows that differ. Traffic is forgotten after a while;
-// when the last was, is not.
-const showLatest = `WITH by_currency AS (
+const (
+	showAll     = `WITH shown AS (SELECT id FROM partners)` + show
+	showTouched = `WITH shown AS MATERIALIZED (
+		SELECT partner_id AS id FROM ledger_entries WHERE occurred_at >= $2 AND occurred_at < $3
+		UNION SELECT t.partner_id FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id WHERE t.minute >= $4
+		UNION SELECT p.id FROM partners p WHERE NOT EXISTS (SELECT FROM partner_figures f WHERE f.partner_id = p.id)
+	)` + show
+)
+
+// show writes only the rows that differ. Traffic is forgotten after a while; when the
+// last was, is not.
+const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
-		FROM partner_days WHERE day > $1 GROUP BY partner_id, currency
+		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency
 	), by_partner AS (
 		SELECT partner_id, sum(leads)::bigint AS leads, jsonb_agg(jsonb_build_object('currency', currency, 'minor', minor) ORDER BY currency) AS payouts
 		FROM by_currency GROUP BY partner_id
 	), latest AS (
 		SELECT p.id, coalesce(s.leads, 0) AS leads, coalesce(s.payouts, '[]') AS payouts, greatest(f.last_traffic_at, t.minute) AS seen, f.partner_id AS there,
 			f.leads AS had_leads, f.payouts AS had_payouts, f.last_traffic_at AS had_seen
-		FROM partners p LEFT JOIN by_partner s ON s.partner_id = p.id LEFT JOIN partner_figures f ON f.partner_id = p.id
+		FROM shown p LEFT JOIN by_partner s ON s.partner_id = p.id LEFT JOIN partner_figures f ON f.partner_id = p.id
 			LEFT JOIN LATERAL (SELECT minute FROM traffic_minutes m WHERE m.partner_id = p.id ORDER BY minute DESC LIMIT 1) t ON true
 	)
 	INSERT INTO partner_figures (partner_id, leads, payouts, last_traffic_at)
