@@ -148,6 +148,17 @@ func secretCommands(t *testing.T, p *platform) {
 	if strings.Contains(table, imported) || strings.Contains(table, rotated.Secret) || !strings.Contains(table, given.ID) || !strings.Contains(table, "theirs") {
 		t.Errorf("listed %s", table)
 	}
+	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "0s").ok(t)
+	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "1h").refused(t, 1, "retired already")
+	later := p.on(t, "secret", "retire", "northgate", given.ID, "--in", "3d").ok(t)
+	if !strings.Contains(later, given.ID+" is valid until ") {
+		t.Errorf("printed %s", later)
+	}
+	for _, s := range printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json")) {
+		if s.ID == old[0].ID && s.State != "retired" || s.ID == given.ID && (s.State != "retiring" || s.RetiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
+			t.Errorf("%s is %s until %s", s.Label, s.State, s.RetiresAt)
+		}
+	}
 	body := north.prepare(t)
 	p.on(t, "secret", "revoke", "northgate", given.ID).ok(t)
 	if status, _, answer := north.send(t, "post", body, true); status != http.StatusUnauthorized {
@@ -212,6 +223,8 @@ func operatorRefusals(t *testing.T, p *platform) {
 		{[]string{"secret", "rotate", slug, "--overlap", "-1h"}, 1, "zero or longer"},
 		{[]string{"secret", "rotate", slug, "--overlap", "99999h"}, 2, "90 days at most"},
 		{[]string{"secret", "rotate", slug, "--overlap", "3 days"}, 2, "such as 36h or 3d"},
+		{[]string{"secret", "retire", slug, "sk_00000000000000000000000000"}, 2, "--in says how long"},
+		{[]string{"secret", "retire", slug, "sk_00000000000000000000000000", "--in", "1h"}, 1, "No such secret"},
 		{[]string{"secret", "revoke", slug, "sk_00000000000000000000000000"}, 1, "No such secret"},
 		{[]string{"secret", "revoke", slug, "nonsense"}, 1, "No such secret"},
 		{[]string{"secret", "revoke", slug}, 2, "the secret's id"},

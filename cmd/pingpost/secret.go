@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -31,33 +32,21 @@ type secretView struct {
 }
 
 func viewSecret(p models.Partner, s models.SigningSecret, now time.Time) secretView {
-	v := secretView{
+	return secretView{
 		ID: id.Format(id.Secret, s.ID), Partner: p.Slug, Label: s.Label, Hint: s.Prefix + "…" + s.LastFour,
-		State: string(s.State), RetiresAt: s.RetiresAt, CreatedAt: s.CreatedAt,
+		State: partners.StateOf(s, now), RetiresAt: s.RetiresAt, CreatedAt: s.CreatedAt,
 	}
-	if s.State == models.SecretActive && s.RetiresAt != nil {
-		v.State = "retiring"
-		if !valid(s, now) {
-			v.State = "retired"
-		}
-	}
-	return v
-}
-
-// valid reports whether a post may be signed with the secret.
-func valid(s models.SigningSecret, now time.Time) bool {
-	return s.State == models.SecretActive && (s.RetiresAt == nil || now.Before(*s.RetiresAt))
 }
 
 // canSign reports whether a partner has a valid secret.
 func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, error) {
 	list, err := s.Secrets(ctx, p)
 	now := clock.System{}.Now()
-	return slices.ContainsFunc(list, func(one models.SigningSecret) bool { return valid(one, now) }), err
+	return slices.ContainsFunc(list, func(one models.SigningSecret) bool { return partners.Valid(one, now) }), err
 }
 
 func secretCommand() *cobra.Command {
-	return group("secret", "Signing secrets", secretCreate(), secretImport(), secretRotate(), secretRevoke(), secretList())
+	return group("secret", "Signing secrets", secretCreate(), secretImport(), secretRotate(), secretRetire(), secretRevoke(), secretList())
 }
 
 // onPartner runs fn on the partner that the first argument names.
@@ -145,6 +134,34 @@ func secretRotate() *cobra.Command {
 			}
 			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n", made.CreatedAt.Add(time.Duration(overlap)).UTC().Format(time.RFC3339))
 			return nil
+		})
+	}
+	return c
+}
+
+func secretRetire() *cobra.Command {
+	c := &cobra.Command{
+		Use: "retire PARTNER SECRET_ID --in TIME", Short: "Put the end of a secret earlier or later",
+		Args: exactly(2, "the partner's slug or id, and the secret's id"),
+	}
+	reach := reachFlags(c)
+	in := overlap(-1)
+	c.Flags().Var(&in, "in", "how long from now it stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s ends it now")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if in < 0 {
+			return usageError{errors.New("--in says how long from now the secret stays valid: a time such as 36h or 3d, or 0s")}
+		}
+		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+			secret, err := s.FindSecret(c.Context(), p, args[1])
+			if err != nil {
+				return err
+			}
+			at := clock.System{}.Now().Add(time.Duration(in))
+			if err := s.RetireSecret(c.Context(), p, secret.ID, at); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is valid until %s\n", args[1], at.Format(time.RFC3339))
+			return err
 		})
 	}
 	return c

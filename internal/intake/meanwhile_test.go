@@ -32,7 +32,7 @@ func signedMeanwhile(t *testing.T, n *node) {
 			}
 		},
 		"secret-retired": func(t *testing.T, p testkit.Partner) {
-			if _, err := n.Partners.RotateSecret(t.Context(), p.Partner, "", 0, false); err != nil {
+			if _, err := n.Partners.RotateSecret(t.Context(), p.Partner, "", 0, true); err != nil {
 				t.Fatal(err)
 			}
 		},

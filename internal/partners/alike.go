@@ -78,7 +78,7 @@ func isSlug(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' |
 
 func checkIdentifier(identifier string) *fault.Error {
 	return checkForm("identifier_form", "identifier", identifier, maxIdentifier, isIdentifier, identifier != "" && !strings.ContainsRune("._-", rune(identifier[0])),
-		"A partnerId has 1 to 128 letters (A to Z, a to z), digits, dots, hyphens and underscores, and starts with a letter or digit.")
+		"A partnerId has 1 to 128 English letters, digits, dots, hyphens and underscores, and starts with a letter or digit.")
 }
 
 func isIdentifier(r rune) bool {
