@@ -50,9 +50,10 @@ func (t *trial) hmac(message []byte) int {
 func (t *trial) any(size int, sum func(key int) []byte) int {
 	found := -1
 	for i := range t.keys {
-		if t.hashed += size; t.spent() {
+		if t.spent() {
 			break
 		}
+		t.hashed += size
 		if hmac.Equal(sum(i), t.mac) && found < 0 {
 			found = i
 		}
@@ -123,6 +124,9 @@ func (t *trial) joined(timestamp string, body variant) (finding, int) {
 
 func (t *trial) bodies(timestamp string, bodies []variant) (finding, int) {
 	for _, v := range bodies {
+		if t.spent() {
+			break
+		}
 		if key := t.hmac(slices.Concat([]byte(timestamp+"."), v.bytes)); key >= 0 {
 			return finding{v.what, v.mend}, key
 		}
@@ -142,6 +146,9 @@ func (t *trial) timestamps(body string, sent sentTime) (finding, int) {
 // twice tries another way of joining with another body.
 func (t *trial) twice(timestamp string, bodies []variant) (finding, int) {
 	for _, v := range bodies {
+		if t.spent() { // the joining costs time as well
+			break
+		}
 		if f, key := t.joined(timestamp, v); key >= 0 {
 			return f, key
 		}
