@@ -255,7 +255,7 @@ func TestDiagnoseIsBounded(t *testing.T) {
 		many[i] = Known{Name: strconv.Itoa(i), Key: bytes.Repeat([]byte{byte(i)}, 40), State: KeyActive}
 	}
 	deep := strings.Repeat("[", 60) + strings.TrimSuffix(strings.Repeat("1,", 32000), ",") + strings.Repeat("]", 60)
-	for _, body := range []string{deep, strings.Repeat("[", MaxDiagnosed), `"` + strings.Repeat("é", MaxDiagnosed/2-1) + `"`} {
+	for _, body := range []string{deep, `"` + strings.Repeat("é", MaxDiagnosed/2-1) + `"`} {
 		size := 0
 		for _, v := range bodyVariants([]byte(body)) {
 			size += len(v.bytes)
@@ -269,7 +269,7 @@ func TestDiagnoseIsBounded(t *testing.T) {
 			t.Errorf("%.8s…: %d bytes were hashed", body, work.hashed)
 		}
 	}
-	d := Diagnose(stamp(0), deep, strings.Repeat("0", 64), many, now)
+	d := Diagnose(stamp(0), strings.Repeat("[", MaxDiagnosed), strings.Repeat("0", 64), many, now)
 	if d.Key != -1 || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "not every combination") {
 		t.Errorf("%s %q", d.Verdict, d.Notes)
 	}
