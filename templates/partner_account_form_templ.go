@@ -175,7 +175,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Checkboxes(Field{Name: "sandbox", Label: "For trial posts", Error: v.Errors.For("sandbox"), Options: []Option{{Value: "yes", Label: "Sandbox account", Chosen: v.Sandbox, Hint: "Everything works as in earnest, but nothing is paid and nothing goes into figures or payouts. It cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Checkboxes(Field{Name: "sandbox", Label: "For trial posts", Error: v.Errors.For("sandbox"), Options: []Option{{Value: "yes", Label: "Sandbox account", Chosen: v.Sandbox, Hint: "Its leads are real in every way, but pay nobody, count in no figure and are deleted after 7 days. It cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
