@@ -95,8 +95,9 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	}
 	done := had
 	if more = !now.Before(had.whole.Add(day + over)); more {
-		err = replaceDay(ctx, tx, had.whole)
 		done.whole = had.whole.Add(day)
+		due := !now.Before(done.whole.Add(day + over)) // another one: shown after the last
+		err = replaceDay(ctx, tx, had.whole, now.Truncate(day), !due)
 		if done.until.Before(done.whole) {
 			done.until = done.whole
 		}
@@ -139,15 +140,20 @@ const sums = `SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, currenc
 
 // replaceDay adds a day up as a whole, with the entries that came too late for the
 // minute that they bear.
-func replaceDay(ctx context.Context, tx pgx.Tx, from time.Time) error {
-	return inOrder(ctx, tx,
-		statement{`DELETE FROM partner_days WHERE day = $1`, []any{from}},
-		statement{`INSERT INTO partner_days (day, partner_id, currency, leads, payout_minor) ` + sums, []any{from, from.Add(day)}})
+func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool) error {
+	all := []statement{
+		{`DELETE FROM partner_days WHERE day = $1`, []any{from}},
+		{`INSERT INTO partner_days (day, partner_id, currency, leads, payout_minor) ` + sums, []any{from, from.Add(day)}},
+	}
+	if show {
+		all = append(all, statement{showAll, []any{today.Add(-shownDays * day)}})
+	}
+	return inOrder(ctx, tx, all...)
 }
 
 // addLatest adds the entries of a span, and brings what the list shows up to date: of
 // the partners that had any or sent something, and every refreshed of all. The days
-// that the figures are of have changed by then, or one of them was added up anew.
+// that the figures are of change at midnight.
 func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
 	show := statement{showTouched, []any{today.Add(-shownDays * day), from, until, from.Add(-settled)}}
 	if !from.Truncate(refreshed).Equal(until.Truncate(refreshed)) {

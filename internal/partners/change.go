@@ -3,6 +3,7 @@ package partners
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -22,7 +23,7 @@ var (
 )
 
 // anyVersion is for whoever changes a row whatever it says now: the command line.
-const anyVersion = -1
+const anyVersion = math.MinInt
 
 // edit is what changes of a row: the columns, and the fields as the audit trail has them.
 type edit struct{ columns, before, after map[string]any }
