@@ -4,16 +4,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -21,7 +27,7 @@ import (
 func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
-		"every page": everyPage, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
+		"every page": everyPage, "every page of a partner": everyPartnerPage, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
 		"revoked": revokedInBrowser, "without script": withoutScript, "jump": jumpInBrowser, "filter": filterInBrowser,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +86,93 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	see(auditor, "forbidden")
 	quiet(t, auditor)
 	quiet(t, p)
+}
+
+// everyPartnerPage looks at the pages of a partner that sells, as its account manager.
+func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
+	h := newHouse(t, kind{})
+	partner := h.selling(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "account_manager@example.com")
+	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
+	account := partner + "/accounts/" + id.Format(id.Account, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM accounts WHERE identifier = 'HARBOUR-100'`))
+	for _, one := range []struct{ name, path string }{
+		{"partners", "/partners"}, {"partners-no-match", "/partners?q=zebra"}, {"partner-new", "/partners/new"}, {"partner-accounts", partner}, {"partner-details", partner + "?tab=details"},
+		{"partner-signing", partner + "?tab=signing"}, {"partner-secrets", partner + "?tab=secrets"}, {"partner-traffic", partner + "?tab=traffic"}, {"partner-refusals", partner + "?tab=refusals"},
+		{"partner-documentation", partner + "?tab=documentation"}, {"partner-audit", partner + "?tab=audit"}, {"partner-onboarding", partner + "/onboarding"}, {"account-new", partner + "/accounts/new"},
+		{"account-change", account}, {"secret-new", partner + "/secrets/new"}, {"secret-rotate", partner + "/secrets/rotate"}, {"secret-retire", secret + "/retire"}, {"secret-revoke", secret + "/revoke"},
+		{"partner-suspend", partner + "/suspend"}, {"signature-check", partner + "/check"},
+	} {
+		p.Open(h.url + one.path)
+		see(p, one.name)
+	}
+	p.Open(h.url + partner + "/check")
+	p.Type(`textarea[name="body"]`, `{"transactionId": "tx_1"}`)
+	p.Type(`input[name="timestamp"]`, strconv.FormatInt(h.time.Now().UnixMilli(), 10))
+	p.Type(`input[name="signature"]`, strings.Repeat("ab", 32))
+	p.Submit(`form[action$="/check"] button[type="submit"]`)
+	see(p, "signature-checked")
+	p.Open(h.url + partner + "/secrets/new")
+	p.Type(`input[name="label"]`, "of the form")
+	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
+	see(p, "secret-made")
+	quiet(t, p)
+	reader := chromium.Page(t, browser.Look{})
+	signIn(h, reader, "auditor@example.com")
+	reader.Open(h.url + partner + "?tab=details")
+	see(reader, "partner-details-read")
+	quiet(t, reader)
+}
+
+// selling is the page of a partner that has sold for a month and is changing over to
+// a new secret, among others.
+func (h *house) selling(t *testing.T) (path string) {
+	t.Helper()
+	ctx, by := t.Context(), h.options.Partners.By(audit.Actor{Staff: h.people[models.AccountManager].ID, Name: "account_manager@example.com", Role: string(models.AccountManager)})
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range []string{"Alder & Sons", "Beacon Quotes", "Copper Kettle Media", "Meadow Media GmbH", "North Road Ltd", "Quillon Partners with a name that goes on for rather longer than a column is wide"} {
+		p, err := by.Create(ctx, partners.NewPartner{Slug: fmt.Sprintf("partner-%d", i+2), Name: name, Manager: []string{"Ben Okafor", "Ruth Vale"}[i%2]})
+		must(err)
+		if i%3 > 0 {
+			must(by.SetStatus(ctx, scope.System, p.ID, models.PartnerApproved))
+		}
+		h.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, 41000/(i+1), `[{"currency": "EUR", "minor": 812350}, {"currency": "GBP", "minor": 104512345}]`, h.time.Now().Add(-time.Duration(i*i)*time.Hour))
+	}
+	h.Exec(t, `INSERT INTO partner_figures_state VALUES (true, $1::timestamptz, $1::timestamptz::date)`, h.time.Now().Add(-time.Minute))
+	p, err := by.Create(ctx, partners.NewPartner{Slug: "harbour-leads", Name: "Harbour Leads", LegalName: "Harbour Leads (Trading) Limited", Manager: "Ben Okafor", Signing: models.SigningReportOnly})
+	must(err)
+	must(by.SetDetails(ctx, scope.System, p.ID, 1, partners.Details{
+		Name: p.Name, LegalName: p.LegalName, Address: "4 Quay Street\nBristol\nBS1 4DB", TaxID: "GB 123 4567 89", PaymentTerms: "30 days net", Manager: "Ben Okafor", Notes: "Sells plumbers and electricians in the South West.",
+		Contacts: []partners.Contact{{Name: "Mo Haskell", Role: "Affiliate manager", Email: "mo@harbour.example", Phone: "+44 117 496 0018"}},
+	}))
+	sandbox, err := by.CreateAccount(ctx, p, partners.NewAccount{Identifier: "harbour-sandbox", Name: "Sandbox", Sandbox: true})
+	must(err)
+	account, err := by.CreateAccount(ctx, p, partners.NewAccount{Identifier: "HARBOUR-100", Name: "Main site", Signing: models.SigningRequired})
+	must(err)
+	old, err := by.CreateSecret(ctx, p, "live 2026")
+	must(err)
+	must(by.SetStatus(ctx, scope.System, p.ID, models.PartnerApproved))
+	fresh, err := by.RotateSecret(ctx, p, "live 2026, second half", 24*time.Hour, false)
+	must(err)
+	_, err = by.NewLink(ctx, scope.System, p)
+	must(err)
+	h.Exec(t, `INSERT INTO traffic_minutes
+		SELECT hour, $2, CASE WHEN kind[3] = 'sandbox' THEN $3::uuid ELSE $4::uuid END, CASE kind[4] WHEN 'old' THEN $5::uuid WHEN 'new' THEN $6::uuid ELSE '00000000-0000-0000-0000-000000000000' END,
+			kind[1], kind[2], (kind[5]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)))::bigint + 1, ARRAY[40, 30, 20, 5, 3, 1, 0, 0, 0, 0, 0, 1]
+		FROM generate_series($1::timestamptz - interval '2 days', $1, interval '1 hour') AS hour,
+			(VALUES (ARRAY['ping', 'priced', 'main', '', '840']), (ARRAY['ping', 'excluded', 'main', '', '21']), (ARRAY['post', 'delivered', 'main', 'old', '60']), (ARRAY['post', 'delivered', 'main', 'new', '85']),
+				(ARRAY['post', 'delivered_would_be_refused', 'sandbox', '', '3']), (ARRAY['post', 'signature', 'main', '', '2']), (ARRAY['post', 'payload', 'main', '', '1'])) AS kinds(kind)`,
+		h.time.Now(), p.ID, sandbox.ID, account.ID, old.ID, fresh.ID)
+	for i, outcome := range []string{"inactive", "expired", "timestamp_window", "signature", "payload"} {
+		h.Exec(t, `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`, p.ID, h.time.Now().Add(-time.Duration(5-i)*time.Minute), id.New(h.time.Now()), outcome,
+			map[bool][]string{true: {"contact.email", "consent.acknowledged"}, false: {}}[outcome == "payload"])
+	}
+	return partnerURL(p.ID)
 }
 
 // see looks at a page wide and light, narrow and dark: the components are tried in

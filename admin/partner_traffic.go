@@ -102,7 +102,7 @@ func (k *call) refusalsTab(p models.Partner) error {
 	v := templates.PartnerRefusalsView{
 		Head: head, Request: short(q.Get("request")), Outcomes: chosen(refusalOptions(slices.Sorted(maps.Keys(reasons))), q.Get("outcome")),
 		State: templates.ListState{Filtered: filtered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
-		Kept:  "The newest " + templates.Number(int64(k.RefusalsKept)) + " are kept.",
+		Kept:  "the newest " + templates.Number(int64(k.RefusalsKept)) + " are kept",
 	}
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"

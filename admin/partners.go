@@ -101,7 +101,7 @@ func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m
 // modeWords is a partner's signing mode with where it comes from.
 func (k *call) modeWords(m models.SigningMode) string {
 	if m == models.SigningDefault {
-		return plainMode(k.DefaultSigning) + " (platform default)"
+		return plainMode(k.DefaultSigning) + " (default)"
 	}
 	return plainMode(m)
 }
