@@ -34,11 +34,18 @@ func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*conte
 }
 
 // bestPgbench tries with how many connections pgbench is fastest.
-func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (best *contender, err error) {
+func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*contender, error) {
+	return b.best(ctx, []int{4, 8, 16, 32, 64, 128}, func(clients int) (*contender, error) {
+		return b.pgbenchWith(ctx, d, rows, pgbenchAtBest, clients)
+	})
+}
+
+// best tries with how many connections a contender is fastest.
+func (b *bench) best(ctx context.Context, connections []int, with func(int) (*contender, error)) (best *contender, err error) {
 	var most float64
 	var acknowledged int64
-	for _, clients := range []int{4, 8, 16, 32, 64, 128} {
-		c, err := b.pgbenchWith(ctx, d, rows, "pgbench at its best", clients)
+	for _, n := range connections {
+		c, err := with(n)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +53,7 @@ func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (be
 		if err != nil {
 			return nil, err
 		}
-		b.progress("post: pgbench -c %d: %.0f a second", clients, r.rate())
+		b.progress("post: %s, with %d connections: %.0f a second", c.name, n, r.rate())
 		if acknowledged += c.acknowledged; r.rate() > most {
 			most, best = r.rate(), c
 		}

@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	pgbenchAtBest = "pgbench at its best"
+	productAtBest = "product at its best"
+
 	minPostToPgbench = 3.0
 	minPostToBest    = 2.2
 	minPostToGorm    = 4.0
@@ -62,9 +65,16 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, v.stop()) }()
 	all = append(all, v.contender("vault", v.deliver))
 	databases = append(databases, v.database)
-	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, all...); err != nil {
+	best, err := b.best(ctx, []int{64, 128, 256}, func(n int) (*contender, error) {
+		return &contender{name: productAtBest, process: p.process, run: p.deliverAs(postsJob{Connections: n})}, nil
+	})
+	if err != nil {
 		return err
 	}
+	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, append([]*contender{best}, all...)...); err != nil {
+		return err
+	}
+	product.acknowledged += best.acknowledged // they share a database
 	if err := b.profile(ctx, p.at.Ops, "post", product); err != nil {
 		return err
 	}
@@ -73,7 +83,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
-	b.report.posts(all)
+	b.report.posts(append(all, best))
 	if err := b.mixes(ctx, p); err != nil {
 		return err
 	}

@@ -55,21 +55,22 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 
 func (r *report) posts(all []*contender) {
 	const part = "post"
-	by := map[string]*contender{"product": {}, "pgbench": {}, "pgbench at its best": {}, "gorm": {}, "vault": {}} // what is not measured has no rounds
+	by := map[string]*contender{"product": {}, "pgbench": {}, pgbenchAtBest: {}, productAtBest: {}, "gorm": {}, "vault": {}} // what is not measured has no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
 	product, pgbench, gorm, vault := by["product"], by["pgbench"], by["gorm"], by["vault"]
 	r.add(
 		figure{part: part, what: "product over HTTP / pgbench storing the same rows", unit: "×", values: ratios(product, pgbench), limit: minPostToPgbench},
-		figure{part: part, what: "product over HTTP / pgbench with as many clients as are best for it", unit: "×", values: ratios(product, by["pgbench at its best"]), limit: minPostToBest},
+		figure{part: part, what: "product over HTTP / pgbench, each with as many connections as are best for it", unit: "×", values: ratios(by[productAtBest], by[pgbenchAtBest]), limit: minPostToBest},
 		figure{part: part, what: "product over HTTP / GORM storing the same rows", unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
 		figure{part: part, what: "product with Vault / product with the local key", unit: "×", values: ratios(vault, product), limit: minVaultToLocal},
 	)
 	r.contender(part, "product over HTTP", "lead", product)
 	r.contender(part, "product over HTTP with Vault", "lead", vault)
 	r.contender(part, "pgbench", "lead", pgbench)
-	r.contender(part, "pgbench with as many clients as are best for it", "lead", by["pgbench at its best"])
+	r.contender(part, "product over HTTP with as many connections as are best for it", "lead", by[productAtBest])
+	r.contender(part, "pgbench with as many connections as are best for it", "lead", by[pgbenchAtBest])
 	r.contender(part, "GORM", "lead", gorm)
 	r.idle(part, "product over HTTP", product)
 	r.idle(part, "pgbench", pgbench)

@@ -10,7 +10,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 )
 
 // Arrival is a lead that was stored or a request that was refused. Lead is Nil for
@@ -31,13 +30,13 @@ type Arrival struct {
 
 // Arrivals are the newest of a partner's leads and refusals since a moment, merged,
 // the newest first. A page asks every two seconds: each half is the end of an index.
-func Arrivals(ctx context.Context, db *store.DB, sc scope.Scope, partner uuid.UUID, since time.Time, n int) ([]Arrival, error) {
-	leads, err := ofPartner[storedLead](ctx, db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
+func (in *Reader) Arrivals(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int) ([]Arrival, error) {
+	leads, err := ofPartner[storedLead](ctx, in.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
 		FROM leads WHERE partner_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3`, id.NewV7(since, [10]byte{}), n, uuid.Nil)
 	if err != nil {
 		return nil, err
 	}
-	refused, err := ofPartner[refusedRequest](ctx, db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
+	refused, err := ofPartner[refusedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
 		FROM refusals WHERE partner_id = $1 AND at >= $2 ORDER BY id DESC LIMIT $3`, since, n)
 	if err != nil {
 		return nil, err

@@ -69,11 +69,11 @@ type Figures struct {
 var unpriced = []string{"excluded", "paused", "capped"}
 
 // Read adds up. Whoever sees some partners only, gets the figures of these.
-func Read(ctx context.Context, db *store.DB, sc scope.Scope, r Range) (f Figures, err error) {
-	if err := f.readTraffic(ctx, db, sc, r); err != nil {
+func (in *Reader) Read(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
+	if err := f.readTraffic(ctx, in.db, sc, r); err != nil {
 		return f, store.Translate(err)
 	}
-	return f, store.Translate(f.readPayouts(ctx, db, sc, r))
+	return f, store.Translate(f.readPayouts(ctx, in.db, sc, r))
 }
 
 func (f *Figures) readTraffic(ctx context.Context, db *store.DB, sc scope.Scope, r Range) error {

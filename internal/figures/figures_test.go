@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 		}},
 		"nobody's": {scope.Partners(), figures.Figures{Steps: steps(figures.Step{At: hour})}},
 	} {
-		got, err := figures.Read(t.Context(), d.DB, c.scope, r)
+		got, err := figures.NewReader(d.DB).Read(t.Context(), c.scope, r)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
 		}

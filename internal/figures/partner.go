@@ -41,13 +41,13 @@ type PartnerFigures struct {
 	Latency  []Latency // of endpoints with traffic, by name
 }
 
-// ReadPartner adds up one partner's traffic. Of a partner outside the scope there is none.
-func ReadPartner(ctx context.Context, db *store.DB, sc scope.Scope, partner uuid.UUID, r Range) (PartnerFigures, error) {
+// Partner adds up one partner's traffic. Of a partner outside the scope there is none.
+func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) (PartnerFigures, error) {
 	f := PartnerFigures{Steps: r.steps()}
 	if !sc.Allows(partner) {
 		return f, nil
 	}
-	rows, err := db.Pool.Query(ctx, partnerTraffic(), partner, r.From, r.Until, r.Step.Seconds())
+	rows, err := in.db.Pool.Query(ctx, partnerTraffic(), partner, r.From, r.Until, r.Step.Seconds())
 	if err != nil {
 		return f, store.Translate(err)
 	}

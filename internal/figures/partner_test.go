@@ -85,7 +85,7 @@ func TestReadPartner(t *testing.T) {
 	}{
 		"everything": {scope.System, full}, "its own": {scope.Partners(f.theirs, f.mine), full}, "another's": {scope.Partners(f.theirs), none}, "nobody's": {scope.Scope{}, none},
 	} {
-		if got, err := figures.ReadPartner(t.Context(), f.DB, c.scope, f.mine, r); err != nil || !reflect.DeepEqual(got, c.want) {
+		if got, err := figures.NewReader(f.DB).Partner(t.Context(), c.scope, f.mine, r); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
 		}
 	}
@@ -107,18 +107,18 @@ func TestReadSecrets(t *testing.T) {
 
 	r := figures.Last(now, time.Hour, 3)
 	want := []figures.SecretTraffic{{f.old, 1, 20}, {f.fresh, 2, 102}}
-	if got, err := figures.ReadSecrets(t.Context(), f.DB, scope.Partners(f.mine), f.mine, r); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := figures.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.mine), f.mine, r); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v (%v), want %+v", got, err, want)
 	}
-	if got, err := figures.ReadSecrets(t.Context(), f.DB, scope.Partners(f.theirs), f.mine, r); err != nil || len(got) != 0 {
+	if got, err := figures.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.theirs), f.mine, r); err != nil || len(got) != 0 {
 		t.Errorf("of another partner: %+v (%v)", got, err)
 	}
 	minute := now.Truncate(time.Minute)
 	used := map[uuid.UUID]time.Time{f.old: minute.Add(-time.Hour), f.fresh: minute.Add(5 * time.Minute)}
-	if got, err := figures.LastUsed(t.Context(), f.DB, scope.Partners(f.mine), f.mine); err != nil || !maps.EqualFunc(got, used, time.Time.Equal) {
+	if got, err := figures.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.mine), f.mine); err != nil || !maps.EqualFunc(got, used, time.Time.Equal) {
 		t.Errorf("last used %v (%v), want %v", got, err, used)
 	}
-	if got, err := figures.LastUsed(t.Context(), f.DB, scope.Partners(f.theirs), f.mine); err != nil || len(got) != 0 {
+	if got, err := figures.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.theirs), f.mine); err != nil || len(got) != 0 {
 		t.Errorf("last used, of another partner: %v (%v)", got, err)
 	}
 }
@@ -135,7 +135,7 @@ func TestReadUnsigned(t *testing.T) {
 	}
 	f.count(t, now, f.mine, f.sandbox, f.old, "post", "delivered", 7, 0)
 	f.count(t, now, f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 1000, 0)
-	got, err := figures.ReadUnsigned(t.Context(), f.DB, scope.Partners(f.mine), f.mine, now.Add(-24*time.Hour))
+	got, err := figures.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.mine), f.mine, now.Add(-24*time.Hour))
 	want := map[uuid.UUID]figures.AccountUnsigned{
 		f.account: {f.account, 4, 2, minute.Add(-time.Minute)}, f.sandbox: {f.sandbox, 7, 0, time.Time{}},
 	}
@@ -147,7 +147,7 @@ func TestReadUnsigned(t *testing.T) {
 			t.Errorf("got %+v, want %+v", one, want[one.Account])
 		}
 	}
-	if got, err := figures.ReadUnsigned(t.Context(), f.DB, scope.Partners(f.theirs), f.mine, now.Add(-24*time.Hour)); err != nil || len(got) != 0 {
+	if got, err := figures.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.theirs), f.mine, now.Add(-24*time.Hour)); err != nil || len(got) != 0 {
 		t.Errorf("of another partner: %+v (%v)", got, err)
 	}
 }
@@ -196,7 +196,7 @@ func TestArrivals(t *testing.T) {
 		n    int
 		want []figures.Arrival
 	}{{scope.System, 10, want}, {scope.Partners(f.mine), 2, want[:2]}, {scope.Partners(f.theirs), 10, []figures.Arrival{}}} {
-		got, err := figures.Arrivals(t.Context(), f.DB, c.sc, f.mine, now, c.n)
+		got, err := figures.NewReader(f.DB).Arrivals(t.Context(), c.sc, f.mine, now, c.n)
 		for i := range got {
 			got[i].At = got[i].At.UTC()
 		}

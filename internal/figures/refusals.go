@@ -35,9 +35,9 @@ type FoundRefusals struct {
 	Newer, Older bool // whether there are more on either side
 }
 
-// ReadRefusals finds refusals among the recent ones that are kept of each partner.
-func ReadRefusals(ctx context.Context, db *store.DB, sc scope.Scope, f RefusalFilter, p store.Page) (out FoundRefusals, err error) {
-	q := refusals(ctx, db, sc)
+// Refusals finds refusals among the recent ones that are kept of each partner.
+func (in *Reader) Refusals(ctx context.Context, sc scope.Scope, f RefusalFilter, p store.Page) (out FoundRefusals, err error) {
+	q := refusals(ctx, in.db, sc)
 	if f.Partner != uuid.Nil {
 		q = q.Where("partner_id = ?", f.Partner)
 	}
@@ -55,9 +55,9 @@ func ReadRefusals(ctx context.Context, db *store.DB, sc scope.Scope, f RefusalFi
 }
 
 // FindRefusal looks a refused request up by the id that the partner was answered with.
-func FindRefusal(ctx context.Context, db *store.DB, sc scope.Scope, request uuid.UUID) (Refused, bool, error) {
+func (in *Reader) FindRefusal(ctx context.Context, sc scope.Scope, request uuid.UUID) (Refused, bool, error) {
 	var found []Refused
-	err := refusals(ctx, db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
+	err := refusals(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
 	if err != nil || len(found) == 0 {
 		return Refused{}, false, store.Translate(err)
 	}

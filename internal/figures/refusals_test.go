@@ -31,7 +31,7 @@ func TestReadRefusals(t *testing.T) {
 	}
 	list := func(sc scope.Scope, filter figures.RefusalFilter, p store.Page) (found figures.FoundRefusals, which string) {
 		t.Helper()
-		found, err := figures.ReadRefusals(t.Context(), f.DB, sc, filter, p)
+		found, err := figures.NewReader(f.DB).Refusals(t.Context(), sc, filter, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestReadRefusals(t *testing.T) {
 		}
 	}
 	for sc, want := range map[*scope.Scope]bool{new(scope.Scope{}): false, new(scope.Partners(f.mine)): false, new(scope.Partners(f.theirs)): true, new(scope.System): true} {
-		got, found, err := figures.FindRefusal(t.Context(), f.DB, *sc, requests[3])
+		got, found, err := figures.NewReader(f.DB).FindRefusal(t.Context(), *sc, requests[3])
 		if err != nil || found != want || found && (got.Partner != f.theirs || got.Outcome != "signature") {
 			t.Errorf("found %t, %+v (%v), want %t", found, got, err, want)
 		}

@@ -25,22 +25,22 @@ type SecretTraffic struct {
 	Posts  int64
 }
 
-// ReadSecrets counts the accepted posts of each of a partner's secrets, for whoever
+// Secrets counts the accepted posts of each of a partner's secrets, for whoever
 // waits for a partner to leave its old one.
-func ReadSecrets(ctx context.Context, db *store.DB, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
-	return ofPartner[SecretTraffic](ctx, db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
+func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
+	return ofPartner[SecretTraffic](ctx, in.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
 		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`
 		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
 }
 
 // LastUsed is the minute in which each of a partner's secrets last signed a post,
 // whatever became of it; a secret that never did, as far as traffic is kept, is not in it.
-func LastUsed(ctx context.Context, db *store.DB, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
+func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	type use struct {
 		Secret uuid.UUID
 		At     time.Time
 	}
-	uses, err := ofPartner[use](ctx, db, sc, partner, `SELECT s.id, t.minute FROM signing_secrets s,
+	uses, err := ofPartner[use](ctx, in.db, sc, partner, `SELECT s.id, t.minute FROM signing_secrets s,
 		LATERAL (SELECT minute FROM traffic_minutes m WHERE m.secret_id = s.id AND `+signed+` ORDER BY minute DESC LIMIT 1) t WHERE s.partner_id = $1`)
 	last := make(map[uuid.UUID]time.Time, len(uses))
 	for _, u := range uses {
@@ -57,11 +57,11 @@ type AccountUnsigned struct {
 	Last            time.Time // the minute of the last unsigned one; zero for none
 }
 
-// ReadUnsigned counts a partner's accepted posts since a moment, by account, the
+// Unsigned counts a partner's accepted posts since a moment, by account, the
 // sandbox ones too.
-func ReadUnsigned(ctx context.Context, db *store.DB, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
+func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const unsigned = `FILTER (WHERE outcome LIKE ANY ($3))`
-	return ofPartner[AccountUnsigned](ctx, db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+unsigned+`, 0)::bigint,
+	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+unsigned+`, 0)::bigint,
 		coalesce(max(minute) `+unsigned+`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
 		GROUP BY 1 ORDER BY 1`, since, []string{`%\` + models.AndUnsigned, `%\` + models.AndToBeRefused})
 }
@@ -74,8 +74,8 @@ type PartnerUnsigned struct {
 }
 
 // MostUnsigned are the partners with the most unsigned leads since a moment, n at most.
-func MostUnsigned(ctx context.Context, db *store.DB, sc scope.Scope, since time.Time, n int) ([]PartnerUnsigned, error) {
-	rows, err := db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id
+func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, since time.Time, n int) ([]PartnerUnsigned, error) {
+	rows, err := in.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id
 		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
 		GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $6`,
 		models.OutcomeDelivered+models.AndToBeRefused, since, models.OutcomeDelivered+models.AndUnsigned, sc.All(), ids(sc), n)
