@@ -27,7 +27,7 @@ import (
 func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
-		"every page": everyPage, "every page of a partner": everyPartnerPage, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
+		"every page": everyPage, "every page of a partner": everyPartnerPage, "a form is sent once": sentOnce, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
 		"revoked": revokedInBrowser, "without script": withoutScript, "jump": jumpInBrowser, "filter": filterInBrowser,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +122,22 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	reader.Open(h.url + partner + "?tab=details")
 	see(reader, "partner-details-read")
 	quiet(t, reader)
+}
+
+// sentOnce presses a button twice before the answer is there.
+func sentOnce(t *testing.T, chromium *browser.Browser) {
+	h := newHouse(t, kind{})
+	partner := partnerURL(h.partner(t, "harbour-leads"))
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "account_manager@example.com")
+	for made := range 2 { // and again, once one has come back
+		p.Open(h.url + partner + "/secrets/new")
+		browser.Eval[bool](p, `(() => { const button = document.querySelector("form[action$='/secrets/new'] button"); button.click(); button.click(); return true })()`)
+		p.Wait(`document.querySelector(".once-secret")`)
+		if n := h.count(t, "signing_secrets", "true"); n != made+1 {
+			t.Errorf("%d secrets were made, want %d", n, made+1)
+		}
+	}
 }
 
 // selling is the page of a partner that has sold for a month and is changing over to

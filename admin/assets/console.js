@@ -89,6 +89,18 @@
     }
   });
 
+  // A form is sent once: pressed twice, it would make two secrets, of which the first is
+  // never seen. Whoever comes back to the page may send it again.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (event.defaultPrevented || form.method !== "post") return;
+    if (form.dataset.sent !== undefined) event.preventDefault();
+    form.dataset.sent = "";
+  });
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  });
+
   // A form that came back with mistakes is read from its summary.
   const attend = () => byId("error-summary")?.focus();
   attend();
