@@ -135,10 +135,24 @@ func (k *call) showAccountForm(status int, p models.Partner, a models.Account, v
 	if v.Head, err = k.head(p, "accounts"); err != nil {
 		return err
 	}
-	v.Identifier, v.Sandbox, v.Default = a.Identifier, a.Sandbox, a.IsDefault
+	if v.Forecast, err = k.accountForecast(p, a); err != nil {
+		return err
+	}
+	v.Identifier, v.Sandbox, v.Default, v.StepUp = a.Identifier, a.Sandbox, a.IsDefault, k.stepUp()
 	v.Shell = k.shell(a.Name, allPartners, templates.Link{Label: p.Name, URL: partnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
 	return k.show(status, templates.AccountForm(v))
+}
+
+// accountForecast is the forecast of one account, in a sentence.
+func (k *call) accountForecast(p models.Partner, a models.Account) (string, error) {
+	f, err := k.forecast(p)
+	for _, one := range f.Accounts {
+		if one.Identifier == a.Identifier {
+			return "Of " + countWords(one.Posts, false, "post", "posts") + " in the last 24 hours " + templates.Number(one.Unsigned) + " came without a signature.", err
+		}
+	}
+	return "No post of it was accepted in the last 24 hours.", err
 }
 
 func (k *call) changeAccount() error {
@@ -154,6 +168,16 @@ func (k *call) changeAccount() error {
 	change := partners.AccountChange{
 		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
 	}
+	v := templates.AccountFormView{
+		Name: short(change.Name), Suspended: change.Status == models.AccountSuspended, Signing: chosen(k.modes(models.SigningInherit), f.Get("signing")),
+		Version: int64(k.version()),
+	}
+	if v.Errors, err = k.proven(); err != nil {
+		return err
+	}
+	if len(v.Errors) > 0 {
+		return k.showAccountForm(http.StatusUnprocessableEntity, p, a, v)
+	}
 	err = k.partners().SetAccount(k.r.Context(), k.scope, a.ID, k.version(), change)
 	if err == nil {
 		return k.to(partnerURL(p.ID))
@@ -162,10 +186,7 @@ func (k *call) changeAccount() error {
 	if other != nil {
 		return other
 	}
-	v := templates.AccountFormView{
-		Name: short(change.Name), Suspended: change.Status == models.AccountSuspended, Signing: chosen(k.modes(models.SigningInherit), f.Get("signing")),
-		Version: int64(k.version()), Errors: mistakes,
-	}
+	v.Errors = mistakes
 	if isStale(err) {
 		if a, err = k.accountOf(p); err != nil {
 			return err

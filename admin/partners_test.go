@@ -408,3 +408,37 @@ func TestCheckingASignature(t *testing.T) {
 		t.Error("what was pasted is in the audit trail")
 	}
 }
+
+// What happens to an account's unsigned posts is changed knowing what that would have
+// refused, and by somebody who has proved to be there.
+func TestAnAccountsSigning(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	account, err := o.options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.id}, partners.NewAccount{Identifier: "harbour-1", Signing: models.SigningOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := o.url + "/accounts/" + id.Format(id.Account, account.ID)
+	if p := o.get(t, at); !strings.Contains(p.body, "No post of it was accepted in the last 24 hours.") {
+		t.Errorf("%s", p.text())
+	}
+	for outcome, n := range map[string]int{"delivered_unsigned": 3, "delivered": 4, "signature": 50} {
+		o.Exec(t, `INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, 'post', $5, $6, '{}')`, o.time.Now().Add(-time.Hour), o.id, account.ID, uuid.Nil, outcome, n)
+	}
+	p := o.get(t, at)
+	if !strings.Contains(p.body, "Of 7 posts in the last 24 hours 3 came without a signature.") {
+		t.Errorf("%s", p.text())
+	}
+	form := url.Values{"version": {versionAt(t, p)}, "name": {"Main"}, "status": {"active"}, "signing": {"required"}}
+	o.time.Advance(11 * time.Minute)
+	mode := func() string {
+		return testkit.Value[string](t, o.Database, `SELECT signing_mode FROM accounts WHERE id = $1`, account.ID)
+	}
+	if p := o.post(t, at, form); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, `name="proof"`) || !strings.Contains(p.body, `value="required" checked`) || mode() != "off" {
+		t.Errorf("without proof: %d, %s: %s", p.status, mode(), p.text())
+	}
+	form.Set("proof", password)
+	if p := o.post(t, at, form); p.status != http.StatusSeeOther || mode() != "required" {
+		t.Errorf("with proof: %d, %s: %s", p.status, mode(), p.text())
+	}
+}

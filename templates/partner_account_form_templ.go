@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 // AccountFormView makes an account, or changes one. Field names: identifier, name,
-// sandbox ("yes"), signing, status, default ("yes"), version.
+// sandbox ("yes"), signing, status, default ("yes"), version, proof.
 type AccountFormView struct {
 	Head       PartnerHead
 	Shell      Shell // of the form's own page
@@ -22,6 +22,8 @@ type AccountFormView struct {
 	Default    bool // it is the partner's default
 	Suspended  bool
 	Signing    []Option
+	Forecast   string // what requiring signatures would have refused of its posts; empty for a new one
+	StepUp     StepUp
 	Version    int64
 	Conflict   *Conflict
 	Errors     Errors
@@ -82,7 +84,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			var templ_7745c5c3_Var3 templ.SafeURL
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinURLErrs(v.Action)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_account_form.templ`, Line: 29, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_account_form.templ`, Line: 31, Col: 38}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -100,11 +102,11 @@ func AccountForm(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = FormField(Field{Name: "name", Label: "Name", Value: v.Name, Autocomplete: "off", Optional: true, Error: v.Errors.For("name"), Hint: "For people; without one it is called by its partnerId."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "name", Label: "Name", Value: v.Name, Autocomplete: "off", Optional: v.New, Error: v.Errors.For("name"), Hint: v.nameHint()}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Radios(Field{Name: "signing", Label: "Posts without a signature", Options: v.Signing, Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Radios(Field{Name: "signing", Label: "Posts without a signature", Options: v.Signing, Hint: v.Forecast, Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -115,6 +117,10 @@ func AccountForm(v AccountFormView) templ.Component {
 				}
 			}
 			templ_7745c5c3_Err = accountDefault(v).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = proofField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -241,6 +247,13 @@ func accountDefault(v AccountFormView) templ.Component {
 		}
 		return nil
 	})
+}
+
+func (v AccountFormView) nameHint() string {
+	if v.New {
+		return "For people; without one it is called by its partnerId."
+	}
+	return ""
 }
 
 func (v AccountFormView) statuses() []Option {
