@@ -24,6 +24,7 @@ func tiny() plan {
 	return plan{
 		PingRounds: 1, PingRound: 100 * time.Millisecond,
 		PostRounds: 1, PostRound: 200 * time.Millisecond,
+		FineRounds: 1, FineRound: 200 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		MemoryPings: 500,
 		RewrapLeads: 100, RewrapRounds: 1,

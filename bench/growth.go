@@ -28,14 +28,14 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	}
 	pings := [2]*contender{full.pinged(0), empty.pinged(0)}
 	pings[0].name, pings[1].name = "full tables", "empty tables"
-	if err := b.take(ctx, "growth, ping", b.plan.PingRounds, b.plan.PingRound, pings[:]...); err != nil {
+	if err := b.take(ctx, "growth, ping", b.plan.FineRounds, b.plan.FineRound, pings[:]...); err != nil {
 		return err
 	}
 	posts := [2]*contender{
 		{name: "full tables", process: full.process, run: full.deliver},
 		{name: "empty tables", process: empty.process, run: empty.deliver},
 	}
-	if err := b.take(ctx, "growth, post", b.plan.PostRounds, b.plan.PostRound, posts[:]...); err != nil {
+	if err := b.take(ctx, "growth, post", b.plan.FineRounds, b.plan.FineRound, posts[:]...); err != nil {
 		return err
 	}
 	b.report.growth(pings, posts)

@@ -33,7 +33,7 @@ func (b *bench) mixes(ctx context.Context, p *product) error {
 	plain := &contender{name: "plain", process: p.process, run: p.deliver}
 	again := &contender{name: "retries", process: p.process, run: p.deliverAs(postsJob{Again: againShare})}
 	bad := &contender{name: "bad rows", process: p.process, run: p.deliverAs(postsJob{Bad: badShare})}
-	if err := b.take(ctx, "mixes", b.plan.PostRounds, b.plan.PostRound, plain, again, bad); err != nil {
+	if err := b.take(ctx, "mixes", b.plan.FineRounds, b.plan.FineRound, plain, again, bad); err != nil {
 		return err
 	}
 	steady, single, err := b.steadyPosts(ctx, p)

