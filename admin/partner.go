@@ -284,14 +284,11 @@ func (k *call) showDetails(status int, p models.Partner, v templates.PartnerDeta
 		v.Locked = "Your roles let you look at this partner, not change it."
 		return k.show(status, templates.PartnerDetails(v))
 	}
-	for range min(2, maxContacts-len(v.Contacts)) {
+	for range min(2, partners.MaxContacts-len(v.Contacts)) {
 		v.Contacts = append(v.Contacts, templates.ContactRow{})
 	}
 	return k.show(status, templates.PartnerDetails(v))
 }
-
-// maxContacts is how many people a form reads; the service has the same bound.
-const maxContacts = 10
 
 func contactRows(all []partners.Contact) (rows []templates.ContactRow) {
 	for _, c := range all {
@@ -310,7 +307,7 @@ func (k *call) details() error {
 		Name: f.Get("name"), LegalName: f.Get("legal_name"), Address: f.Get("address"), TaxID: f.Get("tax_id"),
 		PaymentTerms: f.Get("payment_terms"), Manager: f.Get("manager"), Notes: f.Get("notes"),
 	}
-	for i := range maxContacts {
+	for i := range partners.MaxContacts {
 		at := func(name string) string { return f.Get(fmt.Sprintf("contact-%d-%s", i, name)) }
 		d.Contacts = append(d.Contacts, partners.Contact{Name: at("name"), Role: at("role"), Email: at("email"), Phone: at("phone")})
 	}

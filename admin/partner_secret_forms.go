@@ -46,7 +46,7 @@ func (k *call) secretPage(rotate bool) error {
 func (k *call) underway(p models.Partner) (string, error) {
 	secrets, err := k.Partners.Secrets(k.r.Context(), p)
 	for _, s := range secrets {
-		if partners.StateOf(s, k.now) == "retiring" {
+		if partners.StateOf(s, k.now) == partners.StateRetiring {
 			return "A rotation is under way: “" + s.Label + "” (…" + s.LastFour + ") retires at " + minute(*s.RetiresAt) + ". Forced, it and the others end by the new overlap.", err
 		}
 	}
@@ -165,14 +165,14 @@ func (k *call) retirePage() error {
 }
 
 func (k *call) showRetire(status int, p models.Partner, s models.SigningSecret, when string, mistakes templates.Errors) error {
-	others, err := k.Partners.LastActive(k.r.Context(), p, s.ID)
+	last, err := k.Partners.LastActive(k.r.Context(), p, s.ID)
 	if err != nil {
 		return err
 	}
 	url := partnerURL(p.ID)
 	v := templates.RetireFormView{
 		Shell:  k.shell("When “"+s.Label+"” ends", allPartners, templates.Link{Label: p.Name, URL: url}, templates.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
-		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: k.overlapOptions(when), Last: others, StepUp: k.stepUp(), Errors: mistakes,
+		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: k.overlapOptions(when), Last: last, StepUp: k.stepUp(), Errors: mistakes,
 	}
 	if s.RetiresAt != nil {
 		v.Ends = *s.RetiresAt

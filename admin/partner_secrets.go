@@ -78,8 +78,8 @@ func (k *call) secretsTab(p models.Partner) error {
 	for _, s := range secrets {
 		row := k.secretRow(head.URL, s, may)
 		row.LastUsed, row.Posts = used[s.ID], posts[s.ID]
-		v.Retiring = v.Retiring || row.State == "retiring"
-		if row.State == "active" || row.State == "retiring" {
+		v.Retiring = v.Retiring || row.State == partners.StateRetiring
+		if partners.Valid(s, k.now) {
 			active++
 		}
 		v.Secrets = append(v.Secrets, row)
@@ -103,13 +103,11 @@ func (k *call) secretRow(partner string, s models.SigningSecret, may bool) templ
 	if s.RetiresAt != nil {
 		row.Ends = *s.RetiresAt
 	}
-	switch row.State {
-	case "retiring":
-		row.StateWords = "retiring " + templates.Ago(row.Ends, k.now)
-	default:
-		row.StateWords = row.State
+	row.StateWords = row.State
+	if row.State == partners.StateRetiring {
+		row.StateWords += " " + templates.Ago(row.Ends, k.now)
 	}
-	if may && (row.State == "active" || row.State == "retiring") {
+	if may && partners.Valid(s, k.now) {
 		row.RetireURL, row.RevokeURL = partner+"/secrets/"+row.ID+"/retire", partner+"/secrets/"+row.ID+"/revoke"
 	}
 	return row

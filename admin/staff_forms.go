@@ -198,7 +198,7 @@ func (k *call) staffRoles() error {
 		return err
 	}
 	form := k.r.PostForm
-	version, _ := strconv.Atoi(form.Get("version")) // what is none is stale
+	version := k.version()
 	typed := personForm{roles: typedRoles(form), version: version}
 	roles, mistakes := readRoles(form, names)
 	proof, err := k.proven()
@@ -263,8 +263,7 @@ func (k *call) confirmPageOf(view func(staff.Person, templates.Errors) *template
 
 func (k *call) deactivate() error {
 	return k.confirmed(k.deactivateView, func(p staff.Person) error {
-		version, _ := strconv.Atoi(k.r.PostForm.Get("version"))
-		return k.Staff.Deactivate(k.r.Context(), k.by, p.ID, version)
+		return k.Staff.Deactivate(k.r.Context(), k.by, p.ID, k.version())
 	})
 }
 
