@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
@@ -32,6 +33,7 @@ type Options struct {
 	Staff          *staff.Service
 	Audit          *audit.Log
 	Partners       *partners.Service
+	Prices         *ratecard.Service
 	Figures        *figures.Reader
 	PublicURL      string             // origin of the base URLs handed to partners
 	DefaultSigning models.SigningMode // of partners without their own

@@ -50,6 +50,7 @@ func partnerTabs() []partnerTab {
 		{"details", "Details", (*call).detailsTab},
 		{"signing", "Signing", (*call).signingTab},
 		{"secrets", "Secrets", (*call).secretsTab},
+		{"prices", "Prices", (*call).pricesTab},
 		{"traffic", "Traffic", (*call).trafficTab},
 		{"refusals", "Refusals", (*call).refusalsTab},
 		{"documentation", "Documentation", (*call).documentationTab},

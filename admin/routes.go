@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/models"
@@ -45,12 +46,16 @@ var (
 	createPartners = authz.Permission{Object: "partners", Action: "create"}
 	writePartners  = authz.Permission{Object: "partners", Action: "write"}
 	writeSecrets   = authz.Permission{Object: "secrets", Action: "write"}
+
+	readPricing    = authz.Permission{Object: "pricing", Action: "read"}
+	writePricing   = authz.Permission{Object: "pricing", Action: "write"}
+	publishPricing = authz.Permission{Object: "pricing", Action: "publish"}
 )
 
 // wholePlatforms are permissions on what no partner has a part of: a role that holds
 // at some partners does not give them.
 func wholePlatforms(p authz.Permission) bool {
-	return p.Object == "staff" || p == verifyAudit || p == createPartners
+	return p.Object == "staff" || p.Object == "pricing" || p == verifyAudit || p == createPartners
 }
 
 // routes is every page and form there is, apart from what a browser needs for them.
@@ -101,7 +106,7 @@ func (c *Console) routes() []route {
 		{method: post, path: "/staff/{id}/sessions/{session}/end", needs: writeStaff, handle: (*call).endSession},
 		{method: post, path: "/staff/{id}/sessions/end", needs: writeStaff, handle: (*call).endSessions},
 	}
-	all = append(all, c.partnerRoutes()...)
+	all = slices.Concat(all, c.partnerRoutes(), c.pricingRoutes())
 	if !c.production() {
 		all = append(all, route{method: get, path: "/design", open: true, handle: (*call).design})
 	}
@@ -129,6 +134,7 @@ func (c *Console) partnerRoutes() []route {
 		{method: post, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).changeAccount},
 		{method: get, path: one + "/check", needs: writePartners, handle: (*call).checkPage},
 		{method: post, path: one + "/check", needs: writePartners, handle: (*call).check},
+		{method: post, path: one + "/prices", needs: writePricing, handle: (*call).setPrices},
 		{method: post, path: one + "/link", needs: writePartners, handle: (*call).makeLink},
 		{method: post, path: one + "/link/revoke", needs: writePartners, handle: (*call).revokeLink},
 		{method: get, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNewPage},

@@ -29,6 +29,7 @@ var areas = []struct {
 }{
 	{"Overview", "/", "overview", readOverview},
 	{"Partners", "/partners", "partners", readPartners},
+	{"Pricing", "/pricing", "pricing", readPricing},
 	{"Audit", "/audit", "audit", readAudit},
 	{"Staff", "/staff", "staff", readStaff},
 }

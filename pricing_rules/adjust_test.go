@@ -1,19 +1,20 @@
-package intake
+package pricingrules
 
 import (
+	"fmt"
 	"math/big"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/internal/money"
 )
 
-func TestAdjustRoundsHalfEven(t *testing.T) {
+func TestAdjustedRoundsHalfEven(t *testing.T) {
 	for _, c := range []struct {
-		minor      int64
+		minor      uint64
 		adjustment int
-		want       int64
+		want       uint64
 	}{
 		{4560, 0, 4560},
 		{4560, 500, 4788},   // + 5 %
@@ -23,48 +24,100 @@ func TestAdjustRoundsHalfEven(t *testing.T) {
 		{10, 501, 11},       // 10.501
 		{30, 499, 31},       // 31.497
 		{4560, -9000, 456},
-		{1, -9000, 1}, // 0.1
-		{5, -9000, 1}, // 0.5 would round to nothing
-		{pricingrules.MaxAmount, 90_000, 10 * pricingrules.MaxAmount},
+		{MaxAmount, MaxAdjustment, 10 * MaxAmount},
 	} {
-		if got := adjust(c.minor, c.adjustment); got != c.want {
-			t.Errorf("adjust(%d, %d) is %d, want %d", c.minor, c.adjustment, got, c.want)
+		if got := adjusted(c.minor, 0, c.adjustment); got != c.want {
+			t.Errorf("adjusted(%d, %d) is %d, want %d", c.minor, c.adjustment, got, c.want)
 		}
 	}
 }
 
-// Whatever the price and the adjustment that the database allows, the result is
-// the nearest minor unit, the even one of two as near, and never nothing.
-func TestAdjustIsTheNearest(t *testing.T) {
+// Whatever the price and the adjustment, the result is the nearest minor unit to the
+// exact price, the even one of two as near: nothing was rounded before.
+func TestAdjustedIsTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		minor := rapid.Int64Range(1, pricingrules.MaxAmount).Draw(t, "minor")
-		adjustment := rapid.IntRange(-9000, 90_000).Draw(t, "adjustment")
-		got := adjust(minor, adjustment)
+		whole := rapid.Uint64Range(0, MaxAmount).Draw(t, "whole")
+		rest := rapid.Uint64Range(0, one-1).Draw(t, "rest")
+		if rapid.Bool().Draw(t, "even parts") {
+			rest = rest / (one / 20) * (one / 20) // ties are rare otherwise
+		}
+		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
+		got := adjusted(whole, rest, adjustment)
 
-		exact := big.NewRat(minor*int64(pricingrules.MultiplierOne+adjustment), pricingrules.MultiplierOne)
-		off := new(big.Rat).Sub(big.NewRat(got, 1), exact)
-		off.Abs(off)
-		half := big.NewRat(1, 2)
-		switch {
-		case exact.Cmp(half) <= 0:
-			if got != 1 {
-				t.Fatalf("%s became %d", exact, got)
-			}
-		case off.Cmp(half) > 0:
+		exact := new(big.Rat).Add(new(big.Rat).SetInt64(int64(whole)), big.NewRat(int64(rest), one))
+		exact.Mul(exact, big.NewRat(int64(MultiplierOne+adjustment), MultiplierOne))
+		off := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(got)), exact)
+		switch off.Abs(off).Cmp(big.NewRat(1, 2)) {
+		case 1:
 			t.Fatalf("%s became %d, which is not the nearest", exact, got)
-		case off.Cmp(half) == 0 && got%2 != 0:
-			t.Fatalf("%s became %d, the odd one of two as near", exact, got)
+		case 0:
+			if got%2 != 0 {
+				t.Fatalf("%s became %d, the odd one of two as near", exact, got)
+			}
 		}
 	})
 }
 
-func TestAdjustKeepsTheOrder(t *testing.T) {
+func TestAdjustedKeepsTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		less := rapid.Int64Range(1, pricingrules.MaxAmount).Draw(t, "less")
-		more := rapid.Int64Range(less, pricingrules.MaxAmount).Draw(t, "more")
-		adjustment := rapid.IntRange(-9000, 90_000).Draw(t, "adjustment")
-		if adjust(less, adjustment) > adjust(more, adjustment) {
+		less := rapid.Uint64Range(1, MaxAmount).Draw(t, "less")
+		more := rapid.Uint64Range(less, MaxAmount).Draw(t, "more")
+		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
+		if adjusted(less, 0, adjustment) > adjusted(more, 0, adjustment) {
 			t.Fatalf("%d became dearer than %d", less, more)
 		}
 	})
+}
+
+// Rounding first would lose a hundredth.
+func TestPriceForRoundsOnce(t *testing.T) {
+	tax, markets, _, err := Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var base Amounts
+	for _, c := range money.Currencies {
+		base[c] = 50
+	}
+	table, err := Compile(Card{Rules: []Rule{{Base: base}, {Urgency: "urgent", Multiplier: 12_900}}}, tax, markets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 0.50 × 1.29 is 0.645: 0.64 by itself, and twice as much is 1.29 and not 1.28.
+	if got := table.Price(0, 0, Urgent).Minor; got != 64 {
+		t.Errorf("the price is %d", got)
+	}
+	if got := table.PriceFor(0, 0, Urgent, 10_000).Minor; got != 129 {
+		t.Errorf("twice the price is %d", got)
+	}
+	if got := table.PriceFor(0, 0, Urgent, 0); got != table.Price(0, 0, Urgent) {
+		t.Errorf("without an adjustment it is %v", got)
+	}
+	const want = `%s/GB/urgent: 1.29 GBP
+  base                  0.5     = 0.5    rule 1: every lead
+  urgency multiplier    × 1.29  = 0.645  rule 2: urgency urgent
+  partner's adjustment  +100 %%  = 1.29
+`
+	got := table.ExplainFor(0, 0, Urgent, 10_000)
+	if text, want := got.String(), fmt.Sprintf(want, tax.At(0).Slug); text != want {
+		t.Errorf("explained as\n%s, want\n%s", text, want)
+	}
+}
+
+// A price that is given is never below one minor unit, however much is taken off.
+func TestPriceForIsNeverNothing(t *testing.T) {
+	tax, markets, _, err := Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Compile(Card{Rules: []Rule{{Base: Amounts{0, 1, 1, 1, 1, 1}}, {Industry: tax.At(1).Slug, Exclude: ExcludeTrue}}}, tax, markets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := table.PriceFor(0, 0, Standard, MinAdjustment).Minor; got != 1 {
+		t.Errorf("a tenth of 0.01 is %d", got)
+	}
+	if got := table.PriceFor(1, 0, Standard, MaxAdjustment); !got.Excluded || got.Minor != 0 {
+		t.Errorf("an excluded cell costs %v", got)
+	}
 }

@@ -73,6 +73,11 @@ func (r Rule) Selector() string {
 	return strings.Join(parts, ", ")
 }
 
+// SetsNothing reports that the rule has no effect.
+func (r Rule) SetsNothing() bool {
+	return r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 && r.Exclude == ExcludeUnset
+}
+
 // finding is something wrong with one field of a rule; field is "" when it is the
 // rule as a whole.
 type finding struct{ field, message string }
@@ -107,7 +112,7 @@ func (r Rule) findings() []finding {
 	if err := checkNote(r.Note); err != nil {
 		add("note", "note: %v", err)
 	}
-	if r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 && r.Exclude == ExcludeUnset {
+	if r.SetsNothing() {
 		add("", "the rule sets nothing: give it a base, floor, ceiling, multiplier or exclude")
 	}
 	return found

@@ -8,17 +8,24 @@ import (
 )
 
 // Cell is the price of an industry in a market at a class. Minor is above 0 in
-// minor units of Currency, or 0 when the card excludes the cell (D4).
+// minor units of Currency, or 0 when the card excludes the cell (D4), or, in what
+// Examine makes, when the card gives it no price.
 type Cell struct {
 	Minor    int64
 	Currency money.Currency
 	Excluded bool
 }
 
-// String is for people: "45.60 GBP" or "excluded".
+// Gap reports that the card neither prices nor excludes the cell.
+func (c Cell) Gap() bool { return c.Minor == 0 && !c.Excluded }
+
+// String is for people: "45.60 GBP", "excluded" or "no price".
 func (c Cell) String() string {
-	if c.Excluded {
+	switch {
+	case c.Excluded:
 		return "excluded"
+	case c.Gap():
+		return "no price"
 	}
 	return money.Amount{Minor: c.Minor, Currency: c.Currency}.String()
 }
@@ -67,26 +74,49 @@ func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	return table, nil
 }
 
+// Examine is Compile for a card that is being worked on: its table has a price for
+// every cell that has one, and gaps for the others. Rules that are wrong are left
+// out, of two that clash the first decides. The problems are those of Compile.
+func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
+	table, problems := enter(source{card: card}, tax, markets, false)
+	gaps := table.fill()
+	if len(problems) == 0 {
+		problems = gaps
+	}
+	problems.sort()
+	return table, problems
+}
+
 // compile leaves the cells alone unless every rule is right, and was read whole:
 // gaps that follow from a rule already reported would bury the report.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
-	problems := src.findings()
+	table, problems := enter(src, tax, markets, true)
+	if len(problems) > 0 || !whole {
+		return nil, problems
+	}
+	return table, table.fill()
+}
+
+// enter puts the rules under their selectors; the cells are not priced yet. A rule
+// that is wrong by itself is entered only where clashes with it are to be reported
+// and nothing is priced.
+func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
+	var problems Problems
 	ix := newIndex(tax, markets)
 	for i, rule := range src.card.Rules {
+		found := src.findings(i)
+		problems = append(problems, found...)
 		s, unknown, ok := ix.selector(rule)
 		for _, f := range unknown {
 			problems = append(problems, src.problem(i, f.field, f.message))
 		}
-		if !ok || src.read(i).loose {
+		if !ok || src.read(i).loose || (len(found) > 0 && !withWrong) {
 			continue
 		}
 		ix.add(s, i, rule, func(field, effect string, with int) {
 			problems = append(problems, src.problem(i, field, fmt.Sprintf(
 				"%s is set twice for %s, here and by %s: keep one", effect, rule.Selector(), src.card.place(with))))
 		})
-	}
-	if len(problems) > 0 || !whole {
-		return nil, problems
 	}
 	t := &Table{
 		card:   Card{File: src.card.File, Rules: slices.Clone(src.card.Rules)},
@@ -96,7 +126,7 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 	for _, market := range markets.list {
 		t.currencies = append(t.currencies, market.Currency)
 	}
-	return t, t.fill()
+	return t, problems
 }
 
 // fill prices the cells, and reports those that cannot be.
@@ -131,9 +161,7 @@ func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 	if floor != 0 && ceiling != 0 && floor > ceiling {
 		return 0, flaw{kind: crossed, currency: currency, rule: w.floor, other: w.ceiling}
 	}
-	whole, rest := exact(t.rule(w.base).Base[currency],
-		t.multiplier(w.industry), t.multiplier(w.country), t.multiplier(w.urgency))
-	price := round(clamp(whole, rest, floor, ceiling))
+	price := round(t.exact(w, currency))
 	switch {
 	case price == 0:
 		return 0, flaw{kind: nothing, currency: currency, rule: w.base}
@@ -141,6 +169,13 @@ func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 		return 0, flaw{kind: tooMuch, currency: currency, rule: w.base}
 	}
 	return int64(price), flaw{}
+}
+
+// exact is the price of a sound cell before it is rounded.
+func (t *Table) exact(w winners, currency money.Currency) (whole, rest uint64) {
+	whole, rest = exact(t.rule(w.base).Base[currency],
+		t.multiplier(w.industry), t.multiplier(w.country), t.multiplier(w.urgency))
+	return clamp(whole, rest, t.rule(w.floor).Floor[currency], t.rule(w.ceiling).Ceiling[currency])
 }
 
 // rule is a winner's rule, an empty one for 0.
@@ -164,4 +199,12 @@ func (c Card) place(rule int) string {
 		return fmt.Sprintf("line %d", line)
 	}
 	return fmt.Sprintf("rule %d", rule+1)
+}
+
+// Check reports what is wrong with the rules by themselves and with each other. The
+// cells are for Compile.
+func Check(card Card, tax *Taxonomy, markets *Markets) Problems {
+	_, problems := enter(source{card: card}, tax, markets, true)
+	problems.sort()
+	return problems
 }

@@ -19,9 +19,9 @@ type Explanation struct {
 }
 
 // Step is one thing that was done to the price. Rule is a position in the card's
-// rules, -1 for the rounding. Effect is what the rule says ("× 1.5"), Value the
+// rules, -1 for what no rule does. Effect is what the rule says ("× 1.5"), Value the
 // price after the step as an exact decimal in major units, "" for an exclusion.
-// Place ("line 41" or "rule 7"), Selector and Note are the rule's, "" for the rounding.
+// Place ("line 41" or "rule 7"), Selector and Note are the rule's, "" where there is none.
 type Step struct {
 	Name     string
 	Effect   string
@@ -34,22 +34,27 @@ type Step struct {
 
 // Explain shows the steps to the cell that Price returns for the same indexes.
 func (t *Table) Explain(industry, market int, class Class) Explanation {
+	return t.ExplainFor(industry, market, class, 0)
+}
+
+// ExplainFor is Explain for PriceFor.
+func (t *Table) ExplainFor(industry, market int, class Class, adjustment int) Explanation {
 	e := Explanation{
 		Industry: t.index.tax.At(industry), Market: t.index.markets.At(market), Class: class,
-		Cell: t.Price(industry, market, class),
+		Cell: t.PriceFor(industry, market, class, adjustment),
 	}
 	w := t.index.resolve(industry, market, class)
 	if w.exclude != 0 {
 		e.Steps = append(e.Steps, t.step("exclude", w.exclude, strconv.FormatBool(e.Cell.Excluded), ""))
 	}
-	if e.Cell.Excluded {
+	if e.Cell.Excluded || w.base == 0 {
 		return e
 	}
-	e.Steps = append(e.Steps, t.priceSteps(w, e.Cell)...)
+	e.Steps = append(e.Steps, t.priceSteps(w, e.Cell, adjustment)...)
 	return e
 }
 
-func (t *Table) priceSteps(w winners, cell Cell) []Step {
+func (t *Table) priceSteps(w winners, cell Cell, adjustment int) []Step {
 	currency := cell.Currency
 	base := t.rule(w.base).Base[currency]
 	value := exactDecimal{digits: big.NewInt(base), places: 2}
@@ -78,8 +83,16 @@ func (t *Table) priceSteps(w winners, cell Cell) []Step {
 		}
 		steps = append(steps, t.step("ceiling", w.ceiling, "≤ "+decimal(ceiling), value.String()))
 	}
-	if rounded := decimal(cell.Minor); rounded != value.String() {
-		steps = append(steps, Step{Name: "rounding", Effect: "half to even", Value: rounded, Rule: -1})
+	if adjustment != 0 {
+		value = value.times(int64(MultiplierOne + adjustment))
+		steps = append(steps, Step{Name: "partner's adjustment", Effect: FormatAdjustment(adjustment), Value: value.String(), Rule: -1})
+	}
+	if rounded := decimal(cell.Minor); rounded != value.String() && !cell.Gap() {
+		effect := "half to even"
+		if value.compare(exactDecimal{big.NewInt(5), 3}) <= 0 {
+			effect = "at least the smallest amount"
+		}
+		steps = append(steps, Step{Name: "rounding", Effect: effect, Value: rounded, Rule: -1})
 	}
 	return steps
 }
@@ -123,8 +136,8 @@ func (e Explanation) Name() string {
 }
 
 func (e Explanation) outcome() string {
-	if e.Cell.Excluded {
-		return "excluded"
+	if e.Cell.Minor == 0 {
+		return e.Cell.String()
 	}
 	return decimal(e.Cell.Minor) + " " + e.Cell.Currency.String()
 }

@@ -27,7 +27,9 @@ type reading struct {
 // countries exist is for Compile, and Load does both.
 func ParseCard(file string, data []byte) (Card, error) {
 	src, problems := readCard(file, data)
-	problems = append(problems, src.findings()...)
+	for i := range src.card.Rules {
+		problems = append(problems, src.findings(i)...)
+	}
 	if err := problems.err(); err != nil {
 		return Card{}, err
 	}
@@ -64,17 +66,14 @@ func (s source) problem(rule int, field, message string) Problem {
 	return Problem{File: s.card.File, Line: s.line(rule, field), Rule: rule, Message: message}
 }
 
-// findings are the problems of the rules by themselves. A rule that could not be
-// read whole is not blamed for setting nothing.
-func (s source) findings() Problems {
-	var problems Problems
-	for i, rule := range s.card.Rules {
-		for _, f := range rule.findings() {
-			if f.field == "" && s.read(i).partial {
-				continue
-			}
-			problems = append(problems, s.problem(i, f.field, f.message))
+// findings are the problems of a rule by itself. One that could not be read whole is
+// not blamed for setting nothing.
+func (s source) findings(rule int) (problems Problems) {
+	for _, f := range s.card.Rules[rule].findings() {
+		if f.field == "" && s.read(rule).partial {
+			continue
 		}
+		problems = append(problems, s.problem(rule, f.field, f.message))
 	}
 	return problems
 }

@@ -51,10 +51,14 @@ func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
 	}
+	ps.sort()
+	return ps
+}
+
+func (ps Problems) sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(a.Rule, b.Rule))
 	})
-	return ps
 }
 
 // order puts what belongs to the whole file after what belongs to a line.

@@ -33,3 +33,19 @@ func round(whole, rest uint64) uint64 {
 	}
 	return whole
 }
+
+// adjusted is a price with a partner's own ten-thousandths added, rounded to the
+// minor unit. The clamped price is at most MaxAmount and the adjustment keeps the
+// factor within ten: whole × factor stays below 10^14, rest × factor below 10^18, and
+// the high word below 10^7, where Div64 wants it below scale.
+func adjusted(whole, rest uint64, adjustment int) uint64 {
+	const scale = one * MultiplierOne
+	factor := uint64(MultiplierOne + adjustment)
+	hi, lo := bits.Mul64(whole*factor, one)
+	lo, carry := bits.Add64(lo, rest*factor, 0)
+	price, left := bits.Div64(hi+carry, lo, scale)
+	if left > scale/2 || left == scale/2 && price%2 == 1 {
+		price++
+	}
+	return price
+}

@@ -58,6 +58,7 @@ type App struct {
 	leadKeys  leadKeys
 	directory *snapshot.Holder[partners.Directory]
 	card      *snapshot.Holder[ratecard.Snapshot]
+	prices    *ratecard.Service
 	access    *snapshot.Holder[authz.Access]
 	staff     *staff.Service
 	audit     *audit.Log
@@ -148,6 +149,8 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
+	a.prices = prices
 	published, err := prices.PublishShipped(ctx)
 	if err != nil {
 		return fmt.Errorf("publishing the shipped rate card: %w", err)
@@ -248,7 +251,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office,
+		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office, Prices: prices,
 		Figures: figures.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,
 	})
@@ -267,7 +270,7 @@ func (a *App) run(ctx context.Context) {
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
 		a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
-		figures.NewRollup(a.db, a.clock, a.log).Run,
+		figures.NewRollup(a.db, a.clock, a.log).Run, a.publishDue, a.replay,
 	} {
 		a.background.Go(func() { work(ctx) })
 	}

@@ -35,6 +35,7 @@ const (
 	SectionLimits    Section = "limits"
 	SectionRetention Section = "retention"
 	SectionConsole   Section = "console"
+	SectionPricing   Section = "pricing"
 	SectionLog       Section = "log"
 )
 
@@ -49,6 +50,7 @@ type Config struct {
 	Limits    Limits
 	Retention Retention
 	Console   Console
+	Pricing   Pricing
 	Log       Log
 
 	needed []Section // empty for all
@@ -64,6 +66,7 @@ func Defaults(p Profile) *Config {
 		Limits:    defaultLimits(p),
 		Retention: defaultRetention(),
 		Console:   defaultConsole(p),
+		Pricing:   defaultPricing(),
 		Log:       defaultLog(p),
 	}
 }
@@ -89,6 +92,7 @@ func (c *Config) parts() []part {
 		{SectionLimits, &c.Limits},
 		{SectionRetention, &c.Retention},
 		{SectionConsole, &c.Console},
+		{SectionPricing, &c.Pricing},
 		{SectionLog, &c.Log},
 	}
 }

@@ -59,6 +59,8 @@ console:
   second_factor_roles: ["administrator", "account_manager", "pricing_manager", "finance", "auditor"]
   session_idle: 30m
   session_lifetime: 12h
+pricing:
+  second_person: false
 log:
   level: "info"
   format: "json"

@@ -78,7 +78,7 @@ func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping
 	class := pricingrules.ClassOf(ping.Urgency)
 
 	before := in.Clock.Now()
-	cell := card.Table.Price(ping.Industry, card.Markets.Index(ping.Country), class)
+	cell := card.Table.PriceFor(ping.Industry, card.Markets.Index(ping.Country), class, adjustment(partner))
 	r := PingResult{Industry: industry.Slug, Timing: Timing{Cell: in.Clock.Now().Sub(before)}}
 	r.Quote = quote.Quote{
 		Price: money.Amount{Currency: cell.Currency}, Country: ping.Country, TermID: industry.TermID,
@@ -90,7 +90,7 @@ func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping
 	r.Reason = in.reason(cell, partner, industry, ping.Country)
 	r.Accepted = r.Reason == ""
 	if r.Accepted {
-		if err := in.seal(&r, partner, cell.Minor, start); err != nil {
+		if err := in.seal(&r, cell.Minor, start); err != nil {
 			return r, err
 		}
 	}
@@ -98,10 +98,15 @@ func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping
 	return r, nil
 }
 
-func (in *Intake) seal(r *PingResult, partner *partners.Partner, minor int64, start time.Time) (err error) {
-	if partner != nil && partner.Price != nil {
-		minor = adjust(minor, partner.Price.Adjustment)
+// adjustment is a partner's own, on its own base URL only (D5).
+func adjustment(partner *partners.Partner) int {
+	if partner == nil || partner.Price == nil {
+		return 0
 	}
+	return partner.Price.Adjustment
+}
+
+func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) {
 	r.Quote.Price.Minor = minor
 	var random [quote.RandomSize]byte
 	rand.Read(random[:])
@@ -120,28 +125,13 @@ func (in *Intake) reason(cell pricingrules.Cell, partner *partners.Partner, indu
 	if partner.Default == nil || !partner.Default.Active() {
 		return ReasonPaused
 	}
-	if partner.Price != nil {
-		for _, e := range partner.Price.Exclusions {
-			if e.Covers(industry.Slug, industry.Category, string(country[:])) {
-				return ReasonExcluded
-			}
-		}
+	if partner.Price != nil && partner.Price.Excludes(industry, string(country[:])) {
+		return ReasonExcluded
 	}
 	if in.Caps.Reached(partner) {
 		return ReasonCapped
 	}
 	return ""
-}
-
-// adjust adds a partner's own ten-thousandths to a price, rounded half-even
-// once. A price that is given is never below one minor unit.
-func adjust(minor int64, adjustment int) int64 {
-	scaled := minor * int64(pricingrules.MultiplierOne+adjustment)
-	whole, rest := scaled/pricingrules.MultiplierOne, scaled%pricingrules.MultiplierOne
-	if 2*rest > pricingrules.MultiplierOne || (2*rest == pricingrules.MultiplierOne && whole%2 == 1) {
-		whole++
-	}
-	return max(whole, 1)
 }
 
 func (in *Intake) record(ping *payload.Ping, r *PingResult, start time.Time) {

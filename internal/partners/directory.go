@@ -2,7 +2,6 @@ package partners
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // Directory is every partner with its accounts, secrets and own prices, as the
@@ -74,24 +74,8 @@ func ModeInForce(account, partner, platform models.SigningMode) models.SigningMo
 
 // Price is what a partner has of its own (D4, D5).
 type Price struct {
-	Adjustment   int // ten-thousandths added to the rate card's price
-	Exclusions   []Exclusion
+	pricingrules.Own
 	DailyLeadCap int // 0 for none
-}
-
-// Exclusion is a part of the trade that the partner does not sell; an empty
-// field means any.
-type Exclusion struct {
-	Industry string `json:"industry,omitempty"`
-	Category string `json:"category,omitempty"`
-	Country  string `json:"country,omitempty"`
-}
-
-// Covers reports whether the exclusion applies to a cell.
-func (e Exclusion) Covers(industry, category, country string) bool {
-	return (e.Industry == "" || e.Industry == industry) &&
-		(e.Category == "" || e.Category == category) &&
-		(e.Country == "" || e.Country == country)
 }
 
 // Secret is a signing secret ready to verify with.
@@ -242,13 +226,14 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 }
 
 func (d *Directory) addPrice(row models.PartnerPrice) {
-	price := &Price{Adjustment: row.Adjustment}
+	price := &Price{Own: pricingrules.Own{Adjustment: row.Adjustment}}
 	if row.DailyLeadCap != nil {
 		price.DailyLeadCap = *row.DailyLeadCap
 	}
-	if err := json.Unmarshal([]byte(row.Exclusions), &price.Exclusions); err != nil {
+	var err error
+	if price.Exclusions, err = pricingrules.ParseExclusions([]byte(row.Exclusions)); err != nil {
 		d.unreadPrices = append(d.unreadPrices, "the prices of "+d.byID[row.PartnerID].Slug)
-		price.Exclusions = []Exclusion{{}} // everything: no price is better than a wrong one
+		price.Exclusions = []pricingrules.OwnExclusion{{}} // everything: no price is better than a wrong one
 	}
 	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {
 		d.byID[row.PartnerID].Price = price

@@ -17,6 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 func (o *office) approve(t *testing.T, p models.Partner) {
@@ -219,10 +220,10 @@ func TestPrices(t *testing.T) {
 		want       string
 	}{
 		"nothing":    {0, `[]`, nil, "<nil>"},
-		"adjustment": {-500, `[]`, nil, "&{Adjustment:-500 Exclusions:[] DailyLeadCap:0}"},
-		"cap":        {0, `[]`, 7, "&{Adjustment:0 Exclusions:[] DailyLeadCap:7}"},
+		"adjustment": {-500, `[]`, nil, "&{Own:{Adjustment:-500 Exclusions:[]} DailyLeadCap:0}"},
+		"cap":        {0, `[]`, 7, "&{Own:{Adjustment:0 Exclusions:[]} DailyLeadCap:7}"},
 		"exclusions": {0, `[{"industry":"plumber","country":"GB"},{"category":"legal-services"}]`, nil,
-			"&{Adjustment:0 Exclusions:[{Industry:plumber Category: Country:GB} {Industry: Category:legal-services Country:}] DailyLeadCap:0}"},
+			"&{Own:{Adjustment:0 Exclusions:[{Industry:plumber Category: Country:GB} {Industry: Category:legal-services Country:}]} DailyLeadCap:0}"},
 	} {
 		p := o.partner(t, slug)
 		o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, $2, $3, $4, now())`,
@@ -235,18 +236,18 @@ func TestPrices(t *testing.T) {
 
 func TestExclusionCovers(t *testing.T) {
 	for _, c := range []struct {
-		e    partners.Exclusion
+		e    pricingrules.OwnExclusion
 		want bool
 	}{
-		{partners.Exclusion{Industry: "plumber"}, true},
-		{partners.Exclusion{Category: "home-services"}, true},
-		{partners.Exclusion{Country: "GB"}, true},
-		{partners.Exclusion{Industry: "plumber", Category: "home-services", Country: "GB"}, true},
-		{partners.Exclusion{}, true}, // everything
-		{partners.Exclusion{Industry: "roofer"}, false},
-		{partners.Exclusion{Category: "legal-services"}, false},
-		{partners.Exclusion{Industry: "plumber", Country: "FR"}, false},
-		{partners.Exclusion{Industry: "roofer", Country: "GB"}, false},
+		{pricingrules.OwnExclusion{Industry: "plumber"}, true},
+		{pricingrules.OwnExclusion{Category: "home-services"}, true},
+		{pricingrules.OwnExclusion{Country: "GB"}, true},
+		{pricingrules.OwnExclusion{Industry: "plumber", Category: "home-services", Country: "GB"}, true},
+		{pricingrules.OwnExclusion{}, true}, // everything
+		{pricingrules.OwnExclusion{Industry: "roofer"}, false},
+		{pricingrules.OwnExclusion{Category: "legal-services"}, false},
+		{pricingrules.OwnExclusion{Industry: "plumber", Country: "FR"}, false},
+		{pricingrules.OwnExclusion{Industry: "roofer", Country: "GB"}, false},
 	} {
 		if got := c.e.Covers("plumber", "home-services", "GB"); got != c.want {
 			t.Errorf("%+v: %t", c.e, got)

@@ -29,6 +29,8 @@ var constraints = map[string]*fault.Error{
 	"pricing_rules_immutable":         fault.New(fault.Conflict, "published", "A published rate card does not change: make a new version."),
 	"rate_cards_immutable":            fault.New(fault.Conflict, "published", "A published rate card does not change: make a new version."),
 	"rate_cards_version_key":          fault.New(fault.Conflict, "version_taken", "Another rate card was made with this version meanwhile: try again."),
+	"rate_cards_one_scheduled":        fault.New(fault.Conflict, "scheduled", "Another draft is to be published at its time already: take that one back first."),
+	"partner_prices_cap_positive":     fault.New(fault.Invalid, "cap", "A daily cap is 1 or more leads; leave it empty for none."),
 	"ledger_entries_reference_key":    fault.New(fault.Conflict, "entry_exists", "This ledger entry exists already."),
 	"staff_email_folded":              fault.New(fault.Conflict, "email_taken", "There is somebody with this e-mail address already."),
 	"partner_prices_adjustment_range": fault.New(fault.Invalid, "adjustment", "A price adjustment is between -90 % and +900 %."),

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+func pricingCommand() *cobra.Command {
+	return group("pricing", "Prices: drafts and versions of the rate card",
+		pricingExport(), pricingImport(), pricingSet(), pricingPublish(), pricingDiff(), pricingExplain())
+}
+
+// prices opens the service that the commands about prices use.
+func (r *reach) prices(ctx context.Context, use func(*ratecard.Service) error) error {
+	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, store.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s, err := ratecard.NewService(db, clock.System{})
+	if err != nil {
+		return err
+	}
+	return use(s.By(audit.Operator).Under(ratecard.Policy{SecondPerson: cfg.Pricing.SecondPerson}))
+}
+
+func draftFlag(c *cobra.Command) *string {
+	return c.Flags().String("draft", "", "the draft `rc_…` to work on (default the only one that is open)")
+}
+
+// sheetOf reads the version with a number; 0 for the one in force.
+func sheetOf(ctx context.Context, s *ratecard.Service, n int) (models.RateCard, *ratecard.Sheet, error) {
+	card, err := s.InForce(ctx)
+	if n != 0 {
+		card, err = s.Version(ctx, n)
+	}
+	if err != nil {
+		return card, nil, err
+	}
+	sheet, err := s.Sheet(ctx, card)
+	return card, sheet, err
+}
+
+func pricingExport() *cobra.Command {
+	c := &cobra.Command{Use: "export", Short: "Print a version of the rate card as YAML", Args: noArgs}
+	reach := reachFlags(c)
+	n := c.Flags().Int("version", 0, "which `N` (default the one in force)")
+	draft := c.Flags().String("draft", "", "print the draft `rc_…` instead")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *n < 0 || (*n > 0 && *draft != "") {
+			return usageError{errors.New("give one version, from 1 on, or one draft")}
+		}
+		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+			card, sheet, err := sheetOf(c.Context(), s, *n)
+			name := fmt.Sprintf("Version %d of the rate card.", card.Version)
+			if *draft != "" {
+				var d ratecard.Draft
+				if d, err = s.Draft(c.Context(), *draft); err == nil {
+					sheet, err = s.Sheet(c.Context(), d.RateCard)
+				}
+				name = "The draft " + *draft + " of a rate card."
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "# %s\n%s", name, pricingrules.FormatCard(sheet.Card))
+			return err
+		})
+	}
+	return c
+}
+
+func pricingImport() *cobra.Command {
+	c := &cobra.Command{
+		Use: "import FILE", Short: "Make a draft of a rate card in YAML, and print what it changes; - is standard input",
+		Args: exactly(1, "the file of the rate card"),
+	}
+	reach := reachFlags(c)
+	dry := c.Flags().Bool("dry-run", false, "print the differences and make no draft")
+	draft := c.Flags().String("draft", "", "replace the rules of the draft `rc_…` instead of making one")
+	title := c.Flags().String("title", "", "what the draft is for")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		name, data, err := readCard(c, args[0])
+		if err != nil {
+			return err
+		}
+		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+			card, table, err := pricingrules.Load(name, data, s.Taxonomy(), s.Markets())
+			if err != nil {
+				return err
+			}
+			_, live, err := sheetOf(c.Context(), s, 0)
+			if err != nil {
+				return err
+			}
+			if !*dry {
+				if err := importCard(c, s, *draft, *title, name, card); err != nil {
+					return err
+				}
+			}
+			return printChanges(c.OutOrStdout(), pricingrules.Diff(live.Table, table))
+		})
+	}
+	return c
+}
+
+// readCard reads a file, or standard input, up to the bound of a card.
+func readCard(c *cobra.Command, path string) (name string, data []byte, err error) {
+	from := c.InOrStdin()
+	name = "standard input"
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return "", nil, err
+		}
+		defer file.Close()
+		from, name = file, path
+	}
+	data, err = io.ReadAll(io.LimitReader(from, pricingrules.MaxFile+1))
+	if err == nil && len(data) > pricingrules.MaxFile {
+		err = fmt.Errorf("%s has more than %d MB: no rate card does", name, pricingrules.MaxFile>>20)
+	}
+	return name, data, err
+}
+
+// importCard puts the rules into the draft that was named, or a new one.
+func importCard(c *cobra.Command, s *ratecard.Service, ref, title, name string, card pricingrules.Card) error {
+	ctx := c.Context()
+	made := ref == ""
+	if made {
+		begun, err := s.Begin(ctx, title, 0)
+		if err != nil {
+			return err
+		}
+		ref = ratecard.ID(begun.ID)
+	}
+	d, err := s.Draft(ctx, ref)
+	if err == nil {
+		_, err = s.Replace(ctx, d.ID, d.RowVersion, "Imported "+name, card)
+	}
+	if err != nil {
+		if made {
+			return errors.Join(err, s.Discard(ctx, d.ID, d.RowVersion))
+		}
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "The draft is %s; nothing is published: pingpost pricing publish --draft %[1]s --note NOTE\n", ref)
+	return nil
+}
+
+func printChanges(w io.Writer, changes []pricingrules.Change) error {
+	for _, one := range changes {
+		fmt.Fprintln(w, one)
+	}
+	_, err := fmt.Fprintf(w, "%d changes\n", len(changes))
+	return err
+}
+
+func pricingDiff() *cobra.Command {
+	c := &cobra.Command{Use: "diff A B", Short: "Print the prices that differ between two versions", Args: exactly(2, "the numbers of two versions")}
+	reach := reachFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var n [2]int
+		for i, arg := range args {
+			var err error
+			if n[i], err = strconv.Atoi(arg); err != nil || n[i] < 1 {
+				return usageError{fmt.Errorf("%q is not the number of a version", arg)}
+			}
+		}
+		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+			_, a, err := sheetOf(c.Context(), s, n[0])
+			if err != nil {
+				return err
+			}
+			_, b, err := sheetOf(c.Context(), s, n[1])
+			if err != nil {
+				return err
+			}
+			return printChanges(c.OutOrStdout(), pricingrules.Diff(a.Table, b.Table))
+		})
+	}
+	return c
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// Both are looked for this often: a schedule is kept to the second, and a person waits
+// for a replay.
+const (
+	publishEvery = time.Second
+	replayEvery  = time.Second
+)
+
+// publishDue brings the scheduled rate card into force at its time. All nodes look;
+// the first one does it.
+func (a *App) publishDue(ctx context.Context) {
+	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
+}
+
+// replay works on the replays that were asked for.
+func (a *App) replay(ctx context.Context) {
+	a.every(ctx, replayEvery, "a replay", a.prices.ReplayNext)
+}
+
+// every does a piece of work again and again, at once while there is more of it, and
+// logs the first of failures in a row.
+func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	failing := false
+	for {
+		more, err := do(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			a.log.Error(what+" failed and is tried again", "error", store.Translate(err))
+		}
+		failing = err != nil
+		if more && !failing {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

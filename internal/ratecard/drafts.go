@@ -1,0 +1,245 @@
+package ratecard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// MaxDrafts bounds how many cards may be open at once: beyond it somebody forgot some.
+const MaxDrafts = 50
+
+// open are the states of a card that is on its way to being published.
+var open = []models.RateCardState{models.RateCardDraft, models.RateCardSubmitted, models.RateCardScheduled}
+
+// Draft is a card on its way, with how much was done to it.
+type Draft struct {
+	models.RateCard
+	Edits int // not undone
+}
+
+// ID is how a card is named: rc_…
+func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
+
+// Drafts lists the cards that are on their way, the last touched first.
+func (s *Service) Drafts(ctx context.Context) (list []Draft, err error) {
+	err = s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
+		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits").
+		Where("state IN ?", open).Order("updated_at DESC, id DESC").Scan(&list).Error
+	return list, store.Translate(err)
+}
+
+// Draft finds a card that is on its way, or was discarded, by its id. Published it is a
+// version, and found as one too.
+func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
+	card, bad := id.Parse(id.RateCard, ref)
+	if bad != nil {
+		return d, errNoDraft
+	}
+	found := s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
+		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits").
+		Where("id = ?", card).Limit(1).Scan(&d)
+	if found.Error == nil && found.RowsAffected == 0 {
+		return d, errNoDraft
+	}
+	return d, store.Translate(found.Error)
+}
+
+// Begin makes a draft from a version, 0 for the one in force. What it is to replace is
+// the version in force in any case.
+func (s *Service) Begin(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
+	if title, err = checkLine("title", "title", title); err != nil {
+		return draft, err
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		draft, err = s.begin(tx, title, from)
+		return err
+	})
+	return draft, err
+}
+
+func (s *Service) begin(tx *gorm.DB, title string, from int) (draft models.RateCard, err error) {
+	var n int64
+	if err := tx.Model(&models.RateCard{}).Where("state IN ?", open).Count(&n).Error; err != nil {
+		return draft, err
+	}
+	if n >= MaxDrafts {
+		return draft, fault.New(fault.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
+	}
+	current, err := inForce(tx)
+	if err != nil {
+		return draft, err
+	}
+	source := current
+	if from != 0 {
+		if source, err = version(tx, from); err != nil {
+			return draft, err
+		}
+	}
+	now := s.clock.Now()
+	draft = models.RateCard{
+		ID: id.New(now), State: models.RateCardDraft, Title: title, BasedOn: current.Version,
+		Author: s.by.Name, CreatedAt: now, UpdatedAt: now, UpdatedBy: s.by.Name, RowVersion: 1,
+	}
+	if err := tx.Create(&draft).Error; err != nil {
+		return draft, err
+	}
+	err = tx.Exec(`INSERT INTO pricing_rules (rate_card_id, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note)
+		SELECT ?, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note
+		FROM pricing_rules WHERE rate_card_id = ?`, draft.ID, source.ID).Error
+	if err != nil {
+		return draft, err
+	}
+	return draft, s.tell(tx, "pricing.begin", draft, nil, map[string]any{"title": title, "from": source.Version, "based_on": current.Version})
+}
+
+// Rename says anew what a draft is for.
+func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title string) error {
+	title, err := checkLine("title", "title", title)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
+		if title == had.Title {
+			return nil
+		}
+		if err := s.set(tx, &had, map[string]any{"title": title}); err != nil {
+			return err
+		}
+		return s.tell(tx, "pricing.rename", had, map[string]any{"title": had.Title}, map[string]any{"title": title})
+	})
+}
+
+// Discard puts a draft away for good. Its edits stay in the audit trail's reach.
+func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) error {
+	return s.change(ctx, card, version, open, func(tx *gorm.DB, had models.RateCard) error {
+		if err := s.set(tx, &had, map[string]any{"state": models.RateCardDiscarded}); err != nil {
+			return err
+		}
+		return s.tell(tx, "pricing.discard", had, map[string]any{"state": had.State}, map[string]any{"state": models.RateCardDiscarded})
+	})
+}
+
+// change runs do on a card's locked row, which is in one of the states. version is the
+// row's that the change was decided on; anyVersion for whoever did not look.
+func (s *Service) change(ctx context.Context, card uuid.UUID, version int, in []models.RateCardState, do func(*gorm.DB, models.RateCard) error) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		had, err := lock(tx, card, version, in)
+		if err != nil {
+			return err
+		}
+		return do(tx, had)
+	})
+}
+
+const anyVersion = -1
+
+func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (had models.RateCard, err error) {
+	found := tx.Where("id = ?", card).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&had)
+	switch {
+	case found.Error != nil:
+		return had, found.Error
+	case found.RowsAffected == 0:
+		return had, errNoDraft
+	}
+	for _, state := range in {
+		if had.State == state && (version == anyVersion || version == had.RowVersion) {
+			return had, nil
+		}
+	}
+	if version != anyVersion && version != had.RowVersion {
+		return had, errNewer
+	}
+	return had, wrongState(had)
+}
+
+// wrongState says why a card cannot be changed like this.
+func wrongState(card models.RateCard) error {
+	text := map[models.RateCardState]string{
+		models.RateCardDraft:      "This is a draft: submit it first.",
+		models.RateCardSubmitted:  "This draft waits for approval: take it back to change it.",
+		models.RateCardScheduled:  "This draft is to be published at its time: take it back to change it.",
+		models.RateCardPublished:  fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.", card.Version),
+		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.", card.Version),
+		models.RateCardDiscarded:  "This draft was discarded: begin a new one.",
+	}
+	return fault.New(fault.Conflict, "state", text[card.State])
+}
+
+// set changes columns of a card, and who changed it when.
+func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
+	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
+	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)
+	if done.Error == nil && done.RowsAffected != 1 {
+		return errors.New("the rate card's row was changed under its lock")
+	}
+	return done.Error
+}
+
+// tell writes to the audit trail, as the last thing that the transaction does.
+func (s *Service) tell(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: "rate_card", Object: ID(card.ID), Before: before, After: after})
+}
+
+// Sheet is a card's rules, compiled. Where the card has gaps or clashes, so has the sheet.
+func (s *Service) Sheet(ctx context.Context, card models.RateCard) (*Sheet, error) {
+	key := cacheKey{card.ID, card.RowVersion}
+	if known := s.compiled.get(key); known != nil {
+		return known, nil
+	}
+	sheet := &Sheet{}
+	var now models.RateCard
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`).Error; err != nil {
+			return err
+		}
+		if err := tx.Where("id = ?", card.ID).Take(&now).Error; err != nil {
+			return err
+		}
+		var rows []models.PricingRule
+		if err := tx.Where("rate_card_id = ?", card.ID).Order("position").Find(&rows).Error; err != nil {
+			return err
+		}
+		for _, row := range rows {
+			sheet.Positions = append(sheet.Positions, row.Position)
+		}
+		var err error
+		sheet.Card, err = fromRows(rows)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sheet.Table, sheet.Problems = pricingrules.Examine(sheet.Card, s.taxonomy, s.markets)
+	// The rows may be newer than the card that the caller read: kept under their own version.
+	s.compiled.put(cacheKey{card.ID, now.RowVersion}, sheet)
+	return sheet, nil
+}
+
+const maxLine = 200
+
+// checkLine trims a text of one line.
+func checkLine(name, what, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if utf8.RuneCountInString(text) > maxLine {
+		return "", field("text", fault.TooLong, name, fmt.Sprintf("A %s has at most %d characters.", what, maxLine))
+	}
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return "", field("text", fault.InvalidValue, name, fmt.Sprintf("A %s has no control characters or line breaks.", what))
+	}
+	return text, nil
+}

@@ -1,0 +1,262 @@
+package ratecard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// edit runs do on a copy of a draft's rules, and keeps what it changed with the way
+// back. It returns how many rules that were.
+func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *sheet) error) (rules int, err error) {
+	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
+		rules, err = s.editLocked(tx, had, what, nil, do)
+		return err
+	})
+	return rules, err
+}
+
+func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *sheet) error) (int, error) {
+	var rows []models.PricingRule
+	if err := tx.Where("rate_card_id = ?", had.ID).Order("position").Find(&rows).Error; err != nil {
+		return 0, err
+	}
+	before, err := newSheet(rows)
+	if err != nil {
+		return 0, err
+	}
+	after := before.clone()
+	if err := do(had, after); err != nil {
+		return 0, err
+	}
+	p := before.to(after)
+	if len(p) == 0 && len(columns) == 0 {
+		return 0, nil
+	}
+	if err := s.check(after); err != nil {
+		return 0, err
+	}
+	return len(p), s.keep(tx, had, what, columns, p)
+}
+
+// way is what an edit keeps for the way back: what it did to the rules, and what the
+// draft was based on before.
+type way struct {
+	Rules   patch `json:"rules"`
+	BasedOn int   `json:"based_on"`
+}
+
+// keep writes a patch, the edit that tells of it, and the card's columns.
+func (s *Service) keep(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
+	text, err := json.Marshal(way{p, had.BasedOn})
+	if err != nil {
+		return err
+	}
+	if err := p.write(tx, had.ID); err != nil {
+		return err
+	}
+	row := models.RateCardEdit{RateCardID: had.ID, At: s.clock.Now(), Editor: s.by.Name, What: what, Rules: len(p), Patch: string(text)}
+	if err := tx.Create(&row).Error; err != nil {
+		return err
+	}
+	if columns == nil {
+		columns = map[string]any{}
+	}
+	if err := s.set(tx, &had, columns); err != nil {
+		return err
+	}
+	return s.tell(tx, "pricing.edit", had, nil, map[string]any{"what": what, "rules": len(p)})
+}
+
+// SetBase gives a target its own base, 0 to inherit again. was is what the target had
+// of its own when the person decided; where somebody else changed that meanwhile, the
+// error is a conflict and holds theirs.
+func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
+	market, err := s.marketOf(target)
+	if err != nil {
+		return err
+	}
+	if err := checkBase(minor); err != nil {
+		return err
+	}
+	_, err = s.edit(ctx, card, anyVersion, baseWords(target, market.Currency, minor), func(_ models.RateCard, sh *sheet) error {
+		if has := sh.base(target, market.Currency); has != was {
+			theirs := "inherits its base"
+			if has != 0 {
+				theirs = "is " + money.Amount{Minor: has, Currency: market.Currency}.String()
+			}
+			return fault.New(fault.Conflict, "cell_changed", fmt.Sprintf("Somebody else changed %s meanwhile: it %s now. Nothing was overwritten.", target, theirs))
+		}
+		sh.setBase(target, market.Currency, minor)
+		return nil
+	})
+	return err
+}
+
+// BaseChange is a new base for a target; 0 to inherit again.
+type BaseChange struct {
+	Target pricingrules.Target
+	Minor  int64
+}
+
+// SetBases changes many, all or none. version is the draft's that they were decided on.
+func (s *Service) SetBases(ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange) (rules int, err error) {
+	for _, one := range changes {
+		if _, err := s.marketOf(one.Target); err != nil {
+			return 0, err
+		}
+		if err := checkBase(one.Minor); err != nil {
+			return 0, fault.New(fault.Invalid, "amount", one.Target.String()+": "+fault.As(err).Message)
+		}
+	}
+	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *sheet) error {
+		for _, one := range changes {
+			market, _ := s.marketOf(one.Target)
+			sh.setBase(one.Target, market.Currency, one.Minor)
+		}
+		return nil
+	})
+}
+
+// marketOf is the market of a target that names one; its industry or category is known.
+func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
+	at, ok := s.markets.ByCode(t.Country)
+	if !ok {
+		return market, field("country", fault.InvalidValue, "country", fmt.Sprintf("There is no market %q: countries without prices of their own are %q together.", t.Country, pricingrules.OtherMarket))
+	}
+	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
+		return market, field("industry", fault.InvalidValue, "industry", fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
+	}
+	return s.markets.At(at), nil
+}
+
+func checkBase(minor int64) error {
+	if minor < 0 || minor > pricingrules.MaxAmount {
+		return field("amount", fault.InvalidValue, "base", "A base is above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
+	}
+	return nil
+}
+
+func baseWords(t pricingrules.Target, c money.Currency, minor int64) string {
+	if minor == 0 {
+		return t.String() + ": base inherited again"
+	}
+	return t.String() + ": base " + money.Amount{Minor: minor, Currency: c}.String()
+}
+
+// PutRule changes the rule at a position, or with 0 adds one.
+func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position int, rule pricingrules.Rule) error {
+	rule.Line = 0
+	what := "Added a rule for " + rule.Selector()
+	if position != 0 {
+		what = "Changed the rule for " + rule.Selector()
+	}
+	_, err := s.edit(ctx, card, version, what, func(_ models.RateCard, sh *sheet) error {
+		if position == 0 {
+			sh.add(rule)
+			return nil
+		}
+		if _, ok := sh.rules[position]; !ok {
+			return fault.New(fault.NotFound, "rule", "The draft has no such rule any more.")
+		}
+		sh.put(position, rule)
+		return nil
+	})
+	return err
+}
+
+// DropRule takes a rule out.
+func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, position int) error {
+	_, err := s.edit(ctx, card, version, "Took out a rule", func(_ models.RateCard, sh *sheet) error {
+		if _, ok := sh.rules[position]; !ok {
+			return fault.New(fault.NotFound, "rule", "The draft has no such rule any more.")
+		}
+		sh.drop(position)
+		return nil
+	})
+	return err
+}
+
+// Replace makes a draft's rules those of another card. Rules that are in both keep
+// their positions. The card was loaded: every cell of it has a price or is excluded.
+func (s *Service) Replace(ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card) (rules int, err error) {
+	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *sheet) error {
+		sh.replace(with)
+		return nil
+	})
+}
+
+func (s *sheet) replace(with pricingrules.Card) {
+	kept := map[pricingrules.Rule][]int{}
+	for _, at := range s.positions() {
+		kept[s.rules[at]] = append(kept[s.rules[at]], at)
+	}
+	var added []pricingrules.Rule
+	for _, rule := range with.Rules {
+		rule.Line = 0
+		if at := kept[rule]; len(at) > 0 {
+			kept[rule] = at[1:]
+			continue
+		}
+		added = append(added, rule)
+	}
+	for _, gone := range kept {
+		for _, at := range gone {
+			s.drop(at)
+		}
+	}
+	for _, rule := range added {
+		s.add(rule)
+	}
+}
+
+// Edits lists what was done to a draft, the newest first, undone edits included.
+func (s *Service) Edits(ctx context.Context, card uuid.UUID, p store.Page) (rows []models.RateCardEdit, newer, older bool, err error) {
+	q := s.db.Gorm.WithContext(ctx).Omit("patch").Where("rate_card_id = ?", card)
+	if err := p.Of(q).Find(&rows).Error; err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	rows, newer, older = store.Cut(p, rows)
+	return rows, newer, older, nil
+}
+
+// Undo takes back the last edit of a draft that was not taken back, which is the one
+// that the person saw: any other is a conflict.
+func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
+	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
+		var last models.RateCardEdit
+		found := tx.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(&last)
+		switch {
+		case found.Error != nil:
+			return found.Error
+		case found.RowsAffected == 0:
+			return fault.New(fault.Conflict, "undone", "There is nothing to undo.")
+		case last.ID != edit:
+			return fault.New(fault.Conflict, "changed", fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
+		}
+		var back way
+		if err := json.Unmarshal([]byte(last.Patch), &back); err != nil {
+			return err
+		}
+		if err := back.Rules.inverse().write(tx, card); err != nil {
+			return err
+		}
+		now := s.clock.Now()
+		if err := tx.Model(&last).Updates(map[string]any{"undone_at": now, "undone_by": s.by.Name}).Error; err != nil {
+			return err
+		}
+		if err := s.set(tx, &had, map[string]any{"based_on": back.BasedOn}); err != nil {
+			return err
+		}
+		return s.tell(tx, "pricing.undo", had, nil, map[string]any{"what": last.What, "rules": last.Rules})
+	})
+}

@@ -1,0 +1,118 @@
+package ratecard
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/money"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// View is what of a card's grid is looked at: one market at one urgency, "" for rules
+// of every urgency; a category or all; and industries by a part of their slug.
+type View struct{ Country, Urgency, Category, Search string }
+
+// GridRow is a target of the view with its base; of an industry also what a lead costs.
+// A category's row comes before those of its industries.
+type GridRow struct {
+	pricingrules.BaseRow
+	Name     string            // of a category
+	Cell     pricingrules.Cell // of an industry
+	Live     pricingrules.Cell // of the version that the card is compared with
+	Compared bool
+}
+
+// Grid lists the rows of a view. with is the sheet that the card is compared with, nil
+// for none. A view of a country that has no market is empty.
+func (s *Service) Grid(sheet, with *Sheet, v View) (rows []GridRow) {
+	market, ok := s.markets.ByCode(v.Country)
+	if !ok {
+		return nil
+	}
+	class := pricingrules.Standard
+	if v.Urgency != "" {
+		if class, ok = pricingrules.ParseClass(v.Urgency); !ok {
+			return nil
+		}
+	}
+	search := strings.ToLower(strings.TrimSpace(v.Search))
+	currency := s.markets.At(market).Currency
+	for _, category := range s.taxonomy.Categories() {
+		if v.Category != "" && v.Category != category.Slug {
+			continue
+		}
+		part := []GridRow{s.gridRow(sheet, pricingrules.Target{Category: category.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)}
+		part[0].Name = category.Name
+		for i, industry := range s.taxonomy.Industries() {
+			if industry.Category != category.Slug || !strings.Contains(industry.Slug, search) {
+				continue
+			}
+			row := s.gridRow(sheet, pricingrules.Target{Industry: industry.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)
+			row.Cell = sheet.Table.Price(i, market, class)
+			row.Price = row.Cell.String()
+			if with != nil {
+				row.Live, row.Compared = with.Table.Price(i, market, class), true
+			}
+			part = append(part, row)
+		}
+		if len(part) > 1 {
+			rows = append(rows, part...)
+		}
+	}
+	return rows
+}
+
+func (s *Service) gridRow(sheet *Sheet, target pricingrules.Target, category string, currency money.Currency) GridRow {
+	row := GridRow{BaseRow: pricingrules.BaseRow{Category: category, Target: target, Currency: currency, Base: sheet.Table.BaseOf(target)}}
+	if row.Base.Rule >= 0 && !row.Base.Own {
+		row.Source = sheet.Card.Rules[row.Base.Rule].Selector()
+	}
+	return row
+}
+
+// Bulk is a change of the bases of many rows: set to an amount, or moved by a
+// percentage in ten-thousandths of the base that each has now, its own or inherited.
+type Bulk struct {
+	Set     int64
+	Percent int64
+}
+
+// Changes are the bases that the bulk gives the industries of the rows, each rounded
+// half-even. Rows without a base are passed over.
+func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
+	for _, row := range rows {
+		if row.Target.Industry == "" {
+			continue
+		}
+		minor := b.Set
+		if minor == 0 {
+			if row.Base.Rule < 0 {
+				continue
+			}
+			minor = max(moved(row.Base.Minor, b.Percent), 1)
+		}
+		changes = append(changes, BaseChange{row.Target, minor})
+	}
+	return changes
+}
+
+// moved is minor × (1 + percent), half-even.
+func moved(minor, percent int64) int64 {
+	scaled := minor * (pricingrules.MultiplierOne + percent)
+	whole, rest := scaled/pricingrules.MultiplierOne, scaled%pricingrules.MultiplierOne
+	if 2*rest > pricingrules.MultiplierOne || (2*rest == pricingrules.MultiplierOne && whole%2 == 1) {
+		whole++
+	}
+	return whole
+}
+
+// Classes are the names of the urgencies that a rule can name.
+func Classes() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for class := range pricingrules.Class(pricingrules.Classes) {
+			if !yield(class.String()) {
+				return
+			}
+		}
+	}
+}

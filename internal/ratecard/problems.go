@@ -1,0 +1,43 @@
+package ratecard
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// shownProblems bounds how many problems a message tells of; the pages list them all.
+const shownProblems = 20
+
+// refusal is what a person is told of rules that are wrong.
+func refusal(problems pricingrules.Problems) *fault.Error {
+	var lines []string
+	for i, p := range problems {
+		if i == shownProblems {
+			lines = append(lines, fmt.Sprintf("And %d more.", len(problems)-shownProblems))
+			break
+		}
+		lines = append(lines, p.String())
+	}
+	return fault.New(fault.Invalid, "rules", strings.Join(lines, "\n"))
+}
+
+var (
+	errNoDraft   = fault.New(fault.NotFound, "draft", "There is no such draft.")
+	errNoVersion = fault.New(fault.NotFound, "version", "There is no such version.")
+	errNewer     = fault.New(fault.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again.")
+	errNothing   = fault.New(fault.Invalid, "nothing", "The draft changes no rule of the version in force: there is nothing to publish.")
+)
+
+func field(reason, kind, name, message string) *fault.Error {
+	return fault.New(fault.Invalid, reason, message).WithFields(fault.Field{Code: kind, Path: []string{name}, Message: message})
+}
+
+// problemsOf are the problems that an error of the engine holds.
+func problemsOf(err error) pricingrules.Problems {
+	problems, _ := errors.AsType[pricingrules.Problems](err)
+	return problems
+}

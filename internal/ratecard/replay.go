@@ -1,0 +1,183 @@
+package ratecard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+const (
+	// MaxReplayDays is as far back as a replay goes; pings are kept as long as
+	// retention says.
+	MaxReplayDays = 90
+	// replayLease is how long a node may be silent about a replay before another takes
+	// it over; replayDayWithin bounds the work of one day from this side.
+	replayLease     = 2 * time.Minute
+	replayDayWithin = 90 * time.Second
+	maxWaiting      = 20
+)
+
+// RequestReplay asks for a card to be put to the pings and posts of the last days,
+// today's included. Earlier replays of the card go.
+func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
+	if days < 1 || days > MaxReplayDays {
+		return r, field("days", fault.InvalidValue, "days", fmt.Sprintf("A replay covers 1 to %d days.", MaxReplayDays))
+	}
+	now := s.clock.Now()
+	r = models.RateCardReplay{
+		ID: id.New(now), RateCardID: card.ID, RowVersion: card.RowVersion, Requester: s.by.Name, RequestedAt: now,
+		FirstDay: now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days), Days: days, State: models.ReplayWaiting,
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var waiting int64
+		if err := tx.Model(&models.RateCardReplay{}).Where("state IN ?", []models.ReplayState{models.ReplayWaiting, models.ReplayRunning}).
+			Where("rate_card_id <> ?", card.ID).Count(&waiting).Error; err != nil {
+			return err
+		}
+		if waiting >= maxWaiting {
+			return fault.New(fault.Conflict, "replays", fmt.Sprintf("%d replays are under way: try again in a minute.", waiting))
+		}
+		if err := tx.Where("rate_card_id = ?", card.ID).Delete(&models.RateCardReplay{}).Error; err != nil {
+			return err
+		}
+		return tx.Create(&r).Error
+	})
+	return r, err
+}
+
+// Replay is the last one of a card; found is false where there is none.
+func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
+	return r, q.RowsAffected > 0, store.Translate(q.Error)
+}
+
+// ReplayNext works on the replay that waits longest, if one does, and reports whether
+// there was any. Nodes may do it side by side.
+func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
+	r, err := s.claimReplay(ctx)
+	if err != nil || r == nil {
+		return false, err
+	}
+	result, err := s.replay(ctx, r)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.endReplay(ctx, r, models.ReplayFailed, nil)
+		}
+		return true, err
+	}
+	return true, s.endReplay(ctx, r, models.ReplayDone, result)
+}
+
+func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, error) {
+	now := s.clock.Now().Truncate(time.Microsecond)
+	var r models.RateCardReplay
+	q := s.db.Gorm.WithContext(ctx).Raw(`UPDATE rate_card_replays SET state = 'running', seen_at = ?, days_done = 0
+		WHERE id = (SELECT id FROM rate_card_replays WHERE state = 'waiting' OR (state = 'running' AND seen_at < ?)
+			ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+		RETURNING *`, now, now.Add(-replayLease)).Scan(&r)
+	if q.Error != nil || q.RowsAffected == 0 {
+		return nil, store.Translate(q.Error)
+	}
+	return &r, nil
+}
+
+// mine finds the replay while nobody else has taken it over.
+func (s *Service) mine(ctx context.Context, r *models.RateCardReplay) *gorm.DB {
+	return s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where("id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt)
+}
+
+var errTakenOver = fault.New(fault.Conflict, "taken_over", "The replay was asked for anew, or taken over by another node.")
+
+func (s *Service) noteReplay(ctx context.Context, r *models.RateCardReplay, done int) error {
+	now := s.clock.Now().Truncate(time.Microsecond)
+	q := s.mine(ctx, r).Updates(map[string]any{"days_done": done, "seen_at": now})
+	if q.Error == nil && q.RowsAffected == 0 {
+		return errTakenOver
+	}
+	r.SeenAt = &now
+	return store.Translate(q.Error)
+}
+
+func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *Replayed) error {
+	columns := map[string]any{"state": state, "ended_at": s.clock.Now()}
+	if result != nil {
+		text, err := json.Marshal(result)
+		if err != nil {
+			return err
+		}
+		columns["result"], columns["days_done"] = string(text), r.Days
+	}
+	q := s.mine(ctx, r).Updates(columns)
+	return store.Translate(q.Error)
+}
+
+// replay puts the card to one day after the other.
+func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replayed, error) {
+	began := s.clock.Now()
+	var card models.RateCard
+	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	sheet, err := s.Sheet(ctx, card)
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.ownPrices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := newTally(sheet.Table, own)
+	for day := range r.Days {
+		from := r.FirstDay.AddDate(0, 0, day)
+		bounded, cancel := context.WithTimeout(ctx, replayDayWithin)
+		err := s.replayDay(bounded, sum, from, from.AddDate(0, 0, 1))
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.noteReplay(ctx, r, day+1); err != nil {
+			return nil, err
+		}
+	}
+	result := sum.result()
+	result.Took = s.clock.Now().Sub(began)
+	return result, nil
+}
+
+// ownPrices are the partners' own, as they are now.
+func (s *Service) ownPrices(ctx context.Context) (map[uuid.UUID]pricingrules.Own, error) {
+	var rows []models.PartnerPrice
+	if err := s.db.Gorm.WithContext(ctx).Find(&rows).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	all := map[uuid.UUID]pricingrules.Own{}
+	for _, row := range rows {
+		exclusions, err := pricingrules.ParseExclusions([]byte(row.Exclusions))
+		if err != nil {
+			exclusions = []pricingrules.OwnExclusion{{}} // as the directory reads it: no price
+		}
+		if row.Adjustment != 0 || len(exclusions) > 0 {
+			all[row.PartnerID] = pricingrules.Own{Adjustment: row.Adjustment, Exclusions: exclusions}
+		}
+	}
+	return all, nil
+}
+
+// ReadReplay reads the result of a replay that is done.
+func ReadReplay(r models.RateCardReplay) (*Replayed, error) {
+	if r.Result == nil {
+		return nil, fault.New(fault.NotFound, "replay", "The replay has no result yet.")
+	}
+	var out Replayed
+	return &out, json.Unmarshal([]byte(*r.Result), &out)
+}

@@ -1,0 +1,155 @@
+package ratecard
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// MostPartners is how many partners a replay tells of one by one: those whose payout
+// changes most.
+const MostPartners = 100
+
+// Replayed is what a card would have done. Lines are one for each currency; currencies
+// are never added up.
+type Replayed struct {
+	Total, Categories, Countries, Partners []Line
+	MorePartners                           int // that are not told of one by one
+	Took                                   time.Duration
+}
+
+// Line is a part of the trade: a category's slug, a market's code or a partner's UUID.
+type Line struct {
+	Key, Currency string
+	Pings, Leads  Figures
+}
+
+// Figures are what was recorded and what the draft makes of it. Minor units: of pings
+// what was offered for them, of leads what is paid for them.
+type Figures struct {
+	Count           int64
+	Then, ThenMinor int64 // had a price, as recorded
+	Now, NowMinor   int64 // have one, with the draft
+}
+
+func (f *Figures) add(more Figures) {
+	f.Count += more.Count
+	f.Then += more.Then
+	f.ThenMinor += more.ThenMinor
+	f.Now += more.Now
+	f.NowMinor += more.NowMinor
+}
+
+func (l *Line) add(f Figures, leads bool) {
+	if leads {
+		l.Leads.add(f)
+		return
+	}
+	l.Pings.add(f)
+}
+
+type lineKey struct{ key, currency string }
+
+type tally struct {
+	table                                   *pricingrules.Table
+	own                                     map[uuid.UUID]pricingrules.Own
+	args                                    pgx.NamedArgs
+	total, byCategory, byCountry, byPartner map[lineKey]*Line
+}
+
+func (t *tally) line(of map[lineKey]*Line, key, currency string) *Line {
+	at := lineKey{key, currency}
+	if of[at] == nil {
+		of[at] = &Line{Key: key, Currency: currency}
+	}
+	return of[at]
+}
+
+// group is what was recorded alike.
+type group struct {
+	term, class       int
+	country, currency string
+	own               *uuid.UUID // a partner with prices of its own
+	outcome           string
+	count, minor      int64
+}
+
+// Outcomes of what was recorded that this card decides anew. What was paused or capped
+// stays so: no card decides that.
+const (
+	wasPriced   = "priced"
+	wasUnnamed  = "unnamed" // a lead on a quote that named no partner
+	wasExcluded = "excluded"
+)
+
+func (t *tally) addCell(g group, leads bool) {
+	industry, known := t.table.Taxonomy().ByTermID(g.term)
+	if !known {
+		return // an industry that the program had once
+	}
+	market := t.table.Markets().Index([2]byte([]byte(g.country)))
+	f := Figures{Count: g.count}
+	if g.outcome == wasPriced || g.outcome == wasUnnamed {
+		f.Then, f.ThenMinor = g.count, g.minor
+	}
+	if minor := t.price(g, industry, market); minor > 0 {
+		f.Now, f.NowMinor = g.count, g.count*minor
+	}
+	one := t.table.Taxonomy().At(industry)
+	t.line(t.total, "", g.currency).add(f, leads)
+	t.line(t.byCategory, one.Category, g.currency).add(f, leads)
+	t.line(t.byCountry, t.table.Markets().At(market).Code, g.currency).add(f, leads)
+	if g.own != nil {
+		t.line(t.byPartner, g.own.String(), g.currency).add(f, leads)
+	}
+}
+
+// price is what the draft gives one of the group; 0 for none.
+func (t *tally) price(g group, industry, market int) int64 {
+	if g.outcome != wasPriced && g.outcome != wasUnnamed && g.outcome != wasExcluded {
+		return 0
+	}
+	class := pricingrules.Class(g.class)
+	if g.own == nil || g.outcome == wasUnnamed {
+		return t.table.Price(industry, market, class).Minor
+	}
+	own := t.own[*g.own]
+	if own.Excludes(t.table.Taxonomy().At(industry), g.country) {
+		return 0
+	}
+	return t.table.PriceFor(industry, market, class, own.Adjustment).Minor
+}
+
+func (t *tally) result() *Replayed {
+	r := &Replayed{Total: sorted(t.total), Categories: sorted(t.byCategory), Countries: sorted(t.byCountry)}
+	r.Partners = sorted(t.byPartner)
+	slices.SortStableFunc(r.Partners, func(a, b Line) int { return cmp.Compare(b.moved(), a.moved()) })
+	if len(r.Partners) > MostPartners {
+		r.MorePartners = len(r.Partners) - MostPartners
+		r.Partners = r.Partners[:MostPartners]
+	}
+	return r
+}
+
+// moved is by how much a line's payout changes, up or down, and its offers where no
+// lead was delivered.
+func (l Line) moved() int64 {
+	abs := func(n int64) int64 { return max(n, -n) }
+	return cmp.Or(abs(l.Leads.NowMinor-l.Leads.ThenMinor), abs(l.Pings.NowMinor-l.Pings.ThenMinor))
+}
+
+func sorted(of map[lineKey]*Line) []Line {
+	list := make([]Line, 0, len(of))
+	for _, line := range of {
+		list = append(list, *line)
+	}
+	slices.SortFunc(list, func(a, b Line) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Currency, b.Currency))
+	})
+	return list
+}

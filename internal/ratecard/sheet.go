@@ -1,0 +1,229 @@
+package ratecard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// MaxRules bounds a card.
+const MaxRules = 50_000
+
+// sheet is a draft's rules while they are changed, by position.
+type sheet struct {
+	rules map[int]pricingrules.Rule
+	last  int
+	// byTarget finds the positions of a target's rules.
+	byTarget map[pricingrules.Target][]int
+}
+
+func newSheet(rows []models.PricingRule) (*sheet, error) {
+	card, err := fromRows(rows)
+	if err != nil {
+		return nil, err
+	}
+	s := &sheet{rules: make(map[int]pricingrules.Rule, len(rows)), byTarget: map[pricingrules.Target][]int{}}
+	for i, rule := range card.Rules {
+		s.put(rows[i].Position, rule)
+	}
+	return s, nil
+}
+
+func (s *sheet) clone() *sheet {
+	c := &sheet{rules: make(map[int]pricingrules.Rule, len(s.rules)), last: s.last, byTarget: make(map[pricingrules.Target][]int, len(s.byTarget))}
+	for at, rule := range s.rules {
+		c.rules[at] = rule
+	}
+	for target, list := range s.byTarget {
+		c.byTarget[target] = slices.Clone(list)
+	}
+	return c
+}
+
+// put sets the rule at a position.
+func (s *sheet) put(at int, rule pricingrules.Rule) {
+	s.drop(at)
+	s.rules[at] = rule
+	list := append(s.byTarget[rule.Target()], at)
+	slices.Sort(list)
+	s.byTarget[rule.Target()] = list
+	s.last = max(s.last, at)
+}
+
+// add puts a rule at a new position.
+func (s *sheet) add(rule pricingrules.Rule) { s.put(s.last+1, rule) }
+
+func (s *sheet) drop(at int) {
+	rule, ok := s.rules[at]
+	if !ok {
+		return
+	}
+	delete(s.rules, at)
+	target := rule.Target()
+	s.byTarget[target] = slices.DeleteFunc(s.byTarget[target], func(p int) bool { return p == at })
+}
+
+// positions are those in use, in their order.
+func (s *sheet) positions() []int {
+	list := make([]int, 0, len(s.rules))
+	for at := range s.rules {
+		list = append(list, at)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// card is the rules in the order of their positions.
+func (s *sheet) card() pricingrules.Card {
+	card := pricingrules.Card{Rules: make([]pricingrules.Rule, 0, len(s.rules))}
+	for _, at := range s.positions() {
+		card.Rules = append(card.Rules, s.rules[at])
+	}
+	return card
+}
+
+// base is a target's own base in a currency; 0 for none.
+func (s *sheet) base(target pricingrules.Target, currency money.Currency) int64 {
+	for _, at := range s.byTarget[target] {
+		if minor := s.rules[at].Base[currency]; minor != 0 {
+			return minor
+		}
+	}
+	return 0
+}
+
+// setBase gives a target its own base in a currency, or with 0 takes it away. The rule
+// that has one is changed, else one with a base in other currencies, else any of the
+// target's, before a new one is made; one that sets nothing any more goes.
+func (s *sheet) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
+	holder := 0
+	for _, at := range s.byTarget[target] {
+		rule := s.rules[at]
+		if rule.Base[currency] != 0 {
+			holder = at
+			break
+		}
+		if holder == 0 || (rule.Base != pricingrules.Amounts{} && s.rules[holder].Base == pricingrules.Amounts{}) {
+			holder = at
+		}
+	}
+	rule := s.rules[holder].For(target)
+	rule.Base[currency] = minor
+	switch {
+	case holder == 0 && minor == 0:
+	case holder == 0:
+		s.add(rule)
+	case rule.SetsNothing():
+		s.drop(holder)
+	default:
+		s.put(holder, rule)
+	}
+}
+
+// step is what happened to the rule at one position; Was is nil for a new rule, Is for
+// one that is gone.
+type step struct {
+	At  int                `json:"at"`
+	Was *pricingrules.Rule `json:"was,omitempty"`
+	Is  *pricingrules.Rule `json:"is,omitempty"`
+}
+
+type patch []step
+
+// to is what makes another sheet of this one.
+func (s *sheet) to(next *sheet) (p patch) {
+	for _, at := range s.positions() {
+		was := s.rules[at]
+		is, kept := next.rules[at]
+		switch {
+		case !kept:
+			p = append(p, step{At: at, Was: &was})
+		case is != was:
+			p = append(p, step{at, &was, &is})
+		}
+	}
+	for _, at := range next.positions() {
+		if _, known := s.rules[at]; !known {
+			is := next.rules[at]
+			p = append(p, step{At: at, Is: &is})
+		}
+	}
+	return p
+}
+
+// inverse undoes a patch.
+func (p patch) inverse() patch {
+	back := make(patch, len(p))
+	for i, one := range p {
+		back[i] = step{one.At, one.Is, one.Was}
+	}
+	return back
+}
+
+// apply brings a sheet on; false where it is not what the patch was made for.
+func (p patch) apply(s *sheet) bool {
+	for _, one := range p {
+		rule, ok := s.rules[one.At]
+		if ok != (one.Was != nil) || (ok && rule != *one.Was) {
+			return false
+		}
+	}
+	for _, one := range p {
+		if one.Is == nil {
+			s.drop(one.At)
+			continue
+		}
+		s.put(one.At, *one.Is)
+	}
+	return true
+}
+
+// write changes the rows of a card.
+func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
+	var gone []int
+	var rows []models.PricingRule
+	for _, one := range p {
+		if one.Was != nil {
+			gone = append(gone, one.At)
+		}
+		if one.Is != nil {
+			row, err := toRow(card, one.At, *one.Is)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+	}
+	for part := range slices.Chunk(gone, 10_000) {
+		done := tx.Where("rate_card_id = ? AND position IN ?", card, part).Delete(&models.PricingRule{})
+		if done.Error != nil {
+			return done.Error
+		}
+		if done.RowsAffected != int64(len(part)) {
+			return fmt.Errorf("of %d rules %d were there", len(part), done.RowsAffected)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return tx.CreateInBatches(rows, 500).Error
+}
+
+// check refuses what a draft may not hold: rules that are wrong or clash. Cells without
+// a price are for whoever publishes.
+func (s *Service) check(next *sheet) error {
+	if len(next.rules) > MaxRules {
+		return fault.New(fault.Invalid, "too_many_rules", fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
+	}
+	if problems := pricingrules.Check(next.card(), s.taxonomy, s.markets); len(problems) > 0 {
+		return refusal(problems)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package ratecard
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// InForce is the version that prices pings now.
+func (s *Service) InForce(ctx context.Context) (models.RateCard, error) {
+	card, err := inForce(s.db.Gorm.WithContext(ctx))
+	return card, store.Translate(err)
+}
+
+// Version finds a version that is in force or was.
+func (s *Service) Version(ctx context.Context, n int) (models.RateCard, error) {
+	card, err := version(s.db.Gorm.WithContext(ctx), n)
+	return card, store.Translate(err)
+}
+
+func version(db *gorm.DB, n int) (card models.RateCard, err error) {
+	found := db.Where("version = ?", n).Limit(1).Find(&card)
+	if found.Error == nil && found.RowsAffected == 0 {
+		return card, errNoVersion
+	}
+	return card, found.Error
+}
+
+// Versions lists them by their numbers, the newest first. before is 0 for the first page.
+func (s *Service) Versions(ctx context.Context, before, size int) (list []models.RateCard, more bool, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("version IS NOT NULL").Order("version DESC").Limit(size + 1)
+	if before > 0 {
+		q = q.Where("version < ?", before)
+	}
+	if err := q.Find(&list).Error; err != nil {
+		return nil, false, store.Translate(err)
+	}
+	if len(list) > size {
+		return list[:size], true, nil
+	}
+	return list, false, nil
+}

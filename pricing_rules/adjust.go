@@ -1,0 +1,29 @@
+package pricingrules
+
+// A partner's own adjustment, in ten-thousandths: 500 is + 5 %.
+const (
+	MinAdjustment = -9_000
+	MaxAdjustment = 90_000
+)
+
+// PriceFor is Price with a partner's own adjustment, which comes last and before
+// the one rounding. A price that is given is never below one minor unit.
+func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell {
+	cell := t.Price(industry, market, class)
+	if adjustment == 0 || cell.Minor == 0 {
+		return cell
+	}
+	w := t.index.resolve(industry, market, class)
+	whole, rest := t.exact(w, cell.Currency)
+	cell.Minor = int64(max(adjusted(whole, rest, adjustment), 1))
+	return cell
+}
+
+// FormatAdjustment is the sign and the percentage: 525 is "+5.25 %".
+func FormatAdjustment(adjustment int) string {
+	sign := "+"
+	if adjustment < 0 {
+		sign, adjustment = "-", -adjustment
+	}
+	return sign + decimal(int64(adjustment)) + " %"
+}

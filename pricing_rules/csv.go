@@ -1,0 +1,259 @@
+package pricingrules
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// MaxFile bounds a file of rules or prices, in bytes.
+const MaxFile = 5 << 20
+
+// BaseLine is a line of a CSV of bases: a target in one market, and its own base there.
+// Minor 0 is an empty cell: the target inherits.
+type BaseLine struct {
+	Line   int
+	Target Target
+	Minor  int64
+}
+
+// Columns of a CSV of bases. The last three are for people: they are written, and read
+// past.
+const (
+	columnCategory  = "category"
+	columnIndustry  = "industry"
+	columnCountry   = "country"
+	columnUrgency   = "urgency"
+	columnBase      = "base"
+	columnCurrency  = "currency"
+	columnInherited = "inherited"
+	columnSource    = "source"
+	columnPrice     = "price"
+)
+
+var baseColumns = []string{
+	columnCategory, columnIndustry, columnCountry, columnUrgency, columnBase, columnCurrency, columnInherited, columnSource, columnPrice,
+}
+
+// anyWord stands for no urgency, in a cell and on the pages.
+const anyWord = "any"
+
+// ParseBases reads a CSV of bases, as FormatBases writes it or as a spreadsheet saves
+// it: with commas, semicolons or tabs, a byte-order mark or none, and with semicolons or
+// tabs also the decimal comma. Columns are found by their names. The error is Problems,
+// each with its line and column; all or nothing is read.
+func ParseBases(file string, data []byte, tax *Taxonomy, markets *Markets) ([]BaseLine, error) {
+	r := &baseReader{file: file, tax: tax, markets: markets, seen: map[Target]int{}}
+	r.read(data)
+	if err := r.problems.err(); err != nil {
+		return nil, err
+	}
+	return r.lines, nil
+}
+
+type baseReader struct {
+	file     string
+	tax      *Taxonomy
+	markets  *Markets
+	comma    rune
+	column   map[string]int
+	width    int
+	seen     map[Target]int
+	lines    []BaseLine
+	problems Problems
+}
+
+func (r *baseReader) fail(line int, format string, args ...any) {
+	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *baseReader) read(data []byte) {
+	if len(data) > MaxFile {
+		r.fail(0, "the file has more than %d MB: split it", MaxFile>>20)
+		return
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || !utf8.Valid(data) {
+		r.fail(1, "the file is not UTF-8: save it as “CSV UTF-8”")
+		return
+	}
+	first, _, _ := bytes.Cut(data, []byte("\n"))
+	r.comma = ','
+	for _, other := range []rune{';', '\t'} {
+		if bytes.ContainsRune(first, other) && bytes.Count(first, []byte(string(other))) > bytes.Count(first, []byte(string(r.comma))) {
+			r.comma = other
+		}
+	}
+	records := csv.NewReader(bytes.NewReader(data))
+	records.Comma, records.FieldsPerRecord, records.ReuseRecord = r.comma, -1, true
+	for {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			r.fail(bad.Line, "not CSV: %v", bad.Err)
+			return
+		}
+		line, _ := records.FieldPos(0)
+		switch {
+		case r.column == nil:
+			if !r.header(line, record) {
+				return
+			}
+		case strings.TrimSpace(strings.Join(record, "")) == "":
+		default:
+			r.line(line, record)
+		}
+	}
+	if r.column == nil {
+		r.fail(1, "the file is empty")
+	} else if len(r.lines) == 0 && len(r.problems) == 0 {
+		r.fail(1, "there are no prices below the names of the columns")
+	}
+}
+
+func (r *baseReader) header(line int, record []string) bool {
+	r.column, r.width = map[string]int{}, len(record)
+	for i, name := range record {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if _, twice := r.column[name]; twice && name != "" {
+			r.fail(line, "column %d: %s is there twice", i+1, quoted(name))
+		} else if name != "" && !slices.Contains(baseColumns, name) {
+			r.fail(line, "column %d: %s is not one of %s", i+1, quoted(name), strings.Join(baseColumns, ", "))
+		}
+		r.column[name] = i
+	}
+	_, industries := r.column[columnIndustry]
+	_, categories := r.column[columnCategory]
+	if !industries && !categories {
+		r.fail(line, "there is no column industry or category")
+	}
+	for _, name := range []string{columnCountry, columnBase} {
+		if _, ok := r.column[name]; !ok {
+			r.fail(line, "there is no column %s", name)
+		}
+	}
+	return len(r.problems) == 0
+}
+
+func (r *baseReader) line(line int, record []string) {
+	cell := func(name string) string {
+		if i, ok := r.column[name]; ok && i < len(record) {
+			return strings.TrimSpace(record[i])
+		}
+		return ""
+	}
+	before := len(r.problems)
+	one := BaseLine{Line: line, Target: Target{Industry: cell(columnIndustry), Category: cell(columnCategory), Country: cell(columnCountry), Urgency: cell(columnUrgency)}}
+	t := &one.Target
+	if t.Urgency == anyWord {
+		t.Urgency = ""
+	}
+	if i, ok := r.tax.BySlug(t.Industry); t.Industry != "" {
+		switch {
+		case !ok:
+			r.fail(line, "column industry: %s is not in the taxonomy", quoted(t.Industry))
+		case t.Category != "" && t.Category != r.tax.At(i).Category:
+			r.fail(line, "column category: %s is in %s, not in %s", t.Industry, r.tax.At(i).Category, quoted(t.Category))
+		}
+		t.Category = ""
+	} else if _, ok := r.tax.byCategory[t.Category]; t.Category != "" && !ok {
+		r.fail(line, "column category: %s is not in the taxonomy", quoted(t.Category))
+	} else if t.Category == "" {
+		r.fail(line, "columns industry and category are both empty: name one")
+	}
+	if _, ok := ParseClass(t.Urgency); t.Urgency != "" && !ok {
+		r.fail(line, "column urgency: %s is not one of %s, %s", quoted(t.Urgency), anyWord, strings.Join(classNames[:], ", "))
+	}
+	market, ok := r.markets.ByCode(t.Country)
+	if !ok {
+		r.fail(line, "column country: %s has no market: countries without prices of their own are %q together", quoted(t.Country), OtherMarket)
+	} else if currency := r.markets.At(market).Currency.String(); cell(columnCurrency) != "" && cell(columnCurrency) != currency {
+		r.fail(line, "column currency: %s is priced in %s, not in %s", t.Country, currency, quoted(cell(columnCurrency)))
+	}
+	if len(record) > r.width {
+		r.fail(line, "there are %d cells, and %d columns: an amount with a comma needs quotes, or semicolons between the cells", len(record), r.width)
+	} else if minor, err := r.amount(cell(columnBase)); err != nil {
+		r.fail(line, "column base: %v", err)
+	} else {
+		one.Minor = minor
+	}
+	if len(r.problems) > before {
+		return
+	}
+	if first, twice := r.seen[*t]; twice {
+		r.fail(line, "%s is there already, on line %d", *t, first)
+		return
+	}
+	r.seen[*t] = line
+	r.lines = append(r.lines, one)
+}
+
+func (r *baseReader) amount(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if r.comma != ',' {
+		text = decimalPoint(text)
+	}
+	return ParseAmount(text)
+}
+
+// decimalPoint reads 45,60 as 45.60 where nothing else can be meant.
+func decimalPoint(text string) string {
+	if strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
+		return strings.Replace(text, ",", ".", 1)
+	}
+	return text
+}
+
+// ParseAmount reads an amount of a rule: above 0, at most two decimals, within bounds.
+func ParseAmount(text string) (int64, error) {
+	minor, err := money.ParseDecimal(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not an amount: write digits and at most two decimals, like 45.6", quoted(text))
+	}
+	return minor, checkAmount(minor)
+}
+
+// BaseRow is a line of the grid: what FormatBases writes.
+type BaseRow struct {
+	Category string
+	Target   Target
+	Currency money.Currency
+	Base     Base
+	Source   string // the target that an inherited base is from
+	Price    string // of industries
+}
+
+// FormatBases writes rows as CSV that ParseBases reads: own bases under base, inherited
+// ones beside them, for people.
+func FormatBases(to io.Writer, rows []BaseRow) error {
+	w := csv.NewWriter(to)
+	records := [][]string{baseColumns}
+	for _, row := range rows {
+		own, inherited := "", ""
+		if row.Base.Own {
+			own = decimal(row.Base.Minor)
+		} else if row.Base.Rule >= 0 {
+			inherited = decimal(row.Base.Minor)
+		}
+		urgency := row.Target.Urgency
+		if urgency == "" {
+			urgency = anyWord
+		}
+		records = append(records, []string{
+			row.Category, row.Target.Industry, row.Target.Country, urgency, own, row.Currency.String(), inherited, row.Source, row.Price,
+		})
+	}
+	return w.WriteAll(records)
+}
