@@ -27,6 +27,7 @@ func tiny() plan {
 		FineRounds: 1, FineRound: 200 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		MemoryPings: 500,
+		ReplayPings: 3000, ReplayRounds: 1,
 		RewrapLeads: 100, RewrapRounds: 1,
 		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000},
 	}

@@ -61,7 +61,8 @@ type plan struct {
 	PingRound, PostRound, MicroTime     time.Duration
 	FineRounds                          int // where two are nearly the same: many short ones
 	FineRound                           time.Duration
-	MemoryPings                         int64
+	MemoryPings, ReplayPings            int64
+	ReplayRounds                        int
 	RewrapLeads, RewrapRounds           int
 	Growth                              benchdata.Plan
 }
@@ -73,6 +74,7 @@ func fullPlan() plan {
 		FineRounds: 21, FineRound: 2 * time.Second,
 		MicroRounds: 4, MicroTime: 200 * time.Millisecond,
 		MemoryPings: 1_000_000,
+		ReplayPings: 1_000_000, ReplayRounds: 5,
 		RewrapLeads: 100_000, RewrapRounds: 12,
 		Growth: benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000},
 	}
@@ -85,6 +87,7 @@ func quickPlan() plan {
 		FineRounds: 3, FineRound: time.Second,
 		MicroRounds: 3, MicroTime: 50 * time.Millisecond,
 		MemoryPings: 100_000,
+		ReplayPings: 100_000, ReplayRounds: 3,
 		RewrapLeads: 10_000, RewrapRounds: 3,
 		Growth: benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000},
 	}
@@ -104,7 +107,9 @@ type bench struct {
 func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, format+"\n", args...) }
 
 // parts are what -only names, in their order.
-func parts() []string { return []string{"ping", "post", "overload", "growth", "memory", "micro"} }
+func parts() []string {
+	return []string{"ping", "post", "overload", "growth", "memory", "pricing", "micro"}
+}
 
 type choices struct {
 	quick, write bool
@@ -191,7 +196,7 @@ func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 }
 
 func (b *bench) measure(ctx context.Context, only []string) error {
-	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "memory": b.memory, "micro": b.micros}
+	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "memory": b.memory, "pricing": b.pricing, "micro": b.micros}
 	for _, part := range parts() {
 		if !slices.Contains(only, part) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/pingpost/pingpost/bench/child"
@@ -179,6 +180,14 @@ func (r *report) memory(used child.Usage, pings int64) {
 	if used.Peak > 0 {
 		r.add(figure{part: part, what: "the most there was", unit: "MB", values: []float64{float64(used.Peak) / megabyte}})
 	}
+}
+
+func (r *report) pricing(pings int64, replays, compiles []float64) {
+	const part = "pricing"
+	r.add(
+		figure{part: part, what: "replay of " + grouped(pings) + " pings of " + strconv.Itoa(replayDays) + " days", unit: "s", values: replays, limit: maxReplaySeconds, atMost: true},
+		figure{part: part, what: "compile a rate card of " + grouped(compiledRules) + " rules", unit: "ms", values: compiles, limit: maxCompileMillis, atMost: true},
+	)
 }
 
 // missed lists the targets that were not reached and could have been.

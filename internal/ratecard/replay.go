@@ -21,10 +21,10 @@ const (
 	// retention says.
 	MaxReplayDays = 90
 	// replayLease is how long a node may be silent about a replay before another takes
-	// it over; replayDayWithin bounds the work of one day from this side.
-	replayLease     = 2 * time.Minute
-	replayDayWithin = 90 * time.Second
-	maxWaiting      = 20
+	// it over; replayStepWithin bounds the work of one step from this side.
+	replayLease      = 2 * time.Minute
+	replayStepWithin = 90 * time.Second
+	maxWaiting       = 20
 )
 
 // RequestReplay asks for a card to be put to the pings and posts of the last days,
@@ -121,7 +121,7 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 	return store.Translate(q.Error)
 }
 
-// replay puts the card to one day after the other.
+// replay puts the card to some days after the other.
 func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replayed, error) {
 	began := s.clock.Now()
 	var card models.RateCard
@@ -137,15 +137,13 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 		return nil, err
 	}
 	sum := newTally(sheet.Table, own)
-	for day := range r.Days {
-		from := r.FirstDay.AddDate(0, 0, day)
-		bounded, cancel := context.WithTimeout(ctx, replayDayWithin)
-		err := s.replayDay(bounded, sum, from, from.AddDate(0, 0, 1))
-		cancel()
+	for done := 0; done < r.Days; {
+		days, err := s.replayStep(ctx, sum, r.FirstDay.AddDate(0, 0, done), r.Days-done)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.noteReplay(ctx, r, day+1); err != nil {
+		done += days
+		if err := s.noteReplay(ctx, r, done); err != nil {
 			return nil, err
 		}
 	}

@@ -72,11 +72,12 @@ func (t *tally) line(of map[lineKey]*Line, key, currency string) *Line {
 
 // group is what was recorded alike.
 type group struct {
-	term, class       int
-	country, currency string
-	own               *uuid.UUID // a partner with prices of its own
-	outcome           string
-	count, minor      int64
+	term             int
+	country, urgency string
+	own              *uuid.UUID // a partner with prices of its own
+	outcome          string
+	currency         string
+	count, minor     int64
 }
 
 // Outcomes of what was recorded that this card decides anew. What was paused or capped
@@ -87,16 +88,27 @@ const (
 	wasExcluded = "excluded"
 )
 
+func decides(outcome string) bool {
+	return outcome == wasPriced || outcome == wasUnnamed || outcome == wasExcluded
+}
+
+// recorded is what was recorded of an outcome.
+func recorded(outcome string, count, minor int64) Figures {
+	f := Figures{Count: count}
+	if outcome == wasPriced || outcome == wasUnnamed {
+		f.Then, f.ThenMinor = count, minor
+	}
+	return f
+}
+
 func (t *tally) addCell(g group, leads bool) {
+	f := recorded(g.outcome, g.count, g.minor)
 	industry, known := t.table.Taxonomy().ByTermID(g.term)
-	if !known {
-		return // an industry that the program had once
+	if !known { // an industry that the program had once
+		t.line(t.total, "", g.currency).add(f, leads)
+		return
 	}
 	market := t.table.Markets().Index([2]byte([]byte(g.country)))
-	f := Figures{Count: g.count}
-	if g.outcome == wasPriced || g.outcome == wasUnnamed {
-		f.Then, f.ThenMinor = g.count, g.minor
-	}
 	if minor := t.price(g, industry, market); minor > 0 {
 		f.Now, f.NowMinor = g.count, g.count*minor
 	}
@@ -111,10 +123,10 @@ func (t *tally) addCell(g group, leads bool) {
 
 // price is what the draft gives one of the group; 0 for none.
 func (t *tally) price(g group, industry, market int) int64 {
-	if g.outcome != wasPriced && g.outcome != wasUnnamed && g.outcome != wasExcluded {
+	if !decides(g.outcome) {
 		return 0
 	}
-	class := pricingrules.Class(g.class)
+	class := pricingrules.ClassOf(g.urgency)
 	if g.own == nil || g.outcome == wasUnnamed {
 		return t.table.Price(industry, market, class).Minor
 	}

@@ -1,0 +1,176 @@
+package ratecard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// What was recorded, as one shape: a ping has the outcome that it had then, a lead the
+// one that its ping had. Sandboxes' do not count. An expression costs as much here as
+// reading the row, so there are few, and each stands once.
+const (
+	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
+		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
+	recordedLeads = `SELECT term_id, quoted_country AS country, urgency, partner_id AS seller,
+		CASE WHEN quoted_partner IS NULL THEN 'unnamed' ELSE 'priced' END AS outcome, currency, price_minor
+		FROM leads WHERE id >= @first AND id < @last AND NOT sandbox`
+
+	// By cell, and by partner only where a partner has prices of its own: the others
+	// are all priced alike.
+	byCell = `SELECT term_id, country::text, urgency, CASE WHEN seller = ANY (@own) THEN seller END AS own, outcome, currency::text,
+			count(*), sum(price_minor)::bigint
+		FROM (%s) AS recorded GROUP BY term_id, country, urgency, own, outcome, currency`
+
+	// By partner, priced in the database with the draft's table: the arrays give an
+	// industry its place by its number, a country that of its market, and a place its
+	// price, with one 2^62 for each that has one. The sum holds both, and is numeric.
+	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
+			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
+		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int
+				+ (@markets::int[])[(ascii(country) - 65) * 26 + ascii(substr(country, 2)) - 64] * 5
+				+ CASE lower(urgency COLLATE "C") WHEN 'emergency' THEN 1 WHEN 'immediate' THEN 2 WHEN 'urgent' THEN 3 WHEN 'flexible' THEN 4 ELSE 0 END] AS price
+			FROM (%s) AS recorded) AS recorded
+		WHERE seller IS NOT NULL AND NOT seller = ANY (@own)
+		GROUP BY seller, currency, outcome`
+	hasPrice = 1 << 62
+)
+
+// stepBytes is how much of the log is summed up at once, a million pings or so: less
+// costs more for each ping, since fewer of them are alike, and more makes people wait
+// for a sign of progress.
+const stepBytes = 128 << 20
+
+// replayStep sums up the first days of those that are left, as many as make a step,
+// and returns how many that were.
+func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replayStepWithin)
+	defer cancel()
+	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return 0, store.Translate(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
+	// A step takes longer than a page may, its groups want memory, and compiling its
+	// expressions takes longer than they do.
+	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
+		fmt.Sprint(replayStepWithin.Milliseconds())); err != nil {
+		return 0, store.Translate(err)
+	}
+	if days, err = stepDays(ctx, tx, first, left); err != nil {
+		return 0, store.Translate(err)
+	}
+	until := first.AddDate(0, 0, days)
+	args := maps.Clone(sum.args)
+	args["from"], args["until"] = first, until
+	args["first"], args["last"] = id.NewV7(first, [10]byte{}), id.NewV7(until, [10]byte{})
+	for _, leads := range []bool{false, true} {
+		source := recordedPings
+		if leads {
+			source = recordedLeads
+		}
+		if err := sum.cells(ctx, tx, fmt.Sprintf(byCell, source), args, leads); err != nil {
+			return 0, store.Translate(err)
+		}
+		if err := sum.partners(ctx, tx, fmt.Sprintf(byPartner, source), args, leads); err != nil {
+			return 0, store.Translate(err)
+		}
+	}
+	return days, nil
+}
+
+// stepDays is how many days from the first on make a step: at least one.
+func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int) (days int, err error) {
+	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
+			SELECT sum(coalesce(pg_relation_size(to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
+			FROM generate_series(0, $2::int - 1) AS day) AS days`, first, left, int64(stepBytes)).Scan(&days)
+	return days, err
+}
+
+func (t *tally) cells(ctx context.Context, tx pgx.Tx, sql string, args pgx.NamedArgs, leads bool) error {
+	rows, err := tx.Query(ctx, sql, args)
+	if err != nil {
+		return err
+	}
+	var g group
+	_, err = pgx.ForEachRow(rows, []any{&g.term, &g.country, &g.urgency, &g.own, &g.outcome, &g.currency, &g.count, &g.minor}, func() error {
+		t.addCell(g, leads)
+		return nil
+	})
+	return err
+}
+
+func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.NamedArgs, leads bool) error {
+	rows, err := tx.Query(ctx, sql, args)
+	if err != nil {
+		return err
+	}
+	var seller uuid.UUID
+	var currency, outcome string
+	var count, minor, priced, price int64
+	_, err = pgx.ForEachRow(rows, []any{&seller, &currency, &outcome, &count, &minor, &priced, &price}, func() error {
+		f := recorded(outcome, count, minor)
+		if decides(outcome) {
+			f.Now, f.NowMinor = priced, price
+		}
+		t.line(t.byPartner, seller.String(), currency).add(f, leads)
+		return nil
+	})
+	return err
+}
+
+// newTally sums up a replay with a table.
+func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.Own) *tally {
+	t := &tally{
+		table: table, own: own, total: map[lineKey]*Line{}, byCategory: map[lineKey]*Line{}, byCountry: map[lineKey]*Line{}, byPartner: map[lineKey]*Line{},
+	}
+	tax, markets := table.Taxonomy(), table.Markets()
+	// A Postgres array counts from 1. Nulls in it would make each look-up a search.
+	industries := slices.Repeat([]int32{unknown}, pricingrules.MaxTermID)
+	for i := range tax.Len() {
+		industries[tax.At(i).TermID-1] = int32(i)
+	}
+	var ofCountry []int32
+	for a := byte('A'); a <= 'Z'; a++ {
+		for b := byte('A'); b <= 'Z'; b++ {
+			ofCountry = append(ofCountry, int32(markets.Index([2]byte{a, b})))
+		}
+	}
+	var prices []int64
+	for industry := range tax.Len() {
+		for market := range markets.Len() {
+			for class := range pricingrules.Class(pricingrules.Classes) {
+				price := table.Price(industry, market, class).Minor
+				if price > 0 {
+					price += hasPrice
+				}
+				prices = append(prices, price)
+			}
+		}
+	}
+	t.args = pgx.NamedArgs{
+		"own": slices.AppendSeq([]uuid.UUID{}, maps.Keys(own)), "industries": trimmed(industries), "markets": ofCountry,
+		"width": markets.Len() * pricingrules.Classes, "prices": prices,
+	}
+	return t
+}
+
+// unknown stands for no industry.
+const unknown = -1
+
+// trimmed leaves out the end, where there is no industry.
+func trimmed(list []int32) []int32 {
+	for len(list) > 0 && list[len(list)-1] == unknown {
+		list = list[:len(list)-1]
+	}
+	return list
+}
