@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
 
@@ -64,8 +65,32 @@ func (k *call) overview() error {
 	return k.show(http.StatusOK, templates.Overview(v))
 }
 
-// needs is what waits for a person, at the partners that this one looks after.
-func (k *call) needs() (all []templates.Need, err error) {
+// needs is what waits for a person.
+func (k *call) needs() ([]templates.Need, error) {
+	partners, err := k.partnersNeed()
+	if err != nil {
+		return nil, err
+	}
+	pricing, err := k.pricingNeeds()
+	return append(partners, pricing...), err
+}
+
+// pricingNeeds are the drafts that this person may approve.
+func (k *call) pricingNeeds() (all []templates.Need, err error) {
+	if !k.may(publishPricing) {
+		return nil, nil
+	}
+	drafts, err := k.Prices.Drafts(k.r.Context())
+	for _, d := range drafts {
+		if d.State == models.RateCardSubmitted && d.Submitter != k.by.Name {
+			all = append(all, templates.Need{Text: draftName(d.RateCard) + " waits for approval", URL: draftURL(d.ID) + "?tab=publish", Detail: d.Submitter + " submitted these prices."})
+		}
+	}
+	return all, err
+}
+
+// partnersNeed is what waits for a person at the partners that this one looks after.
+func (k *call) partnersNeed() (all []templates.Need, err error) {
 	sc, ok := k.access.Scope(k.session.Staff.ID, readPartners)
 	if !ok {
 		return nil, nil
