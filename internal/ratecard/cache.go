@@ -8,15 +8,20 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cached is how many compiled cards are kept. A page of a draft compares two or
-// three; the table of a large one takes a tenth of a second to make.
-const cached = 16
+// cachedSheets and cachedRules bound what is kept compiled. A page of a draft compares
+// two or three cards; the table of a large one takes a tenth of a second to make, and
+// its rules twenty megabytes.
+const (
+	cachedSheets = 16
+	cachedRules  = 2 * MaxRules
+)
 
-// cache keeps the tables of cards as they were at one row version, which never change.
+// cache keeps the sheets of cards as they were at one row version, which never change.
 type cache struct {
-	mu    sync.Mutex
-	order []cacheKey
-	sheet map[cacheKey]*Sheet
+	mu     sync.Mutex
+	order  []cacheKey // the oldest first
+	sheets map[cacheKey]*Sheet
+	rules  int
 }
 
 type cacheKey struct {
@@ -24,25 +29,27 @@ type cacheKey struct {
 	version int
 }
 
-func newCache() *cache { return &cache{sheet: map[cacheKey]*Sheet{}} }
+func newCache() *cache { return &cache{sheets: map[cacheKey]*Sheet{}} }
 
 func (c *cache) get(key cacheKey) *Sheet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sheet[key]
+	return c.sheets[key]
 }
 
 func (c *cache) put(key cacheKey, s *Sheet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.sheet[key]; known {
+	if _, known := c.sheets[key]; known {
 		return
 	}
-	if len(c.order) == cached {
-		delete(c.sheet, c.order[0])
+	c.order, c.sheets[key], c.rules = append(c.order, key), s, c.rules+len(s.Card.Rules)
+	for len(c.order) > 1 && (len(c.order) > cachedSheets || c.rules > cachedRules) {
+		oldest := c.order[0]
+		c.rules -= len(c.sheets[oldest].Card.Rules)
+		delete(c.sheets, oldest)
 		c.order = c.order[1:]
 	}
-	c.order, c.sheet[key] = append(c.order, key), s
 }
 
 // Sheet is the rules of a card with what they come to. It is shared: nobody changes it.
