@@ -10,7 +10,6 @@ import (
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -156,28 +155,12 @@ func (k *call) check() error {
 	if len(v.Errors) > 0 {
 		return k.showCheck(http.StatusUnprocessableEntity, p, v)
 	}
-	found, err := k.diagnose(p, v)
+	found, err := k.partners().CheckSignature(k.r.Context(), k.scope, p, v.Timestamp, v.Body, v.Signature)
 	if err != nil {
 		return err
 	}
 	v.Result = &templates.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Mend: found.Mend, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
 	return k.showCheck(http.StatusOK, p, v)
-}
-
-// diagnose takes the body with the line ends that it may have had: a browser sends
-// every one of a text field as CR LF.
-func (k *call) diagnose(p models.Partner, v templates.CheckView) (signing.Diagnosis, error) {
-	body := strings.ReplaceAll(v.Body, "\r\n", "\n")
-	found, err := k.partners().CheckSignature(k.r.Context(), k.scope, p, v.Timestamp, body, v.Signature)
-	if err != nil || found.Matches || body == v.Body {
-		return found, err
-	}
-	windows, err := k.partners().CheckSignature(k.r.Context(), k.scope, p, v.Timestamp, v.Body, v.Signature)
-	if err == nil && windows.Matches {
-		windows.Notes = append(windows.Notes, "Its lines end with CR LF.")
-		return windows, nil
-	}
-	return found, err
 }
 
 // maxVisible bounds how much of the signed string is shown.

@@ -3,6 +3,8 @@ package partners
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -18,7 +20,7 @@ const maxTried = 100
 
 // CheckSignature says which of a partner's secrets made a signature, those that are
 // over too, or what is wrong with it. Nothing of the post that was signed is kept, or
-// looked up.
+// looked up. The body is as a form sends it, where every line ends with CR LF.
 func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string) (signing.Diagnosis, error) {
 	if !sc.Allows(partner.ID) {
 		return signing.Diagnosis{}, errNoPartner
@@ -40,7 +42,7 @@ func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner mo
 			clear(k.Key)
 		}
 	}()
-	d := signing.Diagnose(timestamp, body, signature, keys, s.clock.Now())
+	d := diagnose(timestamp, body, signature, keys, s.clock.Now())
 	for _, name := range unread {
 		d.Notes = append(d.Notes, "The secret "+name+" was left out: no platform key that is configured here opens it.")
 	}
@@ -48,6 +50,20 @@ func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner mo
 		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were tried.", maxTried))
 	}
 	return d, nil
+}
+
+// diagnose takes the body with the line ends that it may have had, LF first.
+func diagnose(timestamp, body, signature string, keys []signing.Known, now time.Time) signing.Diagnosis {
+	plain := strings.ReplaceAll(body, "\r\n", "\n")
+	d := signing.Diagnose(timestamp, plain, signature, keys, now)
+	if d.Matches || plain == body {
+		return d
+	}
+	if windows := signing.Diagnose(timestamp, body, signature, keys, now); windows.Matches {
+		windows.Notes = append(windows.Notes, "Its lines end with CR LF.")
+		return windows
+	}
+	return d
 }
 
 // known opens secrets for a diagnosis, and names those that it cannot open.

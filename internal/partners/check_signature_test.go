@@ -72,3 +72,30 @@ func TestCheckSignature(t *testing.T) {
 		t.Errorf("%+v (%v)", d, err)
 	}
 }
+
+// A text field sends every line end as CR LF, whatever was pasted: a body is tried with
+// LF and as it came, and that is one deed in the audit trail.
+func TestCheckSignatureOfLines(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := strconv.FormatInt(o.clock.Now().Unix(), 10)
+	const pasted = "{\r\n}\r\n"
+	for _, c := range []struct {
+		signed  string
+		matches bool
+		crlf    bool
+	}{{"{\n}\n", true, false}, {pasted, true, true}, {"{}", false, false}} {
+		_, _, _, before := o.told(t)
+		d, err := o.CheckSignature(t.Context(), everybody, p, ts, pasted, signing.Sign([]byte(made.Plain), ts, []byte(c.signed)))
+		if err != nil || d.Matches != c.matches || strings.Contains(strings.Join(d.Notes, ""), "CR LF") != c.crlf {
+			t.Errorf("signed %q: %+v (%v)", c.signed, d, err)
+		}
+		if _, _, _, after := o.told(t); after != before+1 {
+			t.Errorf("signed %q: %d events", c.signed, after-before)
+		}
+	}
+}
