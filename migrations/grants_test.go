@@ -19,7 +19,7 @@ var granted = map[string]string{
 	"partners":          "SELECT INSERT", // and updatable
 	"accounts":          "SELECT INSERT",
 	"signing_secrets":   "SELECT INSERT",
-	"rate_cards":        "SELECT INSERT UPDATE",
+	"rate_cards":        "SELECT INSERT",
 	"pricing_rules":     "SELECT INSERT UPDATE DELETE",
 	"partner_prices":    "SELECT INSERT UPDATE DELETE",
 	"leads":             "SELECT INSERT",
@@ -30,6 +30,9 @@ var granted = map[string]string{
 	"pings_20260102":    "", // through pings only
 	"traffic_minutes":   "SELECT INSERT UPDATE DELETE",
 	"refusals":          "SELECT INSERT DELETE",
+
+	"rate_card_edits":   "SELECT INSERT",
+	"rate_card_replays": "SELECT INSERT DELETE",
 
 	"partner_links":         "SELECT INSERT",
 	"partner_days":          "SELECT INSERT UPDATE DELETE",
@@ -54,6 +57,10 @@ var updatable = map[string]string{
 	"signing_secrets": "sealed digest state retires_at revoked_at",
 	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at",
 	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
+
+	"rate_cards":        "version state approver note effective_at title based_on submitter updated_by updated_at row_version",
+	"rate_card_edits":   "undone_at undone_by",
+	"rate_card_replays": "days_done state seen_at ended_at result",
 }
 
 func TestGrants(t *testing.T) {
@@ -148,6 +155,8 @@ func TestTheServiceIsRefused(t *testing.T) {
 		`UPDATE signing_secrets SET partner_id = id`, `UPDATE signing_secrets SET not_before = now()`,
 		`UPDATE partners SET slug = 'other'`, `UPDATE accounts SET partner_id = id`, `UPDATE accounts SET sandbox = false`,
 		`DELETE FROM partners`, `DELETE FROM accounts`, `DELETE FROM signing_secrets`, `DELETE FROM rate_cards`,
+		`UPDATE rate_cards SET author = 'x'`, `UPDATE rate_cards SET created_at = now()`,
+		`UPDATE rate_card_edits SET patch = '{}'`, `UPDATE rate_card_edits SET what = ''`, `DELETE FROM rate_card_edits`, `UPDATE rate_card_replays SET requester = ''`,
 		`UPDATE lead_events SET kind = ''`, `DELETE FROM lead_events`,
 		`UPDATE snapshot_versions SET version = 0`, `UPDATE goose_db_version SET is_applied = false`,
 		`DELETE FROM pings`, `UPDATE refusals SET fields = '{}'`,

@@ -21,6 +21,7 @@ const (
 	insufficientPrivilege = "42501"
 	integrityViolation    = "23000"
 	foreignKeyViolation   = "23503"
+	uniqueViolation       = "23505"
 	checkViolation        = "23514"
 	invalidParameter      = "22023"
 	undefinedTable        = "42P01"
@@ -104,13 +105,19 @@ func putLead(t *testing.T, conn *pgx.Conn, partner uuid.UUID, sandbox bool, rece
 	return lead
 }
 
+// insertDraft makes a card that can be changed.
+const insertDraft = `INSERT INTO rate_cards (id, state, author, created_at, updated_at) VALUES ($1, 'draft', 'someone', now(), now())`
+
+const insertRule = `INSERT INTO pricing_rules (rate_card_id, position, base) VALUES ($1, 1, '{"GBP": 4560}')`
+
 // putCard makes a draft with one rule.
-func putCard(t *testing.T, conn *pgx.Conn, version int) uuid.UUID {
+func putCard(t *testing.T, conn *pgx.Conn) uuid.UUID {
 	t.Helper()
 	card := uuid.New()
-	exec(t, conn, `INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, $2, 'draft', 'someone', now())`, card, version)
-	exec(t, conn, `INSERT INTO pricing_rules (rate_card_id, position, base) VALUES ($1, 1, '{"GBP": 4560}')`, card)
+	exec(t, conn, insertDraft, card)
+	exec(t, conn, insertRule, card)
 	return card
 }
 
-const publish = `UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = $1`
+// publish gives a card its version.
+const publish = `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`

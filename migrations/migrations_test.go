@@ -155,7 +155,10 @@ func TestStepsKeepRows(t *testing.T) {
 	holds(first)
 	up(2)
 	holds(first)
-	exec(t, conn, publish, putCard(t, conn, 1))
+	card := uuid.New()
+	exec(t, conn, `INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, 1, 'draft', 'someone', now())`, card)
+	exec(t, conn, insertRule, card)
+	exec(t, conn, publish, card, 1)
 	exec(t, conn, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, partner)
 	second := map[string]int{"rate_cards": 1, "pricing_rules": 1, "partner_prices": 1}
 	up(3)

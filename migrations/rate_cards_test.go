@@ -1,6 +1,9 @@
 package migrations_test
 
 import (
+	"context"
+	"database/sql"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/migrations"
 )
 
 const (
@@ -23,12 +27,12 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 			conn := testkit.Connect(t, url)
 			d.Exec(t, `ALTER TABLE pricing_rules DISABLE TRIGGER ALL; DELETE FROM pricing_rules; DELETE FROM rate_cards;
 				ALTER TABLE pricing_rules ENABLE TRIGGER ALL`)
-			card, draft := putCard(t, conn, 1), putCard(t, conn, 2)
+			card, draft := putCard(t, conn), putCard(t, conn)
 			exec(t, conn, addRule, draft, 2)
 			exec(t, conn, `UPDATE pricing_rules SET multiplier = 12000 WHERE rate_card_id = $1 AND position = 2`, draft)
 			exec(t, conn, `DELETE FROM pricing_rules WHERE rate_card_id = $1 AND position = 2`, draft)
-			exec(t, conn, `UPDATE rate_cards SET note = 'a note', author = 'someone else' WHERE id = $1`, card)
-			exec(t, conn, publish, card)
+			exec(t, conn, `UPDATE rate_cards SET note = 'a note', title = 'a title', based_on = 7 WHERE id = $1`, card)
+			exec(t, conn, publish, card, 1)
 
 			for _, state := range []string{"published", "superseded"} {
 				exec(t, conn, `UPDATE rate_cards SET state = $2 WHERE id = $1`, card, state)
@@ -37,10 +41,18 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 				refuses(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
 				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, card, draft)
 				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
-				refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET state = 'draft' WHERE id = $1`, card)
-				for _, change := range []string{"version = 7", "author = 'x'", "approver = 'x'", "note = 'x'", "created_at = now() - interval '1 day'", "effective_at = now() + interval '1 day'", "effective_at = NULL"} {
+				for _, other := range []string{"draft", "submitted", "scheduled", "discarded"} {
+					refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET state = $2 WHERE id = $1`, card, other)
+				}
+				for _, change := range []string{"version = 7", "title = 'x'", "based_on = 1", "submitter = 'x'", "approver = 'x'", "note = 'x'", "effective_at = now() + interval '1 day'", "effective_at = NULL"} {
 					refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET `+change+` WHERE id = $1`, card)
 				}
+				refused := integrityViolation
+				if name == "service" {
+					refused = insufficientPrivilege // who made a card, and when, is written once
+				}
+				refuses(t, conn, refused, "", `UPDATE rate_cards SET author = 'x' WHERE id = $1`, card)
+				refuses(t, conn, refused, "", `UPDATE rate_cards SET created_at = now() - interval '1 day' WHERE id = $1`, card)
 			}
 			if n := value[int](t, conn, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1 AND base = '{"GBP": 4560}'`, card); n != 1 {
 				t.Errorf("the published rule is there %d times", n)
@@ -73,10 +85,10 @@ func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args .
 func TestPublishingWaitsForRulesUnderWay(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	editor, publisher := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
-	card := putCard(t, editor, 1)
+	card := putCard(t, editor)
 	exec(t, editor, `BEGIN`)
 	exec(t, editor, addRule, card, 2)
-	done, blocked := waits(t, d, publisher, publish, card)
+	done, blocked := waits(t, d, publisher, publish, card, 1)
 	if !blocked {
 		t.Error("the card was published while a rule of it was under way")
 	}
@@ -89,9 +101,9 @@ func TestPublishingWaitsForRulesUnderWay(t *testing.T) {
 func TestRulesWaitForPublishingUnderWay(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	editor, publisher := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
-	card := putCard(t, editor, 1)
+	card := putCard(t, editor)
 	exec(t, publisher, `BEGIN`)
-	exec(t, publisher, publish, card)
+	exec(t, publisher, publish, card, 1)
 	done, blocked := waits(t, d, editor, addRule, card, 2)
 	if !blocked {
 		t.Error("a rule was written while its card was being published")
@@ -111,7 +123,7 @@ func TestChangesAreNoticed(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app, listener := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
 	exec(t, listener, `LISTEN pingpost_snapshot`)
-	partner, account, secret, card := uuid.New(), uuid.New(), uuid.New(), uuid.New()
+	partner, account, secret, card := uuid.New(), uuid.New(), uuid.New(), putCard(t, app)
 	for _, c := range []struct {
 		snapshot, sql string
 		args          []any
@@ -125,8 +137,9 @@ func TestChangesAreNoticed(t *testing.T) {
 		{"directory", `INSERT INTO partner_prices (partner_id, updated_at) VALUES ($1, now())`, []any{partner}},
 		{"directory", `UPDATE partner_prices SET adjustment = 500 WHERE partner_id = $1`, []any{partner}},
 		{"directory", `DELETE FROM partner_prices WHERE partner_id = $1`, []any{partner}},
-		{"rate_card", `INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, 1, 'draft', 'someone', now())`, []any{card}},
-		{"rate_card", publish, []any{card}},
+		{"rate_card", publish, []any{card, 1}},
+		{"rate_card", `UPDATE rate_cards SET state = 'superseded' WHERE id = $1`, []any{card}},
+		{"rate_card", `INSERT INTO rate_cards (id, version, state, author, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 2, 'published', 'someone', now(), now(), now())`, nil},
 	} {
 		number := `SELECT version FROM snapshot_versions WHERE name = $1`
 		before := value[int64](t, app, number, c.snapshot)
@@ -141,5 +154,145 @@ func TestChangesAreNoticed(t *testing.T) {
 		if n.Payload != c.snapshot {
 			t.Errorf("%s: notified of %q, want %q", c.sql, n.Payload, c.snapshot)
 		}
+	}
+}
+
+// Nodes load the prices anew when those in force change. What is done to a draft
+// would otherwise make every node do so with every edit.
+func TestChangesOfADraftAreNotNoticed(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	inForce := putCard(t, app)
+	exec(t, app, publish, inForce, 1)
+	number := func() int64 {
+		t.Helper()
+		return value[int64](t, app, `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`)
+	}
+	before, draft := number(), putCard(t, app)
+	for _, change := range []string{
+		`UPDATE rate_cards SET title = 'x', note = 'x', updated_at = now(), row_version = row_version + 1 WHERE id = $1`,
+		`INSERT INTO pricing_rules (rate_card_id, position, multiplier) VALUES ($1, 2, 15000)`,
+		`UPDATE pricing_rules SET multiplier = 12000 WHERE rate_card_id = $1 AND position = 2`,
+		`DELETE FROM pricing_rules WHERE rate_card_id = $1 AND position = 2`,
+		`INSERT INTO rate_card_edits (rate_card_id, at, editor, what, rules, patch) VALUES ($1, now(), 'someone', 'something', 1, '{}')`,
+		`UPDATE rate_card_edits SET undone_at = now(), undone_by = 'someone' WHERE rate_card_id = $1`,
+		`INSERT INTO rate_card_replays (id, rate_card_id, row_version, requester, requested_at, first_day, days) VALUES (gen_random_uuid(), $1, 1, 'someone', now(), '2026-01-02', 1)`,
+		`UPDATE rate_cards SET state = 'submitted' WHERE id = $1`,
+		`UPDATE rate_cards SET state = 'scheduled', effective_at = now() WHERE id = $1`,
+		`UPDATE rate_cards SET state = 'draft' WHERE id = $1`,
+		`UPDATE rate_cards SET state = 'discarded' WHERE id = $1`,
+	} {
+		exec(t, app, change, draft)
+		if after := number(); after != before {
+			t.Errorf("%s: the number went from %d to %d", change, before, after)
+		}
+	}
+	exec(t, app, `UPDATE rate_cards SET row_version = row_version + 1 WHERE id = $1`, inForce)
+	if after := number(); after != before {
+		t.Errorf("a change of no price: the number went from %d to %d", before, after)
+	}
+}
+
+// What was submitted is what is approved: rules change in drafts only.
+func TestOnlyRulesOfDraftsChange(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
+		t.Run(name, func(t *testing.T) {
+			conn := testkit.Connect(t, url)
+			for _, state := range []string{"submitted", "scheduled", "discarded"} {
+				card, draft := putCard(t, conn), putCard(t, conn)
+				exec(t, conn, `UPDATE rate_cards SET state = $2, effective_at = now() WHERE id = $1`, card, state)
+				refuses(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
+				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
+				refuses(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
+				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
+				exec(t, conn, `UPDATE rate_cards SET state = 'draft', effective_at = NULL WHERE id = $1`, card)
+				exec(t, conn, addRule, card, 2)
+			}
+		})
+	}
+}
+
+// A version is a number that a card gets when it is published, and its time with it.
+func TestStatesOfARateCard(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	card := putCard(t, app)
+	const change = `UPDATE rate_cards SET `
+	for _, c := range []struct{ constraint, columns string }{
+		{"rate_cards_state_known", "state = 'lost'"},
+		{"rate_cards_version_when_published", "state = 'published', effective_at = now()"},
+		{"rate_cards_version_when_published", "version = 1"},
+		{"rate_cards_version_when_published", "state = 'submitted', version = 1"},
+		{"rate_cards_version_when_published", "state = 'scheduled', version = 1, effective_at = now()"},
+		{"rate_cards_version_when_published", "state = 'discarded', version = 1"},
+		{"rate_cards_version_positive", "state = 'published', version = 0, effective_at = now()"},
+		{"rate_cards_effective_when_published", "state = 'published', version = 1"},
+		{"rate_cards_effective_when_published", "state = 'scheduled'"},
+	} {
+		refuses(t, app, checkViolation, c.constraint, change+c.columns+` WHERE id = $1`, card)
+	}
+	exec(t, app, change+`state = 'scheduled', effective_at = now() WHERE id = $1`, card)
+	second := putCard(t, app)
+	refuses(t, app, uniqueViolation, "rate_cards_one_scheduled", change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
+	exec(t, app, change+`state = 'submitted' WHERE id = $1`, card)
+	exec(t, app, change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
+	exec(t, app, publish, card, 1)
+	exec(t, app, change+`state = 'superseded' WHERE id = $1`, card)
+	refuses(t, app, uniqueViolation, "rate_cards_version_key", publish, second, 1)
+}
+
+// A step back has no drafts without numbers: they get some, above the versions', and
+// keep their rules; on the way up again they lose the numbers.
+func TestDraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner := openOwner(t, d)
+	step := func(to func(context.Context, *sql.DB, int64) error, version int64) {
+		t.Helper()
+		if err := to(t.Context(), owner, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(migrations.UpTo, 10)
+	before := readCatalogue(t, owner)
+	step(migrations.UpTo, 11)
+	conn := testkit.Connect(t, d.OwnerURL)
+	for i, state := range []string{"superseded", "published", "draft", "submitted", "scheduled", "discarded"} {
+		card := putCard(t, conn)
+		exec(t, conn, addRule, card, 2)
+		exec(t, conn, `INSERT INTO rate_card_edits (rate_card_id, at, editor, what, rules, patch) VALUES ($1, now(), 'someone', $2, 1, '{}')`, card, state)
+		if i < 2 {
+			exec(t, conn, publish, card, 3+i)
+		}
+		exec(t, conn, `UPDATE rate_cards SET state = $2, effective_at = CASE WHEN state IN ('published', 'superseded') THEN effective_at ELSE now() END WHERE id = $1`, card, state)
+	}
+	rules := func() string {
+		t.Helper()
+		return value[string](t, conn, `SELECT string_agg(rate_card_id || ' ' || position || ' ' || coalesce(base::text, '') || coalesce(multiplier::text, ''), ',' ORDER BY id) FROM pricing_rules`)
+	}
+	had := rules()
+	cards := func(want string) {
+		t.Helper()
+		if got := value[string](t, conn, `SELECT string_agg(coalesce(version::text, 'none') || ' ' || state, ', ' ORDER BY version, created_at) FROM rate_cards`); got != want {
+			t.Errorf("the cards are %s, want %s", got, want)
+		}
+		if now := rules(); now != had {
+			t.Errorf("the rules are\n%s, and were\n%s", now, had)
+		}
+	}
+	step(migrations.DownTo, 10)
+	cards("3 superseded, 4 published, 5 draft, 6 draft, 7 draft, 8 draft")
+	if after := readCatalogue(t, owner); !slices.Equal(after, before) {
+		for _, line := range after {
+			if !slices.Contains(before, line) {
+				t.Errorf("left behind: %s", line)
+			}
+		}
+		t.Errorf("%d lines of catalogue, want %d", len(after), len(before))
+	}
+	step(migrations.UpTo, 11)
+	cards("3 superseded, 4 published, none draft, none draft, none draft, none draft")
+	if n := value[int](t, conn, `SELECT count(*) FROM rate_cards WHERE updated_by = author AND updated_at = created_at AND row_version = 1`); n != 6 {
+		t.Errorf("%d cards say who changed them last", n)
 	}
 }
