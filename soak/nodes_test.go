@@ -118,13 +118,13 @@ func (p *platform) publish(t *testing.T, exclude string) {
 	_, err := p.root(t).Exec(t.Context(), fmt.Sprintf(`DO $$
 		DECLARE last record; card uuid := gen_random_uuid();
 		BEGIN
-			SELECT id, version INTO last FROM rate_cards ORDER BY version DESC LIMIT 1;
-			INSERT INTO rate_cards (id, version, state, author, note, created_at) VALUES (card, last.version + 1, 'draft', 'a test', 'plumbers', now());
+			SELECT id, version INTO last FROM rate_cards WHERE state = 'published' ORDER BY version DESC LIMIT 1;
+			INSERT INTO rate_cards (id, state, author, note, created_at, updated_at) VALUES (card, 'draft', 'a test', 'plumbers', now(), now());
 			INSERT INTO pricing_rules (rate_card_id, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note)
 				SELECT card, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note
 				FROM pricing_rules WHERE rate_card_id = last.id AND note <> 'plumbers';
 			INSERT INTO pricing_rules (rate_card_id, position, industry, exclude, note) VALUES (card, 100000, 'plumber', %s, 'plumbers');
-			UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = card;
+			UPDATE rate_cards SET state = 'published', version = last.version + 1, effective_at = now() WHERE id = card;
 		END $$`, exclude))
 	if err != nil {
 		t.Fatal(err)

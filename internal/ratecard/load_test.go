@@ -87,9 +87,9 @@ func TestTheVersionInForce(t *testing.T) {
 	}
 	put(t, d, 1, models.RateCardSuperseded, everywhere(1000))
 	put(t, d, 2, models.RateCardPublished, everywhere(2000))
-	next := put(t, d, 3, models.RateCardDraft, everywhere(3000))
+	next := put(t, d, 0, models.RateCardDraft, everywhere(3000))
 	inForce(2)
-	d.Exec(t, `UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = $1`, next)
+	d.Exec(t, `UPDATE rate_cards SET state = 'published', version = 3, effective_at = now() WHERE id = $1`, next)
 	inForce(3)
 	d.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE id = $1`, next)
 	inForce(2)
@@ -107,9 +107,9 @@ func TestAVersionThatCannotBeRead(t *testing.T) {
 		{"a negative amount", "base", `{"GBP": -5}`, "base in GBP"},
 	} {
 		version := fmt.Sprint("rate card v", i+1)
-		card := put(t, d, i+1, models.RateCardDraft, everywhere(1000))
+		card := put(t, d, 0, models.RateCardDraft, everywhere(1000))
 		d.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, `+c.column+`) VALUES ($1, 2, 'plumber', $2::jsonb)`, card, c.value)
-		d.Exec(t, `UPDATE rate_cards SET state = 'published', effective_at = now() WHERE id = $1`, card)
+		d.Exec(t, `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`, card, i+1)
 		if _, err := s.LoadCurrent(t.Context()); err == nil || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want it to name %s and %s", c.name, err, version, c.want)
 		}

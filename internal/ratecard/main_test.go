@@ -1,12 +1,19 @@
 package ratecard_test
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -32,11 +39,12 @@ func shippedCard(t *testing.T) pricingrules.Card {
 	return card
 }
 
-// put stores a version with its rules, as the console does: a draft first.
+// put stores a card with its rules, a draft first, and gives it a version where its
+// state has one.
 func put(t *testing.T, d *testkit.Database, version int, state models.RateCardState, card pricingrules.Card) uuid.UUID {
 	t.Helper()
 	now := testkit.Began()
-	row := models.RateCard{ID: uuid.New(), Version: version, State: models.RateCardDraft, Author: "someone", CreatedAt: now}
+	row := models.RateCard{ID: uuid.New(), State: models.RateCardDraft, Author: "someone", CreatedAt: now, UpdatedAt: now, UpdatedBy: "someone"}
 	rules, err := ratecard.ToRows(row.ID, card)
 	if err != nil {
 		t.Fatal(err)
@@ -47,20 +55,158 @@ func put(t *testing.T, d *testkit.Database, version int, state models.RateCardSt
 		}
 	}
 	if state != models.RateCardDraft {
-		if err := d.Gorm.Model(&row).Updates(map[string]any{"state": state, "effective_at": now}).Error; err != nil {
+		if err := d.Gorm.Model(&row).Updates(map[string]any{"state": state, "version": version, "effective_at": now}).Error; err != nil {
 			t.Fatal(err)
 		}
 	}
 	return row.ID
 }
 
-// everywhere is a card that gives every cell one price, in each currency.
-func everywhere(minor int64) pricingrules.Card {
-	var base pricingrules.Amounts
-	for currency := range base {
-		if currency > 0 {
-			base[currency] = minor
+// everywhere is a card that gives every cell one price, in each currency, and has more
+// rules besides.
+func everywhere(minor int64, more ...pricingrules.Rule) pricingrules.Card {
+	return pricingrules.Card{Rules: append([]pricingrules.Rule{{Base: all(minor)}}, more...)}
+}
+
+// all is an amount in each currency.
+func all(minor int64) (a pricingrules.Amounts) {
+	for _, currency := range money.Currencies {
+		a[currency] = minor
+	}
+	return a
+}
+
+// world is a database with a version in force, and two people who change prices.
+type world struct {
+	*testkit.Database
+	*ratecard.Service // on behalf of ann
+	bob               *ratecard.Service
+	clock             *clock.Manual
+}
+
+var (
+	ann = audit.Actor{Name: "ann@example.com", Role: "pricing"}
+	bob = audit.Actor{Name: "bob@example.com", Role: "pricing"}
+)
+
+// newWorld has the cards as its versions 1, 2 and so on, the last of them in force.
+func newWorld(t *testing.T, cards ...pricingrules.Card) *world {
+	t.Helper()
+	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	for i, card := range cards {
+		state := models.RateCardSuperseded
+		if i+1 == len(cards) {
+			state = models.RateCardPublished
+		}
+		put(t, d, i+1, state, card)
+	}
+	w := &world{Database: d, clock: c}
+	w.Service = w.node(t, d.DB).By(ann)
+	w.bob = w.Service.By(bob)
+	return w
+}
+
+// node is another program's service on a pool of its own.
+func (w *world) node(t *testing.T, db *store.DB) *ratecard.Service {
+	t.Helper()
+	s, err := ratecard.NewService(db, w.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// draft begins one from the version in force.
+func (w *world) draft(t *testing.T) models.RateCard {
+	t.Helper()
+	card, err := w.Begin(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return card
+}
+
+// now is a card's row as it is.
+func (w *world) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
+	t.Helper()
+	if err := w.Gorm.Where("id = ?", card).Take(&row).Error; err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+// rules are a card's by position.
+func (w *world) rules(t testing.TB, card uuid.UUID) map[int]pricingrules.Rule {
+	t.Helper()
+	var rows []models.PricingRule
+	if err := w.Gorm.Where("rate_card_id = ?", card).Order("position").Find(&rows).Error; err != nil {
+		t.Fatal(err)
+	}
+	read, err := ratecard.FromRows(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := map[int]pricingrules.Rule{}
+	for i, row := range rows {
+		list[row.Position] = read.Rules[i]
+	}
+	return list
+}
+
+// has requires a card's rules, by position.
+func (w *world) has(t testing.TB, card uuid.UUID, want map[int]pricingrules.Rule) {
+	t.Helper()
+	if got := w.rules(t, card); !maps.Equal(got, want) {
+		t.Errorf("the rules are %+v\nwant %+v", got, want)
+	}
+}
+
+// numbered are rules at the positions 1, 2 and so on.
+func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
+	list := map[int]pricingrules.Rule{}
+	for i, rule := range rules {
+		list[i+1] = rule
+	}
+	return list
+}
+
+// trail requires what the audit trail has of a card, the oldest first.
+func (w *world) trail(t testing.TB, card uuid.UUID, want ...string) {
+	t.Helper()
+	var got []string
+	err := w.Gorm.Raw(`SELECT actor || ' ' || action FROM audit_events WHERE object_kind = 'rate_card' AND object_id = ? AND outcome = 'done' ORDER BY id`, ratecard.ID(card)).Scan(&got).Error
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the audit trail has %q, want %q", got, want)
+	}
+}
+
+// snapshotNumber is what nodes watch to load the prices anew.
+func (w *world) snapshotNumber(t testing.TB) int64 {
+	t.Helper()
+	return testkit.Value[int64](t, w.Database, `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`)
+}
+
+// refused requires a fault of a code and reason whose message has all of the words.
+func refused(t testing.TB, err error, code fault.Code, reason string, words ...string) {
+	t.Helper()
+	f := fault.As(err)
+	if f == nil || f.Code != code || f.Reason != reason {
+		t.Errorf("%v (%+v), want %s %s", err, f, code, reason)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(f.Message, word) {
+			t.Errorf("%q does not say %q", f.Message, word)
 		}
 	}
-	return pricingrules.Card{Rules: []pricingrules.Rule{{Base: base}}}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

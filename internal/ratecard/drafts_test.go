@@ -1,0 +1,202 @@
+package ratecard_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+func TestBegin(t *testing.T) {
+	old, live := everywhere(1000), everywhere(2000, pricingrules.Rule{Industry: "plumber", Multiplier: 12_000, Note: "a note"})
+	w := newWorld(t, old, live)
+	for from, want := range map[int]pricingrules.Card{0: live, 1: old, 2: live} {
+		card, err := w.Begin(t.Context(), "  Winter ", from)
+		must(t, err)
+		if card.State != models.RateCardDraft || card.Version != 0 || card.Title != "Winter" || card.Author != ann.Name || card.UpdatedBy != ann.Name || !card.CreatedAt.Equal(w.clock.Now()) {
+			t.Errorf("from %d: %+v", from, card)
+		}
+		// What it would replace is the version in force, whatever its rules are from.
+		if now := w.now(t, card.ID); now.BasedOn != 2 || now.RowVersion != card.RowVersion || now.Title != "Winter" {
+			t.Errorf("from %d it is stored as %+v", from, now)
+		}
+		w.has(t, card.ID, numbered(want.Rules...))
+		w.trail(t, card.ID, "ann@example.com pricing.begin")
+	}
+	_, err := w.Begin(t.Context(), "", 3)
+	refused(t, err, fault.NotFound, "version", "no such version")
+	for _, title := range []string{strings.Repeat("é", 201), "two\nlines", "\xff"} {
+		_, err := w.Begin(t.Context(), title, 0)
+		if f := fault.As(err); f == nil || f.Code != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Path[0] != "title" {
+			t.Errorf("the title %q: %v", title, err)
+		}
+	}
+	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 3 {
+		t.Errorf("%d drafts (%v), want the three that were not refused", len(list), err)
+	}
+}
+
+// Nothing is begun where nothing is in force, and not without end.
+func TestBeginHasItsLimits(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.Begin(t.Context(), "", 0); fault.As(err) == nil || fault.As(err).Code != fault.NotFound {
+		t.Errorf("beside no version: %v", err)
+	}
+	put(t, w.Database, 1, models.RateCardPublished, everywhere(1000))
+	var last models.RateCard
+	for range ratecard.MaxDrafts {
+		last = w.draft(t)
+	}
+	_, err := w.Begin(t.Context(), "", 0)
+	refused(t, err, fault.Conflict, "too_many_drafts", "discard one")
+	must(t, w.Discard(t.Context(), last.ID, last.RowVersion))
+	w.draft(t)
+}
+
+func TestRename(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	w.clock.Advance(time.Hour)
+	must(t, w.bob.Rename(t.Context(), card.ID, card.RowVersion, " Summer "))
+	now := w.now(t, card.ID)
+	if now.Title != "Summer" || now.UpdatedBy != bob.Name || now.Author != ann.Name || !now.UpdatedAt.Equal(w.clock.Now()) || now.RowVersion != card.RowVersion+1 {
+		t.Errorf("renamed to %+v", now)
+	}
+	refused(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), fault.Conflict, "changed", "Somebody else")
+	must(t, w.Rename(t.Context(), card.ID, now.RowVersion, "Summer")) // as it is already
+	if again := w.now(t, card.ID); again.Title != "Summer" || again.RowVersion != now.RowVersion {
+		t.Errorf("after a rename to the same: %+v", again)
+	}
+	refused(t, w.Rename(t.Context(), uuid.New(), 1, "x"), fault.NotFound, "draft")
+	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), fault.Invalid, "text")
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "bob@example.com pricing.rename")
+}
+
+func TestDiscard(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	refused(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), fault.Conflict, "changed")
+	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
+	now := w.now(t, card.ID)
+	if now.State != models.RateCardDiscarded {
+		t.Errorf("it is %s", now.State)
+	}
+	refused(t, w.Discard(t.Context(), card.ID, now.RowVersion), fault.Conflict, "state", "was discarded")
+	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), fault.Conflict, "state", "begin a new one")
+	if _, err := w.SetBases(t.Context(), card.ID, now.RowVersion, "x", []ratecard.BaseChange{{Target: plumbers, Minor: 5}}); err == nil {
+		t.Error("a discarded draft was changed")
+	}
+	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("it is listed: %v (%v)", list, err)
+	}
+	if found, err := w.Draft(t.Context(), ratecard.ID(card.ID)); err != nil || found.ID != card.ID {
+		t.Errorf("it is not found: %v", err)
+	}
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.discard")
+}
+
+// Drafts are listed with what was done to them, the last touched first.
+func TestDrafts(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	first := w.draft(t)
+	w.clock.Advance(time.Minute)
+	second := w.draft(t)
+	w.clock.Advance(time.Minute)
+	for minor := range int64(3) {
+		must(t, w.SetBase(t.Context(), first.ID, plumbers, minor, minor+1))
+	}
+	edits, _, _, err := w.Edits(t.Context(), first.ID, firstPage)
+	must(t, err)
+	must(t, w.Undo(t.Context(), first.ID, edits[0].ID))
+	list, err := w.Drafts(t.Context())
+	must(t, err)
+	got := map[uuid.UUID]int{}
+	for _, one := range list {
+		got[one.ID] = one.Edits
+	}
+	if len(list) != 2 || list[0].ID != first.ID || !maps.Equal(got, map[uuid.UUID]int{first.ID: 2, second.ID: 0}) {
+		t.Errorf("listed %+v", list)
+	}
+	if one, err := w.Draft(t.Context(), strings.ToLower(ratecard.ID(first.ID))); err != nil || one.ID != first.ID || one.Edits != 2 {
+		t.Errorf("found %+v (%v)", one, err)
+	}
+	for _, ref := range []string{"", "1", first.ID.String(), ratecard.ID(uuid.New())} {
+		_, err := w.Draft(t.Context(), ref)
+		refused(t, err, fault.NotFound, "draft")
+	}
+}
+
+func TestVersions(t *testing.T) {
+	var cards []pricingrules.Card
+	for n := range int64(5) {
+		cards = append(cards, everywhere(1000+n))
+	}
+	w := newWorld(t, cards...)
+	w.draft(t)
+	numbers := func(before, size int) (string, bool) {
+		list, more, err := w.Versions(t.Context(), before, size)
+		must(t, err)
+		var got []int
+		for _, one := range list {
+			got = append(got, one.Version)
+		}
+		return fmt.Sprint(got), more
+	}
+	for _, c := range []struct {
+		before, size int
+		want         string
+		more         bool
+	}{{0, 2, "[5 4]", true}, {4, 2, "[3 2]", true}, {2, 2, "[1]", false}, {3, 2, "[2 1]", false}, {0, 5, "[5 4 3 2 1]", false}, {1, 5, "[]", false}} {
+		if got, more := numbers(c.before, c.size); got != c.want || more != c.more {
+			t.Errorf("%d before %d are %s, more is %t, want %s", c.size, c.before, got, more, c.want)
+		}
+	}
+	if card, err := w.Version(t.Context(), 3); err != nil || card.Version != 3 || card.State != models.RateCardSuperseded {
+		t.Errorf("version 3 is %+v (%v)", card, err)
+	}
+	if card, err := w.InForce(t.Context()); err != nil || card.Version != 5 {
+		t.Errorf("in force is %+v (%v)", card, err)
+	}
+	for _, n := range []int{0, 6, -1} {
+		_, err := w.Version(t.Context(), n)
+		refused(t, err, fault.NotFound, "version")
+	}
+}
+
+// A sheet shows what is wrong with a card, and where its rules are.
+func TestSheet(t *testing.T) {
+	w := newWorld(t, everywhere(1000, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(5)}))
+	card := w.draft(t)
+	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))
+	card = w.now(t, card.ID)
+	sheet, err := w.Sheet(t.Context(), card)
+	must(t, err)
+	if len(sheet.Problems) == 0 || !slices.Equal(sheet.Positions, []int{2}) || sheet.Rule(2) != 0 || sheet.Rule(1) != -1 {
+		t.Errorf("positions %v, problems %v", sheet.Positions, sheet.Problems)
+	}
+	if again, err := w.bob.Sheet(t.Context(), card); err != nil || again != sheet {
+		t.Errorf("what did not change was compiled again (%v)", err)
+	}
+	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, pricingrules.Rule{Base: all(7)}))
+	next, err := w.Sheet(t.Context(), w.now(t, card.ID))
+	must(t, err)
+	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(sheet.Card.Rules) != 1 {
+		t.Errorf("after the change %d rules, problems %v", len(next.Card.Rules), next.Problems)
+	}
+	if again, err := w.node(t, w.DB).Sheet(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
+		t.Errorf("another node: %v", err)
+	}
+	_, err = w.Sheet(t.Context(), models.RateCard{ID: uuid.New()})
+	if f := fault.As(err); f == nil || f.Code != fault.NotFound {
+		t.Errorf("of no card: %v", err)
+	}
+}

@@ -1,0 +1,227 @@
+package ratecard_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+var (
+	plumbers  = pricingrules.Target{Industry: "plumber", Country: "GB"}
+	firstPage = store.Page{Size: 100}
+)
+
+func TestSetBase(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	number := w.snapshotNumber(t)
+	own := func(minor int64) pricingrules.Rule {
+		return pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: minor}}.For(plumbers)
+	}
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 4560))
+	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4560)))
+	must(t, w.bob.SetBase(t.Context(), card.ID, plumbers, 4560, 4800))
+	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
+	if now := w.now(t, card.ID); now.RowVersion != card.RowVersion+2 || now.UpdatedBy != bob.Name {
+		t.Errorf("after two edits the row is %+v", now)
+	}
+
+	// Ann still sees hers: nothing is overwritten.
+	err := w.SetBase(t.Context(), card.ID, plumbers, 4560, 5000)
+	refused(t, err, fault.Conflict, "cell_changed", "industry plumber, country GB", "it is 48.00 GBP now", "Nothing was overwritten")
+	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
+
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // inherits again: the rule sets nothing, and goes
+	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
+	err = w.bob.SetBase(t.Context(), card.ID, plumbers, 4800, 5000)
+	refused(t, err, fault.Conflict, "cell_changed", "it inherits its base now")
+	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
+	before := w.now(t, card.ID)
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 0))
+	if now := w.now(t, card.ID); now.RowVersion != before.RowVersion {
+		t.Error("an edit that changed nothing was counted")
+	}
+
+	edits, newer, older, err := w.Edits(t.Context(), card.ID, firstPage)
+	if err != nil || len(edits) != 3 || newer || older || edits[2].What != "industry plumber, country GB: base 45.60 GBP" ||
+		edits[0].What != "industry plumber, country GB: base inherited again" || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
+		t.Errorf("%+v (%v)", edits, err)
+	}
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.edit")
+	if after := w.snapshotNumber(t); after != number {
+		t.Errorf("edits of a draft raised the number from %d to %d", number, after)
+	}
+}
+
+// The rule that has the base is changed, and keeps what else it says.
+func TestSetBaseChangesTheRuleThatIsThere(t *testing.T) {
+	const gbp, eur = money.GBP, money.EUR
+	rule := func(base pricingrules.Amounts, multiplier int64) pricingrules.Rule {
+		return pricingrules.Rule{Base: base, Multiplier: multiplier, Note: "kept"}.For(plumbers)
+	}
+	for name, c := range map[string]struct {
+		had   []pricingrules.Rule
+		minor int64
+		want  []pricingrules.Rule
+	}{
+		"other currencies stay":      {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5, eur: 6}, 0)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{gbp: 7, eur: 6}, 0)}},
+		"and when it goes":           {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5, eur: 6}, 0)}, 0, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0)}},
+		"a multiplier stays":         {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 0, []pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000)}},
+		"what sets nothing goes":     {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5}, 0)}, 0, nil},
+		"into one without a base":    {[]pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
+		"rather into one with bases": {[]pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000), rule(pricingrules.Amounts{eur: 6}, 0)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000), rule(pricingrules.Amounts{eur: 6, gbp: 7}, 0)}},
+		"rather the one that has it": {[]pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everywhere(1000, c.had...))
+			card := w.draft(t)
+			var was int64
+			for _, rule := range c.had {
+				was += rule.Base[gbp]
+			}
+			must(t, w.SetBase(t.Context(), card.ID, plumbers, was, c.minor))
+			w.has(t, card.ID, numbered(everywhere(1000, c.want...).Rules...))
+		})
+	}
+}
+
+func TestSetBaseRefuses(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	for name, c := range map[string]struct {
+		target       pricingrules.Target
+		minor        int64
+		reason, word string
+	}{
+		"no market":         {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `no market "PL"`},
+		"no country":        {pricingrules.Target{Industry: "plumber"}, 1, "country", "no market"},
+		"no such industry":  {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `no industry "plumbr"`},
+		"no such category":  {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `category "plumber" is not in the taxonomy`},
+		"no such urgency":   {pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "soon"}, 1, "rules", `urgency "soon"`},
+		"a negative amount": {plumbers, -1, "amount", "above 0"},
+		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "at most 1000000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), fault.Invalid, c.reason, c.word)
+			_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "many", []ratecard.BaseChange{{Target: plumbers, Minor: 5}, {Target: c.target, Minor: c.minor}})
+			refused(t, err, fault.Invalid, c.reason, c.word)
+		})
+	}
+	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
+	w.trail(t, card.ID, "ann@example.com pricing.begin")
+}
+
+// Many bases are one edit: all of them or none.
+func TestSetBases(t *testing.T) {
+	w := newWorld(t, everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)))
+	card := w.draft(t)
+	french := pricingrules.Target{Category: "home-services", Country: "FR", Urgency: "urgent"}
+	changes := []ratecard.BaseChange{{Target: plumbers, Minor: 0}, {Target: french, Minor: 77}}
+	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion+1, "too late", changes)
+	refused(t, err, fault.Conflict, "changed", "Somebody else")
+	_, err = w.SetBases(t.Context(), card.ID, card.RowVersion, "bad", append(changes, ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: pricingrules.MaxAmount + 1}))
+	refused(t, err, fault.Invalid, "amount", "industry roofer, country GB: ")
+	w.has(t, card.ID, numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
+
+	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "Two bases", changes)
+	if err != nil || rules != 2 {
+		t.Fatalf("%d rules changed (%v)", rules, err)
+	}
+	w.has(t, card.ID, map[int]pricingrules.Rule{1: {Base: all(1000)}, 3: pricingrules.Rule{Base: pricingrules.Amounts{money.EUR: 77}}.For(french)})
+	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
+	if err != nil || len(edits) != 1 || edits[0].What != "Two bases" || edits[0].Rules != 2 {
+		t.Errorf("%+v (%v)", edits, err)
+	}
+	if rules, err := w.SetBases(t.Context(), card.ID, w.now(t, card.ID).RowVersion, "nothing", changes); err != nil || rules != 0 {
+		t.Errorf("the same again changed %d rules (%v)", rules, err)
+	}
+	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
+	w.has(t, card.ID, numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
+}
+
+func TestPutAndDropRule(t *testing.T) {
+	first := everywhere(1000).Rules[0]
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	double := pricingrules.Rule{Industry: "plumber", Multiplier: 20_000, Note: "twice", Line: 41}
+	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double))
+	double.Line = 0
+	w.has(t, card.ID, numbered(first, double))
+	refused(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double), fault.Conflict, "changed")
+	refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 2), fault.Conflict, "changed")
+
+	version := w.now(t, card.ID).RowVersion
+	err := w.PutRule(t.Context(), card.ID, version, 0, pricingrules.Rule{Industry: "plumber", Multiplier: 30_000})
+	refused(t, err, fault.Invalid, "rules", "multiplier is set twice for industry plumber", "by rule 2: keep one")
+	for _, wrong := range []pricingrules.Rule{{Industry: "plumber"}, {Industry: "plumber", Category: "home-services", Multiplier: 1}, {Multiplier: -1}, {Base: all(-5)}, {Multiplier: 1, Note: "a\nb"}} {
+		refused(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), fault.Invalid, "rules")
+	}
+	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), fault.NotFound, "rule", "no such rule any more")
+	refused(t, w.DropRule(t.Context(), card.ID, version, 9), fault.NotFound, "rule")
+	w.has(t, card.ID, numbered(first, double))
+
+	roofers := pricingrules.Rule{Industry: "roofer", Country: "FR", Exclude: pricingrules.ExcludeTrue}
+	must(t, w.PutRule(t.Context(), card.ID, version, 2, roofers))
+	w.has(t, card.ID, numbered(first, roofers))
+	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
+	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // the cells without a price are for whoever publishes
+	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
+	if err != nil || len(edits) != 3 || edits[1].What != "Changed the rule for industry roofer, country FR" || edits[2].What != "Added a rule for industry plumber" {
+		t.Errorf("%+v (%v)", edits, err)
+	}
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.edit", "ann@example.com pricing.edit")
+}
+
+// Rules that are in both cards keep their positions, by which the pages name them.
+func TestReplace(t *testing.T) {
+	a, b, c := pricingrules.Rule{Industry: "plumber", Multiplier: 11_000}, pricingrules.Rule{Industry: "roofer", Multiplier: 12_000}, pricingrules.Rule{Industry: "locksmith", Multiplier: 13_000}
+	w := newWorld(t, everywhere(1000, a, b))
+	card := w.draft(t)
+	lined := b
+	lined.Line = 7
+	rules, err := w.Replace(t.Context(), card.ID, card.RowVersion, "From a file", pricingrules.Card{Rules: []pricingrules.Rule{c, lined, everywhere(1000).Rules[0]}})
+	if err != nil || rules != 2 {
+		t.Fatalf("%d rules changed (%v)", rules, err)
+	}
+	w.has(t, card.ID, map[int]pricingrules.Rule{1: {Base: all(1000)}, 3: b, 4: c})
+	now := w.now(t, card.ID)
+	if rules, err := w.Replace(t.Context(), card.ID, now.RowVersion, "Again", pricingrules.Card{Rules: []pricingrules.Rule{b, c, {Base: all(1000)}}}); err != nil || rules != 0 || w.now(t, card.ID).RowVersion != now.RowVersion {
+		t.Errorf("the same rules in another order changed %d (%v)", rules, err)
+	}
+	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
+	refused(t, err, fault.Conflict, "changed")
+	_, err = w.Replace(t.Context(), card.ID, now.RowVersion, "Clash", everywhere(5, a, a))
+	refused(t, err, fault.Invalid, "rules", "set twice")
+	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
+	must(t, err)
+	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
+	w.has(t, card.ID, numbered(everywhere(1000, a, b).Rules...))
+}
+
+// A card that is not a draft any more is not edited, and says why.
+func TestOnlyDraftsAreEdited(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	for state, word := range map[models.RateCardState]string{
+		models.RateCardSubmitted: "waits for approval: take it back", models.RateCardScheduled: "to be published at its time: take it back",
+		models.RateCardPublished: "published as version 2", models.RateCardSuperseded: "published as version 2", models.RateCardDiscarded: "was discarded",
+	} {
+		card := w.draft(t)
+		version := "NULL"
+		if state == models.RateCardPublished || state == models.RateCardSuperseded {
+			version = "2"
+		}
+		w.Exec(t, `UPDATE rate_cards SET state = $2, effective_at = now(), version = `+version+` WHERE id = $1`, card.ID, state)
+		refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), fault.Conflict, "state", word)
+		refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), fault.Conflict, "state", word)
+		refused(t, w.Undo(t.Context(), card.ID, 1), fault.Conflict, "state", word)
+		_, err := w.Update(t.Context(), card.ID, card.RowVersion)
+		refused(t, err, fault.Conflict, "state", word)
+		w.has(t, card.ID, numbered(everywhere(1000).Rules...))
+		w.Exec(t, `ALTER TABLE rate_cards DISABLE TRIGGER USER; UPDATE rate_cards SET state = 'discarded', version = NULL WHERE version = 2 OR state = 'scheduled'; ALTER TABLE rate_cards ENABLE TRIGGER USER`)
+	}
+}
