@@ -1,0 +1,133 @@
+package ratecard_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// supersede publishes a card beside the drafts that there are.
+func (w *world) supersede(t *testing.T, version int, with pricingrules.Card) uuid.UUID {
+	t.Helper()
+	w.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE state = 'published'`)
+	return put(t, w.Database, version, models.RateCardPublished, with)
+}
+
+func times(multiplier int64, industry string) pricingrules.Rule {
+	return pricingrules.Rule{Industry: industry, Multiplier: multiplier}
+}
+
+// unordered counts a card's rules, whose order means nothing.
+func (w *world) unordered(t *testing.T, card uuid.UUID) map[pricingrules.Rule]int {
+	count := map[pricingrules.Rule]int{}
+	for _, rule := range w.rules(t, card) {
+		count[rule]++
+	}
+	return count
+}
+
+// What only one of the two changed is theirs who changed it; what both changed stays as
+// it was published, and is told.
+func TestUpdate(t *testing.T) {
+	floor := pricingrules.Rule{Industry: "plumber", Floor: all(50)}
+	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"), times(14_000, "taxi")}
+	for name, c := range map[string]struct {
+		mine, theirs, want []pricingrules.Rule
+		kept               []ratecard.Kept
+	}{
+		"nothing of mine":              {base, []pricingrules.Rule{times(15_000, "plumber")}, []pricingrules.Rule{times(15_000, "plumber")}, nil},
+		"only mine":                    {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{times(15_000, "plumber"), times(16_000, "tutor")}, base[1:]...), nil},
+		"one taken out by me":          {base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
+		"one added by me":              {append([]pricingrules.Rule{times(16_000, "tutor")}, base...), base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
+		"both the same":                {append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
+		"both, differently":            {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Kept{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
+		"taken out by me, changed":     {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Kept{{Target: pricingrules.Target{Industry: "plumber"}}}},
+		"changed by me, taken out":     {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Kept{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
+		"two rules of one target stay": {append([]pricingrules.Rule{floor}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{floor, times(16_000, "tutor")}, base...), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everywhere(1000, base...))
+			card := w.draft(t)
+			if _, err := w.Replace(t.Context(), card.ID, card.RowVersion, "mine", everywhere(1000, c.mine...)); err != nil {
+				t.Fatal(err)
+			}
+			had := w.rules(t, card.ID)
+			w.supersede(t, 2, everywhere(1000, c.theirs...))
+			before := w.now(t, card.ID)
+			_, err := w.Update(t.Context(), card.ID, before.RowVersion-1)
+			refused(t, err, fault.Conflict, "changed")
+
+			kept, err := w.Update(t.Context(), card.ID, before.RowVersion)
+			must(t, err)
+			if len(kept) != len(c.kept) {
+				t.Fatalf("kept %+v, want %+v", kept, c.kept)
+			}
+			for i, one := range kept {
+				want := c.kept[i]
+				if one.Target != want.Target || (one.Yours == nil) != (want.Yours == nil) || (one.Yours != nil && *one.Yours != *want.Yours) {
+					t.Errorf("kept %+v, want %+v", one, want)
+				}
+			}
+			want := map[pricingrules.Rule]int{}
+			for _, rule := range everywhere(1000, c.want...).Rules {
+				want[rule]++
+			}
+			if got := w.unordered(t, card.ID); len(got) != len(want) {
+				t.Errorf("the rules are %+v, want %+v", got, want)
+			} else {
+				for rule := range want {
+					if got[rule] != 1 {
+						t.Errorf("%+v is there %d times", rule, got[rule])
+					}
+				}
+			}
+			now := w.now(t, card.ID)
+			if now.BasedOn != 2 || w.last(t, card.ID).What != "Brought up to date with version 2" {
+				t.Errorf("based on %d after %q", now.BasedOn, w.last(t, card.ID).What)
+			}
+			if again, err := w.Update(t.Context(), card.ID, now.RowVersion); err != nil || again != nil || w.now(t, card.ID).RowVersion != now.RowVersion {
+				t.Errorf("up to date already: kept %v (%v)", again, err)
+			}
+
+			must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
+			w.has(t, card.ID, had)
+			if now := w.now(t, card.ID); now.BasedOn != 1 {
+				t.Errorf("undone it is based on %d", now.BasedOn)
+			}
+		})
+	}
+}
+
+// A newer version may be two ahead, or have the very rules that the draft has: then the
+// draft is up to date all the same, and the edit says so.
+func TestUpdateWithoutADifferentRule(t *testing.T) {
+	w := newWorld(t, everywhere(1000), everywhere(2000))
+	card, err := w.Begin(t.Context(), "", 1) // rolls back to version 1
+	must(t, err)
+	w.supersede(t, 3, everywhere(2000))
+	w.supersede(t, 4, everywhere(2000, times(12_000, "plumber")))
+	kept, err := w.Update(t.Context(), card.ID, card.RowVersion)
+	if err != nil || len(kept) != 0 {
+		t.Fatalf("kept %+v (%v)", kept, err)
+	}
+	if got := w.unordered(t, card.ID); len(got) != 2 || got[everywhere(1000).Rules[0]] != 1 || got[times(12_000, "plumber")] != 1 {
+		t.Errorf("the rules are %+v", got)
+	}
+	w.supersede(t, 5, everywhere(1000, times(12_000, "plumber")))
+	now := w.now(t, card.ID)
+	if _, err := w.Update(t.Context(), card.ID, now.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	if now := w.now(t, card.ID); now.BasedOn != 5 || w.last(t, card.ID).Rules != 0 {
+		t.Errorf("based on %d after an edit of %d rules", now.BasedOn, w.last(t, card.ID).Rules)
+	}
+	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
+	if now := w.now(t, card.ID); now.BasedOn != 4 {
+		t.Errorf("undone it is based on %d", now.BasedOn)
+	}
+}

@@ -1,0 +1,191 @@
+package ratecard_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// last is the newest edit of a draft that was not undone.
+func (w *world) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
+	t.Helper()
+	edits, _, _, err := w.Edits(t.Context(), card, firstPage)
+	must(t, err)
+	at := slices.IndexFunc(edits, func(e models.RateCardEdit) bool { return e.UndoneAt == nil })
+	if at < 0 {
+		t.Fatal("there is nothing to undo")
+	}
+	return edits[at]
+}
+
+// Edits are undone from the last to the first, and by whoever saw which is the last.
+func TestUndo(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	number := w.snapshotNumber(t)
+	refused(t, w.Undo(t.Context(), card.ID, 1), fault.Conflict, "undone", "nothing to undo")
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 10))
+	first := w.last(t, card.ID)
+	must(t, w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
+	had := w.rules(t, card.ID)
+	refused(t, w.Undo(t.Context(), card.ID, first.ID), fault.Conflict, "changed", "by bob@example.com: Added a rule for urgency urgent", "Nothing was undone")
+	w.has(t, card.ID, had)
+
+	second := w.last(t, card.ID)
+	must(t, w.Undo(t.Context(), card.ID, second.ID))
+	delete(had, 3)
+	w.has(t, card.ID, had)
+	refused(t, w.Undo(t.Context(), card.ID, second.ID), fault.Conflict, "changed") // the same button twice
+	w.has(t, card.ID, had)
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // another way on from here
+	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
+	must(t, w.bob.Undo(t.Context(), card.ID, first.ID))
+	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
+	refused(t, w.Undo(t.Context(), card.ID, first.ID), fault.Conflict, "undone")
+
+	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
+	if err != nil || len(edits) != 3 || edits[2].UndoneBy != bob.Name || edits[2].UndoneAt == nil || !edits[2].UndoneAt.Equal(w.clock.Now()) || edits[2].Patch != "" {
+		t.Errorf("%+v (%v)", edits, err)
+	}
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
+		"ann@example.com pricing.edit", "ann@example.com pricing.undo", "bob@example.com pricing.undo")
+	if after := w.snapshotNumber(t); after != number {
+		t.Errorf("the number went from %d to %d", number, after)
+	}
+	refused(t, w.Undo(t.Context(), uuid.New(), 1), fault.NotFound, "draft")
+}
+
+func TestEditsArePaged(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	for minor := range int64(5) {
+		must(t, w.SetBase(t.Context(), card.ID, plumbers, minor, minor+1))
+	}
+	page, newer, older, err := w.Edits(t.Context(), card.ID, store.Page{Size: 2})
+	if err != nil || len(page) != 2 || newer || !older {
+		t.Fatalf("%d edits, newer %t, older %t (%v)", len(page), newer, older, err)
+	}
+	next, newer, older, err := w.Edits(t.Context(), card.ID, store.Page{Size: 3, OlderThan: page[1].ID})
+	if err != nil || len(next) != 3 || !newer || older || next[0].ID >= page[1].ID {
+		t.Errorf("%d edits, newer %t, older %t (%v)", len(next), newer, older, err)
+	}
+}
+
+// Whatever is done to a draft, undone step by step it is the identical card again, and
+// what its sheet says is always what the stored rules come to.
+func TestUndoGoesAllTheWayBack(t *testing.T) {
+	w := newWorld(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
+		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(4560), Multiplier: 11_000}))
+	rapid.Check(t, func(rt *rapid.T) {
+		card, err := w.Begin(t.Context(), "", rapid.IntRange(0, 2).Draw(rt, "from"))
+		must(t, err)
+		states := []map[int]pricingrules.Rule{w.rules(t, card.ID)}
+		for range rapid.IntRange(1, 6).Draw(rt, "edits") {
+			if len(states) > 1 && rapid.IntRange(0, 3).Draw(rt, "undo") == 0 {
+				must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
+				states = states[:len(states)-1]
+				same(rt, w.rules(t, card.ID), states[len(states)-1])
+				continue
+			}
+			before := w.now(t, card.ID).RowVersion
+			if err := w.randomEdit(t, rt, card.ID, before); err != nil && fault.As(err) == nil {
+				rt.Fatal(err)
+			}
+			now := w.rules(t, card.ID)
+			if w.now(t, card.ID).RowVersion == before {
+				same(rt, now, states[len(states)-1])
+				continue
+			}
+			states = append(states, now)
+			w.compiled(t, rt, card.ID)
+		}
+		for i := len(states) - 2; i >= 0; i-- {
+			must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
+			same(rt, w.rules(t, card.ID), states[i])
+		}
+		w.compiled(t, rt, card.ID)
+		must(t, w.Discard(t.Context(), card.ID, w.now(t, card.ID).RowVersion))
+	})
+}
+
+func same(rt *rapid.T, got, want map[int]pricingrules.Rule) {
+	if !maps.Equal(got, want) {
+		rt.Fatalf("the rules are %+v\nwant %+v", got, want)
+	}
+}
+
+// compiled compares a draft's sheet with its rows, read and compiled by themselves.
+func (w *world) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
+	sheet, err := w.Sheet(t.Context(), w.now(t, card))
+	must(t, err)
+	rules := w.rules(t, card)
+	var read pricingrules.Card
+	for _, at := range slices.Sorted(maps.Keys(rules)) {
+		read.Rules = append(read.Rules, rules[at])
+	}
+	table, problems := pricingrules.Examine(read, w.Taxonomy(), w.Markets())
+	if !slices.Equal(problems, sheet.Problems) || !slices.Equal(sheet.Positions, slices.Sorted(maps.Keys(rules))) || len(pricingrules.Diff(table, sheet.Table)) > 0 {
+		rt.Fatalf("the sheet has the rules %+v at %v with %v; stored are %+v with %v", sheet.Card.Rules, sheet.Positions, sheet.Problems, rules, problems)
+	}
+}
+
+// randomEdit does one thing to a draft, which may be refused or change nothing.
+func (w *world) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, version int) error {
+	minor := rapid.Int64Range(0, 3).Draw(rt, "minor")
+	position := rapid.IntRange(1, 5).Draw(rt, "position")
+	switch rapid.IntRange(0, 4).Draw(rt, "edit") {
+	case 0:
+		target := randomTarget(rt)
+		return w.SetBase(t.Context(), card, target, rapid.SampledFrom([]int64{0, 0, 1, 4560}).Draw(rt, "was"), minor)
+	case 1:
+		var changes []ratecard.BaseChange
+		for range rapid.IntRange(1, 4).Draw(rt, "changes") {
+			changes = append(changes, ratecard.BaseChange{Target: randomTarget(rt), Minor: rapid.Int64Range(0, 3).Draw(rt, "base")})
+		}
+		_, err := w.SetBases(t.Context(), card, version, "many", changes)
+		return err
+	case 2:
+		return w.PutRule(t.Context(), card, version, rapid.SampledFrom([]int{0, position}).Draw(rt, "at"), randomRule(rt))
+	case 3:
+		return w.DropRule(t.Context(), card, version, position)
+	}
+	with := pricingrules.Card{Rules: []pricingrules.Rule{randomRule(rt), randomRule(rt)}}
+	for _, at := range slices.Sorted(maps.Keys(w.rules(t, card))) {
+		if rapid.Bool().Draw(rt, "keep") {
+			with.Rules = append(with.Rules, w.rules(t, card)[at])
+		}
+	}
+	_, err := w.Replace(t.Context(), card, version, "replaced", with)
+	return err
+}
+
+func randomTarget(rt *rapid.T) pricingrules.Target {
+	target := pricingrules.Target{Country: rapid.SampledFrom([]string{"GB", "FR", "other"}).Draw(rt, "country"), Urgency: rapid.SampledFrom([]string{"", "urgent"}).Draw(rt, "urgency")}
+	if rapid.Bool().Draw(rt, "category") {
+		target.Category = "home-services"
+	} else {
+		target.Industry = rapid.SampledFrom([]string{"plumber", "locksmith"}).Draw(rt, "industry")
+	}
+	return target
+}
+
+func randomRule(rt *rapid.T) pricingrules.Rule {
+	rule := pricingrules.Rule{
+		Multiplier: rapid.SampledFrom([]int64{0, 10_000, 15_000}).Draw(rt, "multiplier"), Floor: pricingrules.Amounts{1: rapid.Int64Range(0, 2).Draw(rt, "floor")},
+		Exclude: rapid.SampledFrom([]pricingrules.Exclusion{0, 0, pricingrules.ExcludeTrue, pricingrules.ExcludeFalse}).Draw(rt, "exclude"),
+		Note:    rapid.SampledFrom([]string{"", "a note"}).Draw(rt, "note"),
+	}
+	if rapid.Bool().Draw(rt, "a base") {
+		rule.Base = all(rapid.Int64Range(1, 3).Draw(rt, "amount"))
+	}
+	return rule.For(randomTarget(rt))
+}
