@@ -1,6 +1,7 @@
 package ratecard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
@@ -106,7 +108,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 	if current.Version != card.BasedOn {
 		return fault.New(fault.Conflict, "superseded", fmt.Sprintf(
 			"Version %d was published by %s meanwhile (%s), and this draft is based on version %d. Nothing was published: look at what changed, then bring the draft up to date.",
-			current.Version, current.Author, orDash(current.Note), card.BasedOn))
+			current.Version, cmp.Or(current.Submitter, current.Author), orDash(current.Note), card.BasedOn))
 	}
 	var scheduled models.RateCard
 	found := tx.Where("state = ? AND id <> ?", models.RateCardScheduled, card.ID).Limit(1).Find(&scheduled)
@@ -246,7 +248,8 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		if err := takeTurns(tx); err != nil {
 			return err
 		}
-		found := isDue(tx).Limit(1).Find(&due)
+		// Locked, as somebody may be taking it back in this very moment.
+		found := isDue(tx).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&due)
 		if found.Error != nil || found.RowsAffected == 0 {
 			return found.Error
 		}
@@ -263,7 +266,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 			return err
 		}
 	})
-	return done, err
+	return done && err == nil, err
 }
 
 // problemOfPerson reports whether a failure is one that a person mends.

@@ -1,0 +1,238 @@
+package ratecard_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+var at0 time.Time // at once
+
+// changed is a draft that makes every base another one.
+func (w *world) changed(t *testing.T, minor int64) models.RateCard {
+	t.Helper()
+	card := w.draft(t)
+	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 1, everywhere(minor).Rules[0]))
+	return w.now(t, card.ID)
+}
+
+func TestPublish(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.changed(t, 2000)
+	before := w.snapshotNumber(t)
+	for note, reason := range map[string]string{"": "note", " \t": "note", "two\nlines": "text", strings.Repeat("x", 201): "text"} {
+		_, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, note, at0)
+		refused(t, err, fault.Invalid, reason)
+		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "note") {
+			t.Errorf("the note %q: %+v", note, f.Fields)
+		}
+	}
+	_, err := w.Publish(t.Context(), card.ID, card.RowVersion-1, "Too late", at0)
+	refused(t, err, fault.Conflict, "changed")
+	_, err = w.Publish(t.Context(), uuid.New(), 1, "Which?", at0)
+	refused(t, err, fault.NotFound, "draft")
+	if after := w.snapshotNumber(t); after != before {
+		t.Error("a refusal raised the number")
+	}
+
+	w.clock.Advance(time.Hour)
+	now, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, " Dearer ", at0)
+	must(t, err)
+	if now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Dearer" || now.Author != ann.Name || now.Submitter != bob.Name || now.Approver != "" || !now.EffectiveAt.Equal(w.clock.Now()) {
+		t.Errorf("published %+v", now)
+	}
+	if old, err := w.Version(t.Context(), 1); err != nil || old.State != models.RateCardSuperseded {
+		t.Errorf("version 1 is %s (%v)", old.State, err)
+	}
+	if after := w.snapshotNumber(t); after == before {
+		t.Error("the nodes do not learn of it")
+	}
+	if snapshot, err := w.LoadCurrent(t.Context()); err != nil || snapshot.Version != 2 || snapshot.Table.Price(0, 0, 0).Minor != 2000 {
+		t.Errorf("in force is %+v (%v)", snapshot, err)
+	}
+	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
+	refused(t, err, fault.Conflict, "state", "published as version 2")
+	refused(t, w.TakeBack(t.Context(), card.ID, now.RowVersion), fault.Conflict, "state")
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
+	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
+		t.Errorf("the audit trail says %s", got)
+	}
+}
+
+// What cannot be published names what to mend, and leaves the draft as it was.
+func TestPublishRefusesACard(t *testing.T) {
+	w := newWorld(t, everywhere(1000, times(12_000, "plumber")))
+	for name, c := range map[string]struct {
+		sql   string
+		words []string
+	}{
+		"nothing changed":     {`SELECT $1::uuid`, []string{"changes no rule", "nothing to publish"}},
+		"only the order":      {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, []string{"changes no rule"}},
+		"a gap":               {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"no rule gives a base in EUR", "every industry × FR, BE, DE, AT and 4 more"}},
+		"a clash":             {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"multiplier is set twice for industry plumber"}},
+		"an industry no more": {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith" is not in the taxonomy`}},
+		"a price of nothing":  {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"rounds to 0", "plumber"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			card := w.draft(t)
+			w.Exec(t, c.sql, card.ID)
+			_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
+			reason := "rules"
+			if strings.Contains(c.words[0], "changes no rule") {
+				reason = "nothing"
+			}
+			refused(t, err, fault.Invalid, reason, c.words...)
+			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" || now.RowVersion != card.RowVersion {
+				t.Errorf("the draft became %+v", now)
+			}
+			w.trail(t, card.ID, "ann@example.com pricing.begin")
+		})
+	}
+}
+
+// A refusal of a card with very many problems stays readable.
+func TestRefusalsAreBounded(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	w.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) SELECT $1, 10 + n, 'trade-' || n, 5 FROM generate_series(1, 25) n`, card.ID)
+	_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
+	refused(t, err, fault.Invalid, "rules", "trade-20", "And 5 more.")
+	if f := fault.As(err); f != nil && strings.Contains(f.Message, "trade-21") {
+		t.Errorf("it lists %s", f.Message)
+	}
+}
+
+// Of two drafts of one version the second is told of the first, and changes nothing.
+func TestPublishSuperseded(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	mine, theirs := w.changed(t, 2000), w.changed(t, 3000)
+	if _, err := w.bob.Publish(t.Context(), theirs.ID, theirs.RowVersion, "Bob's reason.", at0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.Publish(t.Context(), mine.ID, mine.RowVersion, "Mine", at0)
+	// Ann began the other draft; it was Bob who published it.
+	refused(t, err, fault.Conflict, "superseded", "Version 2 was published by bob@example.com", "(Bob's reason)", "based on version 1", "bring the draft up to date")
+	if !ratecard.IsSuperseded(err) || ratecard.IsSuperseded(nil) {
+		t.Error("it is not told apart from other refusals")
+	}
+	if now := w.now(t, mine.ID); now.State != models.RateCardDraft || now.Note != "" {
+		t.Errorf("the draft became %+v", now)
+	}
+	if _, err := w.Update(t.Context(), mine.ID, mine.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	// Both changed the one rule: theirs stays, and nothing is left to publish.
+	_, err = w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0)
+	refused(t, err, fault.Invalid, "nothing")
+	must(t, w.PutRule(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, 0, times(12_000, "plumber")))
+	if now, err := w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0); err != nil || now.Version != 3 {
+		t.Errorf("brought up to date it is version %d (%v)", now.Version, err)
+	}
+}
+
+// Two nodes publish at once: one draft is the next version; of the other nothing is
+// stored, and its person is told which version came first, whose, and why.
+func TestPublishAtOnce(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
+	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL)).By(ann), w.node(t, testkit.Open(t, w.AppURL)).By(bob)}
+	names, notes := []string{ann.Name, bob.Name}, []string{"the first note", "the second note"}
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() { _, errs[i] = node.Publish(t.Context(), cards[i].ID, cards[i].RowVersion, notes[i], at0) })
+	}
+	all.Wait()
+	winner := 0
+	if errs[0] != nil {
+		winner = 1
+	}
+	loser := 1 - winner
+	must(t, errs[winner])
+	refused(t, errs[loser], fault.Conflict, "superseded", "Version 2 was published by "+names[winner], "("+notes[winner]+")", "Nothing was published")
+	if now := w.now(t, cards[winner].ID); now.Version != 2 || now.State != models.RateCardPublished {
+		t.Errorf("the winner is %+v", now)
+	}
+	lost := w.now(t, cards[loser].ID)
+	if lost.State != models.RateCardDraft || lost.Version != 0 || lost.Note != "" || lost.Submitter != "" || lost.RowVersion != cards[loser].RowVersion || lost.BasedOn != 1 {
+		t.Errorf("the loser is %+v", lost)
+	}
+	w.trail(t, cards[loser].ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit")
+	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM rate_cards WHERE state = 'published'`); n != 1 {
+		t.Errorf("%d versions are in force", n)
+	}
+}
+
+// With a second person what one submits another approves.
+func TestASecondPerson(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	two := ratecard.Policy{SecondPerson: true}
+	anns, bobs := w.Under(two), w.bob.Under(two)
+	if !anns.SecondPerson() || w.SecondPerson() {
+		t.Error("the policy is not the service's own")
+	}
+	card := w.changed(t, 2000)
+	number := w.snapshotNumber(t)
+	_, err := bobs.Approve(t.Context(), card.ID, card.RowVersion)
+	refused(t, err, fault.Conflict, "state", "submit it first")
+	sent, err := anns.Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
+	must(t, err)
+	if sent.State != models.RateCardSubmitted || sent.Submitter != ann.Name || sent.Note != "Dearer" || sent.Version != 0 {
+		t.Errorf("submitted %+v", sent)
+	}
+	refused(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), fault.Conflict, "state", "waits for approval")
+	refused(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), fault.Conflict, "state")
+	_, err = anns.Approve(t.Context(), card.ID, sent.RowVersion)
+	refused(t, err, fault.Forbidden, "same_person", "somebody else approves it")
+	_, err = bobs.Approve(t.Context(), card.ID, card.RowVersion)
+	refused(t, err, fault.Conflict, "changed")
+
+	must(t, anns.TakeBack(t.Context(), card.ID, sent.RowVersion))
+	back := w.now(t, card.ID)
+	if back.State != models.RateCardDraft || back.Submitter != "" || back.EffectiveAt != nil {
+		t.Errorf("taken back it is %+v", back)
+	}
+	_, err = bobs.Approve(t.Context(), card.ID, back.RowVersion)
+	refused(t, err, fault.Conflict, "state")
+	must(t, anns.PutRule(t.Context(), card.ID, back.RowVersion, 0, times(12_000, "plumber")))
+	if after := w.snapshotNumber(t); after != number {
+		t.Errorf("the number went from %d to %d with nothing published", number, after)
+	}
+	sent, err = anns.Publish(t.Context(), card.ID, back.RowVersion+1, "Dearer", at0)
+	must(t, err)
+	now, err := bobs.Approve(t.Context(), card.ID, sent.RowVersion)
+	must(t, err)
+	if now.State != models.RateCardPublished || now.Version != 2 || now.Submitter != ann.Name || now.Approver != bob.Name || now.Note != "Dearer" {
+		t.Errorf("approved %+v", now)
+	}
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.take_back",
+		"ann@example.com pricing.edit", "ann@example.com pricing.submit", "bob@example.com pricing.publish")
+	const last = `SELECT after::text FROM audit_events WHERE action = 'pricing.publish'`
+	if got := testkit.Value[string](t, w.Database, last); got != `{"approver":"bob@example.com","note":"Dearer","submitter":"ann@example.com","version":2}` {
+		t.Errorf("the audit trail says %s", got)
+	}
+}
+
+// What was submitted is approved as long as nothing else was published meanwhile.
+func TestApproveIsJudgedAnew(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.changed(t, 2000)
+	sent, err := w.Under(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
+	must(t, err)
+	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
+	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
+	refused(t, err, fault.Conflict, "superseded", "Version 2 was published by someone meanwhile (without a note)")
+	if now := w.now(t, card.ID); now.State != models.RateCardSubmitted {
+		t.Errorf("it is %s", now.State)
+	}
+	must(t, w.bob.Discard(t.Context(), card.ID, sent.RowVersion))
+}

@@ -1,0 +1,206 @@
+package ratecard_test
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// scheduled is a draft that is to be published in an hour.
+func (w *world) scheduled(t *testing.T) models.RateCard {
+	t.Helper()
+	card := w.changed(t, 2000)
+	now, err := w.Publish(t.Context(), card.ID, card.RowVersion, "Tomorrow's", w.clock.Now().Add(time.Hour))
+	must(t, err)
+	if now.State != models.RateCardScheduled || now.Version != 0 || !now.EffectiveAt.Equal(w.clock.Now().Add(time.Hour)) {
+		t.Fatalf("scheduled %+v", now)
+	}
+	return now
+}
+
+func (w *world) due(t *testing.T, want bool) {
+	t.Helper()
+	if did, err := w.ReleaseDue(t.Context()); err != nil || did != want {
+		t.Errorf("released %t (%v), want %t", did, err, want)
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.changed(t, 2000)
+	for _, at := range []time.Time{w.clock.Now(), w.clock.Now().Add(-time.Hour), w.clock.Now().Add(ratecard.MaxAhead + time.Second)} {
+		_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "When?", at)
+		refused(t, err, fault.Invalid, "at", "in the future", "at most 90 days")
+	}
+	w.due(t, false) // nothing is scheduled
+	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
+
+	number := w.snapshotNumber(t)
+	card = w.scheduled(t)
+	w.due(t, false)
+	w.clock.Advance(time.Hour - time.Microsecond)
+	w.due(t, false)
+	if after := w.snapshotNumber(t); after != number || w.now(t, card.ID).State != models.RateCardScheduled {
+		t.Error("it was published before its time")
+	}
+	w.clock.Advance(time.Microsecond)
+	w.due(t, true)
+	now := w.now(t, card.ID)
+	if now.State != models.RateCardPublished || now.Version != 2 || now.Note != "Tomorrow's" || now.Submitter != ann.Name || !now.EffectiveAt.Equal(w.clock.Now()) {
+		t.Errorf("published %+v", now)
+	}
+	w.due(t, false)
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.schedule", "ann@example.com pricing.publish")
+}
+
+// Until a scheduled card's time nothing else is published or scheduled.
+func TestNothingElseIsPublishedMeanwhile(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	other, card := w.changed(t, 3000), w.scheduled(t)
+	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
+		_, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion, "Mine first", at)
+		refused(t, err, fault.Conflict, "scheduled", "The draft of ann@example.com is to be published at", "take it back first")
+	}
+	must(t, w.SetBase(t.Context(), other.ID, plumbers, 0, 5)) // work goes on
+	refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), fault.Conflict, "state", "take it back")
+	must(t, w.bob.TakeBack(t.Context(), card.ID, card.RowVersion))
+	if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" {
+		t.Errorf("taken back it is %+v", now)
+	}
+	if now, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion+1, "Mine first", at0); err != nil || now.Version != 2 {
+		t.Errorf("version %d (%v)", now.Version, err)
+	}
+	w.clock.Advance(2 * time.Hour)
+	w.due(t, false)
+}
+
+// An approval is for the time that was asked for, or at once where that has passed.
+func TestApproveWhatHasATime(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	two := w.Under(ratecard.Policy{SecondPerson: true})
+	for _, late := range []bool{false, true} {
+		card := w.changed(t, 2000+w.clock.Now().Unix()%1000)
+		at := w.clock.Now().Add(time.Hour)
+		sent, err := two.Publish(t.Context(), card.ID, card.RowVersion, "A note", at)
+		must(t, err)
+		if sent.State != models.RateCardSubmitted || !sent.EffectiveAt.Equal(at) {
+			t.Errorf("submitted %+v", sent)
+		}
+		want := models.RateCardScheduled
+		if late {
+			w.clock.Advance(2 * time.Hour)
+			want = models.RateCardPublished
+		}
+		now, err := w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
+		must(t, err)
+		if now.State != want || now.Approver != bob.Name || (!late && !now.EffectiveAt.Equal(at)) || (late && !now.EffectiveAt.Equal(w.clock.Now())) {
+			t.Errorf("approved it is %+v", now)
+		}
+		w.clock.Advance(time.Hour + time.Second)
+		w.due(t, !late)
+	}
+	if card, err := w.InForce(t.Context()); err != nil || card.Version != 3 {
+		t.Errorf("in force is %+v (%v)", card, err)
+	}
+}
+
+func TestNodesReleaseOnce(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.scheduled(t)
+	w.clock.Advance(2 * time.Hour)
+	var released atomic.Int64
+	var all sync.WaitGroup
+	for range 3 {
+		node := w.node(t, testkit.Open(t, w.AppURL))
+		all.Go(func() {
+			did, err := node.ReleaseDue(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			if did {
+				released.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := released.Load(); n != 1 {
+		t.Errorf("%d nodes published it", n)
+	}
+	if now := w.now(t, card.ID); now.Version != 2 {
+		t.Errorf("it is version %d", now.Version)
+	}
+	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish'`); n != 1 {
+		t.Errorf("%d times in the audit trail", n)
+	}
+}
+
+// What became impossible meanwhile is a draft again, and the audit trail says why.
+func TestAScheduledCardThatCannotBePublished(t *testing.T) {
+	for name, c := range map[string]struct{ sql, reason string }{
+		"another was published": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "Version 7 was published by someone meanwhile (in between)"},
+		"a gap":                 {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "no rule gives a base in EUR"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, everywhere(1000))
+			card := w.scheduled(t)
+			number := w.snapshotNumber(t)
+			w.Exec(t, `SET session_replication_role = replica; `+c.sql)
+			w.clock.Advance(time.Hour)
+			w.due(t, true)
+			now := w.now(t, card.ID)
+			if now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" || now.Version != 0 {
+				t.Errorf("it is %+v", now)
+			}
+			const why = `SELECT reason FROM audit_events WHERE action = 'pricing.take_back' AND actor = 'ann@example.com' AND object_id = $1`
+			if got := testkit.Value[string](t, w.Database, why, ratecard.ID(card.ID)); !strings.Contains(got, c.reason) {
+				t.Errorf("the reason is %q, want %q in it", got, c.reason)
+			}
+			if after := w.snapshotNumber(t); after != number {
+				t.Error("the nodes load what did not change")
+			}
+			w.due(t, false)
+		})
+	}
+}
+
+// Somebody takes a card back in the moment that it is due: then it is not published, and
+// that is no failure.
+func TestTakenBackWhileItIsReleased(t *testing.T) {
+	w := newWorld(t, everywhere(1000))
+	card := w.scheduled(t)
+	w.clock.Advance(time.Hour)
+	person := testkit.Connect(t, w.AppURL)
+	for _, sql := range []string{`BEGIN`, `UPDATE rate_cards SET state = 'draft', effective_at = NULL, row_version = row_version + 1 WHERE state = 'scheduled'`} {
+		if _, err := person.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type outcome struct {
+		did bool
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		did, err := w.ReleaseDue(t.Context())
+		ended <- outcome{did, err}
+	}()
+	testkit.Eventually(t, 10*time.Second, "the release waits", func() bool {
+		return testkit.Value[bool](t, w.Database, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+	})
+	if _, err := person.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got.did || got.err != nil {
+		t.Errorf("released %t (%v)", got.did, got.err)
+	}
+	if now := w.now(t, card.ID); now.State != models.RateCardDraft {
+		t.Errorf("it is %s", now.State)
+	}
+}
