@@ -1,0 +1,216 @@
+package ratecard_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// sheet is of a card that is put into a draft.
+func (w *world) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.Sheet {
+	t.Helper()
+	sheet, err := w.Sheet(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
+	must(t, err)
+	return sheet
+}
+
+func gbp(minor int64) pricingrules.Amounts { return pricingrules.Amounts{money.GBP: minor} }
+
+func TestGrid(t *testing.T) {
+	w := newWorld(t)
+	sheet := w.sheet(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Category: "home-services", Country: "GB", Base: gbp(2000)},
+		pricingrules.Rule{Industry: "plumber", Base: gbp(3000)}, pricingrules.Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Base: gbp(4000)},
+		pricingrules.Rule{Urgency: "urgent", Multiplier: 15_000}, pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
+	with := w.sheet(t, pricingrules.Rule{Base: all(500)})
+
+	rows := w.Grid(sheet, with, ratecard.View{Country: "GB"})
+	if want := w.Taxonomy().Len() + len(w.Taxonomy().Categories()); len(rows) != want {
+		t.Fatalf("%d rows, want %d: every industry under its category", len(rows), want)
+	}
+	if first := rows[0]; first.Name != "Home services" || first.Target != (pricingrules.Target{Category: "home-services", Country: "GB"}) || first.Compared || rows[1].Name != "" {
+		t.Errorf("begins with %+v", first)
+	}
+	find := func(rows []ratecard.GridRow, target pricingrules.Target) ratecard.GridRow {
+		t.Helper()
+		at := slices.IndexFunc(rows, func(r ratecard.GridRow) bool { return r.Target == target })
+		if at < 0 {
+			t.Fatalf("%s is not there", target)
+		}
+		return rows[at]
+	}
+	urgent := w.Grid(sheet, with, ratecard.View{Country: "GB", Urgency: "urgent"})
+	french := w.Grid(sheet, nil, ratecard.View{Country: "FR"})
+	for _, c := range []struct {
+		rows                 []ratecard.GridRow
+		target               pricingrules.Target
+		minor                int64
+		own                  bool
+		source, price, lived string
+	}{
+		{rows, pricingrules.Target{Category: "home-services", Country: "GB"}, 2000, true, "", "", ""},
+		{rows, pricingrules.Target{Category: "automotive", Country: "GB"}, 1000, false, "every lead", "", ""},
+		{rows, plumbers, 3000, false, "industry plumber", "30.00 GBP", "5.00 GBP"},
+		{rows, pricingrules.Target{Industry: "locksmith", Country: "GB"}, 2000, false, "category home-services, country GB", "20.00 GBP", "5.00 GBP"},
+		{rows, pricingrules.Target{Industry: "roofer", Country: "GB"}, 2000, false, "category home-services, country GB", "excluded", "5.00 GBP"},
+		{urgent, pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "urgent"}, 4000, true, "", "60.00 GBP", "5.00 GBP"},
+		{urgent, pricingrules.Target{Industry: "locksmith", Country: "GB", Urgency: "urgent"}, 2000, false, "category home-services, country GB", "30.00 GBP", "5.00 GBP"},
+		{french, pricingrules.Target{Industry: "plumber", Country: "FR"}, 1000, false, "every lead", "10.00 EUR", ""},
+	} {
+		row := find(c.rows, c.target)
+		if row.Base.Minor != c.minor || row.Base.Own != c.own || row.Source != c.source || row.Price != c.price {
+			t.Errorf("%s is %+v", c.target, row)
+		}
+		if row.Compared != (c.lived != "") || (row.Compared && row.Live.String() != c.lived) {
+			t.Errorf("%s is compared with %v", c.target, row.Live)
+		}
+	}
+}
+
+func TestGridOfAPart(t *testing.T) {
+	w := newWorld(t)
+	sheet := w.sheet(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
+	for _, v := range []ratecard.View{{Country: "PL"}, {Country: ""}, {Country: "GB", Urgency: "soon"}, {Country: "GB", Category: "none"}, {Country: "GB", Search: "nobody-does-this"}} {
+		if rows := w.Grid(sheet, nil, v); len(rows) != 0 {
+			t.Errorf("%+v has %d rows", v, len(rows))
+		}
+	}
+	for _, v := range []ratecard.View{{Country: "GB", Category: "automotive"}, {Country: "GB", Search: " CLEAN "}, {Country: "FR", Category: "business-services", Search: "clean"}} {
+		rows := w.Grid(sheet, nil, v)
+		var want []string
+		for _, category := range w.Taxonomy().Categories() {
+			industries := []string{}
+			for _, industry := range w.Taxonomy().Industries() {
+				if industry.Category == category.Slug && strings.Contains(industry.Slug, strings.ToLower(strings.TrimSpace(v.Search))) {
+					industries = append(industries, industry.Slug)
+				}
+			}
+			if len(industries) > 0 && (v.Category == "" || v.Category == category.Slug) {
+				want = append(append(want, category.Slug), industries...)
+			}
+		}
+		var got []string
+		for _, row := range rows {
+			got = append(got, row.Target.Industry+row.Target.Category)
+			if gap := row.Base.Rule < 0; gap != (v.Country == "FR") || (gap && row.Target.Industry != "" && row.Price != "no price") {
+				t.Errorf("%+v: %+v", v, row)
+			}
+		}
+		if !slices.Equal(got, want) || len(got) < 2 {
+			t.Errorf("%+v has %v, want %v", v, got, want)
+		}
+	}
+}
+
+func TestBulk(t *testing.T) {
+	row := func(industry string, minor int64, rule int) ratecard.GridRow {
+		return ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: pricingrules.Target{Industry: industry, Country: "GB"}, Base: pricingrules.Base{Minor: minor, Rule: rule}}}
+	}
+	category := ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: pricingrules.Target{Category: "home-services", Country: "GB"}, Base: pricingrules.Base{Minor: 7}}}
+	for _, c := range []struct{ minor, percent, want int64 }{
+		{1000, 500, 1050}, {1000, -1250, 875}, {1000, 0, 1000},
+		{10, 500, 10}, {30, 500, 32}, // 10.5 and 31.5, to the even
+		{10, 501, 11}, {30, 499, 31},
+		{1, -9000, 1}, {4, -9000, 1}, {100, -10_000, 1}, // at least 0.01
+		{pricingrules.MaxAmount, 1, 100_010_000},
+	} {
+		changes := ratecard.Bulk{Percent: c.percent}.Changes([]ratecard.GridRow{category, row("plumber", c.minor, 0), row("roofer", 0, -1)})
+		if len(changes) != 1 || changes[0] != (ratecard.BaseChange{Target: plumbers, Minor: c.want}) {
+			t.Errorf("%d by %d ten-thousandths: %+v, want %d", c.minor, c.percent, changes, c.want)
+		}
+	}
+	changes := ratecard.Bulk{Set: 4560}.Changes([]ratecard.GridRow{category, row("plumber", 1, 0), row("roofer", 0, -1)})
+	if len(changes) != 2 || changes[0].Minor != 4560 || changes[1] != (ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: 4560}) {
+		t.Errorf("set: %+v", changes)
+	}
+}
+
+// What a bulk change gives is what the grid then shows; a base that it would raise above
+// the largest amount names its cell, and nothing is changed.
+func TestBulkOnADraft(t *testing.T) {
+	w := newWorld(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
+	card := w.draft(t)
+	view := ratecard.View{Country: "GB", Category: "home-services"}
+	grid := func() []ratecard.GridRow {
+		sheet, err := w.Sheet(t.Context(), w.now(t, card.ID))
+		must(t, err)
+		return w.Grid(sheet, nil, view)
+	}
+	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
+	refused(t, err, fault.Invalid, "amount", "industry roofer, country GB")
+	view.Search = "lock"
+	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
+	if err != nil || rules != len(grid())-1 || rules == 0 {
+		t.Fatalf("%d rules changed (%v)", rules, err)
+	}
+	for _, row := range grid()[1:] {
+		if !row.Base.Own || row.Base.Minor != 1050 || row.Price != "10.50 GBP" {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	w := newWorld(t)
+	sheet := w.sheet(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
+		pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
+	own := pricingrules.Own{Adjustment: 500, Exclusions: []pricingrules.OwnExclusion{{Country: "PL"}, {Category: "legal-services"}}}
+	for _, c := range []struct {
+		lead  ratecard.Lead
+		own   pricingrules.Own
+		name  string
+		price string
+		mine  bool
+	}{
+		{ratecard.Lead{Industry: "plumber", Country: "GB"}, pricingrules.Own{}, "plumber/GB/standard", "10.00 GBP", false},
+		{ratecard.Lead{Industry: " plumber ", Country: " gb ", Urgency: " EMERGENCY "}, pricingrules.Own{}, "plumber/GB/emergency", "15.00 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "GB", Urgency: "whenever it suits"}, own, "plumber/GB/standard", "10.50 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "pl"}, pricingrules.Own{}, "plumber/other/standard", "5.00 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "other"}, own, "plumber/other/standard", "5.25 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "PL"}, own, "plumber/other/standard", "5.25 GBP", true},
+		{ratecard.Lead{Industry: "adoption-lawyer", Country: "FR"}, own, "adoption-lawyer/FR/standard", "10.50 EUR", true},
+		{ratecard.Lead{Industry: "roofer", Country: "FR"}, own, "roofer/FR/standard", "excluded", false},
+	} {
+		e, err := ratecard.Explain(sheet, c.lead, c.own)
+		if err != nil || e.Name() != c.name || e.Cell.String() != c.price || e.OwnExclusion != c.mine {
+			t.Errorf("%+v: %s at %v, own exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.OwnExclusion, err)
+		}
+		if text := e.String(); strings.Contains(text, "the partner's own exclusion") != c.mine || !strings.HasPrefix(text, c.name+": ") {
+			t.Errorf("%+v is told as\n%s", c.lead, text)
+		}
+	}
+	for _, lead := range []ratecard.Lead{{Industry: "plumbr", Country: "GB"}, {Country: "GB"}, {Industry: "home-services", Country: "GB"}} {
+		_, err := ratecard.Explain(sheet, lead, own)
+		refused(t, err, fault.Invalid, "industry", "no industry of this name")
+	}
+	for _, country := range []string{"", "GBR", "G", "G1", "ÄÖ", "é"} {
+		_, err := ratecard.Explain(sheet, ratecard.Lead{Industry: "plumber", Country: country}, own)
+		refused(t, err, fault.Invalid, "country", "two letters")
+	}
+}
+
+// Of a draft with gaps a cell without a price is explained as such.
+func TestExplainAGap(t *testing.T) {
+	w := newWorld(t)
+	e, err := ratecard.Explain(w.sheet(t, pricingrules.Rule{Base: gbp(1000)}), ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
+	if err != nil || !e.Cell.Gap() || len(e.Steps) != 0 || !strings.Contains(e.String(), "plumber/FR/standard: no price") {
+		t.Errorf("%s (%v)", e, err)
+	}
+}
+
+func TestClasses(t *testing.T) {
+	if got := slices.Collect(ratecard.Classes()); !slices.Equal(got, []string{"standard", "emergency", "immediate", "urgent", "flexible"}) {
+		t.Errorf("they are %v", got)
+	}
+	for first := range ratecard.Classes() {
+		if first != "standard" {
+			t.Errorf("the first is %s", first)
+		}
+		break
+	}
+}

@@ -1,0 +1,226 @@
+package ratecard_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// passed is something that was recorded: a ping, or a lead with the quote that it was
+// posted on.
+type passed struct {
+	lead, sandbox, named bool // named: the quote was made for the partner
+	at                   time.Time
+	partner              uuid.UUID // Nil for a ping on the shared address
+	term                 int
+	country, urgency     string
+	outcome              string
+	minor                int64
+	currency             string
+}
+
+const (
+	insertPassedPing = `INSERT INTO pings (issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
+		VALUES ($1, $2, $3, $4, $5, 'SW1A 1AA', $6, '', '', $7, $8, $9, 1, 100)`
+	insertPassedLead = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+			card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
+		VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, $4, $5, 'of its time', $6, $7, 1, $8, $9, 'SW1A 1AA', $10, $10, 'US', 'SW1A 1AA', false,
+			decode(repeat('00', 12), 'hex'), decode(repeat('00', 16), 'hex'), decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
+)
+
+// record stores rows as the service would have.
+func (w *world) record(t *testing.T, rows []passed) {
+	t.Helper()
+	conn := testkit.Connect(t, w.RootURL)
+	first, days := w.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -6), 10
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT ensure_ping_partitions($1, $2)`, first, days)
+	for _, one := range rows {
+		if one.lead {
+			var named *uuid.UUID
+			if one.named {
+				named = &one.partner
+			}
+			batch.Queue(insertPassedLead, id.New(one.at), one.partner, one.sandbox, one.minor, one.currency, one.term, one.urgency, named, one.country, one.at)
+			continue
+		}
+		var partner *uuid.UUID
+		if one.partner != uuid.Nil {
+			partner = &one.partner
+		}
+		batch.Queue(insertPassedPing, one.at, partner, one.sandbox, one.term, one.country, one.urgency, one.outcome, one.minor, one.currency)
+	}
+	if err := conn.SendBatch(t.Context(), batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// partner makes one, with prices of its own where exclusions are given.
+func (w *world) partner(t *testing.T, slug string, adjustment int, exclusions string) uuid.UUID {
+	t.Helper()
+	partner := uuid.New()
+	w.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'required', true, now(), now())`, partner, slug)
+	if exclusions != "" {
+		w.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, $2, $3::jsonb, now())`, partner, adjustment, exclusions)
+	}
+	return partner
+}
+
+// naive sums up what passed row by row, with nothing grouped and no database.
+type naive struct {
+	table       *pricingrules.Table
+	own         map[uuid.UUID]pricingrules.Own
+	from, until time.Time
+	sums        [4]map[[2]string]*ratecard.Line // total, by category, by country, by partner
+}
+
+func (n *naive) all(rows []passed) {
+	for i := range n.sums {
+		n.sums[i] = map[[2]string]*ratecard.Line{}
+	}
+	for _, one := range rows {
+		industry, known := n.table.Taxonomy().ByTermID(one.term)
+		if one.sandbox || !known || one.at.Before(n.from) || !one.at.Before(n.until) {
+			continue
+		}
+		market := n.table.Markets().Index([2]byte([]byte(one.country)))
+		keys := []string{"", n.table.Taxonomy().At(industry).Category, n.table.Markets().At(market).Code}
+		if one.partner != uuid.Nil {
+			keys = append(keys, one.partner.String())
+		}
+		for i, key := range keys {
+			at := [2]string{key, one.currency}
+			if n.sums[i][at] == nil {
+				n.sums[i][at] = &ratecard.Line{Key: key, Currency: one.currency}
+			}
+			figures := &n.sums[i][at].Pings
+			if one.lead {
+				figures = &n.sums[i][at].Leads
+			}
+			n.one(figures, one, industry, market)
+		}
+	}
+}
+
+func (n *naive) one(f *ratecard.Figures, one passed, industry, market int) {
+	f.Count++
+	if one.lead || one.outcome == "priced" {
+		f.Then++
+		f.ThenMinor += one.minor
+	}
+	if !one.lead && one.outcome != "priced" && one.outcome != "excluded" {
+		return // paused or capped: no card decides that
+	}
+	var own pricingrules.Own
+	if !one.lead || one.named {
+		own = n.own[one.partner]
+	}
+	if own.Excludes(n.table.Taxonomy().At(industry), one.country) {
+		return
+	}
+	if minor := n.table.PriceFor(industry, market, pricingrules.ClassOf(one.urgency), own.Adjustment).Minor; minor > 0 {
+		f.Now++
+		f.NowMinor += minor
+	}
+}
+
+// agrees compares a part of a replay's result with the naive sum.
+func agrees(t *testing.T, what string, got []ratecard.Line, want map[[2]string]*ratecard.Line) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
+	}
+	for _, line := range got {
+		if is := want[[2]string{line.Key, line.Currency}]; is == nil || *is != line {
+			t.Errorf("%s: %+v, want %+v", what, line, is)
+		}
+	}
+}
+
+// The result of a replay is what a reading row by row comes to, whatever was recorded.
+func TestReplayEqualsTheNaiveSum(t *testing.T) {
+	rules := []pricingrules.Rule{
+		{Category: "legal-services", Base: all(3333)}, {Industry: "plumber", Country: "GB", Base: all(4560)}, {Urgency: "urgent", Multiplier: 12_500},
+		{Urgency: "emergency", Multiplier: 16_001}, {Urgency: "immediate", Multiplier: 14_000}, {Urgency: "flexible", Multiplier: 8_501}, {Country: "other", Multiplier: 7_777},
+		{Industry: "roofer", Exclude: pricingrules.ExcludeTrue}, {Industry: "roofer", Country: "FR", Urgency: "flexible", Exclude: pricingrules.ExcludeFalse},
+	}
+	w := newWorld(t, everywhere(1000))
+	card := w.draft(t)
+	if _, err := w.Replace(t.Context(), card.ID, card.RowVersion, "prices", everywhere(1999, rules...)); err != nil {
+		t.Fatal(err)
+	}
+	table, problems := pricingrules.Examine(everywhere(1999, rules...), w.Taxonomy(), w.Markets())
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	partners := []uuid.UUID{
+		uuid.Nil, w.partner(t, "plain", 0, ""), w.partner(t, "capped-only", 0, `[]`), w.partner(t, "dearer", 1_525, `[{"industry":"plumber","country":"PL"}]`),
+		w.partner(t, "choosy", 0, `[{"category":"legal-services"},{"country":"FR"}]`), w.partner(t, "cheaper", -9_000, `[]`),
+	}
+	own := map[uuid.UUID]pricingrules.Own{
+		partners[3]: {Adjustment: 1_525, Exclusions: []pricingrules.OwnExclusion{{Industry: "plumber", Country: "PL"}}},
+		partners[4]: {Exclusions: []pricingrules.OwnExclusion{{Category: "legal-services"}, {Country: "FR"}}},
+		partners[5]: {Adjustment: -9_000},
+	}
+	today := w.clock.Now().Truncate(24 * time.Hour)
+	rows := randomRows(rand.New(rand.NewPCG(20260102, 1)), w, today, partners)
+	w.record(t, rows)
+	for _, days := range []int{1, 3, 5} {
+		r, err := w.RequestReplay(t.Context(), w.now(t, card.ID), days)
+		must(t, err)
+		if did, err := w.ReplayNext(t.Context()); err != nil || !did {
+			t.Fatalf("replayed %t (%v)", did, err)
+		}
+		result := w.result(t, card.ID, r.ID)
+		want := naive{table: table, own: own, from: today.AddDate(0, 0, 1-days), until: today.AddDate(0, 0, 1)}
+		want.all(rows)
+		agrees(t, "in total", result.Total, want.sums[0])
+		agrees(t, "by category", result.Categories, want.sums[1])
+		agrees(t, "by country", result.Countries, want.sums[2])
+		agrees(t, "by partner", result.Partners, want.sums[3])
+		if len(result.Total) < 4 || len(result.Partners) < 15 || len(result.Countries) < 5 || result.MorePartners != 0 {
+			t.Errorf("%d days: the rows are too much alike: %+v", days, result)
+		}
+	}
+}
+
+// randomRows are pings and leads of seven days, up to the day after today.
+func randomRows(r *rand.Rand, w *world, today time.Time, partners []uuid.UUID) (rows []passed) {
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	terms := []int{9} // an industry that the program had once
+	for _, slug := range []string{"plumber", "roofer", "locksmith", "taxi", "adoption-lawyer", "accountant"} {
+		at, _ := w.Taxonomy().BySlug(slug)
+		terms = append(terms, w.Taxonomy().At(at).TermID)
+	}
+	for range 3_000 {
+		one := passed{
+			lead: r.IntN(3) == 0, sandbox: r.IntN(10) == 0, partner: partners[r.IntN(len(partners))], term: terms[r.IntN(len(terms))],
+			country: pick("GB", "FR", "DE", "US", "CA", "PL", "CH", "ZZ"), urgency: pick("", "Urgent", "emergency", "IMMEDIATE", "flexible", "whenever", "standard"),
+			outcome: pick("priced", "priced", "priced", "excluded", "capped", "paused"),
+			at:      today.AddDate(0, 0, r.IntN(7)-5).Add(time.Duration(r.Int64N(int64(24*time.Hour/time.Millisecond))) * time.Millisecond),
+		}
+		if r.IntN(10) == 0 {
+			one.at = one.at.Truncate(24 * time.Hour) // the first moment of a day is that day's
+		}
+		market := w.Markets().Index([2]byte([]byte(one.country)))
+		one.currency = w.Markets().At(market).Currency.String()
+		if one.lead {
+			one.partner, one.named = partners[1+r.IntN(len(partners)-1)], r.IntN(2) == 0
+			one.urgency = pricingrules.ClassOf(one.urgency).String() // as quotes hold it
+		}
+		if one.lead || one.outcome == "priced" {
+			one.minor = 1 + r.Int64N(9_000)
+		}
+		rows = append(rows, one)
+	}
+	return slices.Clip(rows)
+}
