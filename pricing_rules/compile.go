@@ -78,13 +78,13 @@ func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 // every cell that has one, and gaps for the others. Rules that are wrong are left
 // out, of two that clash the first decides. The problems are those of Compile.
 func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
-	table, problems := enter(source{card: card}, tax, markets, false)
+	table, wrong := enter(source{card: card}, tax, markets, false)
 	gaps := table.fill()
-	if len(problems) == 0 {
-		problems = gaps
+	if len(wrong) > 0 {
+		return table, Check(card, tax, markets) // with the clashes of what was left out
 	}
-	problems.sort()
-	return table, problems
+	gaps.sort()
+	return table, gaps
 }
 
 // compile leaves the cells alone unless every rule is right, and was read whole:

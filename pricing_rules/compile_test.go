@@ -84,13 +84,23 @@ func (n naive) amount(of func(Rule) Amounts) *big.Rat {
 
 // price is in minor units; ok is false when the cell has no price.
 func (n naive) price() (minor int64, excluded, ok bool) {
-	if rule, _ := n.best(func(r Rule) bool { return r.Exclude != ExcludeUnset }); rule != nil && rule.Exclude == ExcludeTrue {
-		return 0, true, true
+	value, excluded, ok := n.value()
+	if excluded || !ok {
+		return 0, excluded, ok
 	}
-	value := n.amount(func(r Rule) Amounts { return r.Base })
+	minor = halfEven(value)
+	return minor, false, minor > 0 && minor <= 100_000_000
+}
+
+// value is the price before it is rounded.
+func (n naive) value() (value *big.Rat, excluded, ok bool) {
+	if rule, _ := n.best(func(r Rule) bool { return r.Exclude != ExcludeUnset }); rule != nil && rule.Exclude == ExcludeTrue {
+		return nil, true, true
+	}
+	value = n.amount(func(r Rule) Amounts { return r.Base })
 	floor, ceiling := n.amount(func(r Rule) Amounts { return r.Floor }), n.amount(func(r Rule) Amounts { return r.Ceiling })
 	if value == nil || floor != nil && ceiling != nil && floor.Cmp(ceiling) > 0 {
-		return 0, false, false
+		return nil, false, false
 	}
 	for _, kind := range []func(Rule) bool{
 		func(r Rule) bool { return r.Urgency != "" },
@@ -107,8 +117,7 @@ func (n naive) price() (minor int64, excluded, ok bool) {
 	if ceiling != nil && value.Cmp(ceiling) > 0 {
 		value = ceiling
 	}
-	minor = halfEven(value)
-	return minor, false, minor > 0 && minor <= 100_000_000
+	return value, false, true
 }
 
 func halfEven(v *big.Rat) int64 {

@@ -100,7 +100,7 @@ func (r *baseReader) read(data []byte) {
 		}
 		var bad *csv.ParseError
 		if errors.As(err, &bad) {
-			r.fail(bad.Line, "not CSV: %v", bad.Err)
+			r.fail(bad.StartLine, "not CSV: %v", bad.Err)
 			return
 		}
 		line, _ := records.FieldPos(0)

@@ -1,6 +1,7 @@
 package pricingrules
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,6 +23,48 @@ func FuzzParseCard(f *testing.F) {
 		}
 		sameAfterFormatting(t, card)
 	})
+}
+
+func FuzzParseBases(f *testing.F) {
+	tax, markets, _ := shipped(f)
+	for _, c := range baseRefusals() {
+		if len(c.file) < 1000 {
+			f.Add([]byte(c.file))
+		}
+	}
+	f.Add([]byte("\ufeffindustry;country;urgency;base;currency\r\nplumber;GB;any;45,60;GBP\r\n\"taxi\";other;urgent;;\r\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lines, err := ParseBases("f.csv", data, tax, markets)
+		if err != nil {
+			if err.Error() == "" || lines != nil {
+				t.Fatalf("%d lines beside the error %q", len(lines), err)
+			}
+			return
+		}
+		sameBasesAfterFormatting(t, tax, markets, lines)
+	})
+}
+
+func sameBasesAfterFormatting(t *testing.T, tax *Taxonomy, markets *Markets, lines []BaseLine) {
+	t.Helper()
+	var rows []BaseRow
+	for i, line := range lines {
+		lines[i].Line = i + 2
+		row := BaseRow{Category: line.Target.Category, Target: line.Target, Base: Base{Minor: line.Minor, Own: line.Minor > 0, Rule: -1}}
+		if industry, ok := tax.BySlug(line.Target.Industry); ok {
+			row.Category = tax.At(industry).Category
+		}
+		market, _ := markets.ByCode(line.Target.Country)
+		row.Currency = markets.At(market).Currency
+		rows = append(rows, row)
+	}
+	var text bytes.Buffer
+	if err := FormatBases(&text, rows); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseBases("f.csv", text.Bytes(), tax, markets); err != nil || !slices.Equal(again, lines) {
+		t.Fatalf("came back as\n%+v (%v)\nby\n%s", again, err, text.Bytes())
+	}
 }
 
 func FuzzParseTaxonomy(f *testing.F) {

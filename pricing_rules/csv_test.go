@@ -1,0 +1,226 @@
+package pricingrules
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// parsed reads a CSV of bases over the shipped taxonomy and markets.
+func parsed(t testing.TB, text string) []BaseLine {
+	t.Helper()
+	tax, markets, _ := shipped(t)
+	lines, err := ParseBases("f.csv", []byte(text), tax, markets)
+	if err != nil {
+		t.Fatalf("%q is refused:\n%v", text, err)
+	}
+	return lines
+}
+
+// What spreadsheets make of one table is read alike.
+func TestParseBases(t *testing.T) {
+	want := []BaseLine{
+		{Line: 2, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 4560},
+		{Line: 3, Target: Target{Category: "automotive", Country: "FR", Urgency: "urgent"}, Minor: 123400},
+		{Line: 4, Target: Target{Industry: "taxi", Country: "other", Urgency: "standard"}},
+	}
+	plain := "category,industry,country,urgency,base,currency\nhome-services,plumber,GB,any,45.60,GBP\nautomotive,,FR,urgent,1234,EUR\n,taxi,other,standard,,\n"
+	points, commas := strings.ReplaceAll(plain, ",", ";"), strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), ".", ",")
+	for name, text := range map[string]string{
+		"as it is written":       plain,
+		"byte-order mark":        "\ufeff" + plain,
+		"semicolons":             points,
+		"semicolons and commas":  commas,
+		"all of Excel's":         "\ufeff" + strings.ReplaceAll(commas, "\n", "\r\n"),
+		"tabs":                   strings.ReplaceAll(commas, ";", "\t"),
+		"no last line break":     strings.TrimSuffix(plain, "\n"),
+		"quotes":                 strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(plain, "plumber", `"plumber"`), "45.60", `"45.60"`), "industry", `"industry"`),
+		"blanks around":          strings.ReplaceAll(plain, ",", " , "),
+		"capitals in the header": strings.Replace(plain, "category,industry", "Category,INDUSTRY", 1),
+		"columns without a name": strings.Replace(strings.Replace(plain, "currency\n", "currency,,\n", 1), "GBP\n", "GBP,,\n", 1),
+		"empty lines at the end": plain + "\n,,,,,\n  \n",
+		"cells left out":         strings.ReplaceAll(plain, "standard,,\n", "standard\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := parsed(t, text); !slices.Equal(got, want) {
+				t.Errorf("read %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// Columns are found by their names, in any order; those for people are passed over.
+func TestParseBasesFindsColumns(t *testing.T) {
+	for text, want := range map[string]BaseLine{
+		"base,country,industry\n0.01,GB,plumber\n":                                             {Line: 2, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 1},
+		"country,category,base\nUS,automotive,1000000\n":                                       {Line: 2, Target: Target{Category: "automotive", Country: "US"}, Minor: MaxAmount},
+		"industry,country,base,inherited,source,price\nplumber,GB,,20,every lead,\"no\nidea\"": {Line: 2, Target: Target{Industry: "plumber", Country: "GB"}},
+		"\n\nindustry,country,base\n\nplumber,GB,5\n":                                          {Line: 5, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 500},
+	} {
+		if got := parsed(t, text); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func baseRefusals() []refusal {
+	const head = "industry,country,base\n"
+	const full = "category,industry,country,urgency,base,currency\n"
+	const amount = " is not an amount: write digits and at most two decimals, like 45.6"
+	return []refusal{
+		{"empty", "", "f.yaml:1: the file is empty"},
+		{"only line breaks", "\r\n\r\n", "f.yaml:1: the file is empty"},
+		{"only the header", head, "f.yaml:1: there are no prices below the names of the columns"},
+		{"only empty lines", head + ",,\n\n", "f.yaml:1: there are no prices below the names of the columns"},
+		{"UTF-16, little end first", "\xff\xfei\x00n\x00", "f.yaml:1: the file is not UTF-8: save it as “CSV UTF-8”"},
+		{"UTF-16, big end first", "\xfe\xff\x00i\x00n", "f.yaml:1: the file is not UTF-8: save it as “CSV UTF-8”"},
+		{"Windows-1252", head + "plumber,GB,\x80 45\n", "f.yaml:1: the file is not UTF-8: save it as “CSV UTF-8”"},
+		{"too large", head + strings.Repeat(" ", MaxFile), "f.yaml: the file has more than 5 MB: split it"},
+		{"unknown column", "industry,country,base,prise\n",
+			`f.yaml:1: column 4: "prise" is not one of category, industry, country, urgency, base, currency, inherited, source, price`},
+		{"column twice", "industry,country,base,Base\n", `f.yaml:1: column 4: "base" is there twice`},
+		{"no header", "plumber,GB,45\n", `f.yaml:1: column 1: "plumber" is not one of category, industry, country, urgency, base, currency, inherited, source, price
+f.yaml:1: column 2: "gb" is not one of category, industry, country, urgency, base, currency, inherited, source, price
+f.yaml:1: column 3: "45" is not one of category, industry, country, urgency, base, currency, inherited, source, price
+f.yaml:1: there is no column industry or category
+f.yaml:1: there is no column country
+f.yaml:1: there is no column base`},
+		{"columns are missing", "industry,urgency\n", "f.yaml:1: there is no column country\nf.yaml:1: there is no column base"},
+		{"an open quote", head + "\"plumber,GB,5\nroofer,GB,5\nroofer,FR,5\n", `f.yaml:2: not CSV: extraneous or missing " in quoted-field`},
+		{"a quote in a cell", head + "plum\"ber,GB,5\n", `f.yaml:2: not CSV: bare " in non-quoted-field`},
+		{"industry", head + "plumbr,GB,5\n", `f.yaml:2: column industry: "plumbr" is not in the taxonomy`},
+		{"category", full + "trades,,GB,,5,\n", `f.yaml:2: column category: "trades" is not in the taxonomy`},
+		{"another category", full + "automotive,plumber,GB,,5,\n", `f.yaml:2: column category: plumber is in home-services, not in "automotive"`},
+		{"neither", full + ",,GB,,5,\n", "f.yaml:2: columns industry and category are both empty: name one"},
+		{"country", head + "plumber,PL,5\n", `f.yaml:2: column country: "PL" has no market: countries without prices of their own are "other" together`},
+		{"no country", head + "plumber,,5\n", `f.yaml:2: column country: "" has no market: countries without prices of their own are "other" together`},
+		{"urgency", full + ",plumber,GB,soon,5,\n", `f.yaml:2: column urgency: "soon" is not one of any, standard, emergency, immediate, urgent, flexible`},
+		{"another currency", full + ",plumber,GB,,5,EUR\n", `f.yaml:2: column currency: GB is priced in GBP, not in "EUR"`},
+		{"two currencies", full + ",plumber,GB,,5,\"GBP, EUR\"\n", `f.yaml:2: column currency: GB is priced in GBP, not in "GBP, EUR"`},
+		{"a currency in the amount", head + "plumber,GB,£5\n", `f.yaml:2: column base: "£5"` + amount},
+		{"a negative amount", head + "plumber,GB,-5\n", "f.yaml:2: column base: must be above 0"},
+		{"zero", head + "plumber,GB,0.00\n", "f.yaml:2: column base: must be above 0"},
+		{"over-precise", head + "plumber,GB,45.601\n", `f.yaml:2: column base: "45.601"` + amount},
+		{"an exponent", head + "plumber,GB,4E1\n", `f.yaml:2: column base: "4E1"` + amount},
+		{"absurd", head + "plumber,GB,1000000.01\n", "f.yaml:2: column base: is above 1000000, the largest amount"},
+		{"beyond numbers", head + "plumber,GB,99999999999999999999\n", `f.yaml:2: column base: "99999999999999999999"` + amount},
+		{"a decimal comma", head + "plumber,GB,45,60\n", "f.yaml:2: there are 4 cells, and 3 columns: an amount with a comma needs quotes, or semicolons between the cells"},
+		{"a decimal comma in quotes", head + "plumber,GB,\"45,60\"\n", `f.yaml:2: column base: "45,60"` + amount},
+		{"thousands", "industry;country;base\nplumber;GB;1.234,50\n", `f.yaml:2: column base: "1.234,50"` + amount},
+		{"perhaps thousands", "industry;country;base\nplumber;GB;1,234\n", `f.yaml:2: column base: "1.234"` + amount},
+		{"there already", full + ",plumber,GB,,5,\n,roofer,GB,,5,\nhome-services,plumber,GB,any,6,\n", "f.yaml:4: industry plumber, country GB is there already, on line 2"},
+		{"everything at once", full + "x,,PL,soon,-1,\n\n,plumber,GB,,0,USD\n", `f.yaml:2: column category: "x" is not in the taxonomy
+f.yaml:2: column urgency: "soon" is not one of any, standard, emergency, immediate, urgent, flexible
+f.yaml:2: column country: "PL" has no market: countries without prices of their own are "other" together
+f.yaml:2: column base: must be above 0
+f.yaml:4: column currency: GB is priced in GBP, not in "USD"
+f.yaml:4: column base: must be above 0`},
+	}
+}
+
+func TestParseBasesRefuses(t *testing.T) {
+	tax, markets, _ := shipped(t)
+	refuses(t, func(file string, data []byte) error { _, err := ParseBases(file, data, tax, markets); return err }, baseRefusals())
+}
+
+// A line further down is named by where it begins, whatever is above it.
+func TestParseBasesCountsLines(t *testing.T) {
+	tax, markets, _ := shipped(t)
+	_, err := ParseBases("f.csv", []byte("industry,country,base,source\r\nplumber,GB,5,\"a\r\nb\r\nc\"\r\n\r\nroofer,GB,x,\r\n"), tax, markets)
+	if err == nil || !strings.HasPrefix(err.Error(), "f.csv:6: column base:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is written is read again: own bases as they are, inherited ones as inherited,
+// also after a spreadsheet that writes semicolons and decimal commas had it.
+func TestBasesRoundTrip(t *testing.T) {
+	tax, markets, _ := shipped(t)
+	targets := smallTargets(tax, markets)
+	targets = slices.DeleteFunc(targets, func(t Target) bool { return t.Industry == "" && t.Category == "" })
+	rapid.Check(t, func(t *rapid.T) {
+		var rows []BaseRow
+		var want []BaseLine
+		for _, target := range rapid.SliceOfNDistinct(rapid.SampledFrom(targets), 1, 20, rapid.ID[Target]).Draw(t, "targets") {
+			m, _ := markets.ByCode(target.Country)
+			row := BaseRow{Category: target.Category, Target: target, Currency: markets.At(m).Currency, Base: Base{Rule: -1}, Price: "45.60 GBP"}
+			if i, ok := tax.BySlug(target.Industry); ok {
+				row.Category = tax.At(i).Category
+			}
+			line := BaseLine{Line: len(rows) + 2, Target: target}
+			switch rapid.IntRange(0, 2).Draw(t, "base") {
+			case 0:
+				row.Base = Base{Minor: rapid.Int64Range(1, MaxAmount).Draw(t, "minor"), Own: true}
+				line.Minor = row.Base.Minor
+			case 1:
+				row.Base, row.Source = Base{Minor: 4560}, "category home-services, country GB"
+			}
+			rows, want = append(rows, row), append(want, line)
+		}
+		var text bytes.Buffer
+		if err := FormatBases(&text, rows); err != nil {
+			t.Fatal(err)
+		}
+		for _, data := range [][]byte{text.Bytes(), spreadsheet(t, text.Bytes())} {
+			if got, err := ParseBases("f.csv", data, tax, markets); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("%s\nwas read as %+v (%v), want %+v", data, got, err, want)
+			}
+		}
+	})
+}
+
+// spreadsheet is the file as a spreadsheet of a country with decimal commas saves it.
+func spreadsheet(t rapid.TB, data []byte) []byte {
+	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(records[0], columnBase)
+	for _, record := range records[1:] {
+		record[at] = strings.ReplaceAll(record[at], ".", ",")
+	}
+	var text bytes.Buffer
+	text.WriteString("\ufeff")
+	w := csv.NewWriter(&text)
+	w.Comma, w.UseCRLF = ';', true
+	if err := w.WriteAll(records); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+func TestFormatBases(t *testing.T) {
+	gb := Target{Industry: "plumber", Country: "GB"}
+	urgent := Target{Category: "home-services", Country: "GB", Urgency: "urgent"}
+	var text bytes.Buffer
+	err := FormatBases(&text, []BaseRow{
+		{Category: "home-services", Target: urgent, Currency: 1, Base: Base{Minor: 2050, Rule: 3}, Source: "every lead"},
+		{Category: "home-services", Target: gb, Currency: 1, Base: Base{Minor: 4560, Own: true}, Price: "45.60 GBP"},
+		{Category: "home-services", Target: Target{Industry: "roofer", Country: "GB"}, Currency: 1, Base: Base{Rule: -1}, Price: "no price"},
+	})
+	const want = `category,industry,country,urgency,base,currency,inherited,source,price
+home-services,,GB,urgent,,GBP,20.5,every lead,
+home-services,plumber,GB,any,45.6,GBP,,,45.60 GBP
+home-services,roofer,GB,any,,GBP,,,no price
+`
+	if err != nil || text.String() != want {
+		t.Errorf("got\n%s(%v), want\n%s", text.String(), err, want)
+	}
+}
+
+func TestParseAmount(t *testing.T) {
+	for text, want := range map[string]int64{"45.6": 4560, "45.60": 4560, "0.01": 1, "1000000": MaxAmount, "007": 700} {
+		if got, err := ParseAmount(text); err != nil || got != want {
+			t.Errorf("%s is %d (%v), want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", " 5", "5 ", "+5", ".5", "5.", "0", "-1", "1000000.01", "1,5", "1_000", "٤", "NaN"} {
+		if got, err := ParseAmount(text); err == nil {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+}

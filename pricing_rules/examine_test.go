@@ -1,0 +1,188 @@
+package pricingrules
+
+import (
+	"errors"
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// cells runs do on every cell of a taxonomy and markets.
+func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class Class)) {
+	for i := range tax.Len() {
+		for m := range markets.Len() {
+			for class := range Class(Classes) {
+				do(i, m, class)
+			}
+		}
+	}
+}
+
+// brokenRules are wrong by themselves, each in another way; all of them would decide cells.
+var brokenRules = []Rule{
+	{Industry: "baker", Base: Amounts{money.GBP: 1}}, {Category: "food", Exclude: ExcludeTrue}, {Country: "PL", Base: Amounts{money.GBP: 1}},
+	{Urgency: "soon", Multiplier: 20_000}, {Industry: "plumber", Category: "home", Exclude: ExcludeTrue}, {Industry: "plumber", Base: Amounts{money.GBP: -1}},
+	{Floor: Amounts{money.EUR: MaxAmount + 1}}, {Country: "GB", Multiplier: -1}, {Multiplier: MaxMultiplier + 1}, {Exclude: 3}, {Country: "GB", Exclude: ExcludeTrue, Note: "two\nlines"},
+}
+
+// A card that is worked on has prices where it can, gaps elsewhere, and the problems
+// that Compile would refuse it for: wrong rules are left out, and of two that clash the
+// first decides.
+func TestExamineEqualsTheNaiveReading(t *testing.T) {
+	tax, markets := small(t)
+	gaps, clashes, broken := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		good := smallCards().Draw(t, "card")
+		card := Card{Rules: slices.Clone(good.Rules)}
+		if rapid.IntRange(0, 2).Draw(t, "broken") == 0 {
+			at := rapid.IntRange(0, len(card.Rules)).Draw(t, "at")
+			card.Rules = slices.Insert(card.Rules, at, rapid.SampledFrom(brokenRules).Draw(t, "rule"))
+			broken++
+		}
+		table, problems := Examine(card, tax, markets)
+		hasGap := false
+		cells(tax, markets, func(i, m int, class Class) {
+			minor, excluded, ok := naive{good, tax.At(i), markets.At(m), class}.price()
+			want := Cell{Minor: minor, Currency: markets.At(m).Currency, Excluded: excluded}
+			if !ok {
+				want, hasGap = Cell{Currency: want.Currency}, true
+			}
+			got := table.Price(i, m, class)
+			if got != want || got.Gap() != !ok {
+				t.Fatalf("%s: %+v, want %+v", cellName(tax.At(i), markets.At(m), class), got, want)
+			}
+			if e := table.ExplainFor(i, m, class, 500); e.Cell.Excluded != excluded || e.String() == "" {
+				t.Fatalf("explained as %s", e)
+			}
+		})
+		_, err := Compile(card, tax, markets)
+		var refused Problems
+		if errors.As(err, &refused); !slices.Equal(problems, refused) {
+			t.Fatalf("the problems are\n%v\nand Compile's\n%v", problems, refused)
+		}
+		if hasGap {
+			gaps++
+		}
+		if conflict(good) {
+			clashes++
+		}
+	})
+	if gaps < 5 || clashes < 5 || broken < 5 {
+		t.Errorf("%d cards with gaps, %d with clashes, %d with broken rules: the drawing is one-sided", gaps, clashes, broken)
+	}
+}
+
+// Each rule that is wrong is reported, and prices nothing.
+func TestExamineLeavesOutWrongRules(t *testing.T) {
+	tax, markets := small(t)
+	for _, rule := range brokenRules {
+		table, problems := Examine(Card{Rules: []Rule{rule, {Base: Amounts{money.GBP: 1000, money.EUR: 1200}}}}, tax, markets)
+		if len(problems) == 0 || problems[0].Rule != 0 {
+			t.Errorf("%+v: the problems are %v", rule, problems)
+		}
+		cells(tax, markets, func(i, m int, class Class) {
+			if got := table.Price(i, m, class).Minor; got != []int64{1000, 1200, 1000}[m] {
+				t.Errorf("%+v: %s is %d", rule, cellName(tax.At(i), markets.At(m), class), got)
+			}
+		})
+	}
+}
+
+// A rule that is wrong also clashes: whoever mends the one learns of the other at once.
+func TestExamineReportsClashesWithWrongRules(t *testing.T) {
+	tax, markets := small(t)
+	_, problems := Examine(Card{Rules: []Rule{{Base: Amounts{money.GBP: -1}}, {Base: Amounts{money.GBP: 1000}}}}, tax, markets)
+	const want = "rule 1: base in GBP: must be above 0\nrule 2: base in GBP is set twice for every lead, here and by rule 1: keep one"
+	if got := problems.Error(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A partner's price is the exact one with its adjustment, rounded once; without an
+// adjustment it is the card's.
+func TestPriceForEqualsTheNaiveReading(t *testing.T) {
+	tax, markets := small(t)
+	rapid.Check(t, func(t *rapid.T) {
+		card := smallCards().Draw(t, "card")
+		adjustment := rapid.OneOf(rapid.SampledFrom([]int{0, MinAdjustment, MaxAdjustment, 500, -2500}), rapid.IntRange(MinAdjustment, MaxAdjustment)).Draw(t, "adjustment")
+		table, _ := Examine(card, tax, markets)
+		cells(tax, markets, func(i, m int, class Class) {
+			cell := table.Price(i, m, class)
+			if got := table.PriceFor(i, m, class, 0); got != cell {
+				t.Fatalf("without an adjustment %v is %v", cell, got)
+			}
+			want := cell
+			if cell.Minor > 0 {
+				value, _, _ := naive{card, tax.At(i), markets.At(m), class}.value()
+				want.Minor = max(halfEven(value.Mul(value, big.NewRat(int64(MultiplierOne+adjustment), MultiplierOne))), 1)
+				if adjustment == 0 {
+					want = cell
+				}
+			}
+			if got := table.PriceFor(i, m, class, adjustment); got != want {
+				t.Fatalf("%v with %s is %v, want %v", cell, FormatAdjustment(adjustment), got, want)
+			}
+		})
+	})
+}
+
+func TestInversions(t *testing.T) {
+	tax, markets := small(t)
+	all := Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}
+	orderly := []Rule{all, {Urgency: "emergency", Multiplier: 16_000}, {Urgency: "immediate", Multiplier: 14_000}, {Urgency: "urgent", Multiplier: 12_000}, {Urgency: "flexible", Multiplier: 8_500}}
+	if found := compiled(t, tax, markets, orderly...).Inversions(); len(found) != 0 {
+		t.Errorf("an orderly card has %v", found)
+	}
+	rules := append(slices.Clone(orderly),
+		Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 10_000},   // no more than standard
+		Rule{Industry: "plumber", Country: "FR", Urgency: "flexible", Multiplier: 11_000}, // more than standard
+		Rule{Industry: "notary", Country: "FR", Urgency: "emergency", Exclude: ExcludeTrue},
+		Rule{Industry: "notary", Country: "GB", Urgency: "standard", Exclude: ExcludeTrue})
+	got := compiled(t, tax, markets, rules...).Inversions()
+	if len(got) != 2 || cellName(got[0].Industry, got[0].Market, got[0].Class) != "plumber/GB/urgent" || got[0].Price.Minor != 1000 || got[0].Standard.Minor != 1000 ||
+		cellName(got[1].Industry, got[1].Market, got[1].Class) != "plumber/FR/flexible" || got[1].Price.Minor != 1320 || got[1].Standard.Minor != 1200 {
+		t.Errorf("found %+v", got)
+	}
+	if found := shippedTable(t).Inversions(); len(found) != 0 {
+		t.Errorf("the shipped card has %v", found)
+	}
+	// Gaps are not compared.
+	table, _ := Examine(Card{Rules: []Rule{{Urgency: "urgent", Base: Amounts{money.GBP: 1}}, {Industry: "plumber", Base: Amounts{money.GBP: 2}}}}, tax, markets)
+	if found := table.Inversions(); len(found) == 0 || slices.ContainsFunc(found, func(i Inversion) bool {
+		return i.Industry.Slug != "plumber" || i.Price.Minor != 2 && i.Class != Urgent || i.Market.Code == "FR"
+	}) {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestOwn(t *testing.T) {
+	plumber := Industry{Slug: "plumber", Category: "home"}
+	for _, c := range []struct {
+		exclusions string
+		country    string
+		want       bool
+	}{
+		{`[]`, "GB", false}, {`null`, "GB", false}, {`[{}]`, "GB", true},
+		{`[{"industry":"plumber"}]`, "GB", true}, {`[{"industry":"roofer"}]`, "GB", false},
+		{`[{"category":"home"}]`, "PL", true}, {`[{"category":"law"}]`, "PL", false},
+		{`[{"country":"PL"}]`, "PL", true}, {`[{"country":"PL"}]`, "GB", false},
+		{`[{"industry":"plumber","country":"GB"}]`, "FR", false}, {`[{"industry":"plumber","country":"GB"},{"country":"FR"}]`, "FR", true},
+	} {
+		list, err := ParseExclusions([]byte(c.exclusions))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (Own{Adjustment: 500, Exclusions: list}).Excludes(plumber, c.country); got != c.want {
+			t.Errorf("%s in %s: %t, want %t", c.exclusions, c.country, got, c.want)
+		}
+	}
+	for _, text := range []string{``, `{}`, `["plumber"]`, `[{"industry":1}]`} {
+		if list, err := ParseExclusions([]byte(text)); err == nil {
+			t.Errorf("%s was read as %v", text, list)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package pricingrules
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// smallTargets are all that a rule over the small taxonomy can select.
+func smallTargets(tax *Taxonomy, markets *Markets) (list []Target) {
+	scopes := []Target{{}}
+	for _, category := range tax.Categories() {
+		scopes = append(scopes, Target{Category: category.Slug})
+	}
+	for _, industry := range tax.Industries() {
+		scopes = append(scopes, Target{Industry: industry.Slug})
+	}
+	for _, target := range scopes {
+		for m := range markets.Len() {
+			target.Country = markets.At(m).Code
+			for _, target.Urgency = range append([]string{""}, classNames[:]...) {
+				list = append(list, target)
+			}
+		}
+	}
+	return list
+}
+
+// inherits is what BaseOf says, by a look at every rule: of those whose target holds all
+// of this one, and that give a base in the currency, the most specific, the first of equals.
+func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) Base {
+	category := target.Category
+	if i, ok := tax.BySlug(target.Industry); ok {
+		category = tax.At(i).Category
+	}
+	best, highest := Base{Rule: -1}, -1
+	for i, r := range card.Rules {
+		holds := (r.Industry == "" || r.Industry == target.Industry) && (r.Category == "" || r.Category == category) &&
+			(r.Country == "" || r.Country == target.Country) && (r.Urgency == "" || r.Urgency == target.Urgency)
+		rank := 0
+		for _, part := range []struct {
+			named bool
+			worth int
+		}{{r.Industry != "", 200}, {r.Category != "", 100}, {r.Country != "", 10}, {r.Urgency != "", 1}} {
+			if part.named {
+				rank += part.worth
+			}
+		}
+		if holds && r.Base[currency] != 0 && rank > highest {
+			best, highest = Base{Minor: r.Base[currency], Rule: i, Own: r.Target() == target}, rank
+		}
+	}
+	return best
+}
+
+// A target's base is the one that a look at every rule finds; of a whole cell it is what
+// its price is explained from.
+func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
+	tax, markets := small(t)
+	own, inherited, none, steps := 0, 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		card := smallCards().Draw(t, "card")
+		table, _ := Examine(card, tax, markets)
+		for _, target := range smallTargets(tax, markets) {
+			m, _ := markets.ByCode(target.Country)
+			got := table.BaseOf(target)
+			if want := inherits(card, tax, target, markets.At(m).Currency); got != want {
+				t.Fatalf("%s: %+v, want %+v", target, got, want)
+			}
+			switch {
+			case got.Own:
+				own++
+			case got.Rule >= 0:
+				inherited++
+			default:
+				none++
+			}
+			if target.Industry == "" || target.Urgency == "" {
+				continue
+			}
+			i, _ := tax.BySlug(target.Industry)
+			class, _ := ParseClass(target.Urgency)
+			for _, step := range table.Explain(i, m, class).Steps {
+				if step.Name == "base" {
+					if steps++; step.Rule != got.Rule || step.Value != decimal(got.Minor) {
+						t.Fatalf("%s: %+v, and explained from %+v", target, got, step)
+					}
+				}
+			}
+		}
+	})
+	if min(own, inherited, none, steps) < 10 {
+		t.Errorf("%d own, %d inherited, %d without, %d explained: the drawing is one-sided", own, inherited, none, steps)
+	}
+}
+
+func TestBaseOfNoTarget(t *testing.T) {
+	tax, markets := small(t)
+	table := compiled(t, tax, markets, Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}})
+	for _, target := range []Target{
+		{}, {Industry: "plumber"}, {Industry: "baker", Country: "GB"}, {Category: "plumber", Country: "GB"}, {Country: "PL"},
+		{Country: "GB", Urgency: "soon"}, {Industry: "plumber", Category: "home", Country: "GB"},
+	} {
+		if got := table.BaseOf(target); got != (Base{Rule: -1}) {
+			t.Errorf("%s: %+v", target, got)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	rule := Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 12_000, Note: "kept"}
+	target := Target{Category: "home", Country: "FR"}
+	moved := rule.For(target)
+	if moved.Target() != target || moved.Multiplier != 12_000 || moved.Note != "kept" || rule.Target() != (Target{Industry: "plumber", Country: "GB", Urgency: "urgent"}) {
+		t.Errorf("%+v became %+v", rule, moved)
+	}
+	for want, target := range map[string]Target{"every lead": {}, "category home, country FR": target, "industry plumber, country GB, urgency urgent": rule.Target()} {
+		if got := target.String(); got != want {
+			t.Errorf("%+v is %q, want %q", target, got, want)
+		}
+	}
+}
