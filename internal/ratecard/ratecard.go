@@ -35,6 +35,8 @@ type Service struct {
 	markets  *pricingrules.Markets
 	shipped  pricingrules.Card
 	compiled *cache
+
+	stepBytes int64 // of the log, that a replay sums up at once
 }
 
 // Policy is what publishing takes.
@@ -50,7 +52,7 @@ func NewService(db *store.DB, c clock.Clock) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the shipped prices: %w", err)
 	}
-	return &Service{db: db, clock: c, by: audit.Service, taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache()}, nil
+	return &Service{db: db, clock: c, by: audit.Service, taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache(), stepBytes: stepBytes}, nil
 }
 
 // By is the same service on behalf of somebody.

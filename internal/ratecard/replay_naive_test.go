@@ -89,15 +89,22 @@ func (n *naive) all(rows []passed) {
 	}
 	for _, one := range rows {
 		industry, known := n.table.Taxonomy().ByTermID(one.term)
-		if one.sandbox || !known || one.at.Before(n.from) || !one.at.Before(n.until) {
+		if one.sandbox || one.at.Before(n.from) || !one.at.Before(n.until) {
 			continue
 		}
 		market := n.table.Markets().Index([2]byte([]byte(one.country)))
-		keys := []string{"", n.table.Taxonomy().At(industry).Category, n.table.Markets().At(market).Code}
+		// An industry that is no more has no category, and no price.
+		keys := []string{"", noKey, n.table.Markets().At(market).Code, noKey}
+		if known {
+			keys[1] = n.table.Taxonomy().At(industry).Category
+		}
 		if one.partner != uuid.Nil {
-			keys = append(keys, one.partner.String())
+			keys[3] = one.partner.String()
 		}
 		for i, key := range keys {
+			if key == noKey {
+				continue
+			}
 			at := [2]string{key, one.currency}
 			if n.sums[i][at] == nil {
 				n.sums[i][at] = &ratecard.Line{Key: key, Currency: one.currency}
@@ -106,18 +113,20 @@ func (n *naive) all(rows []passed) {
 			if one.lead {
 				figures = &n.sums[i][at].Leads
 			}
-			n.one(figures, one, industry, market)
+			n.one(figures, one, industry, market, known)
 		}
 	}
 }
 
-func (n *naive) one(f *ratecard.Figures, one passed, industry, market int) {
+const noKey = "none"
+
+func (n *naive) one(f *ratecard.Figures, one passed, industry, market int, known bool) {
 	f.Count++
 	if one.lead || one.outcome == "priced" {
 		f.Then++
 		f.ThenMinor += one.minor
 	}
-	if !one.lead && one.outcome != "priced" && one.outcome != "excluded" {
+	if !known || (!one.lead && one.outcome != "priced" && one.outcome != "excluded") {
 		return // paused or capped: no card decides that
 	}
 	var own pricingrules.Own

@@ -66,7 +66,7 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 		fmt.Sprint(replayStepWithin.Milliseconds())); err != nil {
 		return 0, store.Translate(err)
 	}
-	if days, err = stepDays(ctx, tx, first, left); err != nil {
+	if days, err = stepDays(ctx, tx, first, left, s.stepBytes); err != nil {
 		return 0, store.Translate(err)
 	}
 	until := first.AddDate(0, 0, days)
@@ -89,10 +89,10 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 }
 
 // stepDays is how many days from the first on make a step: at least one.
-func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int) (days int, err error) {
+func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int64) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce(pg_relation_size(to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
-			FROM generate_series(0, $2::int - 1) AS day) AS days`, first, left, int64(stepBytes)).Scan(&days)
+			FROM generate_series(0, $2::int - 1) AS day) AS days`, first, left, most).Scan(&days)
 	return days, err
 }
 

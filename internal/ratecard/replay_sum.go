@@ -103,18 +103,15 @@ func recorded(outcome string, count, minor int64) Figures {
 
 func (t *tally) addCell(g group, leads bool) {
 	f := recorded(g.outcome, g.count, g.minor)
-	industry, known := t.table.Taxonomy().ByTermID(g.term)
-	if !known { // an industry that the program had once
-		t.line(t.total, "", g.currency).add(f, leads)
-		return
-	}
 	market := t.table.Markets().Index([2]byte([]byte(g.country)))
-	if minor := t.price(g, industry, market); minor > 0 {
-		f.Now, f.NowMinor = g.count, g.count*minor
+	industry, known := t.table.Taxonomy().ByTermID(g.term) // else one that the program had once: it has no price
+	if known {
+		if minor := t.price(g, industry, market); minor > 0 {
+			f.Now, f.NowMinor = g.count, g.count*minor
+		}
+		t.line(t.byCategory, t.table.Taxonomy().At(industry).Category, g.currency).add(f, leads)
 	}
-	one := t.table.Taxonomy().At(industry)
 	t.line(t.total, "", g.currency).add(f, leads)
-	t.line(t.byCategory, one.Category, g.currency).add(f, leads)
 	t.line(t.byCountry, t.table.Markets().At(market).Code, g.currency).add(f, leads)
 	if g.own != nil {
 		t.line(t.byPartner, g.own.String(), g.currency).add(f, leads)

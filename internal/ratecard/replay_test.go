@@ -173,6 +173,7 @@ func TestNodesReplayOnce(t *testing.T) {
 // A page shows how far a replay is.
 func TestReplayTellsItsProgress(t *testing.T) {
 	w, card := replayed(t)
+	w.DayByDay()
 	_, err := w.RequestReplay(t.Context(), card, 3)
 	must(t, err)
 	letGo := w.held(t, "20260102")
