@@ -170,7 +170,7 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 // wrongState says why a card cannot be changed like this.
 func wrongState(card models.RateCard) error {
 	text := map[models.RateCardState]string{
-		models.RateCardDraft:      "This is a draft: submit it first.",
+		models.RateCardDraft:      "This is a draft: nothing was submitted yet.",
 		models.RateCardSubmitted:  "This draft waits for approval: take it back to change it.",
 		models.RateCardScheduled:  "This draft is to be published at its time: take it back to change it.",
 		models.RateCardPublished:  fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.", card.Version),

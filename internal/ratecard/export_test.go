@@ -15,4 +15,4 @@ func ToRows(card uuid.UUID, c pricingrules.Card) ([]models.PricingRule, error) {
 func FromRows(rows []models.PricingRule) (pricingrules.Card, error) { return fromRows(rows) }
 
 // DayByDay makes a replay tell of each day.
-func (s *Service) DayByDay() { s.stepBytes = 1 }
+func (s *Service) DayByDay() { s.stepPages = 1 }

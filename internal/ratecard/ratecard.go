@@ -36,7 +36,7 @@ type Service struct {
 	shipped  pricingrules.Card
 	compiled *cache
 
-	stepBytes int64 // of the log, that a replay sums up at once
+	stepPages int // of the log, that a replay sums up at once
 }
 
 // Policy is what publishing takes.
@@ -52,7 +52,7 @@ func NewService(db *store.DB, c clock.Clock) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the shipped prices: %w", err)
 	}
-	return &Service{db: db, clock: c, by: audit.Service, taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache(), stepBytes: stepBytes}, nil
+	return &Service{db: db, clock: c, by: audit.Service, taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache(), stepPages: stepPages}, nil
 }
 
 // By is the same service on behalf of somebody.

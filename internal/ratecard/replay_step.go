@@ -45,10 +45,10 @@ const (
 	hasPrice = 1 << 62
 )
 
-// stepBytes is how much of the log is summed up at once, a million pings or so: less
-// costs more for each ping, since fewer of them are alike, and more makes people wait
-// for a sign of progress.
-const stepBytes = 128 << 20
+// stepPages is how much of the log is summed up at once, in pages of 8 KiB, a million
+// pings or so: less costs more for each ping, since fewer of them are alike, and more
+// makes people wait for a sign of progress.
+const stepPages = 128 << 20 / (8 << 10)
 
 // replayStep sums up the first days of those that are left, as many as make a step,
 // and returns how many that were.
@@ -66,7 +66,7 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 		fmt.Sprint(replayStepWithin.Milliseconds())); err != nil {
 		return 0, store.Translate(err)
 	}
-	if days, err = stepDays(ctx, tx, first, left, s.stepBytes); err != nil {
+	if days, err = stepDays(ctx, tx, first, left, s.stepPages); err != nil {
 		return 0, store.Translate(err)
 	}
 	until := first.AddDate(0, 0, days)
@@ -88,10 +88,11 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays is how many days from the first on make a step: at least one.
-func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int64) (days int, err error) {
+// stepDays is how many days from the first on make a step: at least one. The pages are
+// those of the last vacuum, so that no partition is waited for.
+func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
-			SELECT sum(coalesce(pg_relation_size(to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
+			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
 			FROM generate_series(0, $2::int - 1) AS day) AS days`, first, left, most).Scan(&days)
 	return days, err
 }

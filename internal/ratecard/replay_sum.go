@@ -11,9 +11,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MostPartners is how many partners a replay tells of one by one: those whose payout
-// changes most.
-const MostPartners = 100
+// mostPartnerLines is how many of the lines by partner a replay keeps: those whose
+// payout changes most.
+const mostPartnerLines = 100
 
 // Replayed is what a card would have done. Lines are one for each currency; currencies
 // are never added up.
@@ -138,11 +138,23 @@ func (t *tally) result() *Replayed {
 	r := &Replayed{Total: sorted(t.total), Categories: sorted(t.byCategory), Countries: sorted(t.byCountry)}
 	r.Partners = sorted(t.byPartner)
 	slices.SortStableFunc(r.Partners, func(a, b Line) int { return cmp.Compare(b.moved(), a.moved()) })
-	if len(r.Partners) > MostPartners {
-		r.MorePartners = len(r.Partners) - MostPartners
-		r.Partners = r.Partners[:MostPartners]
+	if len(r.Partners) > mostPartnerLines {
+		r.MorePartners = more(r.Partners[:mostPartnerLines], r.Partners[mostPartnerLines:])
+		r.Partners = r.Partners[:mostPartnerLines]
 	}
 	return r
+}
+
+// more is how many keys only the rest has: a partner has a line for each currency.
+func more(shown, rest []Line) int {
+	keys := map[string]bool{}
+	for _, line := range rest {
+		keys[line.Key] = true
+	}
+	for _, line := range shown {
+		delete(keys, line.Key)
+	}
+	return len(keys)
 }
 
 // moved is by how much a line's payout changes, up or down, and its offers where no
