@@ -183,7 +183,7 @@ func TestASecondPerson(t *testing.T) {
 	card := w.changed(t, 2000)
 	number := w.snapshotNumber(t)
 	_, err := bobs.Approve(t.Context(), card.ID, card.RowVersion)
-	refused(t, err, fault.Conflict, "state", "submit it first")
+	refused(t, err, fault.Conflict, "state", "nothing was submitted")
 	sent, err := anns.Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	if sent.State != models.RateCardSubmitted || sent.Submitter != ann.Name || sent.Note != "Dearer" || sent.Version != 0 {

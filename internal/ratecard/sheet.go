@@ -167,24 +167,6 @@ func (p patch) inverse() patch {
 	return back
 }
 
-// apply brings a sheet on; false where it is not what the patch was made for.
-func (p patch) apply(s *sheet) bool {
-	for _, one := range p {
-		rule, ok := s.rules[one.At]
-		if ok != (one.Was != nil) || (ok && rule != *one.Was) {
-			return false
-		}
-	}
-	for _, one := range p {
-		if one.Is == nil {
-			s.drop(one.At)
-			continue
-		}
-		s.put(one.At, *one.Is)
-	}
-	return true
-}
-
 // write changes the rows of a card.
 func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	var gone []int
