@@ -134,6 +134,8 @@ func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
 		switch {
 		case e.ObjectKind == "staff" && e.ObjectID != "" && k.may(readStaff):
 			rows[i].ObjectURL = "/staff/" + e.ObjectID
+		case e.ObjectKind == "rate_card" && e.ObjectID != "" && k.may(readPricing):
+			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
 		case e.PartnerID != nil && k.mayAt(readPartners, *e.PartnerID):
 			rows[i].ObjectURL = partnerURL(*e.PartnerID)
 		}
@@ -231,6 +233,9 @@ func (k *call) jump() error {
 func (k *call) pageOf(text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.may(readStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)
+	}
+	if card, err := id.Parse(id.RateCard, text); err == nil && k.may(readPricing) {
+		return draftURL(card)
 	}
 	if to := k.partnerPageOf(text); to != "" {
 		return to

@@ -46,7 +46,7 @@ func (c *Console) serve(rt route) http.Handler {
 		k.by = audit.Actor{Name: audit.Nobody.Name, Address: c.address(r), RequestID: request}
 		w.Header().Set("X-Request-Id", request)
 		defer k.recover()
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, max(maxForm, rt.limit))
 		err := k.enter()
 		if err == nil {
 			err = rt.handle(k)

@@ -22,6 +22,7 @@ import (
 	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -66,9 +67,13 @@ func newHouse(t *testing.T, k kind) *house {
 	access := snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, h.DB) })
 	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access)
 	h.reload(t)
+	prices, err := ratecard.NewService(h.DB, h.time)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h.options = Options{
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),
-		Partners: partners.NewService(h.DB, keys, h.time), Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
+		Partners: partners.NewService(h.DB, keys, h.time), Prices: prices, Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
 		PublicURL: "http://api.example", DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}
 	handler, err := New(h.options)

@@ -40,6 +40,7 @@ func (c *Console) pricingRoutes() []route {
 		write(post, "/pricing/drafts/new", (*call).draftNew),
 		read(get, one, (*call).draftPage),
 		read(get, one+"/export", (*call).draftExport),
+		write(get, one+"/title", (*call).draftTitlePage),
 		write(post, one+"/title", (*call).draftTitle),
 		write(get, one+"/discard", (*call).discardPage),
 		write(post, one+"/discard", (*call).discard),
@@ -52,7 +53,7 @@ func (c *Console) pricingRoutes() []route {
 		write(post, one+"/rules/{position}", (*call).changeRule),
 		write(post, one+"/rules/{position}/remove", (*call).removeRule),
 		write(get, one+"/import", (*call).importPage),
-		write(post, one+"/import", (*call).importFile),
+		{method: post, path: one + "/import", needs: writePricing, limit: maxUpload, handle: (*call).importFile},
 		write(post, one+"/update", (*call).updateDraft),
 		write(post, one+"/replay", (*call).startReplay),
 		read(get, one+"/replay/live", (*call).replayLive),
@@ -132,7 +133,7 @@ func (k *call) draftHead(d ratecard.Draft, tab string) (templates.DraftHead, err
 		Shell: k.shell(draftName(d.RateCard), allPricing), URL: draftURL(d.ID), ID: ratecard.ID(d.ID), Title: d.Title, State: string(d.State),
 		Author: d.Author, Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits), Version: int64(d.RowVersion),
 		BasedOn: templates.Link{Label: versionName(d.BasedOn), URL: versionURL(d.BasedOn)}, EffectiveAt: timeOf(d.EffectiveAt),
-		CanWrite: open && k.may(writePricing), CanPublish: k.may(publishPricing),
+		Locked: k.lockedWords(d), CanWrite: open && k.may(writePricing), CanPublish: k.may(publishPricing),
 	}
 	if d.Version > 0 {
 		h.Published = templates.Link{Label: versionName(d.Version), URL: versionURL(d.Version)}

@@ -16,6 +16,7 @@ type route struct {
 	open         bool                // for everybody, signed in or not
 	own          bool                // for everybody who is signed in: about themselves
 	login        models.SessionStage // for whoever is at this step of signing in
+	limit        int64               // of a request's bytes, where it is not that of a form
 	handle       func(*call) error
 }
 

@@ -20,6 +20,7 @@ func fill(path string, one string) string {
 	return strings.NewReplacer(
 		"{$}", "", "{id}", one, "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token",
 		"{account}", id.Format(id.Account, uuid.New()), "{secret}", id.Format(id.Secret, uuid.New()),
+		"{n}", "0", "{position}", "0",
 	).Replace(path)
 }
 
@@ -27,6 +28,9 @@ func fill(path string, one string) string {
 func (h *house) of(r route) string {
 	if strings.HasPrefix(r.path, "/partners") {
 		return id.Format(id.Partner, h.tried)
+	}
+	if strings.HasPrefix(r.path, "/pricing") {
+		return id.Format(id.RateCard, uuid.New())
 	}
 	return h.staffID(models.Auditor)
 }
@@ -169,7 +173,7 @@ func TestWhatIsNotThere(t *testing.T) {
 // everywhere is a visitor who may open every page.
 func (h *house) everywhere(t *testing.T) *visitor {
 	t.Helper()
-	h.person(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager})
+	h.person(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager})
 	h.reload(t)
 	b := h.visitor(t)
 	b.signIn(t, "everywhere@example.com")

@@ -89,6 +89,125 @@
     }
   });
 
+  // The grid of prices is filled in as a spreadsheet is: a cell is saved when it is left,
+  // and what changed with it comes back without the page.
+  const cells = () => [...document.querySelectorAll("[data-grid] input[name=base]")];
+  const isCell = (target) => target instanceof Element && target.matches("[data-grid] input[name=base]");
+  const stored = (cell) => cell.dataset.stored ?? cell.defaultValue;
+  let saving = Promise.resolve(); // one after the other: a cell's next save needs what the last one left
+  let patching = false;
+
+  const go = (cell, by) => {
+    const all = cells();
+    const next = all[all.indexOf(cell) + by];
+    next?.focus();
+    next?.select();
+    return next;
+  };
+
+  // A row takes the place of the one on the page. What was typed there since, and the
+  // focus, stay.
+  const patchRow = (fresh, saved, sent) => {
+    const row = byId(fresh.id);
+    if (!row) return;
+    const was = row.querySelector("input[name=base]"), is = fresh.querySelector("input[name=base]");
+    const focused = was === document.activeElement;
+    const [from, to] = [was.selectionStart, was.selectionEnd];
+    const mine = was.value !== stored(was) && !(was.id === saved && was.value === sent);
+    row.replaceWith(fresh);
+    if (mine) {
+      is.dataset.stored = stored(is);
+      is.value = was.value;
+    }
+    if (focused) {
+      is.focus();
+      is.setSelectionRange(from, to);
+    }
+  };
+
+  const patch = (part, saved, sent) => {
+    patching = true;
+    for (const row of part.querySelectorAll("tr[id]")) patchRow(row, saved, sent);
+    for (const one of part.querySelectorAll("div[id], span[id]")) {
+      const keep = one.id === "grid-errors" && !one.children.length && document.querySelector("[data-grid] [aria-invalid]");
+      if (!keep) byId(one.id)?.replaceWith(one);
+    }
+    patching = false;
+    // Many rows are changed only by whoever has seen them all: a version that is not the
+    // next one holds something of somebody else's.
+    const fields = [...document.querySelectorAll("#list input[name=version]")];
+    const known = Number(fields[0]?.value), now = Number(part.dataset.version);
+    if (now > known + 1) byId("others").hidden = false;
+    else for (const field of fields) field.value = now;
+  };
+
+  const send = async (id, sent) => {
+    const cell = byId(id);
+    if (!cell) return;
+    const data = new URLSearchParams(new FormData(cell.form));
+    data.set("base", sent);
+    data.set("part", "rows");
+    const row = cell.closest("tr");
+    row.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(cell.form.action, { method: "POST", body: data, keepalive: true });
+      const part = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("grid-part");
+      if (part) {
+        byId("save-error").hidden = true;
+        patch(part, id, sent);
+      } else if (answer.status < 500) {
+        location.reload(); // signed out, or the draft is no more: the page says so
+      } else {
+        byId("save-error").hidden = false;
+      }
+    } catch {
+      byId("save-error").hidden = false;
+    } finally {
+      row.removeAttribute("aria-busy");
+    }
+  };
+
+  const waiting = new Map();
+  const save = (cell) => {
+    const { id, value } = cell;
+    if (patching || value.trim() === stored(cell) || waiting.get(id) === value) return;
+    waiting.set(id, value);
+    saving = saving.then(() => send(id, value)).then(() => { if (waiting.get(id) === value) waiting.delete(id); });
+  };
+
+  document.addEventListener("change", (event) => { if (isCell(event.target)) save(event.target); });
+  document.addEventListener("submit", (event) => {
+    const cell = event.target.elements.base;
+    if (!cell || !isCell(cell)) return;
+    event.preventDefault();
+    save(cell);
+  });
+  document.addEventListener("keydown", (event) => {
+    const cell = event.target;
+    if (!isCell(cell) || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.key === "Enter") {
+      save(cell);
+      go(cell, event.shiftKey ? -1 : 1);
+    } else if (event.key === "Escape") {
+      cell.value = stored(cell);
+      cell.select();
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      go(cell, event.key === "ArrowDown" ? 1 : -1);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+  document.addEventListener("paste", (event) => {
+    if (!isCell(event.target)) return;
+    const lines = event.clipboardData.getData("text/plain").replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
+    if (lines.length < 2) return;
+    event.preventDefault();
+    const all = cells(), first = all.indexOf(event.target), form = byId("paste");
+    form.elements.lines.value = lines.map((line, i) => `${all[first + i]?.closest("tr").id.replace("row-", "") ?? ""}\t${line}`).join("\n");
+    saving.then(() => form.requestSubmit());
+  });
+
   // A form is sent once: pressed twice, it would make two secrets, of which the first is
   // never seen. Whoever comes back to the page may send it again.
   document.addEventListener("submit", (event) => {

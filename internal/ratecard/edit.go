@@ -229,12 +229,22 @@ func (s *Service) Edits(ctx context.Context, card uuid.UUID, p store.Page) (rows
 	return rows, newer, older, nil
 }
 
+// LastEdit is the edit that Undo would take back.
+func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
+	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
+	return last, found.RowsAffected > 0, store.Translate(found.Error)
+}
+
+func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
+	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
+}
+
 // Undo takes back the last edit of a draft that was not taken back, which is the one
 // that the person saw: any other is a conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit
-		found := tx.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(&last)
+		found := lastEdit(tx, card, &last)
 		switch {
 		case found.Error != nil:
 			return found.Error

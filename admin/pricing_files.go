@@ -1,0 +1,117 @@
+package admin
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// The kinds of file that prices travel in: the bases of a part of the grid, and a whole
+// rate card.
+const (
+	kindCSV  = "csv"
+	kindYAML = "yaml"
+)
+
+// exports are the links to a card's files, with what each holds.
+func exports(address string, v ratecard.View, industries, rules int) (bases, card templates.Download) {
+	bases = templates.Download{
+		URL: address + "/export?" + viewQuery(v, "format", kindCSV), Label: "CSV", Holds: "bases and prices of the " + countWords(int64(industries), false, "industry", "industries") + " shown",
+	}
+	card = templates.Download{URL: address + "/export?format=" + kindYAML, Label: "YAML", Holds: "all " + countWords(int64(rules), false, "rule", "rules")}
+	return bases, card
+}
+
+func (k *call) versionExport() error {
+	n, err := strconv.Atoi(k.r.PathValue("n"))
+	if err != nil || n < 1 {
+		return errNoPage
+	}
+	card, err := k.Prices.Version(k.r.Context(), n)
+	if err != nil {
+		return orNoPage(err)
+	}
+	return k.export(card, fmt.Sprintf("rate-card-v%d", n))
+}
+
+func (k *call) draftExport() error {
+	d, err := k.draft()
+	if err != nil {
+		return err
+	}
+	return k.export(d.RateCard, "rate-card-draft-"+ratecard.ID(d.ID))
+}
+
+// export sends a card, or a view of its grid, and writes down that it was taken.
+func (k *call) export(card models.RateCard, name string) error {
+	sheet, err := k.Prices.Sheet(k.r.Context(), card)
+	if err != nil {
+		return err
+	}
+	format, kind := k.r.URL.Query().Get("format"), "application/yaml; charset=utf-8"
+	after := map[string]any{"format": format}
+	var file bytes.Buffer
+	switch format {
+	case kindYAML:
+		file.Write(pricingrules.FormatCard(sheet.Card))
+		after["rules"] = len(sheet.Card.Rules)
+	case kindCSV:
+		view := k.gridView()
+		rows := k.Prices.Grid(sheet, nil, view)
+		if err := writeBases(&file, rows); err != nil {
+			return err
+		}
+		kind, name = "text/csv; charset=utf-8", name+"-"+fileWord(view.Country)+"-"+fileWord(orWord(view.Urgency, "any"))
+		after["rows"], after["what"] = len(rows), viewWords(view)
+	default:
+		return fault.New(fault.Invalid, "format", "A rate card is exported as csv or yaml.")
+	}
+	if card.Version > 0 {
+		after["version"] = card.Version
+	}
+	e := audit.Event{Action: "pricing.export", Kind: "rate_card", Object: ratecard.ID(card.ID), After: after}
+	if err := k.Audit.Done(k.r.Context(), k.by, e); err != nil {
+		return err
+	}
+	h := k.w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
+	h.Set("Content-Length", strconv.Itoa(file.Len()))
+	k.w.WriteHeader(http.StatusOK)
+	_, _ = file.WriteTo(k.w) // whoever hung up cannot be told
+	return nil
+}
+
+func writeBases(to *bytes.Buffer, rows []ratecard.GridRow) error {
+	bases := make([]pricingrules.BaseRow, len(rows))
+	for i, row := range rows {
+		bases[i] = row.BaseRow
+	}
+	return pricingrules.FormatBases(to, bases)
+}
+
+// fileWord is a word as far as it can stand in a file's name.
+func fileWord(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+func orWord(word, none string) string {
+	if word == "" {
+		return none
+	}
+	return word
+}
