@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates"
@@ -134,20 +135,21 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 			continue
 		}
 		all.made = append(all.made, one)
-		lines = append(lines, templates.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: minorFigure(one.Minor)})
+		lines = append(lines, templates.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String()})
 	}
 	return all, lines
 }
 
 // baseWords is a row's base, and whether it is its own.
 func baseWords(row ratecard.GridRow) string {
+	amount := money.Amount{Minor: row.Base.Minor, Currency: row.Currency}.String()
 	switch {
 	case row.Base.Rule < 0:
 		return "none"
 	case row.Base.Own:
-		return minorFigure(row.Base.Minor)
+		return amount
 	}
-	return minorFigure(row.Base.Minor) + " inherited"
+	return amount + ", inherited"
 }
 
 func (k *call) askBulk(d ratecard.Draft, view ratecard.View, what string, all bulkOf, lines []templates.CellChange) error {

@@ -87,11 +87,8 @@ func (k *call) showCell(status int, d ratecard.Draft, view ratecard.View, target
 	if k.r.PostForm.Get("part") == "" {
 		return k.showGridOf(status, d, view, e)
 	}
-	// What a cell changes is in its own category.
-	part := ratecard.View{Country: view.Country, Urgency: view.Urgency, Category: target.Category}
-	if i, ok := k.Prices.Taxonomy().BySlug(target.Industry); ok {
-		part.Category = k.Prices.Taxonomy().At(i).Category
-	}
+	// An industry's cell changes its own row, a category's those of its industries.
+	part := ratecard.View{Country: view.Country, Urgency: view.Urgency, Category: target.Category, Search: target.Industry}
 	v, err := k.draftGrid(d, part, e)
 	if err != nil {
 		return err

@@ -78,6 +78,9 @@ func gridRow(row ratecard.GridRow) templates.PriceRow {
 		r.Base, r.Was = base, row.Base.Minor
 	case base != "":
 		r.Inherited, r.Source = base, "from "+row.Source
+		if !strings.Contains(row.Source, "country ") {
+			r.Source += ", any country"
+		}
 	}
 	return r
 }
@@ -190,7 +193,7 @@ func (k *call) draftGrid(d ratecard.Draft, view ratecard.View, e entered) (v tem
 	}
 	last, there, err := k.Prices.LastEdit(k.r.Context(), d.ID)
 	if there {
-		v.Undo = templates.Link{Label: last.What, URL: strconv.FormatInt(last.ID, 10)}
+		v.Undo = templates.EditToUndo{Number: strconv.FormatInt(last.ID, 10), What: last.What}
 	}
 	return v, err
 }

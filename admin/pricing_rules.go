@@ -28,7 +28,7 @@ func (k *call) rulesTab(d ratecard.Draft) error {
 	q := k.r.URL.Query()
 	rows := ruleRows(sheet, head, strings.ToLower(typed(q, "q")), q.Get("only") == "wrong")
 	v := templates.DraftRulesView{
-		Head: head, Search: q.Get("q"), Only: chosen([]templates.Option{{Value: "wrong", Label: "Only what is wrong"}}, q.Get("only")),
+		Head: head, Search: q.Get("q"), Only: chosen([]templates.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
 		State: templates.ListState{Filtered: filtered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
 	}
 	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)

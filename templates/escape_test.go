@@ -30,6 +30,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 		"jump":    templates.JumpNothing(templates.JumpView{Shell: s, Query: hostile}),
 	}
 	maps.Copy(pages, partnersOf(s, hostile, address))
+	maps.Copy(pages, pricesOf(s, hostile, address))
 	for name, page := range pages {
 		var b strings.Builder
 		if err := page.Render(t.Context(), &b); err != nil {
@@ -65,6 +66,32 @@ func partnersOf(s templates.Shell, text, address string) map[string]templ.Compon
 			Head: head, Steps: []templates.OnboardingStep{{Title: text, Text: text, Detail: text, ActionURL: address, ActionLabel: text, Post: true, Also: &templates.Link{Label: text, URL: address}}},
 			Live: templates.OnboardingLive{Events: []templates.LiveEvent{{Kind: text, What: text, Detail: text, LeadID: text, Mend: text, CheckURL: address}}},
 		}),
+	}
+}
+
+// pricesOf are pages of prices, in the same way.
+func pricesOf(s templates.Shell, text, address string) map[string]templ.Component {
+	errors := templates.Errors{{Field: text, Message: text}}
+	link, file := templates.Link{Label: text, URL: address}, templates.Download{URL: address, Label: text, Holds: text}
+	head := templates.DraftHead{Shell: s, URL: "/pricing/drafts/" + text, ID: text, Title: text, State: text, Author: text, UpdatedBy: text, BasedOn: link, Newer: link, Published: link, Locked: text, CanWrite: true}
+	change := []templates.CellChange{{Cell: text, Old: text, New: text}}
+	grid := templates.PriceGrid{Caption: text, Action: address, Currency: text, PriceHead: text, Rows: []templates.PriceRow{
+		{Key: text, Slug: text, Name: text, Base: text, Price: text, Live: text, Typed: text, Error: text}, {Key: text, Name: text, Category: true, Inherited: text, Source: text, Price: text},
+	}}
+	draft := templates.DraftGridView{Head: head, Grid: grid, Cells: address, UndoURL: address, Undo: templates.EditToUndo{Number: text, What: text}, Shown: 1, Bulk: templates.BulkForm{Amount: text, Error: text}, CSV: file, YAML: file, Errors: errors}
+	read := grid
+	read.Action = ""
+	return map[string]templ.Component{
+		"pricing":    templates.Pricing(templates.PricingView{Shell: s, Version: link, By: text, Note: text, NewURL: address, Grid: read, CSV: file, YAML: file, Drafts: []templates.DraftRow{{Title: text, URL: address, Author: text, State: text, UpdatedBy: text}}}),
+		"grid":       templates.DraftGrid(draft),
+		"grid part":  templates.DraftGridPart(draft),
+		"bulk":       templates.DraftBulk(templates.DraftBulkView{Shell: s, Action: address, Cancel: address, Hidden: []templates.Hidden{{Name: text, Value: text}}, What: text, Changes: change, Submit: text}),
+		"rules":      templates.DraftRules(templates.DraftRulesView{Head: head, Search: text, NewURL: address, Rules: []templates.RuleRow{{URL: address, Selector: text, Effects: []string{text}, Note: text, Problems: []string{text}}}}),
+		"rule":       templates.RuleForm(templates.RuleFormView{Shell: s, Action: address, Cancel: address, RemoveURL: address, Multiplier: text, Note: text, Errors: errors, Amounts: []templates.AmountFields{{Name: text, Label: text, Hint: text, Fields: []templates.Hidden{{Name: text, Value: text}}}}}),
+		"edits":      templates.DraftEdits(templates.DraftEditsView{Head: head, Edits: []templates.EditRow{{Who: text, What: text, Undone: now, UndoneBy: text}}}),
+		"draft form": templates.DraftForm(templates.DraftFormView{Shell: s, Action: address, Cancel: address, Title: text, From: text, FromName: text, Errors: errors}),
+		"import":     templates.Import(templates.ImportView{Shell: s, Action: address, Cancel: address, Text: text, Problems: []string{text}, Errors: errors}),
+		"dry run":    templates.Import(templates.ImportView{Shell: s, Action: address, Cancel: address, Result: &templates.ImportResult{Name: text, Kind: text, Content: text, Summary: text, Changes: change, Submit: text}}),
 	}
 }
 

@@ -1,0 +1,172 @@
+package admin
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// everyDraftPage looks at the pages on which prices are changed.
+func everyDraftPage(t *testing.T, chromium *browser.Browser) {
+	d := newDesk(t)
+	d.cell(t, "plumber", "0", "61.5")
+	d.cell(t, "roofer", "0", "148")
+	d.post(t, d.url+"/rules/new", url.Values{"version": {"3"}, "industry": {"arborist"}, "country": {"GB"}, "floor-GBP": {"250"}, "note": {"Climbing gear is dear"}})
+	d.begin(t)
+	d.cell(t, "plumber", "0", "55")
+	d.cell(t, "electrician", "0", "40")
+	d.post(t, d.url+"/rules/new", url.Values{"version": {"3"}, "industry": {"arborist"}, "country": {"GB"}, "floor-GBP": {"250"}, "note": {"Climbing gear is dear"}})
+	p := chromium.Page(t, browser.Look{})
+	signIn(d.house, p, "pricing_manager@example.com")
+	for _, one := range []struct{ name, path string }{
+		{"pricing", "/pricing?category=home-services"}, {"pricing-no-match", "/pricing?q=zebra"}, {"draft-new", "/pricing/drafts/new"}, {"draft-grid", d.url + "?category=home-services"},
+		{"draft-rules", d.url + "?tab=rules&only=wrong"}, {"draft-rules-all", d.url + "?tab=rules&q=urgency"}, {"draft-edits", d.url + "?tab=edits"}, {"draft-rule-new", d.url + "/rules/new"}, {"draft-rule", d.url + "/rules/1"},
+		{"draft-import", d.url + "/import"}, {"draft-rename", d.url + "/title"}, {"draft-discard", d.url + "/discard"},
+	} {
+		p.Open(d.house.url + one.path)
+		see(p, one.name)
+	}
+	p.Open(d.house.url + d.url + "/import")
+	p.Type(`textarea[name="text"]`, "industry,country,base\nplumber,GB,62\nroofer,DE,170\n")
+	p.Submit(`main form[action$="/import"] button[type="submit"]`)
+	see(p, "draft-import-dry-run")
+	p.Submit(`main form[action$="/import"] a`)
+	p.Type(`textarea[name="text"]`, "industry,country,base\nplumbr,GB,62\nroofer,DE,-170\n")
+	p.Submit(`main form[action$="/import"] button[type="submit"]`)
+	see(p, "draft-import-mistakes")
+	p.Open(d.house.url + d.url + "?category=home-services")
+	p.Click(`.bulk summary`)
+	p.Type(`.bulk input[name="amount"]`, "+4.5")
+	p.Submit(`.bulk button[type="submit"]`)
+	see(p, "draft-bulk")
+	p.Open(d.house.url + d.url + "?q=pl")
+	p.Click(`.bulk summary`)
+	p.Type(`.bulk input[name="amount"]`, "lots")
+	p.Submit(`.bulk button[type="submit"]`)
+	see(p, "draft-bulk-mistake")
+	quiet(t, p)
+	reader := chromium.Page(t, browser.Look{})
+	signIn(d.house, reader, "auditor@example.com")
+	reader.Open(d.house.url + d.url + "?q=pl")
+	see(reader, "draft-grid-read")
+	quiet(t, reader)
+}
+
+// gridInBrowser fills the grid in as a spreadsheet.
+func gridInBrowser(t *testing.T, chromium *browser.Browser) {
+	d := newDesk(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(d.house, p, "pricing_manager@example.com")
+	p.Open(d.house.url + d.url + "?category=home-services")
+	cell := func(name string) string { return "#f-base-" + name }
+	at := func(name string) { p.Wait(fmt.Sprintf(`document.activeElement.id === "f-base-%s"`, name)) }
+	value := func(name, want string) {
+		p.Wait(fmt.Sprintf(`document.querySelector("%s").value === %q`, cell(name), want))
+	}
+	browser.Eval[bool](p, `document.querySelector(".bar").dataset.kept = ""; true`)
+
+	// Enter saves and goes down, also faster than the answers come.
+	p.Click(cell("arborist"))
+	p.Press("51" + kb.Enter)
+	at("architect")
+	p.Press("52.5" + kb.Enter + "53" + kb.ArrowDown)
+	p.Wait(`document.querySelectorAll("[data-grid] ins").length === 3 && document.querySelector("#draft-edits").textContent === "3"`)
+	value("arborist", "51.00")
+	if a, b := d.base(t, "arborist"), d.base(t, "architect"); a != 5100 || b != 5250 {
+		t.Errorf("bases %d and %d", a, b)
+	}
+	p.Wait(`document.querySelector("#grid-undo").textContent.includes("53.00 GBP")`)
+
+	// Esc puts back what was there; the arrows only go.
+	p.Press(kb.ArrowUp + kb.ArrowUp)
+	at("architect")
+	p.Press("9" + kb.Escape)
+	value("architect", "52.50")
+	p.Press(kb.ArrowUp)
+	at("arborist")
+
+	// What is refused stays in its cell, which says why, while somebody goes on below.
+	p.Press("45,60" + kb.Enter)
+	at("architect")
+	p.Wait(`document.querySelector("#f-base-arborist[aria-invalid]")?.value === "45,60" && document.querySelector("#grid-errors").textContent.includes("Write 45.60")`)
+	at("architect")
+	p.Axe()
+	p.Press("54" + kb.Enter)
+	p.Wait(`document.querySelector("#draft-edits").textContent === "4"`)
+	if got := p.Text("#grid-errors"); got == "" {
+		t.Error("what is still wrong is not said any more")
+	}
+	p.Press(kb.ArrowUp + kb.ArrowUp)
+	at("arborist")
+	p.Press(kb.Escape)
+	value("arborist", "51.00")
+	browser.Eval[bool](p, `document.querySelector("#f-base-arborist").select(); true`)
+	p.Press("55" + kb.Enter)
+	p.Wait(`!document.querySelector("[aria-invalid]") && document.querySelector("#grid-errors").textContent === ""`)
+
+	// A change of the category shows in the rows that inherit it, below the one with the focus.
+	p.Click(cell("category-home-services"))
+	p.Press("33" + kb.Enter)
+	p.Wait(`document.querySelector("#f-base-category-home-services").value === "33.00"`)
+
+	if browser.Eval[bool](p, `document.querySelector(".bar").dataset.kept !== ""`) {
+		t.Error("the page was loaded again")
+	}
+	// A column of a spreadsheet fills the rows below.
+	browser.Eval[bool](p, `(() => { const data = new DataTransfer(); data.setData("text/plain", "61\r\n62.5\r\n63\r\n");
+		const cell = document.querySelector("#f-base-arborist"); cell.focus();
+		return cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true})) === false })()`)
+	p.Wait(`document.querySelector("#grid-undo")?.textContent.includes("Pasted 3 bases")`)
+	if a, b := d.base(t, "arborist"), d.base(t, "architect"); a != 6100 || b != 6250 {
+		t.Errorf("pasted: bases %d and %d", a, b)
+	}
+
+	// Somebody else's edit is noticed, and many rows are not changed over it.
+	if _, err := d.service(models.Administrator).Begin(t.Context(), "Another", 0); err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, `UPDATE rate_cards SET row_version = row_version + 1 WHERE id = $1`, d.draft.ID)
+	p.Click(cell("plumber"))
+	p.Press("70" + kb.Enter)
+	p.Wait(`!document.querySelector("#others").hidden`)
+	browser.Eval[bool](p, `scrollTo(0, 0); true`) // nothing under the bar
+	p.Axe()
+
+	// An address that does not answer is said, and what was typed stays.
+	d.Exec(t, `ALTER TABLE rate_card_edits RENAME TO away`)
+	p.Click(cell("roofer"))
+	p.Press("71" + kb.Enter)
+	p.Wait(`!document.querySelector("#save-error").hidden && document.querySelector("#f-base-roofer").value === "71"`)
+	d.Exec(t, `ALTER TABLE away RENAME TO rate_card_edits`)
+	p.Click(cell("roofer"))
+	p.Press(kb.Enter)
+	p.Wait(`document.querySelector("#save-error").hidden && document.querySelector("#f-base-roofer").value === "71.00"`)
+	quiet(t, p)
+	if n := testkit.Value[int](t, d.Database, `SELECT count(*) FROM rate_card_edits`); n < 8 {
+		t.Errorf("%d edits", n)
+	}
+}
+
+// gridWithoutScript saves a cell with Enter alone, on a narrow screen.
+func gridWithoutScript(t *testing.T, chromium *browser.Browser) {
+	d := newDesk(t)
+	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	signIn(d.house, p, "pricing_manager@example.com")
+	p.Open(d.house.url + d.url + "?q=plumb")
+	p.Type("#f-base-plumber", "61.5")
+	p.Submit("#row-plumber button")
+	if got := p.Address(); got != d.house.url+d.url+"?country=GB&q=plumb#f-base-plumber" || d.base(t, "plumber") != 6150 {
+		t.Errorf("at %s, base %d", got, d.base(t, "plumber"))
+	}
+	p.Fits()
+	p.Submit("#grid-undo button")
+	if d.base(t, "plumber") != 0 {
+		t.Error("it was not undone")
+	}
+}
