@@ -68,7 +68,7 @@ func (k *call) draftCell() error {
 	}
 	e := entered{typed: map[string]string{key: short(f.Get("base"))}, wrong: map[string]string{key: message}}
 	e.errors = templates.Errors{{Field: "base-" + key, Message: key + ": " + message}}
-	return k.showCell(status, d, view, target, e)
+	return k.showCell(status, view, target, e)
 }
 
 // cellSaved answers a cell that was saved: a script is told what changed with it,
@@ -77,11 +77,13 @@ func (k *call) cellSaved(d ratecard.Draft, view ratecard.View, target pricingrul
 	if k.r.PostForm.Get("part") == "" {
 		return k.to(gridURL(d, view) + "#f-base-" + key)
 	}
-	return k.showCell(http.StatusOK, d, view, target, entered{})
+	return k.showCell(http.StatusOK, view, target, entered{})
 }
 
-func (k *call) showCell(status int, d ratecard.Draft, view ratecard.View, target pricingrules.Target, e entered) (err error) {
-	if d, err = k.draft(); err != nil {
+// showCell shows the grid, or a script the rows, as they are now.
+func (k *call) showCell(status int, view ratecard.View, target pricingrules.Target, e entered) error {
+	d, err := k.draft()
+	if err != nil {
 		return err
 	}
 	if k.r.PostForm.Get("part") == "" {
@@ -127,12 +129,13 @@ func (k *call) draftCells() error {
 }
 
 // refusedCells shows the grid again with what was wrong, over what was typed.
-func (k *call) refusedCells(d ratecard.Draft, view ratecard.View, err error, e entered) error {
+func (k *call) refusedCells(view ratecard.View, err error, e entered) error {
 	status, message, other := k.told(err)
 	if other != nil {
 		return other
 	}
-	if d, err = k.draft(); err != nil {
+	d, err := k.draft()
+	if err != nil {
 		return err
 	}
 	if status == http.StatusConflict {
@@ -158,7 +161,7 @@ func (k *call) draftUndo() error {
 	}
 	view := k.gridView()
 	if err := k.prices().Undo(k.r.Context(), d.ID, edit); err != nil {
-		return k.refusedCells(d, view, err, entered{})
+		return k.refusedCells(view, err, entered{})
 	}
 	return k.to(gridURL(d, view))
 }

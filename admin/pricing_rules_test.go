@@ -12,17 +12,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
+// rule is the form of a rule for plumbers, on the draft as it is, with other fields.
+func (d *desk) rule(t testing.TB, more ...string) url.Values {
+	t.Helper()
+	f := url.Values{"version": {versionAt(t, d.get(t, d.url+"/rules/new"))}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce in spring"}}
+	for i := 0; i+1 < len(more); i += 2 {
+		f.Set(more[i], more[i+1])
+	}
+	return f
+}
+
 // A rule is added, changed and taken out, each on the version that was seen.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	rule := func(more ...string) url.Values {
-		f := url.Values{"version": {versionAt(t, d.get(t, d.url+"/rules/new"))}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce in spring"}}
-		for i := 0; i+1 < len(more); i += 2 {
-			f.Set(more[i], more[i+1])
-		}
-		return f
-	}
+	rule := func(more ...string) url.Values { return d.rule(t, more...) }
 	if p := d.post(t, d.url+"/rules/new", rule()); p.location() != d.url+"?tab=rules" || d.base(t, "plumber") != 5800 {
 		t.Fatalf("%d, base %d: %s", p.status, d.base(t, "plumber"), p.text())
 	}
@@ -40,22 +44,6 @@ func TestRules(t *testing.T) {
 	if p := d.post(t, at, rule("version", "1", "base-GBP", "77")); p.status != http.StatusConflict || !strings.Contains(p.body, "Changed the rule for industry plumber") || !strings.Contains(p.body, `value="77"`) || d.base(t, "plumber") != 5900 {
 		t.Errorf("stale: %d %s", p.status, p.text())
 	}
-	if p := d.post(t, d.url+"/rules/new", rule()); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "set twice for industry plumber") {
-		t.Errorf("a second one: %d %s", p.status, p.text())
-	}
-	for field, text := range map[string]string{"base-GBP": "-1", "floor-EUR": "5 GBP", "ceiling-USD": "1,5", "multiplier": "much", "note": "a\x00b"} {
-		if p := d.post(t, d.url+"/rules/new", rule(field, text)); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, `id="f-`+field+`-error"`) {
-			t.Errorf("%s %q: %d %s", field, text, p.status, p.text())
-		}
-	}
-	for field, text := range map[string]string{"industry": "zebra", "category": "home-services", "country": "ZZ", "urgency": "soon", "note": strings.Repeat("x", 500)} {
-		if p := d.post(t, d.url+"/rules/new", rule(field, text)); p.status != http.StatusUnprocessableEntity {
-			t.Errorf("%s %.20q: %d %s", field, text, p.status, p.text())
-		}
-	}
-	if p := d.post(t, d.url+"/rules/new", url.Values{"version": {versionAt(t, d.get(t, at))}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "sets nothing") {
-		t.Errorf("an empty one: %d %s", p.status, p.text())
-	}
 	if p := d.post(t, at+"/remove", url.Values{"version": {"1"}}); p.status != http.StatusConflict {
 		t.Errorf("taken out unseen: %d", p.status)
 	}
@@ -71,6 +59,31 @@ func TestRules(t *testing.T) {
 		}
 	}
 	d.intact(t)
+}
+
+// A rule that cannot be is refused beside its field.
+func TestRuleMistakes(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	if p := d.post(t, d.url+"/rules/new", d.rule(t)); p.status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	if p := d.post(t, d.url+"/rules/new", d.rule(t)); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "set twice for industry plumber") {
+		t.Errorf("a second one: %d %s", p.status, p.text())
+	}
+	for field, text := range map[string]string{"base-GBP": "-1", "floor-EUR": "5 GBP", "ceiling-USD": "1,5", "multiplier": "much", "note": "a\x00b"} {
+		if p := d.post(t, d.url+"/rules/new", d.rule(t, field, text)); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, `id="f-`+field+`-error"`) {
+			t.Errorf("%s %q: %d %s", field, text, p.status, p.text())
+		}
+	}
+	for field, text := range map[string]string{"industry": "zebra", "category": "home-services", "country": "ZZ", "urgency": "soon", "note": strings.Repeat("x", 500)} {
+		if p := d.post(t, d.url+"/rules/new", d.rule(t, field, text)); p.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s %.20q: %d %s", field, text, p.status, p.text())
+		}
+	}
+	if p := d.post(t, d.url+"/rules/new", url.Values{"version": {versionAt(t, d.get(t, d.url+"/rules/new"))}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "sets nothing") {
+		t.Errorf("an empty one: %d %s", p.status, p.text())
+	}
 }
 
 // A rule that makes cells wrong is marked in the list; pages follow one another.
