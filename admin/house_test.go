@@ -51,6 +51,7 @@ type kind struct {
 	environment  string
 	secondFactor []models.Role
 	proxies      []netip.Prefix
+	policy       ratecard.Policy
 }
 
 func newHouse(t *testing.T, k kind) *house {
@@ -73,7 +74,7 @@ func newHouse(t *testing.T, k kind) *house {
 	}
 	h.options = Options{
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),
-		Partners: partners.NewService(h.DB, keys, h.time), Prices: prices, Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
+		Partners: partners.NewService(h.DB, keys, h.time), Prices: prices.Under(k.policy), Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
 		PublicURL: "http://api.example", DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}
 	handler, err := New(h.options)

@@ -139,7 +139,7 @@ func (k *call) draftHead(d ratecard.Draft, tab string) (templates.DraftHead, err
 		h.Published = templates.Link{Label: versionName(d.Version), URL: versionURL(d.Version)}
 	}
 	if open && live.Version != d.BasedOn {
-		h.Newer = templates.Link{Label: versionName(live.Version), URL: fmt.Sprintf("/pricing/compare?a=%d&b=%d", d.BasedOn, live.Version)}
+		h.Newer = templates.Link{Label: versionName(live.Version), URL: compareURL(d.BasedOn, live.Version)}
 	}
 	for _, t := range draftTabs() {
 		h.Tabs = append(h.Tabs, templates.Tab{Label: t.label, URL: h.URL + "?tab=" + t.name, Current: t.name == tab})

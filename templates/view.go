@@ -78,6 +78,7 @@ type Sort struct {
 type Pager struct {
 	Newer, Older string
 	Count        string // in words: "about 1,200 events"
+	BySize       bool   // not by time: what comes first is not the newer
 }
 
 // ListState says why a list may be empty: nothing matches the filters, or it
