@@ -55,7 +55,7 @@ func TestBadForms(t *testing.T) {
 				continue
 			}
 			if strings.HasPrefix(r.path, "/partners") || strings.HasPrefix(r.path, "/pricing") {
-				continue // not an administrator's: tried below
+				continue // not an administrator's: tried elsewhere
 			}
 			if strings.HasSuffix(r.path, "/sessions/end") || strings.HasSuffix(r.path, "/reactivate") || r.path == "/account/recovery-codes/kept" {
 				continue // take no fields

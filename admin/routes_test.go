@@ -15,7 +15,7 @@ import (
 )
 
 // fill gives a route's address the id of a person, or of whatever it is about, and
-// ids of a session, an account and a secret that are none.
+// ids of a session, an account and a secret that are none, and the number 1.
 func fill(path string, one string) string {
 	return strings.NewReplacer(
 		"{$}", "", "{id}", one, "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token",
