@@ -1,0 +1,88 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+)
+
+// everyPublishingPage looks at what leads from a draft to the next version, in each of its
+// states, and goes that way without script.
+func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
+	h := newHouse(t, kind{policy: ratecard.Policy{SecondPerson: true}})
+	alone := *h
+	alone.options.Prices = h.options.Prices.Under(ratecard.Policy{})
+	if _, err := h.options.Prices.PublishShipped(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.person(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})
+	h.reload(t)
+	h.recorded(t)
+	full, behind, good := draftURL(h.fullDraft(t).ID), h.drafted(t, "Summer", plumbersIn("GB", money.GBP, 5000)), h.drafted(t, "Plumbers", plumbersIn("GB", money.GBP, 5200), plumbersIn("IE", money.EUR, 9900))
+	if _, err := alone.prices().Publish(t.Context(), good.ID, 3, "Plumbers are short in the whole of Britain and Ireland, and other platforms pay more for them", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	same, sent := h.drafted(t, "Nothing yet"), h.drafted(t, "Autumn", plumbersIn("FR", money.EUR, 5000))
+	if _, err := h.prices().Publish(t.Context(), sent.ID, 2, "As agreed with finance", h.time.Now().Add(50*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "pricing_manager@example.com")
+	for _, one := range []struct{ name, path string }{
+		{"draft-preview", full + "?tab=preview"}, {"draft-preview-none", draftURL(same.ID) + "?tab=preview"}, {"draft-preview-no-match", full + "?tab=preview&q=zebra"}, {"draft-replay-none", full + "?tab=replay"},
+		{"draft-publish-blocked", full + "?tab=publish"}, {"draft-publish", draftURL(same.ID) + "?tab=publish"}, {"draft-behind", draftURL(behind.ID) + "?tab=publish"}, {"draft-submitted", draftURL(sent.ID) + "?tab=publish"},
+		{"draft-published", draftURL(good.ID) + "?tab=publish"}, {"versions", "/pricing/versions"}, {"version", "/pricing/versions/2"}, {"version-first", "/pricing/versions/1"}, {"compare", "/pricing/compare?a=1&b=2"},
+		{"compare-mistake", "/pricing/compare?a=1&b=77"}, {"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"}, {"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
+	} {
+		p.Open(h.url + one.path)
+		see(p, one.name)
+	}
+	replayInBrowser(t, h, p, full)
+	p.Open(h.url + draftURL(behind.ID) + "?tab=publish")
+	p.Submit(`form[action$="/update"] button`)
+	see(p, "draft-kept")
+	quiet(t, p)
+	approveWithoutScript(t, h, chromium, sent)
+}
+
+// replayInBrowser watches a replay from its start to its end.
+func replayInBrowser(t *testing.T, h *house, p *browser.Page, draft string) {
+	t.Helper()
+	p.Open(h.url + draft + "?tab=replay")
+	p.Submit(`form[action$="/replay"] button`)
+	see(p, "draft-replay-waiting")
+	if did, err := h.options.Prices.ReplayNext(t.Context()); !did || err != nil {
+		t.Fatal(did, err)
+	}
+	p.Wait(`document.querySelector("#replay")?.dataset.news === "The replay is done"`)
+	see(p, "draft-replay")
+}
+
+// approveWithoutScript is the second person, where no script runs.
+func approveWithoutScript(t *testing.T, h *house, chromium *browser.Browser, sent models.RateCard) {
+	t.Helper()
+	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	signIn(h, p, "colleague@example.com")
+	p.Open(h.url + draftURL(sent.ID) + "?tab=preview&q=plumber")
+	p.Fits()
+	p.Open(h.url + draftURL(sent.ID) + "?tab=publish")
+	p.Submit(`form[action$="/approve"] button`)
+	if text := p.Text("main"); !strings.Contains(text, "Waits for its time") {
+		t.Error(text)
+	}
+	p.Submit(`form[action$="/take-back"] button`)
+	if text := p.Text("main"); !strings.Contains(text, "Submit for approval") {
+		t.Error(text)
+	}
+	p.Type(`input[name="note"]`, "As agreed, at once")
+	p.Submit(`form[action$="/publish"] button`)
+	if text := p.Text("main"); !strings.Contains(text, "You submitted it") {
+		t.Error(text)
+	}
+	p.Fits()
+}
