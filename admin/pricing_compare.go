@@ -266,7 +266,7 @@ func (k *call) versionNamed(field, text string, mistakes *templates.Errors) (mod
 	}
 	card, err := k.Prices.Version(k.r.Context(), int(n))
 	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
-		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d: the history lists those that there are.", n)})
+		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d.", n)})
 		return card, nil
 	}
 	return card, err

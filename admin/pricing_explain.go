@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -44,12 +46,13 @@ func (k *call) explainPage() error {
 	if err != nil {
 		return err
 	}
-	if len(v.Errors) == 0 {
+	if v.Industry != "" && with.card.ID != uuid.Nil {
 		if err := k.explainResult(&v, with, own); err != nil {
 			return err
 		}
 	}
 	if len(v.Errors) > 0 {
+		v.Result = nil // all or nothing: of a partner that is none it would be another's price
 		return k.show(http.StatusUnprocessableEntity, templates.Explain(v))
 	}
 	return k.show(http.StatusOK, templates.Explain(v))
@@ -114,8 +117,8 @@ func (k *call) explainResult(v *templates.ExplainView, with explained, own prici
 	}
 	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: v.Industry, Country: cmp.Or(strings.TrimSpace(v.Country), "GB"), Urgency: v.Urgency}, own)
 	if err != nil {
-		var other error
-		_, v.Errors, other = k.mistakes(err)
+		_, mistakes, other := k.mistakes(err)
+		v.Errors = append(mistakes, v.Errors...)
 		return other
 	}
 	r := templates.ExplainResult{
@@ -123,7 +126,7 @@ func (k *call) explainResult(v *templates.ExplainView, with explained, own prici
 		Price: money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency}, OwnExclusion: e.OwnExclusion, Excluded: e.Cell.Excluded, Gap: e.Cell.Gap(),
 	}
 	for _, s := range e.Steps {
-		step := templates.ExplainStep{Name: title(s.Name), Effect: s.Effect, Value: s.Value, Rule: s.Selector, Note: s.Note}
+		step := templates.ExplainStep{Name: title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
 		if s.Rule >= 0 && with.mend != "" {
 			step.URL = with.mend + strconv.Itoa(sheet.Positions[s.Rule])
 		}
@@ -131,4 +134,13 @@ func (k *call) explainResult(v *templates.ExplainView, with explained, own prici
 	}
 	v.Result = &r
 	return nil
+}
+
+// atLeastCents writes an exact decimal with two places or more, as money is.
+func atLeastCents(decimal string) string {
+	if decimal == "" {
+		return ""
+	}
+	whole, cents, _ := strings.Cut(decimal, ".")
+	return whole + "." + cents + strings.Repeat("0", max(0, 2-len(cents)))
 }

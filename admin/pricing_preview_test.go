@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -117,7 +118,7 @@ func TestPreviewPages(t *testing.T) {
 	}
 }
 
-// recorded is a month of pings, most of a partner that has nothing of its own.
+// recorded is some days' pings and leads, most of a partner that has nothing of its own.
 func (h *house) recorded(t testing.TB) {
 	t.Helper()
 	p, err := h.options.Partners.Create(t.Context(), partners.NewPartner{Slug: "harbour-leads", Name: "Harbour Leads", Signing: models.SigningOff})
@@ -129,6 +130,13 @@ func (h *house) recorded(t testing.TB) {
 	}
 	index, _ := h.options.Prices.Taxonomy().BySlug("plumber")
 	term := h.options.Prices.Taxonomy().At(index).TermID
+	for n := range 60 { // of which 10 were sold when plumbers cost twice as much
+		at := h.time.Now().Add(-time.Duration(n) * time.Hour)
+		h.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)
+			VALUES ($1::uuid, $1::uuid, '', $2, $2, false, false, $4, 'GBP', 'plumber', $5, 'standard', 1, 'GB', '', $3, $3, 'GB', '', false, 'erased', '', '')`,
+			id.New(at), p.ID, at, 4560*(1+n/50), term)
+	}
 	h.Exec(t, `SELECT ensure_ping_partitions($1::date - 31, 33)`, h.time.Now())
 	h.Exec(t, `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 		SELECT gen_random_uuid(), $1::timestamptz - (n % 6) * interval '1 day' - interval '1 minute', CASE WHEN n % 4 > 0 THEN $2::uuid END, n % 50 = 0, $3, (ARRAY['GB', 'IE'])[1 + n % 2], 'BS1', 'standard', '', '',
@@ -163,7 +171,7 @@ func TestReplaying(t *testing.T) {
 	done := d.get(t, at+"?tab=replay")
 	// Of 500 British pings 20 were a sandbox's and 80 capped: 400 were priced at 45.60 and
 	// are at 50.00.
-	done.wants(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
+	done.wants(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →", "−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
 	if strings.Contains(done.body, "every 2s") || strings.Contains(done.body, "changed since") {
 		t.Error("what is done still asks, or is told as stale")
 	}
@@ -283,6 +291,8 @@ func TestPricingALead(t *testing.T) {
 			t.Errorf("%s repeats markup as it came", query)
 		}
 	}
+	d.get(t, at+"industry=plumbing&country=GBR&partner=nobody&version=77").wants(t, "two mistakes", http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
+	d.get(t, at+"industry=plumbing&partner=nobody").wants(t, "two others", http.StatusUnprocessableEntity, `id="f-industry-error"`, `id="f-partner-error"`)
 	reader := d.as(t, models.Auditor).get(t, at+"industry=plumber&draft="+draftURL(card.ID)[16:])
 	if strings.Contains(reader.body, "/rules/") || reader.status != http.StatusOK {
 		t.Errorf("an auditor is led to a form: %d", reader.status)
