@@ -635,11 +635,11 @@ func versionActions(v VersionView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = LinkButton("", "", "YAML", v.URL+"/export?format=yaml").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = LinkButton("", "", "Export YAML", v.URL+"/export?format=yaml").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = LinkButton("", "", "CSV", v.URL+"/export?format=csv").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = LinkButton("", "", "Export CSV", v.URL+"/export?format=csv").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
