@@ -6,10 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates"
 )
 
@@ -203,34 +201,9 @@ func (k *call) updateDraft() error {
 	for _, one := range kept {
 		row := templates.PublishKept{Target: one.Target.String(), Yours: "taken out"}
 		if one.Yours != nil {
-			row.Yours = effectWords(*one.Yours)
+			row.Yours = strings.Join(effectWords(*one.Yours), ", ")
 		}
 		v.Kept = append(v.Kept, row)
 	}
 	return k.show(http.StatusOK, templates.PublishKeptPage(v))
-}
-
-// effectWords says what a rule does.
-func effectWords(r pricingrules.Rule) string {
-	var words []string
-	for _, one := range []struct {
-		name    string
-		amounts pricingrules.Amounts
-	}{{"base", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
-		for _, currency := range money.Currencies {
-			if minor := one.amounts[currency]; minor != 0 {
-				words = append(words, one.name+" "+money.Amount{Minor: minor, Currency: currency}.String())
-			}
-		}
-	}
-	if r.Multiplier != 0 {
-		words = append(words, "× "+pricingrules.FormatMultiplier(r.Multiplier))
-	}
-	switch r.Exclude {
-	case pricingrules.ExcludeTrue:
-		words = append(words, "excluded")
-	case pricingrules.ExcludeFalse:
-		words = append(words, "not excluded")
-	}
-	return strings.Join(words, ", ")
 }
