@@ -177,8 +177,8 @@ func TestBadPricingForms(t *testing.T) {
 			if r.method != http.MethodPost || r.path == "/pricing/drafts/new" && (name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
 				continue // a draft needs no title
 			}
-			if strings.HasSuffix(r.path, "/remove") && name == "no UTF-8" {
-				continue // takes a version alone, and this is the right one
+			if (strings.HasSuffix(r.path, "/remove") || strings.HasSuffix(r.path, "/update")) && name == "no UTF-8" {
+				continue // take a version alone, and this is the right one
 			}
 			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.draft.ID), "{position}", "1").Replace(r.path)
 			p := d.send(t, http.MethodPost, path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
