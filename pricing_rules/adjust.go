@@ -1,5 +1,12 @@
 package pricingrules
 
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
 // A partner's own adjustment, in ten-thousandths: 500 is + 5 %.
 const (
 	MinAdjustment = -9_000
@@ -26,4 +33,25 @@ func FormatAdjustment(adjustment int) string {
 		sign, adjustment = "-", -adjustment
 	}
 	return sign + decimal(int64(adjustment)) + " %"
+}
+
+// ParseAdjustment reads a percentage as a person writes it, "+5", "-2.5" or "5 %",
+// exactly into ten-thousandths; "" is none.
+func ParseAdjustment(text string) (int, error) {
+	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
+	if number == "" && strings.TrimSpace(text) == "" {
+		return 0, nil
+	}
+	number = strings.Replace(number, "−", "-", 1)
+	if rest, plus := strings.CutPrefix(number, "+"); plus && !strings.HasPrefix(rest, "-") {
+		number = rest
+	}
+	hundredths, err := money.ParseDecimal(number)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a percentage: write digits and at most two decimals, like +5 or -2.5", quoted(text))
+	}
+	if hundredths < MinAdjustment || hundredths > MaxAdjustment {
+		return 0, fmt.Errorf("%s is not between %s and %s", quoted(text), FormatAdjustment(MinAdjustment), FormatAdjustment(MaxAdjustment))
+	}
+	return int(hundredths), nil
 }

@@ -3,6 +3,7 @@ package pricingrules
 import (
 	"fmt"
 	"math/big"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -120,4 +121,29 @@ func TestPriceForIsNeverNothing(t *testing.T) {
 	if got := table.PriceFor(1, 0, Standard, MaxAdjustment); !got.Excluded || got.Minor != 0 {
 		t.Errorf("an excluded cell costs %v", got)
 	}
+}
+
+func TestParseAdjustment(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, " ": 0, "0": 0, "+5": 500, "5": 500, "-2.5": -250, "−2.5": -250, " +5.25 % ": 525, "5%": 500, "-90": -9000, "900": 90000, "-0.01": -1, "+0.1": 10,
+	} {
+		if got, err := ParseAdjustment(text); err != nil || got != want {
+			t.Errorf("%q: %d (%v), want %d", text, got, err, want)
+		}
+	}
+	for text, says := range map[string]string{
+		"5,5": "at most two decimals", "5.125": "at most two decimals", "five": "at most two decimals", "+-5": "at most two decimals", "--5": "at most two decimals", "%": "at most two decimals", "5%%": "at most two decimals",
+		"1e3": "at most two decimals", "٥": "at most two decimals", "NaN": "at most two decimals", "-90.01": "between -90 % and +900 %", "900.01": "between -90 % and +900 %",
+		"99999999999999999999": "at most two decimals",
+	} {
+		if got, err := ParseAdjustment(text); err == nil || got != 0 || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %d (%v), want an error with %q", text, got, err, says)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
+		if got, err := ParseAdjustment(FormatAdjustment(adjustment)); err != nil || got != adjustment {
+			t.Fatalf("%s is read as %d (%v)", FormatAdjustment(adjustment), got, err)
+		}
+	})
 }

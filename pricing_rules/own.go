@@ -3,6 +3,7 @@ package pricingrules
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Own is what a partner has of its own, which comes last (D4, D5). The zero Own is
@@ -27,6 +28,51 @@ func (e OwnExclusion) Covers(industry, category, country string) bool {
 	return (e.Industry == "" || e.Industry == industry) &&
 		(e.Category == "" || e.Category == category) &&
 		(e.Country == "" || e.Country == country)
+}
+
+// String is the exclusion as ParseExclusion reads it: "industry plumber, country FR".
+func (e OwnExclusion) String() string {
+	return Target{Industry: e.Industry, Category: e.Category, Country: e.Country}.String()
+}
+
+// ParseExclusion reads an exclusion as a person writes it, and checks that what it
+// names is there.
+func ParseExclusion(text string, tax *Taxonomy) (e OwnExclusion, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		words := strings.Fields(part)
+		if len(words) != 2 {
+			return e, fmt.Errorf("%s is not understood: write what it is and its name, like “industry plumber, country FR”", quoted(strings.TrimSpace(part)))
+		}
+		if err := e.set(words[0], words[1], tax); err != nil {
+			return e, err
+		}
+	}
+	if at, named := tax.BySlug(e.Industry); named && e.Category != "" && tax.At(at).Category != e.Category {
+		return e, fmt.Errorf("%s is in %s, not in %s: name one of the two", e.Industry, tax.At(at).Category, e.Category)
+	}
+	return e, nil
+}
+
+func (e *OwnExclusion) set(what, name string, tax *Taxonomy) error {
+	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
+	if into == nil {
+		return fmt.Errorf("%s is not one of industry, category, country", quoted(what))
+	}
+	if *into != "" {
+		return fmt.Errorf("%s is named twice: write a line for each", what)
+	}
+	_, industry := tax.BySlug(name)
+	_, category := tax.byCategory[name]
+	switch {
+	case what == "industry" && !industry, what == "category" && !category:
+		return fmt.Errorf("%s %s is not in the taxonomy", what, quoted(name))
+	case what == "country":
+		if name = strings.ToUpper(name); !isCountry(name) {
+			return fmt.Errorf("country %s is not two letters, like FR", quoted(name))
+		}
+	}
+	*into = name
+	return nil
 }
 
 // Excludes reports whether the partner does not sell an industry in a country.

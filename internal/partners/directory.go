@@ -226,16 +226,11 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 }
 
 func (d *Directory) addPrice(row models.PartnerPrice) {
-	price := &Price{Own: pricingrules.Own{Adjustment: row.Adjustment}}
-	if row.DailyLeadCap != nil {
-		price.DailyLeadCap = *row.DailyLeadCap
-	}
-	var err error
-	if price.Exclusions, err = pricingrules.ParseExclusions([]byte(row.Exclusions)); err != nil {
+	price, err := priceOf(row)
+	if err != nil {
 		d.unreadPrices = append(d.unreadPrices, "the prices of "+d.byID[row.PartnerID].Slug)
-		price.Exclusions = []pricingrules.OwnExclusion{{}} // everything: no price is better than a wrong one
 	}
 	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {
-		d.byID[row.PartnerID].Price = price
+		d.byID[row.PartnerID].Price = &price
 	}
 }

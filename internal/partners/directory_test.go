@@ -223,7 +223,7 @@ func TestPrices(t *testing.T) {
 		"adjustment": {-500, `[]`, nil, "&{Own:{Adjustment:-500 Exclusions:[]} DailyLeadCap:0}"},
 		"cap":        {0, `[]`, 7, "&{Own:{Adjustment:0 Exclusions:[]} DailyLeadCap:7}"},
 		"exclusions": {0, `[{"industry":"plumber","country":"GB"},{"category":"legal-services"}]`, nil,
-			"&{Own:{Adjustment:0 Exclusions:[{Industry:plumber Category: Country:GB} {Industry: Category:legal-services Country:}]} DailyLeadCap:0}"},
+			"&{Own:{Adjustment:0 Exclusions:[industry plumber, country GB category legal-services]} DailyLeadCap:0}"},
 	} {
 		p := o.partner(t, slug)
 		o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, $2, $3, $4, now())`,

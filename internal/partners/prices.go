@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -24,7 +27,40 @@ const MaxDailyLeads = 10_000_000
 // OwnPrice is what a partner has of its own, as the console changes it.
 type OwnPrice struct {
 	Price
-	Version int // 0 where nothing was ever set
+	Unread    bool // its exclusions are not understood: no price is given until they are set anew
+	Version   int  // 0 where nothing was ever set
+	ChangedAt time.Time
+}
+
+// PriceForm is a Price as a person writes it; what is empty is none. Exclusions stand
+// one a line.
+type PriceForm struct{ Adjustment, DailyLeadCap, Exclusions string }
+
+// Form is the price as the form shows it.
+func (o OwnPrice) Form() (f PriceForm) {
+	if o.Adjustment != 0 {
+		f.Adjustment = strings.TrimSuffix(pricingrules.FormatAdjustment(o.Adjustment), " %")
+	}
+	f.DailyLeadCap = capWords(o.DailyLeadCap)
+	if !o.Unread {
+		f.Exclusions = exclusionWords(o.Exclusions, "\n")
+	}
+	return f
+}
+
+func capWords(most int) string {
+	if most == 0 {
+		return ""
+	}
+	return strconv.Itoa(most)
+}
+
+func exclusionWords(list []pricingrules.OwnExclusion, between string) string {
+	words := make([]string, len(list))
+	for i, e := range list {
+		words[i] = e.String()
+	}
+	return strings.Join(words, between)
 }
 
 // OwnPrice reads what a partner has of its own.
@@ -38,60 +74,65 @@ func ownPrice(db *gorm.DB, partner uuid.UUID) (own OwnPrice, err error) {
 	if found.Error != nil || found.RowsAffected == 0 {
 		return own, store.Translate(found.Error)
 	}
-	own.Version, own.Adjustment = row.RowVersion, row.Adjustment
+	own.Price, err = priceOf(row)
+	own.Version, own.ChangedAt, own.Unread = row.RowVersion, row.UpdatedAt, err != nil
+	return own, nil
+}
+
+// priceOf reads a row. Where its exclusions are not understood everything is excluded:
+// no price is better than a wrong one.
+func priceOf(row models.PartnerPrice) (p Price, err error) {
+	p.Adjustment = row.Adjustment
 	if row.DailyLeadCap != nil {
-		own.DailyLeadCap = *row.DailyLeadCap
+		p.DailyLeadCap = *row.DailyLeadCap
 	}
-	own.Exclusions, err = pricingrules.ParseExclusions([]byte(row.Exclusions))
-	return own, err
+	if p.Exclusions, err = pricingrules.ParseExclusions([]byte(row.Exclusions)); err != nil {
+		p.Exclusions = []pricingrules.OwnExclusion{{}}
+	}
+	return p, err
 }
 
 // SetOwnPrice replaces what a partner has of its own; in force on every node within a
 // second. It holds on the partner's own base URL, and a quote that was given before is
-// honoured (D5).
-func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to Price, tax *pricingrules.Taxonomy) error {
-	to.Exclusions = slices.DeleteFunc(slices.Clone(to.Exclusions), func(e pricingrules.OwnExclusion) bool { return e == pricingrules.OwnExclusion{} })
-	if err := checkPrice(to, tax); err != nil {
+// honoured (D5). version is the OwnPrice's that the change was decided on.
+func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy) error {
+	to, err := readPrice(form, tax)
+	if err != nil {
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var p models.Partner
 		// The partner's row stands for its price, which may not be there yet.
+		var p models.Partner
 		found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.House.Partner).
 			Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&p)
-		if found.Error != nil || found.RowsAffected == 0 {
-			return orNoPartner(found.Error)
+		switch {
+		case found.Error != nil:
+			return found.Error
+		case found.RowsAffected == 0:
+			return errNoPartner
 		}
 		had, err := ownPrice(tx, partner)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case had.Version != version:
+			return errNewerPrices
 		}
-		if had.Version != version {
-			return fault.New(fault.Conflict, "changed", "Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
-		}
-		before, after := priceWords(had.Price), priceWords(to)
-		for name, value := range after {
-			if before[name] == value {
-				delete(before, name)
-				delete(after, name)
-			}
-		}
-		if len(after) == 0 {
+		var e edit
+		e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
+		e.set("daily_lead_cap", "daily_cap", capWords(had.DailyLeadCap), capWords(to.DailyLeadCap))
+		e.set("exclusions", "exclusions", exclusionWords(had.Exclusions, "; "), exclusionWords(to.Exclusions, "; "))
+		if len(e.columns) == 0 {
 			return nil
 		}
 		if err := s.writePrice(tx, partner, version, to); err != nil {
 			return err
 		}
-		return s.tell(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, before, after)
+		return s.tell(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 	})
 }
 
-func orNoPartner(err error) error {
-	if err == nil {
-		return errNoPartner
-	}
-	return err
-}
+var errNewerPrices = fault.New(fault.Conflict, "changed", "Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
 
 func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Price) error {
 	text, err := json.Marshal(append([]pricingrules.OwnExclusion{}, to.Exclusions...)) // an empty list, and not null
@@ -108,60 +149,50 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 	}).Create(&row).Error
 }
 
-// priceWords says what a partner has of its own, for the audit trail.
-func priceWords(p Price) map[string]any {
-	words := map[string]any{"adjustment": pricingrules.FormatAdjustment(p.Adjustment), "daily_cap": "none", "exclusions": "none"}
-	if p.DailyLeadCap > 0 {
-		words["daily_cap"] = fmt.Sprint(p.DailyLeadCap)
-	}
-	if text, err := json.Marshal(p.Exclusions); err == nil && len(p.Exclusions) > 0 {
-		words["exclusions"] = string(text)
-	}
-	return words
-}
-
-func checkPrice(p Price, tax *pricingrules.Taxonomy) error {
+// readPrice reads the form; all that is wrong with it is told at once.
+func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*fault.Error
-	if p.Adjustment < pricingrules.MinAdjustment || p.Adjustment > pricingrules.MaxAdjustment {
-		problems = append(problems, invalid("adjustment", fault.InvalidValue, "adjustment", "A price adjustment is between -90 % and +900 %."))
+	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {
+		problems = append(problems, invalid("adjustment", fault.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
 	}
-	if p.DailyLeadCap < 0 || p.DailyLeadCap > MaxDailyLeads {
-		problems = append(problems, invalid("cap", fault.InvalidValue, "cap", fmt.Sprintf("A daily cap is 1 to %d leads; leave it empty for none.", MaxDailyLeads)))
-	}
-	if len(p.Exclusions) > pricingrules.MaxExclusions {
-		problems = append(problems, invalid("exclusions", fault.TooManyItems, "exclusions", fmt.Sprintf("A partner has at most %d exclusions: exclude a category at once.", pricingrules.MaxExclusions)))
-	}
-	for i, e := range p.Exclusions {
-		if message := exclusionProblem(e, tax); message != "" {
-			problems = append(problems, invalid("exclusions", fault.InvalidValue, "exclusions", fmt.Sprintf("Line %d: %s", i+1, message)))
+	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
+		// Only digits: Atoi would take a sign.
+		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 || p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
+			problems = append(problems, invalid("cap", fault.InvalidValue, "cap", fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.", MaxDailyLeads)))
 		}
 	}
-	return together(problems...)
+	var more []*fault.Error
+	p.Exclusions, more = readExclusions(form.Exclusions, tax)
+	return p, together(append(problems, more...)...)
 }
 
-func exclusionProblem(e pricingrules.OwnExclusion, tax *pricingrules.Taxonomy) string {
-	at, known := tax.BySlug(e.Industry)
-	switch {
-	case e.Industry != "" && !known:
-		return "there is no industry of this name."
-	case e.Category != "" && !slices.ContainsFunc(tax.Categories(), func(c pricingrules.Category) bool { return c.Slug == e.Category }):
-		return "there is no category of this name."
-	case e.Industry != "" && e.Category != "" && tax.At(at).Category != e.Category:
-		return "the industry is not of that category: name one of the two."
-	case e.Country != "" && !isCountry(e.Country):
-		return "a country is two upper-case letters."
+// readExclusions reads one a line; empty lines and lines that are there twice are passed over.
+func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.OwnExclusion, problems []*fault.Error) {
+	tell := func(kind, message string) {
+		problems = append(problems, invalid("exclusions", kind, "exclusions", message))
 	}
-	return ""
-}
-
-func isCountry(code string) bool {
-	return len(code) == 2 && code[0] >= 'A' && code[0] <= 'Z' && code[1] >= 'A' && code[1] <= 'Z'
+	for i, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if len(list)+len(problems) == pricingrules.MaxExclusions {
+			tell(fault.TooManyItems, fmt.Sprintf("A partner has at most %d exclusions: exclude a whole category with one.", pricingrules.MaxExclusions))
+			break
+		}
+		e, err := pricingrules.ParseExclusion(line, tax)
+		if err != nil {
+			tell(fault.InvalidValue, fmt.Sprintf("Line %d of the exclusions: %v.", i+1, err))
+		} else if !slices.Contains(list, e) {
+			list = append(list, e)
+		}
+	}
+	return list, problems
 }
 
 // LeadsToday is how many leads of a partner's count towards its cap: stored in the UTC
 // day so far, no sandbox's.
-func (s *Service) LeadsToday(ctx context.Context, partner uuid.UUID) (n int, err error) {
+func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (n int64, err error) {
 	err = s.db.Pool.QueryRow(ctx, `SELECT count(*) FROM leads WHERE partner_id = $1 AND id >= $2 AND NOT sandbox`,
-		partner, firstOf(dayOf(s.clock.Now()))).Scan(&n)
+		p.ID, firstOf(dayOf(s.clock.Now()))).Scan(&n)
 	return n, store.Translate(err)
 }

@@ -1,0 +1,198 @@
+package partners_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+func taxonomy(t *testing.T) *pricingrules.Taxonomy {
+	t.Helper()
+	tax, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tax
+}
+
+func (o *office) ownPrice(t *testing.T, p models.Partner) partners.OwnPrice {
+	t.Helper()
+	own, err := o.OwnPrice(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// What a partner has of its own is changed, told of, and in force in the directory.
+func TestSetOwnPrice(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	set := func(sc scope.Scope, partner uuid.UUID, version int, f partners.PriceForm) error {
+		return o.SetOwnPrice(t.Context(), sc, partner, version, f, tax)
+	}
+	all := partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\r\n\r\n  category legal-services \r\ncategory legal-services"}
+	isFault(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), fault.NotFound, "partner")
+	isFault(t, "unknown", set(scope.System, uuid.New(), 0, all), fault.NotFound, "partner")
+	isFault(t, "the house", set(scope.System, models.House.Partner, 0, all), fault.NotFound, "partner")
+	isFault(t, "stale", set(scope.System, p.ID, 3, all), fault.Conflict, "changed")
+	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM partner_prices`); n != 0 {
+		t.Fatalf("%d prices", n)
+	}
+	_, _, _, events := o.told(t)
+	isFault(t, "nothing of nothing", set(scope.System, p.ID, 0, partners.PriceForm{Adjustment: "0"}), "", "")
+	if _, _, _, n := o.told(t); n != events {
+		t.Error("nothing changed, and it was told of")
+	}
+
+	isFault(t, "all of it", set(scope.Partners(p.ID), p.ID, 0, all), "", "")
+	e, before, after, _ := o.told(t)
+	if e.Action != "partner.prices" || e.ObjectID != id.Format(id.Partner, p.ID) || *e.PartnerID != p.ID ||
+		!maps.Equal(before, map[string]any{"adjustment": "+0 %", "daily_cap": "", "exclusions": ""}) ||
+		!maps.Equal(after, map[string]any{"adjustment": "+5.25 %", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
+		t.Errorf("told %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
+	}
+	const want = "&{Own:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40}"
+	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); got != want {
+		t.Errorf("the directory has %s", got)
+	}
+	own := o.ownPrice(t, p)
+	if own.Version != 1 || own.Unread || !own.ChangedAt.Equal(o.clock.Now()) {
+		t.Errorf("now %+v", own)
+	}
+	if f := own.Form(); f != (partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\ncategory legal-services"}) {
+		t.Errorf("the form has %+v", f)
+	}
+	isFault(t, "as it is", set(scope.System, p.ID, 1, own.Form()), "", "")
+	if now := o.ownPrice(t, p); now.Version != 1 {
+		t.Errorf("nothing changed, and it is version %d", now.Version)
+	}
+
+	isFault(t, "the cap alone", set(scope.System, p.ID, 1, partners.PriceForm{Adjustment: "5.25 %", Exclusions: own.Form().Exclusions}), "", "")
+	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"daily_cap": "40"}) || !maps.Equal(after, map[string]any{"daily_cap": ""}) {
+		t.Errorf("told %v → %v", before, after)
+	}
+	isFault(t, "nothing any more", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
+	if d := o.directory(t); d.ByID(p.ID).Price != nil || d.ByID(other.ID).Price != nil {
+		t.Error("there are still prices of its own")
+	}
+	if own := o.ownPrice(t, p); own.Version != 3 || own.Form() != (partners.PriceForm{}) {
+		t.Errorf("now %+v", own)
+	}
+	if own := o.ownPrice(t, other); own.Version != 0 || own.Form() != (partners.PriceForm{}) {
+		t.Errorf("another's are %+v", own)
+	}
+}
+
+// All that is wrong is told at once, each line by its number as it was typed.
+func TestOwnPriceBounds(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p := o.partner(t, "harbour-leads")
+	err := o.SetOwnPrice(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
+		Adjustment: "-90.01", DailyLeadCap: "0", Exclusions: "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
+	}, tax)
+	if got := paths(err); !slices.Equal(got, []string{"adjustment invalid_value", "cap invalid_value", "exclusions invalid_value", "exclusions invalid_value", "exclusions invalid_value"}) {
+		t.Errorf("fields %q", got)
+	}
+	for i, says := range map[int]string{0: `"-90.01" is not between -90 % and +900 %`, 1: "leave it empty for none", 2: `Line 3 of the exclusions: industry "plumbr"`, 3: "Line 4 of the exclusions: plumber is in home-services", 4: "Line 5 of the exclusions: country"} {
+		if got := fault.As(err).Fields[i].Message; !strings.Contains(got, says) {
+			t.Errorf("%q, want %q", got, says)
+		}
+	}
+	for most, ok := range map[string]bool{"1": true, " 10000000 ": true, "10000001": false, "-1": false, "+5": false, "1,000": false, "1.5": false, "ten": false, "99999999999999999999": false, "１": false} {
+		version := o.ownPrice(t, p).Version
+		if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, version, partners.PriceForm{DailyLeadCap: most}, tax); (err == nil) != ok {
+			t.Errorf("a cap of %q: %v", most, err)
+		}
+	}
+	var many []string
+	for _, industry := range tax.Industries()[:pricingrules.MaxExclusions] {
+		many = append(many, "industry "+industry.Slug)
+	}
+	most := partners.PriceForm{Adjustment: "900", Exclusions: strings.Join(many, "\n")}
+	isFault(t, "as many as may be", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
+	if d := o.directory(t).ByID(p.ID).Price; len(d.Exclusions) != pricingrules.MaxExclusions || d.Adjustment != pricingrules.MaxAdjustment {
+		t.Errorf("%d exclusions, %d", len(d.Exclusions), d.Adjustment)
+	}
+	most.Exclusions += "\ncountry FR"
+	isFault(t, "one more", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), fault.Invalid, "exclusions")
+	nonsense := partners.PriceForm{Exclusions: strings.Repeat("nonsense\n", 100_000)}
+	if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(paths(err)) != pricingrules.MaxExclusions+1 {
+		t.Errorf("%d problems", len(paths(err)))
+	}
+}
+
+// Of those who decided on the same version one is first, and the others are told.
+func TestOwnPriceAtOnce(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p := o.partner(t, "harbour-leads")
+	for version := range 3 { // the first time there is no row to lock
+		errs := atOnce(8, func(i int) error {
+			return o.SetOwnPrice(t.Context(), scope.System, p.ID, version, partners.PriceForm{DailyLeadCap: fmt.Sprint(10*version + i + 1)}, tax)
+		})
+		if n := succeeded(errs); n != 1 {
+			t.Fatalf("%d of 8 succeeded: %v", n, errs)
+		}
+		for _, err := range errs {
+			if err != nil {
+				isFault(t, "the others", err, fault.Conflict, "changed")
+			}
+		}
+		if got := o.ownPrice(t, p); got.Version != version+1 || o.directory(t).ByID(p.ID).Price.DailyLeadCap != got.DailyLeadCap {
+			t.Errorf("now %+v", got)
+		}
+	}
+	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM audit_events WHERE action = 'partner.prices'`); n != 3 {
+		t.Errorf("%d times in the audit trail", n)
+	}
+}
+
+// What a hand wrote and nobody understands gives no price until it is set anew.
+func TestOwnPriceUnread(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p := o.partner(t, "harbour-leads")
+	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, p.ID)
+	own := o.ownPrice(t, p)
+	if !own.Unread || own.Version != 1 || own.Form() != (partners.PriceForm{Adjustment: "+5"}) || !own.Excludes(tax.At(0), "GB") {
+		t.Errorf("it is %+v", own)
+	}
+	isFault(t, "as the form has it", o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
+	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) || !maps.Equal(after, map[string]any{"exclusions": ""}) {
+		t.Errorf("told %v → %v", before, after)
+	}
+	if own := o.ownPrice(t, p); own.Unread || own.Excludes(tax.At(0), "GB") || own.Adjustment != 500 {
+		t.Errorf("it is %+v", own)
+	}
+}
+
+// The count is the cap's: leads of the UTC day, sandboxes' apart.
+func TestLeadsToday(t *testing.T) {
+	c := openCaps(t, testkit.NewDatabase(t))
+	p, other := c.partner(t, "harbour-leads"), c.partner(t, "meadow-media")
+	midnight := testkit.Began().Truncate(24 * time.Hour)
+	c.lead(t, p, midnight.Add(-time.Millisecond), false)
+	c.lead(t, p, midnight, false)
+	c.lead(t, p, midnight.Add(time.Hour), false)
+	c.lead(t, p, midnight.Add(time.Hour), true)
+	c.lead(t, other, midnight.Add(time.Hour), false)
+	if n, err := c.LeadsToday(t.Context(), p); err != nil || n != 2 {
+		t.Errorf("%d leads (%v), want 2", n, err)
+	}
+	c.clock.Set(midnight.Add(24 * time.Hour))
+	if n, err := c.LeadsToday(t.Context(), p); err != nil || n != 0 {
+		t.Errorf("on the next day %d (%v)", n, err)
+	}
+}
