@@ -240,10 +240,13 @@ func (k *call) pageOf(text string) string {
 	if to := k.partnerPageOf(text); to != "" {
 		return to
 	}
+	if to := k.cardPageOf(text); to != "" {
+		return to
+	}
 	if !k.may(readAudit) {
 		return ""
 	}
-	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead} {
+	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead, id.RateCard} {
 		if object, err := id.Parse(kind, text); err == nil {
 			return "/audit?object=" + id.Format(kind, object)
 		}
@@ -268,6 +271,21 @@ func (k *call) partnerPageOf(text string) string {
 		}
 	}
 	return ""
+}
+
+// cardPageOf is the page of a draft of prices, or of the version that it became.
+func (k *call) cardPageOf(text string) string {
+	if !k.may(readPricing) {
+		return ""
+	}
+	card, err := k.Prices.Draft(k.r.Context(), text)
+	switch {
+	case err != nil:
+		return ""
+	case card.Version > 0:
+		return versionURL(card.Version)
+	}
+	return draftURL(card.ID)
 }
 
 // short is what was typed, as far as a page repeats it.

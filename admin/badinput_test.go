@@ -88,6 +88,7 @@ func TestBadForms(t *testing.T) {
 func TestBadPartnerForms(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
+	o.visitor = o.house.everywhere(t)
 	account, err := o.options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.id}, partners.NewAccount{Identifier: "harbour-1"})
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +112,8 @@ func TestBadPartnerForms(t *testing.T) {
 		}
 		return form.Encode()
 	}
-	// What these take is no more than that it was meant.
-	bare := map[string]bool{"/link": true, "/link/revoke": true, "/secrets/new": true}
+	// What these take is no more than that it was meant, or nothing at all.
+	bare := map[string]bool{"/prices": true, "/link": true, "/link/revoke": true, "/secrets/new": true}
 	before := state()
 	for name, body := range map[string]string{
 		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(hostile), "NUL": everywhere("a\x00b"),

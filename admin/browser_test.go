@@ -122,6 +122,22 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	reader.Open(h.url + partner + "?tab=details")
 	see(reader, "partner-details-read")
 	quiet(t, reader)
+	pricing := chromium.Page(t, browser.Look{})
+	signIn(h, pricing, "pricing_manager@example.com")
+	pricing.Open(h.url + partner + "?tab=prices")
+	pricing.Type(`input[name="adjustment"]`, "+5.25")
+	pricing.Type(`input[name="cap"]`, "400")
+	pricing.Type(`textarea[name="exclusions"]`, "industry roofer, country DE\ncategory legal-services")
+	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
+	see(pricing, "partner-prices")
+	pricing.Type(`input[name="cap"]`, " leads")
+	pricing.Type(`textarea[name="exclusions"]`, "\nroofers")
+	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
+	see(pricing, "partner-prices-refused")
+	pricing.Complaints() // the browser tells of the 422, as it should
+	reader.Open(h.url + partner + "?tab=prices")
+	see(reader, "partner-prices-read")
+	quiet(t, reader)
 }
 
 // sentOnce presses a button twice before the answer is there.

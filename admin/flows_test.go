@@ -14,6 +14,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 )
@@ -462,6 +463,26 @@ func TestJump(t *testing.T) {
 	for _, q := range []string{"", "x", "st_", "pt_00000000000000000000000001", "rq_00000000000000000000000001", "//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
 		if p := b.get(t, "/jump?q="+url.QueryEscape(q)); p.status != http.StatusNotFound || strings.Contains(p.body, "<script>alert") {
 			t.Errorf("%.30q: %d", q, p.status)
+		}
+	}
+	// A rate card's id leads to the draft, or to the version that it became.
+	draft, err := h.options.Prices.Begin(t.Context(), "Spring", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := h.options.Prices.InForce(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pricing, manager := h.as(t, models.PricingManager), h.as(t, models.AccountManager)
+	for card, want := range map[string]string{ratecard.ID(draft.ID): draftURL(draft.ID), strings.ToLower(ratecard.ID(published.ID)): "/pricing/versions/1", "rc_00000000000000000000000001": "/audit?object=rc_00000000000000000000000001"} {
+		for _, b := range []*visitor{pricing, manager} {
+			if p := b.get(t, "/jump?q="+card); p.location() != want {
+				t.Errorf("%s leads to %d %q, want %s", card, p.status, p.location(), want)
+			}
+		}
+		if p := b.get(t, "/jump?q="+card); !strings.HasPrefix(p.location(), "/audit?object=rc_") {
+			t.Errorf("whoever sees no prices is led to %q", p.location())
 		}
 	}
 	if p := h.as(t, models.Finance).get(t, "/jump?q="+person); p.status == http.StatusSeeOther && strings.HasPrefix(p.location(), "/staff") {

@@ -69,6 +69,9 @@ func newHouse(t *testing.T, k kind) *house {
 	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access)
 	h.reload(t)
 	prices, err := ratecard.NewService(h.DB, h.time)
+	if err == nil {
+		_, err = prices.PublishShipped(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

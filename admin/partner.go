@@ -251,7 +251,13 @@ func (k *call) back(partner string) string {
 
 // conflict is what somebody else did to a thing while a form was open.
 func (k *call) conflict(kind, object string, at time.Time) (*templates.Conflict, error) {
-	found, err := k.Audit.List(k.r.Context(), k.scope, audit.Filter{Kind: kind, Object: object, Outcome: models.AuditDone}, audit.Page{Size: 1})
+	return k.conflictOf(audit.Filter{Kind: kind, Object: object}, at)
+}
+
+// conflictOf is conflict for a thing that the audit trail knows by more than its id.
+func (k *call) conflictOf(f audit.Filter, at time.Time) (*templates.Conflict, error) {
+	f.Outcome = models.AuditDone
+	found, err := k.Audit.List(k.r.Context(), k.scope, f, audit.Page{Size: 1})
 	if err != nil {
 		return nil, err
 	}

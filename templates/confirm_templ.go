@@ -401,7 +401,7 @@ func JumpNothing(v JumpView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>ld_</code> a lead. They are read in either case.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>rc_</code> a rate card, <code>ld_</code> a lead. They are read in either case.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -228,7 +228,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">The id of a lead, transaction, partner or payout</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">The id of a lead, transaction, partner, rate card or payout</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -236,7 +236,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</form><p class=\"hint mt-2 mb-3\">The id of a lead, a transaction as the partner sees it, a partner or a payout.</p><ul class=\"areas\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</form><p class=\"hint mt-2 mb-3\">The id of a lead, a transaction as the partner sees it, a partner, a rate card or a payout.</p><ul class=\"areas\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -18,7 +18,7 @@ var (
 
 func partnerSamples() map[string]templ.Component {
 	all := map[string]templ.Component{}
-	for _, some := range []map[string]templ.Component{partnerLists(), partnerTabs(), partnerSigning(), partnerSecrets(), partnerTraffic(), onboardings()} {
+	for _, some := range []map[string]templ.Component{partnerLists(), partnerTabs(), partnerSigning(), partnerSecrets(), partnerPrices(), partnerTraffic(), onboardings()} {
 		for name, page := range some {
 			all[name] = page
 		}
@@ -86,7 +86,7 @@ func head(tab string) templates.PartnerHead {
 			Consequence: "Within a second its pings get no price and its posts are refused, on every node. What it sold stays, and is owed.", Hidden: []templates.Hidden{{Name: "version", Value: "12"}},
 		},
 	}
-	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Traffic", "Refusals", "Documentation", "Audit"} {
+	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Prices", "Traffic", "Refusals", "Documentation", "Audit"} {
 		h.Tabs = append(h.Tabs, templates.Tab{Label: name, URL: harbour + "?tab=" + name, Current: name == tab})
 	}
 	return h

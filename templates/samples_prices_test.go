@@ -1,0 +1,37 @@
+package templates_test
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/pingpost/pingpost/templates"
+)
+
+func partnerPrices() map[string]templ.Component {
+	view := templates.PartnerPricesView{
+		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked,
+		Example: &templates.PartnerPriceExample{
+			Lead: "plumber/GB/standard", Card: templates.Link{Label: "version 7", URL: "/pricing/versions/7"}, Outcome: "47.99 GBP",
+			Steps: []templates.PartnerPriceStep{
+				{Name: "base", Effect: "45.6", Value: "45.6", Rule: "industry plumber, country GB", Note: "Burst pipes do not wait"},
+				{Name: "partner's adjustment", Effect: "+5.25 %", Value: "47.994"},
+				{Name: "rounding", Effect: "half to even", Value: "47.99"},
+			},
+		},
+	}
+	none, conflict, watcher, unread := view, view, view, view
+	none.Adjustment, none.Cap, none.Exclusions, none.LeadsToday, none.Capped, none.Changed, none.StepUp = "", "", "", 0, false, time.Time{}, templates.StepUp{}
+	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(20 * time.Second), Changes: []templates.Change{{Name: "adjustment", Before: "+5.25 %", After: "-2.5 %"}, {Name: "daily cap", After: "400"}}}
+	conflict.Errors = templates.Errors{
+		{Field: "adjustment", Message: `The adjustment "+901" is not between -90 % and +900 %.`}, {Field: "cap", Message: "A daily cap is a whole number, 1 to 10000000, in digits alone; leave it empty for none."},
+		{Field: "exclusions", Message: `Line 2 of the exclusions: industry "roofers" is not in the taxonomy.`}, {Field: "exclusions", Message: `Line 7 of the exclusions: country "France" is not two letters, like FR.`},
+	}
+	watcher.Head, watcher.Locked, watcher.Example = watched("Prices"), "Your roles let you look at these prices, not change them.", nil
+	unread.Unread, unread.Exclusions = true, ""
+	hidden := templates.PartnerPricesView{Head: watched("Prices"), Hidden: "None of your roles lets you see prices. An administrator gives roles."}
+	return map[string]templ.Component{
+		"partner-prices": templates.PartnerPrices(view), "partner-prices-none": templates.PartnerPrices(none), "partner-prices-conflict": templates.PartnerPrices(conflict),
+		"partner-prices-locked": templates.PartnerPrices(watcher), "partner-prices-unread": templates.PartnerPrices(unread), "partner-prices-hidden": templates.PartnerPrices(hidden),
+	}
+}
