@@ -1,32 +1,29 @@
 package app_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // agreed checks what was agreed with one partner and holds for no other: its
 // prices, what it does not sell, its cap (D4, D5), and a sandbox (D25).
 func agreed(t *testing.T, n *node) {
 	p := n.newPartner(t, "special", models.SigningRequired)
-	if _, err := n.root.Exec(context.Background(), `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at)
-		VALUES ($1, 500, '[{"category":"legal-services"},{"industry":"roofer","country":"DE"}]', 2, now())`, p.ID); err != nil {
-		t.Fatal(err)
-	}
 	n.knows(t, p)
 	ordinary := n.ping(t, "", leastPing)
-	var own quoted
-	testkit.Eventually(t, 2*time.Second, "the node knows the agreed price", func() bool {
-		own = n.ping(t, p.base(), leastPing)
-		return own.BidPrice != ordinary.BidPrice
-	})
+	if own := n.ping(t, p.base(), leastPing); own.BidPrice != ordinary.BidPrice {
+		t.Errorf("before anything is agreed it is paid %s, others %s", own.BidPrice, ordinary.BidPrice)
+	}
+	const notSold = "category legal-services\nindustry roofer, country DE"
+	own := n.agree(t, p, 0, partners.PriceForm{Adjustment: "+5", Exclusions: notSold})
 	if got, want := minor(t, own.BidPrice), minor(t, ordinary.BidPrice)*105; got*100 < want-50 || got*100 > want+50 {
 		t.Errorf("it is paid %s where others are paid %s, want 5 %% more", own.BidPrice, ordinary.BidPrice)
 	}
@@ -42,11 +39,45 @@ func agreed(t *testing.T, n *node) {
 		{name: "on a price that was told to everyone", by: func(*node) partner { return p }, body: withTransaction(leastPost, ordinary.TransactionID),
 			status: http.StatusBadRequest, want: refusal("Invalid transactionId format")},
 	})
+	t.Run("changed", func(t *testing.T) {
+		half := n.agree(t, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "3", Exclusions: notSold})
+		if got, want := 2*minor(t, half.BidPrice), minor(t, ordinary.BidPrice); got < want-1 || got > want+1 {
+			t.Errorf("it is paid %s where others are paid %s, want half", half.BidPrice, ordinary.BidPrice)
+		}
+		if shared := n.ping(t, "", leastPing); shared.BidPrice != ordinary.BidPrice {
+			t.Errorf("on the shared address %s became %s", ordinary.BidPrice, shared.BidPrice)
+		}
+		// What was told before is what is paid.
+		told := decode[delivered](t, n.post(t, p, withTransaction(leastPost, own.TransactionID)))
+		if l := n.lead(t, told.LeadID); l.Price != minor(t, own.BidPrice) || l.Accrued != l.Price {
+			t.Errorf("it was promised %s and booked %d", own.BidPrice, l.Accrued)
+		}
+	})
 	t.Run("cap", func(t *testing.T) { capped(t, n, p) })
 	t.Run("sandbox", func(t *testing.T) { sandboxed(t, n) })
 }
 
-// capped fills a partner's day. A price that was told before holds.
+// agree changes what a partner has of its own, as the console does, and returns the
+// first ping that is priced by it: within a second.
+func (n *node) agree(t *testing.T, p partner, version int, f partners.PriceForm) (first quoted) {
+	t.Helper()
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := n.ping(t, p.base(), leastPing)
+	if err := n.service.SetOwnPrice(t.Context(), scope.System, p.ID, version, f, taxonomy); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, time.Second, "the node knows the agreed price", func() bool {
+		first = n.ping(t, p.base(), leastPing)
+		return first.BidPrice != before.BidPrice
+	})
+	return first
+}
+
+// capped fills a partner's day, of which one lead is sold. A price that was told before
+// holds, and the shared address takes no notice.
 func capped(t *testing.T, n *node, p partner) {
 	told := n.freshPost(t, p)
 	n.deliver(t, p, leastPost)
@@ -58,6 +89,9 @@ func capped(t *testing.T, n *node, p partner) {
 		q := n.ping(t, p.base(), leastPing)
 		return !q.Accepted && q.Reason == "capped" && q.BidPrice == "0" && q.TransactionID == ""
 	})
+	if !n.ping(t, "", leastPing).Accepted {
+		t.Error("the shared address gives no price either")
+	}
 	n.stores(t, oneLead, func() { decode[delivered](t, n.post(t, p, told)) })
 	n.hands.Advance(24 * time.Hour)
 	testkit.Eventually(t, 3*time.Second, "a new day begins", func() bool { return n.ping(t, p.base(), leastPing).Accepted })
