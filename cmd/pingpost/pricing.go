@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -42,42 +44,61 @@ func (r *reach) prices(ctx context.Context, use func(*ratecard.Service) error) e
 	return use(s.By(audit.Operator).Under(ratecard.Policy{SecondPerson: cfg.Pricing.SecondPerson}))
 }
 
-func draftFlag(c *cobra.Command) *string {
-	return c.Flags().String("draft", "", "the draft `rc_…` to work on (default the only one that is open)")
+// cardFlags choose a rate card to look at: a version, or a draft.
+type cardFlags struct {
+	version int
+	draft   string
+}
+
+func cardVar(c *cobra.Command) *cardFlags {
+	f := &cardFlags{}
+	c.Flags().IntVar(&f.version, "version", 0, "which `N` (default the one in force)")
+	c.Flags().StringVar(&f.draft, "draft", "", "the draft `rc_…` instead")
+	return f
+}
+
+func (f *cardFlags) check(c *cobra.Command) error {
+	if given := c.Flags().Changed("version"); given && (f.version < 1 || f.draft != "") {
+		return usageError{errors.New("give one version, from 1 on, or one draft")}
+	}
+	return nil
+}
+
+// sheet reads the card, and says which it is.
+func (f *cardFlags) sheet(ctx context.Context, s *ratecard.Service) (name string, sheet *ratecard.Sheet, err error) {
+	if f.draft == "" {
+		return sheetOf(ctx, s, f.version)
+	}
+	d, err := s.Draft(ctx, f.draft)
+	if err != nil {
+		return "", nil, err
+	}
+	sheet, err = s.Sheet(ctx, d.RateCard)
+	return "The draft " + ratecard.ID(d.ID) + " of a rate card.", sheet, err
 }
 
 // sheetOf reads the version with a number; 0 for the one in force.
-func sheetOf(ctx context.Context, s *ratecard.Service, n int) (models.RateCard, *ratecard.Sheet, error) {
+func sheetOf(ctx context.Context, s *ratecard.Service, n int) (name string, sheet *ratecard.Sheet, err error) {
 	card, err := s.InForce(ctx)
 	if n != 0 {
 		card, err = s.Version(ctx, n)
 	}
 	if err != nil {
-		return card, nil, err
+		return "", nil, err
 	}
-	sheet, err := s.Sheet(ctx, card)
-	return card, sheet, err
+	sheet, err = s.Sheet(ctx, card)
+	return fmt.Sprintf("Version %d of the rate card.", card.Version), sheet, err
 }
 
 func pricingExport() *cobra.Command {
-	c := &cobra.Command{Use: "export", Short: "Print a version of the rate card as YAML", Args: noArgs}
-	reach := reachFlags(c)
-	n := c.Flags().Int("version", 0, "which `N` (default the one in force)")
-	draft := c.Flags().String("draft", "", "print the draft `rc_…` instead")
+	c := &cobra.Command{Use: "export", Short: "Print a version of the rate card, or a draft, as YAML", Args: noArgs}
+	reach, card := reachFlags(c), cardVar(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *n < 0 || (*n > 0 && *draft != "") {
-			return usageError{errors.New("give one version, from 1 on, or one draft")}
+		if err := card.check(c); err != nil {
+			return err
 		}
 		return reach.prices(c.Context(), func(s *ratecard.Service) error {
-			card, sheet, err := sheetOf(c.Context(), s, *n)
-			name := fmt.Sprintf("Version %d of the rate card.", card.Version)
-			if *draft != "" {
-				var d ratecard.Draft
-				if d, err = s.Draft(c.Context(), *draft); err == nil {
-					sheet, err = s.Sheet(c.Context(), d.RateCard)
-				}
-				name = "The draft " + *draft + " of a rate card."
-			}
+			name, sheet, err := card.sheet(c.Context(), s)
 			if err != nil {
 				return err
 			}
@@ -90,14 +111,17 @@ func pricingExport() *cobra.Command {
 
 func pricingImport() *cobra.Command {
 	c := &cobra.Command{
-		Use: "import FILE", Short: "Make a draft of a rate card in YAML, and print what it changes; - is standard input",
+		Use: "import FILE", Short: "Make a draft of a rate card in YAML, and print what it changes of the version in force; - is standard input",
 		Args: exactly(1, "the file of the rate card"),
 	}
 	reach := reachFlags(c)
 	dry := c.Flags().Bool("dry-run", false, "print the differences and make no draft")
 	draft := c.Flags().String("draft", "", "replace the rules of the draft `rc_…` instead of making one")
-	title := c.Flags().String("title", "", "what the draft is for")
+	title := c.Flags().String("title", "", "what the new draft is for")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if *title != "" && *draft != "" {
+			return usageError{errors.New("--title is for a new draft: leave it or --draft out")}
+		}
 		name, data, err := readCard(c, args[0])
 		if err != nil {
 			return err
@@ -112,9 +136,11 @@ func pricingImport() *cobra.Command {
 				return err
 			}
 			if !*dry {
-				if err := importCard(c, s, *draft, *title, name, card); err != nil {
+				told, err := importCard(c.Context(), s, *draft, *title, "Imported "+filepath.Base(name), card)
+				if err != nil {
 					return err
 				}
+				fmt.Fprintln(c.ErrOrStderr(), told+reach.again())
 			}
 			return printChanges(c.OutOrStdout(), pricingrules.Diff(live.Table, table))
 		})
@@ -141,29 +167,31 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 	return name, data, err
 }
 
-// importCard puts the rules into the draft that was named, or a new one.
-func importCard(c *cobra.Command, s *ratecard.Service, ref, title, name string, card pricingrules.Card) error {
-	ctx := c.Context()
-	made := ref == ""
-	if made {
-		begun, err := s.Begin(ctx, title, 0)
-		if err != nil {
-			return err
+// importCard puts the rules into the draft that was named, or a new one, and says what
+// comes next.
+func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
+	if ref == "" {
+		begun, err := s.BeginWithCard(ctx, title, what, card)
+		if ratecard.ChangesNothing(err) {
+			return "The version in force has these rules already, so no draft was made. To see it: pingpost pricing export", nil
 		}
-		ref = ratecard.ID(begun.ID)
+		return publishNext(begun), err
 	}
 	d, err := s.Draft(ctx, ref)
 	if err == nil {
-		_, err = s.Replace(ctx, d.ID, d.RowVersion, "Imported "+name, card)
+		_, err = s.Replace(ctx, d.ID, d.RowVersion, what, card)
 	}
-	if err != nil {
-		if made {
-			return errors.Join(err, s.Discard(ctx, d.ID, d.RowVersion))
-		}
-		return err
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "The draft is %s; nothing is published: pingpost pricing publish --draft %[1]s --note NOTE\n", ref)
-	return nil
+	return publishNext(d.RateCard), err
+}
+
+// publishNext is the command that publishes a draft, to be pasted.
+func publishNext(draft models.RateCard) string {
+	return fmt.Sprintf("The draft is %s; nothing is published: pingpost pricing publish --draft %s --note NOTE", draftWords(draft), ratecard.ID(draft.ID))
+}
+
+// draftWords name a draft and whose it is.
+func draftWords(draft models.RateCard) string {
+	return fmt.Sprintf("%s (%s, by %s)", ratecard.ID(draft.ID), cmp.Or(draft.Title, "untitled"), draft.Author)
 }
 
 func printChanges(w io.Writer, changes []pricingrules.Change) error {

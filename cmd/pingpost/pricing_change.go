@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -35,6 +36,10 @@ func (f *cellFlags) required() error {
 	return nil
 }
 
+func draftFlag(c *cobra.Command) *string {
+	return c.Flags().String("draft", "", "the draft `rc_…` to work on (default the only one that is open)")
+}
+
 func pricingSet() *cobra.Command {
 	c := &cobra.Command{Use: "set", Short: "Set the base of an industry in a country, in a draft or at once", Args: noArgs}
 	reach, cell := reachFlags(c), cellVar(c)
@@ -54,47 +59,60 @@ func pricingSet() *cobra.Command {
 			return usageError{errors.New("--publish publishes this change alone: leave --draft out, or publish the draft after it")}
 		case *publish && *note == "":
 			return usageError{errors.New("--publish needs a --note: why the price changes")}
+		case !*publish && *note != "":
+			return usageError{errors.New("--note goes with --publish: a draft gets its note when it is published")}
 		}
-		target := pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}
 		return reach.prices(c.Context(), func(s *ratecard.Service) error {
-			d, made, err := draftFor(c.Context(), s, *draft, *publish, *note)
-			if err != nil {
-				return err
-			}
-			market, _ := s.Markets().ByCode(cell.country)
-			what := fmt.Sprintf("%s: base %s", target, money.Amount{Minor: minor, Currency: s.Markets().At(market).Currency})
-			_, err = s.SetBases(c.Context(), d.ID, d.RowVersion, what, []ratecard.BaseChange{{Target: target, Minor: minor}})
-			if err == nil && *publish {
-				return publishDraft(c, s, ratecard.ID(d.ID), *note, time.Time{}, true)
-			}
-			if err != nil {
-				if made {
-					err = errors.Join(err, s.Discard(c.Context(), d.ID, d.RowVersion))
+			change := ratecard.BaseChange{Target: pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}, Minor: minor}
+			what := changeWords(s, change)
+			if *publish {
+				now, err := s.PublishBases(c.Context(), what, *note, []ratecard.BaseChange{change})
+				if err != nil {
+					return err
 				}
+				return printPublished(c.OutOrStdout(), now)
+			}
+			d, err := setInDraft(c.Context(), s, *draft, what, change)
+			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s in the draft %s; nothing is published: pingpost pricing publish --draft %[2]s --note NOTE%s\n", what, ratecard.ID(d.ID), reach.again())
+			fmt.Fprintf(c.OutOrStdout(), "%s\n%s%s\n", what, publishNext(d), reach.again())
 			return nil
 		})
 	}
 	return c
 }
 
-// draftFor is the draft that a command works on: the one named, the only one open, or,
-// where none is or one of its own is wanted, a new one.
-func draftFor(ctx context.Context, s *ratecard.Service, ref string, ownOne bool, title string) (d ratecard.Draft, made bool, err error) {
+// changeWords is what the history calls a change. A country without a market is
+// refused before anybody reads it.
+func changeWords(s *ratecard.Service, change ratecard.BaseChange) string {
+	market, _ := s.Markets().ByCode(change.Target.Country)
+	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{Minor: change.Minor, Currency: s.Markets().At(market).Currency})
+}
+
+// setInDraft makes a change in the draft that is named, or the only one; where none is
+// open it makes one.
+func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange) (models.RateCard, error) {
+	d, err := draftFor(ctx, s, ref)
+	if errors.Is(err, errNoDrafts) {
+		return s.BeginWithBases(ctx, "", what, []ratecard.BaseChange{change})
+	}
+	if err != nil {
+		return d.RateCard, err
+	}
+	rules, err := s.SetBases(ctx, d.ID, d.RowVersion, what, []ratecard.BaseChange{change})
+	if err == nil && rules == 0 {
+		err = fmt.Errorf("the draft %s has this base already: nothing was changed", ratecard.ID(d.ID))
+	}
+	return d.RateCard, err
+}
+
+// draftFor is the draft that is named, or the only one that is open.
+func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Draft, error) {
 	if ref != "" {
-		d, err = s.Draft(ctx, ref)
-		return d, false, err
+		return s.Draft(ctx, ref)
 	}
-	if !ownOne {
-		d, err = onlyDraft(ctx, s)
-		if !errors.Is(err, errNoDrafts) {
-			return d, false, err
-		}
-	}
-	card, err := s.Begin(ctx, title, 0)
-	return ratecard.Draft{RateCard: card}, true, err
+	return onlyDraft(ctx, s)
 }
 
 var errNoDrafts = errors.New("no draft is open: pingpost pricing set and pingpost pricing import make one")
@@ -108,7 +126,7 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 	for _, one := range open {
 		if one.State == models.RateCardDraft {
 			d = one
-			names = append(names, fmt.Sprintf("%s (%s, by %s)", ratecard.ID(one.ID), orUntitled(one.Title), one.Author))
+			names = append(names, draftWords(one.RateCard))
 		}
 	}
 	switch len(names) {
@@ -120,19 +138,15 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 	return d, fmt.Errorf("%d drafts are open, name one with --draft: %s", len(names), strings.Join(names, ", "))
 }
 
-func orUntitled(title string) string {
-	if title == "" {
-		return "untitled"
-	}
-	return title
-}
-
 func pricingPublish() *cobra.Command {
 	c := &cobra.Command{Use: "publish", Short: "Publish a draft, now or at a time; live on every node within a second", Args: noArgs}
 	reach, draft := reachFlags(c), draftFlag(c)
 	note := c.Flags().String("note", "", "why the prices change (required)")
 	at := c.Flags().String("at", "", "when, such as 2026-12-01T06:00:00Z (default now)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *note == "" {
+			return usageError{errors.New("--note is needed: why the prices change")}
+		}
 		var when time.Time
 		if *at != "" {
 			var err error
@@ -140,64 +154,51 @@ func pricingPublish() *cobra.Command {
 				return usageError{errors.New("--at is a time like 2026-12-01T06:00:00Z")}
 			}
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error { return publishDraft(c, s, *draft, *note, when, false) })
+		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+			d, err := draftFor(c.Context(), s, *draft)
+			if err != nil {
+				return err
+			}
+			now, err := s.Publish(c.Context(), d.ID, d.RowVersion, *note, when)
+			if err != nil {
+				return err
+			}
+			return printPublished(c.OutOrStdout(), now)
+		})
 	}
 	return c
 }
 
-// publishDraft publishes the draft that is named, or the only one. One that was made
-// for this alone goes when it cannot be published.
-func publishDraft(c *cobra.Command, s *ratecard.Service, ref, note string, at time.Time, alone bool) error {
-	d, err := onlyDraft(c.Context(), s)
-	if ref != "" {
-		d, err = s.Draft(c.Context(), ref)
-	}
-	if err != nil {
-		return err
-	}
-	now, err := s.Publish(c.Context(), d.ID, d.RowVersion, note, at)
-	if err != nil {
-		if alone {
-			err = errors.Join(err, s.Discard(c.Context(), d.ID, d.RowVersion))
-		}
-		return err
-	}
-	switch now.State {
+// printPublished says what became of a card that was to be published.
+func printPublished(w io.Writer, card models.RateCard) (err error) {
+	switch card.State {
 	case models.RateCardSubmitted:
-		fmt.Fprintf(c.OutOrStdout(), "%s waits for approval by another person in the console\n", ratecard.ID(d.ID))
+		_, err = fmt.Fprintf(w, "%s waits for approval: another person gives it in the console\n", ratecard.ID(card.ID))
 	case models.RateCardScheduled:
-		fmt.Fprintf(c.OutOrStdout(), "%s is published at %s\n", ratecard.ID(d.ID), now.EffectiveAt.UTC().Format(time.RFC3339))
+		_, err = fmt.Fprintf(w, "%s is published at %s by a node that runs then\n", ratecard.ID(card.ID), card.EffectiveAt.UTC().Format(time.RFC3339))
 	default:
-		fmt.Fprintf(c.OutOrStdout(), "version %d is in force, on every node within a second\n", now.Version)
+		_, err = fmt.Fprintf(w, "version %d is in force, on every node within a second\n", card.Version)
 	}
-	return nil
+	return err
 }
 
 func pricingExplain() *cobra.Command {
 	c := &cobra.Command{Use: "explain", Short: "Show step by step how a lead's price is made, and by which rules", Args: noArgs}
-	reach, cell := reachFlags(c), cellVar(c)
-	n := c.Flags().Int("version", 0, "of which version `N` (default the one in force)")
-	draft := c.Flags().String("draft", "", "of the draft `rc_…` instead")
+	reach, cell, card := reachFlags(c), cellVar(c), cardVar(c)
 	partner := c.Flags().String("partner", "", "for a partner's own base URL, by its slug or id")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
 			return err
 		}
-		if *n < 0 || (*n > 0 && *draft != "") {
-			return usageError{errors.New("give one version, from 1 on, or one draft")}
+		if err := card.check(c); err != nil {
+			return err
 		}
 		own, err := ownPrice(c.Context(), reach, *partner)
 		if err != nil {
 			return err
 		}
 		return reach.prices(c.Context(), func(s *ratecard.Service) error {
-			_, sheet, err := sheetOf(c.Context(), s, *n)
-			if *draft != "" {
-				var d ratecard.Draft
-				if d, err = s.Draft(c.Context(), *draft); err == nil {
-					sheet, err = s.Sheet(c.Context(), d.RateCard)
-				}
-			}
+			_, sheet, err := card.sheet(c.Context(), s)
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,7 @@ func (r *reach) load(need ...config.Section) (*config.Config, *devstack.Running,
 	cfg := config.Defaults(config.Dev)
 	cfg.Database.URL = config.Secret(running.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
+	cfg.Pricing.SecondPerson = running.SecondPerson
 	return cfg, &running, nil
 }
 

@@ -47,6 +47,7 @@ type Running struct {
 	OwnerURL     string `json:"owner_url"`
 	PlatformKeys string `json:"platform_keys"`
 	LeadVaultKEK string `json:"lead_vault_kek"`
+	SecondPerson bool   `json:"second_person"` // publishing prices takes two
 	Vault        *Vault `json:"vault,omitempty"`
 }
 
@@ -62,10 +63,11 @@ type Stack struct {
 
 // Options say where the data are.
 type Options struct {
-	DataDir   string
-	Ephemeral bool // remove the folder at the end
-	Vault     bool // start a Vault too
-	Tell      func(string)
+	DataDir      string
+	Ephemeral    bool // remove the folder at the end
+	Vault        bool // start a Vault too
+	SecondPerson bool // what other commands are to know of the configuration
+	Tell         func(string)
 }
 
 // DefaultDataDir is .pingpost in the working folder. Postgres does not run as
@@ -132,7 +134,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		}
 	}
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
-		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL, PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, Vault: s.Vault,
+		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL, PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, SecondPerson: o.SecondPerson, Vault: s.Vault,
 	})
 }
 

@@ -66,28 +66,31 @@ func (s *Service) Begin(ctx context.Context, title string, from int) (draft mode
 		return draft, err
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		draft, err = s.begin(tx, title, from)
-		return err
+		var source models.RateCard
+		if draft, source, err = s.begin(tx, title, from); err != nil {
+			return err
+		}
+		return s.tellBegin(tx, draft, source)
 	})
 	return draft, err
 }
 
-func (s *Service) begin(tx *gorm.DB, title string, from int) (draft models.RateCard, err error) {
+func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source models.RateCard, err error) {
 	var n int64
 	if err := tx.Model(&models.RateCard{}).Where("state IN ?", open).Count(&n).Error; err != nil {
-		return draft, err
+		return draft, source, err
 	}
 	if n >= MaxDrafts {
-		return draft, fault.New(fault.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
+		return draft, source, fault.New(fault.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
 	}
 	current, err := inForce(tx)
 	if err != nil {
-		return draft, err
+		return draft, source, err
 	}
-	source := current
+	source = current
 	if from != 0 {
 		if source, err = version(tx, from); err != nil {
-			return draft, err
+			return draft, source, err
 		}
 	}
 	now := s.clock.Now()
@@ -96,15 +99,16 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft models.RateC
 		Author: s.by.Name, CreatedAt: now, UpdatedAt: now, UpdatedBy: s.by.Name, RowVersion: 1,
 	}
 	if err := tx.Create(&draft).Error; err != nil {
-		return draft, err
+		return draft, source, err
 	}
 	err = tx.Exec(`INSERT INTO pricing_rules (rate_card_id, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note)
 		SELECT ?, position, industry, category, country, urgency, base, floor, ceiling, multiplier, exclude, note
 		FROM pricing_rules WHERE rate_card_id = ?`, draft.ID, source.ID).Error
-	if err != nil {
-		return draft, err
-	}
-	return draft, s.tell(tx, "pricing.begin", draft, nil, map[string]any{"title": title, "from": source.Version, "based_on": current.Version})
+	return draft, source, err
+}
+
+func (s *Service) tellBegin(tx *gorm.DB, draft, source models.RateCard) error {
+	return s.tell(tx, "pricing.begin", draft, nil, map[string]any{"title": draft.Title, "from": source.Version, "based_on": draft.BasedOn})
 }
 
 // Rename says anew what a draft is for.

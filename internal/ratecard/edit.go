@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -26,26 +28,35 @@ func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what st
 }
 
 func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *sheet) error) (int, error) {
+	p, err := s.patchBy(tx, had, do)
+	if err != nil || len(p) == 0 && len(columns) == 0 {
+		return 0, err
+	}
+	if err := s.keep(tx, had, what, columns, p); err != nil {
+		return 0, err
+	}
+	return len(p), s.tellEdit(tx, had, what, p)
+}
+
+// patchBy is what do makes of a draft's rules, which may hold what comes out.
+func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *sheet) error) (patch, error) {
 	var rows []models.PricingRule
 	if err := tx.Where("rate_card_id = ?", had.ID).Order("position").Find(&rows).Error; err != nil {
-		return 0, err
+		return nil, err
 	}
 	before, err := newSheet(rows)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	after := before.clone()
 	if err := do(had, after); err != nil {
-		return 0, err
+		return nil, err
 	}
 	p := before.to(after)
-	if len(p) == 0 && len(columns) == 0 {
-		return 0, nil
+	if len(p) == 0 {
+		return nil, nil
 	}
-	if err := s.check(after); err != nil {
-		return 0, err
-	}
-	return len(p), s.keep(tx, had, what, columns, p)
+	return p, s.check(after)
 }
 
 // way is what an edit keeps for the way back: what it did to the rules, and what the
@@ -71,10 +82,11 @@ func (s *Service) keep(tx *gorm.DB, had models.RateCard, what string, columns ma
 	if columns == nil {
 		columns = map[string]any{}
 	}
-	if err := s.set(tx, &had, columns); err != nil {
-		return err
-	}
-	return s.tell(tx, "pricing.edit", had, nil, map[string]any{"what": what, "rules": len(p)})
+	return s.set(tx, &had, columns)
+}
+
+func (s *Service) tellEdit(tx *gorm.DB, card models.RateCard, what string, p patch) error {
+	return s.tell(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
 // SetBase gives a target its own base, 0 to inherit again. was is what the target had
@@ -110,24 +122,32 @@ type BaseChange struct {
 
 // SetBases changes many, all or none. version is the draft's that they were decided on.
 func (s *Service) SetBases(ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange) (rules int, err error) {
+	do, err := s.setBases(changes)
+	if err != nil {
+		return 0, err
+	}
+	return s.edit(ctx, card, version, what, do)
+}
+
+func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *sheet) error, error) {
 	for _, one := range changes {
 		if _, err := s.marketOf(one.Target); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if err := checkBase(one.Minor); err != nil {
-			return 0, fault.New(fault.Invalid, "amount", one.Target.String()+": "+fault.As(err).Message)
+			return nil, fault.New(fault.Invalid, "amount", one.Target.String()+": "+fault.As(err).Message)
 		}
 	}
-	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *sheet) error {
+	return func(_ models.RateCard, sh *sheet) error {
 		for _, one := range changes {
 			market, _ := s.marketOf(one.Target)
 			sh.setBase(one.Target, market.Currency, one.Minor)
 		}
 		return nil
-	})
+	}, nil
 }
 
-// marketOf is the market of a target that names one; its industry or category is known.
+// marketOf is the market of a target that names one; its industry and urgency are known.
 func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
 	at, ok := s.markets.ByCode(t.Country)
 	if !ok {
@@ -135,6 +155,9 @@ func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, e
 	}
 	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
 		return market, field("industry", fault.InvalidValue, "industry", fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
+	}
+	if _, ok := pricingrules.ParseClass(t.Urgency); t.Urgency != "" && !ok {
+		return market, field("urgency", fault.InvalidValue, "urgency", fmt.Sprintf("There is no urgency %q: it is one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
 	}
 	return s.markets.At(at), nil
 }

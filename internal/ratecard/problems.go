@@ -30,6 +30,7 @@ var (
 	errNoVersion = fault.New(fault.NotFound, "version", "There is no such version.")
 	errNewer     = fault.New(fault.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again.")
 	errNothing   = fault.New(fault.Invalid, "nothing", "The draft changes no rule of the version in force: there is nothing to publish.")
+	errSame      = fault.New(fault.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
 )
 
 func field(reason, kind, name, message string) *fault.Error {

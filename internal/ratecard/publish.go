@@ -32,28 +32,38 @@ func IsSuperseded(err error) bool {
 // Publish brings a draft into force, at once or at a time, or, where the policy asks for
 // a second person, submits it for approval. at is zero for at once.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
-	note, err := checkLine("note", "note", note)
+	note, err := checkNote(note)
 	if err != nil {
 		return models.RateCard{}, err
-	}
-	if note == "" {
-		return models.RateCard{}, field("note", fault.Required, "note", "Say why the prices change: whoever reads the history wants to know.")
 	}
 	now := s.clock.Now()
 	if !at.IsZero() && (!at.After(now) || at.After(now.Add(MaxAhead))) {
 		return models.RateCard{}, field("at", fault.InvalidValue, "at", fmt.Sprintf("The time is in the future, and at most %d days ahead.", MaxAhead/(24*time.Hour)))
 	}
 	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, had models.RateCard) error {
-		columns := map[string]any{"note": note, "submitter": s.by.Name, "effective_at": nil}
-		if !at.IsZero() {
-			columns["effective_at"] = at
-		}
-		if s.policy.SecondPerson {
-			columns["state"] = models.RateCardSubmitted
-			return s.move(tx, had, "pricing.submit", columns)
-		}
-		return s.bringIn(tx, had, columns, at, now)
+		return s.submit(tx, had, note, at, now)
 	})
+}
+
+func checkNote(note string) (string, error) {
+	note, err := checkLine("note", "note", note)
+	if err == nil && note == "" {
+		err = field("note", fault.Required, "note", "Say why the prices change: whoever reads the history wants to know.")
+	}
+	return note, err
+}
+
+// submit is what Publish does with a card that may be published.
+func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
+	columns := map[string]any{"note": note, "submitter": s.by.Name, "effective_at": nil}
+	if !at.IsZero() {
+		columns["effective_at"] = at
+	}
+	if s.policy.SecondPerson {
+		columns["state"] = models.RateCardSubmitted
+		return s.move(tx, had, "pricing.submit", columns)
+	}
+	return s.bringIn(tx, had, columns, at, now)
 }
 
 // Approve publishes what somebody else submitted, or schedules it where its time is

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+var draftID = regexp.MustCompile(`rc_[0-9A-Z]{26}`)
+
+// TestPricing changes the prices of a node that runs by command: what is a draft
+// touches nothing, and what is published the node follows.
+func TestPricing(t *testing.T) {
+	t.Parallel()
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, nil, "--data-dir", p.dir)
+	t.Run("there and back", func(t *testing.T) { exportImport(t, p) })
+	t.Run("a file", func(t *testing.T) { importChanged(t, p) })
+	t.Run("bad files", func(t *testing.T) { importBad(t, p) })
+	t.Run("bad words", func(t *testing.T) { pricingRefusals(t, p) })
+	t.Run("set", func(t *testing.T) { setPrices(t, p) })
+	t.Run("at once", func(t *testing.T) { setAtOncePrices(t, p) })
+	t.Run("explain", func(t *testing.T) { explainPrices(t, p) })
+	t.Run("at a time", func(t *testing.T) { publishLater(t, p) })
+	if code := p.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.stderr.String())
+	}
+}
+
+// file writes a file of rules and returns its path.
+func (p *platform) file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(p.dir), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// state is what a command may have changed: all rate cards, and what was told of them.
+func (p *platform) state(t *testing.T) (all string) {
+	t.Helper()
+	err := p.owner(t).QueryRow(t.Context(), `SELECT md5((SELECT string_agg(c::text, '' ORDER BY id) FROM rate_cards c)
+		|| (SELECT string_agg(r::text, '' ORDER BY id) FROM pricing_rules r) || (SELECT count(*) FROM audit_events))`).Scan(&all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// owner is a connection to the database, past every rule.
+func (p *platform) owner(t *testing.T) *pgx.Conn {
+	t.Helper()
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testkit.Connect(t, running.OwnerURL)
+}
+
+// bid is what a node pays for a plumber's lead in GB, as its answer says it.
+func (p *platform) bid(t *testing.T, urgency string) string {
+	t.Helper()
+	_, _, answer := p.partner(0).send(t, "ping", `{"industry":"plumber","postcode":"1","urgency":"`+urgency+`"}`, false)
+	_, price, _ := strings.Cut(answer, `"bidPrice":`)
+	price, _, _ = strings.Cut(price, ",")
+	return price
+}
+
+func (p *platform) pays(t *testing.T, urgency, want string) {
+	t.Helper()
+	testkit.Eventually(t, 2*time.Second, "the node pays "+want, func() bool { return p.bid(t, urgency) == want })
+}
+
+// pasted runs the command that was printed last, with a note.
+func pasted(t *testing.T, text string) string {
+	t.Helper()
+	_, command, found := strings.Cut(text, "pingpost pricing publish ")
+	if !found {
+		t.Fatalf("no command is printed: %s", text)
+	}
+	command, _, _ = strings.Cut(command, "\n")
+	return shell(t, shellWord(binary)+" pricing publish "+strings.Replace(command, "NOTE", "'as agreed'", 1))
+}
+
+// What is exported changes nothing when it is imported.
+func exportImport(t *testing.T, p *platform) {
+	o := p.on(t, "pricing", "export")
+	card := o.ok(t)
+	if o.stderr != "" || !strings.HasPrefix(card, "# Version 1 of the rate card.\nrules:\n") {
+		t.Fatalf("%.100s, %s", card, o.stderr)
+	}
+	if got := p.on(t, "pricing", "export", "--version", "1").ok(t); got != card {
+		t.Errorf("version 1 is not the one in force: %.100s", got)
+	}
+	path := p.file(t, "card.yaml", card)
+	for _, args := range [][]string{{"import", path, "--dry-run"}, {"import", path}} {
+		o := p.on(t, append([]string{"pricing"}, args...)...)
+		if o.ok(t) != "0 changes\n" || strings.Contains(o.stderr, "rc_") || (o.stderr == "") != (len(args) == 3) {
+			t.Errorf("%q: %s, %s", args, o.stdout, o.stderr)
+		}
+	}
+	if o := call(t, card, nil, "pricing", "import", "-", "--dry-run", "--data-dir", p.dir); o.ok(t) != "0 changes\n" {
+		t.Errorf("by standard input: %s", o.stdout)
+	}
+	p.on(t, "pricing", "publish", "--note", "x").refused(t, 1, "no draft is open")
+}
+
+const (
+	wasBase = "base: {GBP: 45.6, EUR: 53.5,"
+	newBase = "base: {GBP: 46, EUR: 53.5,"
+)
+
+// A file that differs is shown, becomes a draft, and is published by what is printed.
+func importChanged(t *testing.T, p *platform) {
+	card := p.on(t, "pricing", "export").ok(t)
+	changed := strings.Replace(card, wasBase, newBase, 1)
+	if changed == card {
+		t.Fatal("the card has no such base")
+	}
+	path, before := p.file(t, "changed.yaml", changed), p.bid(t, "")
+	dry := p.on(t, "pricing", "import", path, "--dry-run").ok(t)
+	if !strings.HasPrefix(dry, "plumber/GB/standard: 45.60 GBP → 46.00 GBP\n") || !strings.HasSuffix(dry, "\n15 changes\n") || strings.Count(dry, "\n") != 16 {
+		t.Errorf("printed %s", dry)
+	}
+	p.on(t, "pricing", "publish", "--note", "x").refused(t, 1, "no draft is open")
+	bom := p.on(t, "pricing", "import", p.file(t, "bom.yaml", "\ufeff"+strings.ReplaceAll(changed, "\n", "\r\n")), "--dry-run").ok(t)
+	if bom != dry {
+		t.Errorf("with a byte-order mark: %s", bom)
+	}
+	o := p.on(t, "pricing", "import", path, "--title", "Spring")
+	if o.ok(t) != dry || !strings.Contains(o.stderr, "(Spring, by the command line); nothing is published") {
+		t.Errorf("printed %s, %s", o.stdout, o.stderr)
+	}
+	draft := draftID.FindString(o.stderr)
+	if p.bid(t, "") != before || p.on(t, "pricing", "export").ok(t) != card {
+		t.Error("a draft touches what is in force")
+	}
+	inDraft := p.on(t, "pricing", "export", "--draft", draft).ok(t)
+	if !strings.HasPrefix(inDraft, "# The draft "+draft) || !strings.Contains(inDraft, newBase) {
+		t.Errorf("the draft holds %.200s", inDraft)
+	}
+	// Into the same draft again, and over it.
+	if again := p.on(t, "pricing", "import", path, "--draft", draft); again.ok(t) != dry || draftID.FindString(again.stderr) != draft {
+		t.Errorf("again: %s", again.stderr)
+	}
+	second := p.on(t, "pricing", "import", path)
+	other := draftID.FindString(second.stderr)
+	if other == draft {
+		t.Error("it is the same draft")
+	}
+	p.on(t, "pricing", "publish", "--note", "x").refused(t, 1, "2 drafts are open", "--draft", draft+" (Spring, by the command line)", other+" (untitled, by the command line)")
+	if out := pasted(t, o.stderr); out != "version 2 is in force, on every node within a second\n" {
+		t.Errorf("printed %q", out)
+	}
+	p.pays(t, "", "46")
+	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").refused(t, 1, "published as version 2")
+	p.on(t, "pricing", "publish", "--draft", other, "--note", "x").refused(t, 1, "Version 2 was published by the command line meanwhile (as agreed)", "bring the draft up to date")
+	if out := p.on(t, "pricing", "diff", "1", "2").ok(t); out != dry {
+		t.Errorf("the difference is %s", out)
+	}
+	if out := p.on(t, "pricing", "diff", "2", "1").ok(t); !strings.HasPrefix(out, "plumber/GB/standard: 46.00 GBP → 45.60 GBP\n") {
+		t.Errorf("the other way round it is %s", out)
+	}
+	if out := p.on(t, "pricing", "diff", "2", "2").ok(t); out != "0 changes\n" {
+		t.Errorf("with itself it is %s", out)
+	}
+}
+
+// What is wrong with a file is told with its line, quickly, and nothing is done.
+func importBad(t *testing.T, p *platform) {
+	before := p.state(t)
+	for name, c := range map[string]struct {
+		text string
+		says []string
+	}{
+		"empty":             {"", []string{":1: the file is empty"}},
+		"a mark alone":      {"\ufeff", []string{":1: the file is empty"}},
+		"binary":            {"\x7fELF\x02\x01\x01\x00\xff\xfe\x00\x80", []string{":1: not YAML"}},
+		"no YAML":           {"rules: [", []string{"not YAML"}},
+		"a list":            {"- base: {GBP: 1}", []string{":1: the rate card must be a mapping"}},
+		"no rules":          {"rules: []", []string{"no rule gives a base in GBP"}},
+		"aliases":           {"rules:\n  - &a\n    base: {GBP: 1}\n  - *a", []string{"an alias: write the value out"}},
+		"two documents":     {"rules: []\n---\nrules: []", []string{":2: a second document begins"}},
+		"unknown slug":      {"rules:\n  - industry: plumbr\n    base: {GBP: 1}", []string{`:2: industry "plumbr" is not in the taxonomy`}},
+		"unknown key":       {"rules:\n  - bse: {GBP: 1}", []string{`:2: unknown key "bse"`}},
+		"negative":          {"rules:\n  - base: {GBP: -1}", []string{":2: base in GBP: must be above 0"}},
+		"zero":              {"rules:\n  - base: {GBP: 0}", []string{":2: base in GBP: must be above 0"}},
+		"three decimals":    {"rules:\n  - base: {GBP: 1.234}", []string{":2: base in GBP", "at most two decimals"}},
+		"absurd":            {"rules:\n  - base: {GBP: 1000000.01}", []string{":2: base in GBP: is above 1000000"}},
+		"a wrong currency":  {"rules:\n  - base: {XXX: 5}", []string{`:2: unknown key "XXX": base takes GBP, EUR, USD, CAD, AUD`}},
+		"a currency twice":  {"rules:\n  - base: {GBP: 5, GBP: 6}", []string{`:2: key "GBP" is there already`}},
+		"an amount alone":   {"rules:\n  - base: 45.6", []string{":2: base must be a mapping"}},
+		"two that overlap":  {"rules:\n  - industry: plumber\n    base: {GBP: 5}\n  - industry: plumber\n    base: {GBP: 6}", []string{"set twice for industry plumber"}},
+		"all that is wrong": {"rules:\n  - base: {GBP: -1}\n  - industry: plumbr\n    multiplier: 0", []string{":2: ", ":3: ", ":4: "}},
+		"of 50 MB":          {strings.Repeat("rules: []\n", 5<<20), []string{"more than 5 MB"}},
+	} {
+		path := p.file(t, "bad.yaml", c.text)
+		started := clock.System{}.Now()
+		for _, args := range [][]string{{"--dry-run"}, nil} {
+			p.on(t, append([]string{"pricing", "import", path}, args...)...).refused(t, 1, append(c.says, path)...)
+		}
+		if took := (clock.System{}).Now().Sub(started); took > 5*time.Second {
+			t.Errorf("%s: refused after %s", name, took)
+		}
+	}
+	if after := p.state(t); after != before {
+		t.Error("something was done")
+	}
+	p.on(t, "pricing", "import", filepath.Join(p.dir, "nowhere.yaml")).refused(t, 1, "nowhere.yaml: no such file")
+	p.on(t, "pricing", "import", filepath.Dir(p.dir)).refused(t, 1, "is a directory")
+	p.on(t, "pricing", "import", "-", "--draft", "rc_none").refused(t, 1, "standard input:1: the file is empty")
+}
+
+// pricingRefusals are wrong uses, which exit with 2, and what cannot be, with 1.
+func pricingRefusals(t *testing.T, p *platform) {
+	before := p.state(t)
+	cell := []string{"set", "--industry", "plumber", "--country", "GB"}
+	with := func(first []string, more ...string) []string { return append(append([]string{}, first...), more...) }
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"frobnicate"}, 2, "unknown command"},
+		{[]string{"export", "more"}, 2, "takes no arguments"},
+		{[]string{"export", "--version", "0"}, 2, "from 1 on"},
+		{[]string{"export", "--version", "-1"}, 2, "from 1 on"},
+		{[]string{"export", "--version", "1", "--draft", "rc_1"}, 2, "one draft"},
+		{[]string{"export", "--version", "one"}, 2, "--version"},
+		{[]string{"export", "--version", "77"}, 1, "no such version"},
+		{[]string{"export", "--draft", "rc_77"}, 1, "no such draft"},
+		{[]string{"import"}, 2, "needs the file of the rate card"},
+		{[]string{"import", "a", "b"}, 2, "too many arguments"},
+		{[]string{"import", "-", "--draft", "rc_1", "--title", "x"}, 2, "leave it or --draft out"},
+		{[]string{"diff", "1"}, 2, "needs the numbers of two versions"},
+		{[]string{"diff", "1", "two"}, 2, "not the number of a version"},
+		{[]string{"diff", "1", "0"}, 2, "not the number of a version"},
+		{[]string{"diff", "1", "77"}, 1, "no such version"},
+		{[]string{"publish"}, 2, "--note is needed"},
+		{[]string{"publish", "--note", "x", "--at", "tomorrow"}, 2, "a time like"},
+		{[]string{"publish", "--note", "x", "--draft", "rc_77"}, 1, "no such draft"},
+		{[]string{"set", "--industry", "plumber", "--base", "5"}, 2, "--industry and --country are needed"},
+		{cell, 2, "is not an amount"},
+		{with(cell, "--base", "-5"), 2, "above 0"},
+		{with(cell, "--base", "0"), 2, "above 0"},
+		{with(cell, "--base", "1.234"), 2, "at most two decimals"},
+		{with(cell, "--base", "45,60"), 2, "at most two decimals"},
+		{with(cell, "--base", "1000000.01"), 2, "the largest amount"},
+		{with(cell, "--base", "5", "--publish"), 2, "needs a --note"},
+		{with(cell, "--base", "5", "--note", "x"), 2, "goes with --publish"},
+		{with(cell, "--base", "5", "--publish", "--note", "x", "--draft", "rc_1"), 2, "leave --draft out"},
+		{with(cell, "--base", "5", "--publish", "--note", "a\nb"), 1, "no control characters"},
+		{with(cell, "--base", "5", "--publish", "--note", "x", "--urgency", "soon"), 1, `no urgency "soon"`},
+		{[]string{"set", "--industry", "plumbr", "--country", "GB", "--base", "5", "--publish", "--note", "x"}, 1, `no industry "plumbr"`},
+		{[]string{"set", "--industry", "plumber", "--country", "JP", "--base", "5", "--publish", "--note", "x"}, 1, `no market "JP"`},
+		{[]string{"explain", "--industry", "plumber"}, 2, "--industry and --country are needed"},
+		{[]string{"explain", "--industry", "plumbr", "--country", "GB"}, 1, "no industry of this name"},
+		{[]string{"explain", "--industry", "plumber", "--country", "France"}, 1, "two letters"},
+		{[]string{"explain", "--industry", "plumber", "--country", "GB", "--partner", "nobody"}, 1, "No such partner"},
+		{[]string{"explain", "--industry", "plumber", "--country", "GB", "--version", "77"}, 1, "no such version"},
+	} {
+		p.on(t, append([]string{"pricing"}, c.args...)...).refused(t, c.code, c.says)
+	}
+	if after := p.state(t); after != before {
+		t.Error("something was done")
+	}
+}
+
+// One draft is open: what is set goes there, once.
+func setPrices(t *testing.T, p *platform) {
+	live := p.on(t, "pricing", "export").ok(t)
+	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB"}
+	left := draftID.FindString(p.on(t, append(set, "--base", "60")...).ok(t))
+	o := p.on(t, append(set, "--urgency", "emergency", "--base", "50")...)
+	if !strings.HasPrefix(o.ok(t), "industry plumber, country GB, urgency emergency: base 50.00 GBP\nThe draft is "+left+" (untitled, by the command line); nothing is published: pingpost pricing publish --draft "+left) {
+		t.Errorf("printed %s", o.stdout)
+	}
+	p.on(t, append(set, "--base", "60")...).refused(t, 1, "the draft "+left+" has this base already")
+	if draft := p.on(t, "pricing", "export", "--draft", left).ok(t); !strings.Contains(draft, "base: {GBP: 60}") || !strings.Contains(draft, "base: {GBP: 50}") || p.on(t, "pricing", "export").ok(t) != live {
+		t.Errorf("the draft holds %s", draft)
+	}
+}
+
+// What is published at once is published alone: the open draft stays as it is.
+func setAtOncePrices(t *testing.T, p *platform) {
+	before := p.bid(t, "")
+	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB", "--urgency", "urgent", "--base", "52", "--publish", "--note", "Storm"}
+	if out := p.on(t, set...).ok(t); out != "version 3 is in force, on every node within a second\n" {
+		t.Errorf("printed %q", out)
+	}
+	p.pays(t, "urgent", "62.4") // × 1.2, as every urgent lead
+	if p.bid(t, "") != before {
+		t.Errorf("other urgencies cost %s", p.bid(t, ""))
+	}
+	if out := p.on(t, "pricing", "diff", "2", "3").ok(t); out != "plumber/GB/urgent: 55.20 GBP → 62.40 GBP\n1 changes\n" {
+		t.Errorf("the difference is %s", out)
+	}
+	p.on(t, set...).refused(t, 1, "has these rules already")
+}
+
+func explainPrices(t *testing.T, p *platform) {
+	_, err := p.owner(t).Exec(t.Context(), `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at)
+		SELECT id, 525, '[{"country": "FR"}]', now() FROM partners WHERE slug = $1`, p.partner(1).slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := []string{"pricing", "explain", "--industry", "plumber", "--country", "GB"}
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--version", "1"}, []string{"plumber/GB/standard: 45.6 GBP\n", "base", ": industry plumber"}},
+		{nil, []string{"plumber/GB/standard: 46 GBP\n"}},
+		{[]string{"--urgency", "urgent"}, []string{"plumber/GB/urgent: 62.4 GBP\n", "× 1.2", "industry plumber, country GB, urgency urgent"}},
+		{[]string{"--urgency", "whenever"}, []string{"plumber/GB/standard: 46 GBP\n"}},
+		{[]string{"--partner", p.partner(0).slug}, []string{"plumber/GB/standard: 46 GBP\n"}},
+		{[]string{"--partner", p.partner(1).slug}, []string{"plumber/GB/standard: 48.42 GBP\n", "partner's adjustment  +5.25 %", "= 48.415", "half to even"}},
+		{[]string{"--partner", p.partner(1).slug, "--country", "FR"}, []string{"the partner's own exclusion: no price is given"}},
+	} {
+		out := p.on(t, append(append([]string{}, cell...), c.args...)...).ok(t)
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q: %s, want %s", c.args, out, want)
+			}
+		}
+	}
+	if out := p.on(t, "pricing", "explain", "--industry", "plumber", "--country", "JP").ok(t); !strings.HasPrefix(out, "plumber/other/standard: ") {
+		t.Errorf("printed %s", out)
+	}
+}
+
+// A draft that is given a time is published at it, and nothing else before.
+func publishLater(t *testing.T, p *platform) {
+	card := strings.Replace(p.on(t, "pricing", "export").ok(t), newBase, "base: {GBP: 47, EUR: 53.5,", 1)
+	draft := draftID.FindString(p.on(t, "pricing", "import", p.file(t, "later.yaml", card)).stderr)
+	publish := []string{"pricing", "publish", "--draft", draft, "--note", "x", "--at"}
+	now := clock.System{}.Now().UTC()
+	for _, at := range []time.Time{now.Add(-time.Minute), now.AddDate(0, 0, 91)} {
+		p.on(t, append(publish, at.Format(time.RFC3339))...).refused(t, 1, "in the future, and at most 90 days ahead")
+	}
+	at := now.Add(4 * time.Second).Truncate(time.Second).Format(time.RFC3339)
+	if out := p.on(t, append(publish, at)...).ok(t); out != fmt.Sprintf("%s is published at %s by a node that runs then\n", draft, at) {
+		t.Errorf("printed %q", out)
+	}
+	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").refused(t, 1, "to be published at its time")
+	p.on(t, "pricing", "set", "--industry", "roofer", "--country", "GB", "--base", "60", "--publish", "--note", "x").refused(t, 1, "is to be published at", "take it back first, or wait")
+	testkit.Eventually(t, 10*time.Second, "the draft is published", func() bool { return p.bid(t, "") == "47" })
+	if out := p.on(t, "pricing", "diff", "3", "4").ok(t); !strings.HasSuffix(out, "\n14 changes\n") {
+		t.Errorf("the difference is %s", out)
+	}
+}
+
+// TestSecondPerson asks for two people: the command line submits, and approves nothing.
+func TestSecondPerson(t *testing.T) {
+	t.Parallel()
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, []string{"PINGPOST_PRICING_SECOND_PERSON=true"}, "--data-dir", p.dir)
+	before := p.bid(t, "")
+	o := p.on(t, "pricing", "set", "--industry", "plumber", "--country", "GB", "--base", "60", "--publish", "--note", "Storm")
+	draft := draftID.FindString(o.ok(t))
+	if o.stdout != draft+" waits for approval: another person gives it in the console\n" {
+		t.Errorf("printed %q", o.stdout)
+	}
+	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").refused(t, 1, "waits for approval")
+	p.on(t, "pricing", "export", "--version", "2").refused(t, 1, "no such version")
+	if p.bid(t, "") != before {
+		t.Errorf("it costs %s", p.bid(t, ""))
+	}
+	if code := p.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.stderr.String())
+	}
+}
