@@ -19,6 +19,7 @@
 //     kind: an urgency multiplier (the selector names an urgency), a country
 //     multiplier (a country and no urgency), an industry multiplier (neither).
 //   - Floor and ceiling, the most specific of each in the cell's currency.
+//   - The adjustment of a partner, where it has one (PriceFor).
 //   - Rounding to the minor unit, half to even. It happens once; all before is exact.
 //
 // Two rules of the same selector that set the same effect are a problem, and so

@@ -8,7 +8,8 @@ import (
 )
 
 // executes checks a text against a card: problems when it begins with the file's
-// name, else the explanation of the cell that its first line names.
+// name, else the explanation of the cell that its first line names, for a partner with
+// the adjustment that is among its steps.
 func executes(t *testing.T, card, want string) {
 	t.Helper()
 	tax, markets, _ := shipped(t)
@@ -35,7 +36,15 @@ func executes(t *testing.T, card, want string) {
 	if !okIndustry || !okMarket || !okClass {
 		t.Fatalf("%q is no cell", name)
 	}
-	if got := table.Explain(industry, market, class).String(); got != want {
+	adjustment := 0
+	if _, step, has := strings.Cut(want, "partner's adjustment "); has {
+		percent, _, _ := strings.Cut(step, "=")
+		var err error
+		if adjustment, err = ParseAdjustment(percent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := table.ExplainFor(industry, market, class, adjustment).String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -65,7 +74,8 @@ func TestGoldenCases(t *testing.T) {
 	}
 }
 
-// The page's YAML blocks are cards, and the text blocks after each its answers.
+// The page's YAML blocks are cards, and the text blocks after each its answers. CSV
+// blocks are read whole.
 func TestExamplesOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../docs/pricing.md")
 	if err != nil {
@@ -82,6 +92,11 @@ func TestExamplesOfThePage(t *testing.T) {
 		case "text":
 			answers++
 			executes(t, card, body+"\n")
+		case "csv":
+			tax, markets, _ := shipped(t)
+			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil || len(lines) != strings.Count(body, "\n") {
+				t.Errorf("%d lines are read of\n%s\n%v", len(lines), body, err)
+			}
 		}
 	}
 	if answers < 8 {

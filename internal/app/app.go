@@ -218,7 +218,7 @@ func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Director
 			a.log.Error("not readable with the configured platform keys", "what", secrets)
 		}
 		if prices != "" && prices != toldPrices {
-			a.log.Error("own prices are not understood, and no price is given: mend partner_prices.exclusions", "what", prices)
+			a.log.Error("own prices are not understood, and no price is given: set them anew on the partner's page, Prices", "what", prices)
 		}
 		toldSecrets, toldPrices = secrets, prices
 		return d, nil
