@@ -234,9 +234,6 @@ func (k *call) pageOf(text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.may(readStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)
 	}
-	if card, err := id.Parse(id.RateCard, text); err == nil && k.may(readPricing) {
-		return draftURL(card)
-	}
 	if to := k.partnerPageOf(text); to != "" {
 		return to
 	}

@@ -261,7 +261,7 @@ func TestPricingALead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := partners.Price{Own: pricingrules.Own{Adjustment: 1000, Exclusions: []pricingrules.OwnExclusion{{Country: "IE"}}}}
+	own := partners.PriceForm{Adjustment: "+10", Exclusions: "country IE"}
 	if err := d.options.Partners.SetOwnPrice(t.Context(), scope.System, p.ID, 0, own, d.options.Prices.Taxonomy()); err != nil {
 		t.Fatal(err)
 	}
