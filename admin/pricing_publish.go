@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -80,7 +81,7 @@ func (k *call) race(d ratecard.Draft) (*templates.PublishRace, error) {
 	}
 	changes := comparison(old, now)
 	return &templates.PublishRace{
-		Version: k.versionLink(live), Author: live.Author, Note: live.Note, Since: timeOf(live.EffectiveAt), Changed: int64(len(changes)),
+		Version: k.versionLink(live), Author: cmp.Or(live.Submitter, live.Author), Note: live.Note, Since: timeOf(live.EffectiveAt), Changed: int64(len(changes)),
 		Rows: k.compareRows(changes[:min(len(changes), raceCells)]), CompareURL: compareURL(d.BasedOn, live.Version),
 		OldHead: versionName(d.BasedOn), NewHead: versionName(live.Version),
 	}, nil
