@@ -68,7 +68,14 @@ func typed(q url.Values, name string) string {
 	return text
 }
 
-func partnersPager(q url.Values, found partners.Page) (p templates.Pager) {
+func partnersPager(q url.Values, found partners.Page) templates.Pager {
+	p := pagerByCursor("/partners", q, found.Newer, found.Older)
+	p.Count = countWords(found.Count, found.More, "partner", "partners")
+	return p
+}
+
+// pagerByCursor leads to the pages before and after a cursor; an empty one has no page.
+func pagerByCursor(path string, q url.Values, before, after string) templates.Pager {
 	with := func(name, cursor string) string {
 		if cursor == "" {
 			return ""
@@ -77,9 +84,9 @@ func partnersPager(q url.Values, found partners.Page) (p templates.Pager) {
 		next.Del("before")
 		next.Del("after")
 		next.Set(name, cursor)
-		return "/partners?" + next.Encode()
+		return path + "?" + next.Encode()
 	}
-	return templates.Pager{Newer: with("before", found.Newer), Older: with("after", found.Older), Count: countWords(found.Count, found.More, "partner", "partners")}
+	return templates.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
 // modes are the signing modes with what each does; first is the one that leaves it

@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -159,7 +158,8 @@ func (k *call) compareTable(path string, changes []pricingrules.Change, keep ...
 	v.State = templates.ListState{Filtered: filtered(q, filters...), ClearURL: path + "?" + kept.Encode()}
 	left := slices.DeleteFunc(slices.Clone(changes), func(c pricingrules.Change) bool { return !comparedAs(c, q) })
 	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
-	v.Rows, v.Pager = k.compareRows(part), comparePager(path, q, before, after)
+	v.Rows, v.Pager = k.compareRows(part), pagerByCursor(path, q, before, after)
+	v.Pager.BySize = true
 	v.Pager.Count = countWords(int64(len(left)), false, "price", "prices")
 	return v
 }
@@ -200,20 +200,6 @@ func comparePart(changes []pricingrules.Change, before, after string) (part []pr
 		older = compareKey(part[len(part)-1])
 	}
 	return part, newer, older
-}
-
-func comparePager(path string, q url.Values, before, after string) templates.Pager {
-	with := func(name, key string) string {
-		if key == "" {
-			return ""
-		}
-		next := maps.Clone(q)
-		next.Del("before")
-		next.Del("after")
-		next.Set(name, key)
-		return path + "?" + next.Encode()
-	}
-	return templates.Pager{Newer: with("before", before), Older: with("after", after), BySize: true}
 }
 
 // comparePage shows what differs between two versions.

@@ -48,15 +48,10 @@ func (e *edit) tell(column string, value any, field string, before, after any) {
 // version is the row's that the change was decided on.
 func (s *Service) change(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string, do func(*gorm.DB, models.Partner) (edit, error)) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var had models.Partner
-		q := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.House.Partner)
-		// A weaker lock than UPDATE: posts refer to the row and must not wait.
-		found := q.Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&had)
+		had, err := lockPartner(tx, sc, partner)
 		switch {
-		case found.Error != nil:
-			return found.Error
-		case found.RowsAffected == 0:
-			return errNoPartner
+		case err != nil:
+			return err
 		case version != anyVersion && version != had.RowVersion:
 			return errNewerPartner
 		}
@@ -69,6 +64,17 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, partner uuid.UUID,
 		}
 		return s.tell(tx, action, "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 	})
+}
+
+// lockPartner takes the partner's row, behind which everything that is its own changes
+// one at a time. The lock is weaker than UPDATE: posts refer to the row and must not wait.
+func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Partner, err error) {
+	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.House.Partner).
+		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&row)
+	if found.Error == nil && found.RowsAffected == 0 {
+		return row, errNoPartner
+	}
+	return row, found.Error
 }
 
 // write changes the columns of a row that has a version.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
@@ -38,7 +37,7 @@ var (
 func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Partner) (models.PartnerLink, error) {
 	link := models.PartnerLink{Token: newToken(), PartnerID: partner.ID, CreatedAt: s.clock.Now()}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := lockPartner(tx, sc, partner.ID); err != nil {
+		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
 			return err
 		}
 		replaced, err := s.endLink(tx, partner.ID)
@@ -59,7 +58,7 @@ func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Pa
 // RevokeLink ends the partner's link at once.
 func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models.Partner) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := lockPartner(tx, sc, partner.ID); err != nil {
+		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
 			return err
 		}
 		ended, err := s.endLink(tx, partner.ID)
@@ -118,17 +117,6 @@ func away(err error) error {
 		return fault.Wrap(err, fault.Unavailable, "database", "This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
 	}
 	return err
-}
-
-// lockPartner takes the partner's row, behind which its links change one at a time.
-func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) error {
-	var row models.Partner
-	found := restrict(tx, sc, "id").Clauses(clause.Locking{Strength: "UPDATE"}).Select("id").
-		Where("id = ? AND id <> ?", partner, models.House.Partner).Limit(1).Find(&row)
-	if found.Error == nil && found.RowsAffected == 0 {
-		return errNoPartner
-	}
-	return found.Error
 }
 
 func (s *Service) endLink(tx *gorm.DB, partner uuid.UUID) (ended bool, err error) {

@@ -102,14 +102,8 @@ func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// The partner's row stands for its price, which may not be there yet.
-		var p models.Partner
-		found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.House.Partner).
-			Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&p)
-		switch {
-		case found.Error != nil:
-			return found.Error
-		case found.RowsAffected == 0:
-			return errNoPartner
+		if _, err := lockPartner(tx, sc, partner); err != nil {
+			return err
 		}
 		had, err := ownPrice(tx, partner)
 		switch {
