@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
@@ -22,7 +23,14 @@ func (a *App) publishDue(ctx context.Context) {
 
 // replay works on the replays that were asked for.
 func (a *App) replay(ctx context.Context) {
-	a.every(ctx, replayEvery, "a replay", a.prices.ReplayNext)
+	a.every(ctx, replayEvery, "a replay", func(ctx context.Context) (bool, error) {
+		did, err := a.prices.ReplayNext(ctx)
+		if f := fault.As(err); f != nil { // nothing is broken: somebody wants another one
+			a.log.Info("a replay was given up", "why", f.Message)
+			return did, nil
+		}
+		return did, err
+	})
 }
 
 // every does a piece of work again and again, at once while there is more of it, and
