@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func tiny() plan {
 	return plan{
 		PingRounds: 1, PingRound: 100 * time.Millisecond,
-		PostRounds: 1, PostRound: 200 * time.Millisecond,
+		PostRounds: 1, PostRound: 600 * time.Millisecond,
 		FineRounds: 1, FineRound: 200 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		MemoryPings: 500,
@@ -122,9 +122,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,overload,growth,memory,micro", write: true},
-		{args: "-write=false", want: "ping,post,overload,growth,memory,micro"},
-		{args: "-quick", want: "ping,post,overload,growth,memory,micro"},
+		{args: "", want: "ping,post,overload,growth,memory,pricing,micro", write: true},
+		{args: "-write=false", want: "ping,post,overload,growth,memory,pricing,micro"},
+		{args: "-quick", want: "ping,post,overload,growth,memory,pricing,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},
