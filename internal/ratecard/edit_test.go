@@ -102,7 +102,7 @@ func TestSetBaseRefuses(t *testing.T) {
 		"no country":        {pricingrules.Target{Industry: "plumber"}, 1, "country", "no market"},
 		"no such industry":  {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `no industry "plumbr"`},
 		"no such category":  {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `category "plumber" is not in the taxonomy`},
-		"no such urgency":   {pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "soon"}, 1, "rules", `urgency "soon"`},
+		"no such urgency":   {pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "soon"}, 1, "urgency", `no urgency "soon"`},
 		"a negative amount": {plumbers, -1, "amount", "above 0"},
 		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "at most 1000000"},
 	} {
