@@ -158,15 +158,16 @@ func draftName(card models.RateCard) string {
 func versionName(n int) string { return fmt.Sprint("Version ", n) }
 
 // sheets are the rules of a draft and of the version in force.
-func (k *call) sheets(d ratecard.Draft) (draft, live *ratecard.Sheet, card models.RateCard, err error) {
-	if card, err = k.Prices.InForce(k.r.Context()); err != nil {
-		return nil, nil, card, err
+func (k *call) sheets(d ratecard.Draft) (draft, live *ratecard.Sheet, err error) {
+	card, err := k.Prices.InForce(k.r.Context())
+	if err != nil {
+		return nil, nil, err
 	}
 	if live, err = k.Prices.Sheet(k.r.Context(), card); err != nil {
-		return nil, nil, card, err
+		return nil, nil, err
 	}
 	draft, err = k.Prices.Sheet(k.r.Context(), d.RateCard)
-	return draft, live, card, err
+	return draft, live, err
 }
 
 func (k *call) marketOptions() (all []templates.Option) {

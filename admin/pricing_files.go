@@ -32,15 +32,11 @@ func exports(address string, v ratecard.View, industries, rules int) (bases, car
 }
 
 func (k *call) versionExport() error {
-	n, err := strconv.Atoi(k.r.PathValue("n"))
-	if err != nil || n < 1 {
-		return errNoPage
-	}
-	card, err := k.Prices.Version(k.r.Context(), n)
+	card, err := k.pricedVersion()
 	if err != nil {
-		return orNoPage(err)
+		return err
 	}
-	return k.export(card, fmt.Sprintf("rate-card-v%d", n))
+	return k.export(card, fmt.Sprintf("rate-card-v%d", card.Version))
 }
 
 func (k *call) draftExport() error {

@@ -170,7 +170,7 @@ func (k *call) showGrid(status int, d ratecard.Draft, e entered) error {
 
 // draftGrid is a view of a draft's grid, with what was typed where it was refused.
 func (k *call) draftGrid(d ratecard.Draft, view ratecard.View, e entered) (v templates.DraftGridView, err error) {
-	sheet, live, _, err := k.sheets(d)
+	sheet, live, err := k.sheets(d)
 	if err != nil {
 		return v, err
 	}

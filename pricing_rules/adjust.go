@@ -26,6 +26,11 @@ func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell
 	return cell
 }
 
+// Adjust is an amount with an adjustment, half-even.
+func Adjust(minor int64, adjustment int) int64 {
+	return int64(adjusted(uint64(minor), 0, adjustment))
+}
+
 // FormatAdjustment is the sign and the percentage: 525 is "+5.25 %".
 func FormatAdjustment(adjustment int) string {
 	sign := "+"

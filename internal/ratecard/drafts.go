@@ -35,11 +35,15 @@ type Draft struct {
 // ID is how a card is named: rc_…
 func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
+// withEdits asks for cards as Drafts.
+func (s *Service) withEdits(ctx context.Context) *gorm.DB {
+	return s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
+		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits")
+}
+
 // Drafts lists the cards that are on their way, the last touched first.
 func (s *Service) Drafts(ctx context.Context) (list []Draft, err error) {
-	err = s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
-		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits").
-		Where("state IN ?", open).Order("updated_at DESC, id DESC").Scan(&list).Error
+	err = s.withEdits(ctx).Where("state IN ?", open).Order("updated_at DESC, id DESC").Scan(&list).Error
 	return list, store.Translate(err)
 }
 
@@ -50,9 +54,7 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	if bad != nil {
 		return d, errNoDraft
 	}
-	found := s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
-		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits").
-		Where("id = ?", card).Limit(1).Scan(&d)
+	found := s.withEdits(ctx).Where("id = ?", card).Limit(1).Scan(&d)
 	if found.Error == nil && found.RowsAffected == 0 {
 		return d, errNoDraft
 	}
@@ -214,14 +216,13 @@ func (s *Service) Sheet(ctx context.Context, card models.RateCard) (*Sheet, erro
 		if err := tx.Where("id = ?", card.ID).Take(&now).Error; err != nil {
 			return err
 		}
-		var rows []models.PricingRule
-		if err := tx.Where("rate_card_id = ?", card.ID).Order("position").Find(&rows).Error; err != nil {
+		rows, err := rowsOf(tx, card.ID)
+		if err != nil {
 			return err
 		}
 		for _, row := range rows {
 			sheet.Positions = append(sheet.Positions, row.Position)
 		}
-		var err error
 		sheet.Card, err = fromRows(rows)
 		return err
 	})

@@ -40,8 +40,8 @@ func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, colu
 
 // patchBy is what do makes of a draft's rules, which may hold what comes out.
 func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *sheet) error) (patch, error) {
-	var rows []models.PricingRule
-	if err := tx.Where("rate_card_id = ?", had.ID).Order("position").Find(&rows).Error; err != nil {
+	rows, err := rowsOf(tx, had.ID)
+	if err != nil {
 		return nil, err
 	}
 	before, err := newSheet(rows)

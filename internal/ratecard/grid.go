@@ -89,21 +89,11 @@ func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 			if row.Base.Rule < 0 {
 				continue
 			}
-			minor = max(moved(row.Base.Minor, b.Percent), 1)
+			minor = max(pricingrules.Adjust(row.Base.Minor, int(b.Percent)), 1)
 		}
 		changes = append(changes, BaseChange{row.Target, minor})
 	}
 	return changes
-}
-
-// moved is minor × (1 + percent), half-even.
-func moved(minor, percent int64) int64 {
-	scaled := minor * (pricingrules.MultiplierOne + percent)
-	whole, rest := scaled/pricingrules.MultiplierOne, scaled%pricingrules.MultiplierOne
-	if 2*rest > pricingrules.MultiplierOne || (2*rest == pricingrules.MultiplierOne && whole%2 == 1) {
-		whole++
-	}
-	return whole
 }
 
 // Classes are the names of the urgencies that a rule can name.

@@ -84,8 +84,13 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 // TakeBack makes a draft again of what was submitted or scheduled.
 func (s *Service) TakeBack(ctx context.Context, card uuid.UUID, version int) error {
 	return s.change(ctx, card, version, []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}, func(tx *gorm.DB, had models.RateCard) error {
-		return s.move(tx, had, "pricing.take_back", map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""})
+		return s.move(tx, had, "pricing.take_back", aDraftAgain())
 	})
+}
+
+// aDraftAgain are the columns of a card that is not to be published after all.
+func aDraftAgain() map[string]any {
+	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
 // release runs do on a locked card of a state that may be published now: nothing else
@@ -147,8 +152,8 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 }
 
 func rulesOf(tx *gorm.DB, card uuid.UUID) (pricingrules.Card, error) {
-	var rows []models.PricingRule
-	if err := tx.Where("rate_card_id = ?", card).Order("position").Find(&rows).Error; err != nil {
+	rows, err := rowsOf(tx, card)
+	if err != nil {
 		return pricingrules.Card{}, err
 	}
 	return fromRows(rows)
@@ -268,7 +273,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		case err == nil:
 			return s.publish(tx, &due, now)
 		case problemOfPerson(err):
-			if err := s.set(tx, &due, map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}); err != nil {
+			if err := s.set(tx, &due, aDraftAgain()); err != nil {
 				return err
 			}
 			return audit.Write(tx, now, s.by, audit.Event{Action: "pricing.take_back", Kind: "rate_card", Object: ID(due.ID), Reason: fault.As(err).Message})

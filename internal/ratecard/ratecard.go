@@ -121,8 +121,8 @@ func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading the rate card in force: %w", store.Translate(err))
 	}
-	var rows []models.PricingRule
-	if err := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card.ID).Order("position").Find(&rows).Error; err != nil {
+	rows, err := rowsOf(s.db.Gorm.WithContext(ctx), card.ID)
+	if err != nil {
 		return nil, fmt.Errorf("loading the rate card in force: %w", store.Translate(err))
 	}
 	rules, err := fromRows(rows)
@@ -137,5 +137,6 @@ func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
 }
 
 func inForce(db *gorm.DB) (card models.RateCard, err error) {
-	return card, db.Where("state = ?", models.RateCardPublished).Order("version DESC").Take(&card).Error
+	err = db.Where("state = ?", models.RateCardPublished).Order("version DESC").Take(&card).Error
+	return card, err
 }

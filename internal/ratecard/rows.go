@@ -5,11 +5,18 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
+
+// rowsOf reads a card's rules in their order.
+func rowsOf(db *gorm.DB, card uuid.UUID) (rows []models.PricingRule, err error) {
+	err = db.Where("rate_card_id = ?", card).Order("position").Find(&rows).Error
+	return rows, err
+}
 
 func toRows(card uuid.UUID, c pricingrules.Card) ([]models.PricingRule, error) {
 	rows := make([]models.PricingRule, 0, len(c.Rules))
