@@ -51,6 +51,16 @@ var (
 	readPricing    = authz.Permission{Object: "pricing", Action: "read"}
 	writePricing   = authz.Permission{Object: "pricing", Action: "write"}
 	publishPricing = authz.Permission{Object: "pricing", Action: "publish"}
+
+	readLeads      = authz.Permission{Object: "leads", Action: "read"}
+	findLeads      = authz.Permission{Object: "leads", Action: "find"}
+	readPayouts    = authz.Permission{Object: "payouts", Action: "read"}
+	exportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
+	writePayouts   = authz.Permission{Object: "payouts", Action: "write"}
+	approvePayouts = authz.Permission{Object: "payouts", Action: "approve"}
+
+	readReconciliation  = authz.Permission{Object: "reconciliation", Action: "read"}
+	writeReconciliation = authz.Permission{Object: "reconciliation", Action: "write"}
 )
 
 // wholePlatforms are permissions on what no partner has a part of: a role that holds
@@ -107,7 +117,7 @@ func (c *Console) routes() []route {
 		{method: post, path: "/staff/{id}/sessions/{session}/end", needs: writeStaff, handle: (*call).endSession},
 		{method: post, path: "/staff/{id}/sessions/end", needs: writeStaff, handle: (*call).endSessions},
 	}
-	all = slices.Concat(all, c.partnerRoutes(), c.pricingRoutes())
+	all = slices.Concat(all, c.partnerRoutes(), c.pricingRoutes(), c.leadRoutes(), c.payoutRoutes(), c.reconciliationRoutes(), c.workRoutes())
 	if !c.production() {
 		all = append(all, route{method: get, path: "/design", open: true, handle: (*call).design})
 	}
@@ -161,12 +171,14 @@ var permissions = map[string]string{
 	"partners, write":       "change partners",
 	"secrets, write":        "create, rotate and revoke signing secrets",
 	"leads, read":           "see leads, without personal data",
+	"leads, find":           "look leads up by e-mail address or phone number",
 	"pricing, read":         "see prices",
 	"pricing, write":        "change draft prices",
 	"pricing, publish":      "publish prices",
 	"payouts, read":         "see the ledger and payouts",
-	"payouts, write":        "prepare payouts",
-	"payouts, approve":      "approve payouts",
+	"payouts, export":       "export the ledger",
+	"payouts, write":        "return leads, adjust balances and prepare payouts",
+	"payouts, approve":      "decide returns, and approve and pay payouts",
 	"reconciliation, read":  "see reconciliations",
 	"reconciliation, write": "reconcile a partner's list",
 }

@@ -30,6 +30,9 @@ var areas = []struct {
 	{"Overview", "/", "overview", readOverview},
 	{"Partners", "/partners", "partners", readPartners},
 	{"Pricing", "/pricing", "pricing", readPricing},
+	{"Leads", "/leads", "leads", readLeads},
+	{"Payouts", "/payouts", "payouts", readPayouts},
+	{"Reconciliation", "/reconciliation", "reconciliation", readReconciliation},
 	{"Audit", "/audit", "audit", readAudit},
 	{"Staff", "/staff", "staff", readStaff},
 }

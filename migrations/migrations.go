@@ -32,7 +32,7 @@ func provider(db *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker), goose.WithGoMigrations(riverTables()))
 }
 
 // Encoding is what the database's must be: partners and people write in every script.
@@ -57,7 +57,7 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 	done, err := p.Up(ctx)
 	var names []string
 	for _, r := range done {
-		names = append(names, r.Source.Path)
+		names = append(names, nameOf(r.Source))
 	}
 	if err != nil {
 		return names, fmt.Errorf("migrating: %w", explain(err))
@@ -96,7 +96,7 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	status, err := p.Status(ctx)
 	var steps []Step
 	for _, s := range status {
-		steps = append(steps, Step{Version: s.Source.Version, Name: s.Source.Path, Applied: s.State == goose.StateApplied})
+		steps = append(steps, Step{Version: s.Source.Version, Name: nameOf(s.Source), Applied: s.State == goose.StateApplied})
 	}
 	return steps, explain(err)
 }

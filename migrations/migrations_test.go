@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -106,7 +107,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("at %d: %d steps, want %d", at, len(steps), latest)
 		}
 		for i, s := range steps {
-			if s.Version != int64(i+1) || s.Applied != (s.Version <= at) || !strings.HasSuffix(s.Name, ".sql") {
+			if s.Version != int64(i+1) || s.Applied != (s.Version <= at) || !strings.HasPrefix(s.Name, fmt.Sprintf("%05d_", s.Version)) {
 				t.Errorf("at %d: step %+v", at, s)
 			}
 		}

@@ -76,26 +76,3 @@ type LeadEvent struct {
 	Detail string `gorm:"type:jsonb;default:'{}'"`
 	At     time.Time
 }
-
-// EntryKind is what a ledger entry stands for; its sign follows from it.
-type EntryKind string
-
-const (
-	EntryAccrual    EntryKind = "accrual"    // + a lead was delivered
-	EntryReturn     EntryKind = "return"     // − a lead was returned
-	EntryAdjustment EntryKind = "adjustment" // ± a correction
-	EntryPayment    EntryKind = "payment"    // − a payout was paid
-)
-
-// LedgerEntry is a signed amount; what is owed is their sum. Append-only.
-type LedgerEntry struct {
-	ID          int64 `gorm:"primaryKey;autoIncrement"`
-	PartnerID   uuid.UUID
-	AccountID   uuid.UUID
-	LeadID      *uuid.UUID
-	Kind        EntryKind
-	Reference   string
-	AmountMinor int64
-	Currency    string
-	OccurredAt  time.Time
-}

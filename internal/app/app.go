@@ -24,15 +24,19 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/figures"
+	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -67,6 +71,10 @@ type App struct {
 	leads     *leads.Store
 	recorder  *intake.Recorder
 	traffic   *intake.Traffic
+	desk      *work.Desk
+	files     *files.Cabinet
+	payouts   *payouts.Service
+	reconcile *reconcile.Service
 	registry  *prometheus.Registry
 
 	api, admin, ops *server
@@ -189,6 +197,9 @@ func (a *App) build(ctx context.Context, o Options) error {
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
+	if err := a.openDesk(keys); err != nil {
+		return err
+	}
 	a.registerMetrics()
 	return a.handlers(o, intake.Parts{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
@@ -252,6 +263,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 	}
 	console, err := admin.New(admin.Options{
 		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office, Prices: prices,
+		Leads: leads.NewOffice(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Work: a.desk,
 		Figures: figures.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,
 	})
@@ -270,7 +282,7 @@ func (a *App) run(ctx context.Context) {
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
 		a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
-		figures.NewRollup(a.db, a.clock, a.log).Run, a.publishDue, a.replay,
+		figures.NewRollup(a.db, a.clock, a.log).Run, a.publishDue, a.replay, a.desk.Work,
 	} {
 		a.background.Go(func() { work(ctx) })
 	}

@@ -41,6 +41,9 @@ func (a *App) retention(now time.Time) []step {
 		}},
 		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.ForgetBodies(ctx, now) }},
 		{"sessions", a.staff.Forget},
+		{"files", a.files.Forget},
+		{"exports", a.payouts.ForgetExports},
+		{"ended work", a.desk.Forget},
 		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
 	}
 }

@@ -36,6 +36,7 @@ const (
 	SectionRetention Section = "retention"
 	SectionConsole   Section = "console"
 	SectionPricing   Section = "pricing"
+	SectionPayouts   Section = "payouts"
 	SectionLog       Section = "log"
 )
 
@@ -51,6 +52,7 @@ type Config struct {
 	Retention Retention
 	Console   Console
 	Pricing   Pricing
+	Payouts   Payouts
 	Log       Log
 
 	needed []Section // empty for all
@@ -67,6 +69,7 @@ func Defaults(p Profile) *Config {
 		Retention: defaultRetention(),
 		Console:   defaultConsole(p),
 		Pricing:   defaultPricing(),
+		Payouts:   defaultPayouts(),
 		Log:       defaultLog(p),
 	}
 }
@@ -93,6 +96,7 @@ func (c *Config) parts() []part {
 		{SectionRetention, &c.Retention},
 		{SectionConsole, &c.Console},
 		{SectionPricing, &c.Pricing},
+		{SectionPayouts, &c.Payouts},
 		{SectionLog, &c.Log},
 	}
 }

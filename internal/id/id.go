@@ -22,9 +22,14 @@ const (
 	Secret   Kind = "sk_"
 	RateCard Kind = "rc_"
 	Payout   Kind = "po_"
+	Return   Kind = "rt_"
+	Export   Kind = "ex_"
 	Request  Kind = "rq_"
 	Staff    Kind = "st_"
 	Session  Kind = "se_"
+
+	Adjustment     Kind = "ad_"
+	Reconciliation Kind = "rn_"
 )
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

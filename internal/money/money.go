@@ -55,12 +55,15 @@ type Amount struct {
 }
 
 // String is for people: "45.60 GBP".
-func (a Amount) String() string {
+func (a Amount) String() string { return a.Decimal() + " " + a.Currency.String() }
+
+// Decimal is the amount without its currency, for lists: "45.60".
+func (a Amount) Decimal() string {
 	sign, m := "", a.Minor
 	if m < 0 {
 		sign = "-"
 	}
-	return fmt.Sprintf("%s%d.%02d %s", sign, abs(m)/100, abs(m)%100, a.Currency)
+	return fmt.Sprintf("%s%d.%02d", sign, abs(m)/100, abs(m)%100)
 }
 
 // AppendDecimal appends minor units as the shortest exact decimal of major

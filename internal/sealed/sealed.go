@@ -38,10 +38,13 @@ const (
 	// Uniqueness digests secrets, so that no two on the platform are equal (D13).
 	Uniqueness Purpose = "secret-uniqueness"
 
+	// File seals files that are kept for a while: a partner's list, an export.
+	File Purpose = "file"
+
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness}
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.

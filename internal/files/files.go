@@ -1,0 +1,181 @@
+// Package files keeps files for as long as somebody needs them: what a partner sent,
+// what a person is to fetch. Any node can read what another wrote.
+//
+// A file is a stream, compressed and cut into parts, each sealed under the platform keys
+// and bound to its file and place: a partner's list may hold anything. A file that was
+// not written to its end is none.
+package files
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// partSize is how much of the compressed stream a row holds.
+const partSize = 512 << 10
+
+// Cabinet is where files are.
+type Cabinet struct {
+	db    *store.DB
+	keys  *sealed.Keys
+	clock clock.Clock
+}
+
+// NewCabinet is one in the service's database.
+func NewCabinet(db *store.DB, keys *sealed.Keys, c clock.Clock) *Cabinet {
+	return &Cabinet{db, keys, c}
+}
+
+// Writer takes a file in. Close makes it one that can be read; without it the file is
+// deleted with those that have expired.
+type Writer struct {
+	ID uuid.UUID
+
+	ctx     context.Context
+	cabinet *Cabinet
+	zip     *gzip.Writer
+	sum     hash.Hash
+	size    int64
+	parts   int
+	buf     []byte
+	failed  error
+}
+
+// Create begins a file that is kept until then at the longest.
+func (c *Cabinet) Create(ctx context.Context, until time.Time) (*Writer, error) {
+	now := c.clock.Now()
+	w := &Writer{ID: id.New(now), ctx: ctx, cabinet: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}
+	_, err := c.db.Pool.Exec(ctx, `INSERT INTO files (id, made_at, expires_at) VALUES ($1, $2, $3)`, w.ID, now, until)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	w.zip, err = gzip.NewWriterLevel(compressed{w}, gzip.BestSpeed)
+	return w, err
+}
+
+// Write takes plain bytes.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.sum.Write(p)
+	w.size += int64(len(p))
+	return w.zip.Write(p)
+}
+
+// Size is how many bytes were written, SHA256 their digest.
+func (w *Writer) Size() int64    { return w.size }
+func (w *Writer) SHA256() []byte { return w.sum.Sum(nil) }
+
+// Close writes what is left, and that this is all.
+func (w *Writer) Close() error {
+	if err := w.zip.Close(); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	_, err := w.cabinet.db.Pool.Exec(w.ctx, `UPDATE files SET whole = true, size = $2, sha256 = $3 WHERE id = $1`, w.ID, w.size, w.SHA256())
+	return store.Translate(err)
+}
+
+// compressed is where the compressed stream goes.
+type compressed struct{ w *Writer }
+
+func (c compressed) Write(p []byte) (n int, err error) {
+	w := c.w
+	for n < len(p) && w.failed == nil {
+		k := min(len(p)-n, partSize-len(w.buf))
+		w.buf = append(w.buf, p[n:n+k]...)
+		if n += k; len(w.buf) == partSize {
+			w.failed = w.flush()
+		}
+	}
+	return n, w.failed
+}
+
+func (w *Writer) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	value := w.cabinet.keys.Seal(sealed.File, place(w.ID, w.parts), w.buf)
+	_, err := w.cabinet.db.Pool.Exec(w.ctx, `INSERT INTO file_parts (file_id, part, sealed) VALUES ($1, $2, $3)`, w.ID, w.parts, value)
+	w.parts, w.buf = w.parts+1, w.buf[:0]
+	return store.Translate(err)
+}
+
+// place binds a part to its file and its number in it.
+func place(file uuid.UUID, part int) []byte {
+	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part))
+}
+
+// ErrGone says that there is no such file any more, or that it was never written whole.
+var ErrGone = fault.New(fault.NotFound, "file_gone", "The file is not kept any more: give it, or ask for it, again.")
+
+// ErrUnreadable says that the platform key that sealed a file was taken away.
+var ErrUnreadable = fault.New(fault.Internal, "file_sealed", "The file cannot be read: the platform key that sealed it is not configured any more. Give it, or ask for it, again.")
+
+// Open reads a file from its beginning, as the plain bytes that were written.
+func (c *Cabinet) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
+	var whole bool
+	err := c.db.Pool.QueryRow(ctx, `SELECT whole FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&whole)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !whole {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	return gzip.NewReader(&parts{ctx: ctx, cabinet: c, file: file})
+}
+
+// parts reads the compressed stream, a row at a time: no statement is open between.
+type parts struct {
+	ctx     context.Context
+	cabinet *Cabinet
+	file    uuid.UUID
+	next    int
+	left    []byte
+}
+
+func (p *parts) Read(into []byte) (int, error) {
+	for len(p.left) == 0 {
+		var value []byte
+		err := p.cabinet.db.Pool.QueryRow(p.ctx, `SELECT sealed FROM file_parts WHERE file_id = $1 AND part = $2`, p.file, p.next).Scan(&value)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return 0, io.EOF // a file that lost its end is found out by its checksum
+		}
+		if err != nil {
+			return 0, store.Translate(err)
+		}
+		if p.left, err = p.cabinet.keys.Open(sealed.File, place(p.file, p.next), value); err != nil {
+			return 0, ErrUnreadable.WithCause(err)
+		}
+		p.next++
+	}
+	n := copy(into, p.left)
+	p.left = p.left[n:]
+	return n, nil
+}
+
+// Delete lets go of a file; of one that is gone already, nothing.
+func (c *Cabinet) Delete(ctx context.Context, file uuid.UUID) error {
+	_, err := c.db.Pool.Exec(ctx, `DELETE FROM files WHERE id = $1`, file)
+	return store.Translate(err)
+}
+
+// Forget deletes files that have expired and returns how many.
+func (c *Cabinet) Forget(ctx context.Context) (int64, error) {
+	return store.InBatches(ctx, c.db.Pool, `DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
+}

@@ -1,0 +1,95 @@
+package payouts
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// NewAdjustment corrects what is owed to an account.
+type NewAdjustment struct {
+	Own     uuid.UUID // the adjustment's own id: the same one again adjusts nothing more
+	Account uuid.UUID
+	Lead    uuid.UUID // Nil where it is not about one lead
+	Amount  money.Amount
+	Why     string
+}
+
+// MaxAdjustment bounds an adjustment in minor units: more is a slip of the hand.
+const MaxAdjustment = 100_000_000
+
+var errAdjusted = fault.New(fault.Conflict, "adjusted", "This adjustment is in the ledger already.")
+
+// Adjust adds a correction to the ledger. Nothing that is there changes.
+func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
+	if a.Why, err = text("why", a.Why, "Say why: the partner reads it on the statement."); err != nil {
+		return e, err
+	}
+	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
+		return e, field("amount", fault.InvalidValue, "An adjustment is between -1,000,000 and 1,000,000, and not 0.")
+	}
+	if !a.Amount.Currency.Valid() {
+		return e, field("currency", fault.Required, "Choose the currency.")
+	}
+	now := s.clock.Now()
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var account models.Account
+		q := tx.Where("id = ?", a.Account).Limit(1).Find(&account)
+		if q.Error != nil {
+			return q.Error
+		}
+		if q.RowsAffected == 0 || !sc.Allows(account.PartnerID) {
+			return field("account", fault.InvalidValue, "Choose one of the partner's accounts.")
+		}
+		if account.Sandbox {
+			return field("account", fault.InvalidValue, "A sandbox account has no balance.")
+		}
+		lead, err := s.adjusted(tx, sc, a, account)
+		if err != nil {
+			return err
+		}
+		e = ledger.Adjustment(account.PartnerID, account.ID, lead, a.Amount, a.Own, a.Why, s.by.Name, now)
+		var known int64
+		if err := tx.Model(&models.LedgerEntry{}).Where("partner_id = ? AND kind = ? AND reference = ?", e.PartnerID, e.Kind, e.Reference).Count(&known).Error; err != nil {
+			return err
+		}
+		if known > 0 {
+			return errAdjusted
+		}
+		if err := tx.Create(&e).Error; err != nil {
+			return err
+		}
+		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{"amount": e.AmountMinor, "currency": e.Currency, "account": account.Identifier}, a.Why)
+	})
+	return e, err
+}
+
+// adjusted is the lead that the adjustment is about: the account's, in its currency.
+func (s *Service) adjusted(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
+	if a.Lead == uuid.Nil {
+		return nil, nil
+	}
+	l, earned, err := earnedBy(tx, sc, a.Lead)
+	switch f := fault.As(err); {
+	case f != nil:
+		return nil, field("lead", fault.InvalidValue, "The account has no lead of this id that earned anything.")
+	case err != nil:
+		return nil, err
+	case l.AccountID != account.ID:
+		return nil, field("lead", fault.InvalidValue, "The account has no lead of this id that earned anything.")
+	case earned.Currency != a.Amount.Currency.String():
+		return nil, field("currency", fault.InvalidValue, "This lead earned "+earned.Currency+": an adjustment of it is in the same currency.")
+	}
+	return &l.ID, nil
+}
+
+// NewAdjustmentID is for the form of a new adjustment.
+func (s *Service) NewAdjustmentID() uuid.UUID { return id.New(s.clock.Now()) }

@@ -1,0 +1,232 @@
+package payouts
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Columns are those of ledger.csv. Amounts are in major units, signed as in the ledger;
+// times are UTC. partner is the slug, partner_id what the partner sends as partnerId.
+var Columns = []string{
+	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
+}
+
+// rowsAtOnce is how many entries are in memory while they are streamed.
+const rowsAtOnce = 2000
+
+// Stream calls each for every entry that the filter chooses, the oldest first, as the
+// ledger was when it began. It holds some thousand entries at most, whatever there are;
+// the statement's time-out is for each such part.
+func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
+	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return store.Translate(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	c := f.among(sc)
+	// The rows are wanted as they come: what is sorted first takes its time before the first.
+	if _, err := tx.Exec(ctx, "SET LOCAL cursor_tuple_fraction = 0.001"); err != nil {
+		return store.Translate(err)
+	}
+	if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
+		return store.Translate(err)
+	}
+	var e Entry
+	for {
+		rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", rowsAtOnce))
+		if err != nil {
+			return store.Translate(err)
+		}
+		n := 0
+		for rows.Next() {
+			n++
+			e = Entry{}
+			if err := scanEntry(rows, &e); err != nil {
+				rows.Close()
+				return store.Translate(err)
+			}
+			if err := each(&e); err != nil {
+				rows.Close()
+				return err
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return store.Translate(err)
+		}
+		if n < rowsAtOnce {
+			return nil
+		}
+	}
+}
+
+// CSV writes the entries that the filter chooses, with a head, and returns how many. At
+// intervals it calls pause with the number so far.
+func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64) error) (rows int64, err error) {
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // whose buffer it takes for its own
+	if err := w.Write(Columns); err != nil {
+		return 0, err
+	}
+	record := make([]string, len(Columns))
+	err = s.Stream(ctx, sc, f, func(e *Entry) error {
+		if rows++; rows%rowsAtOnce == 0 && pause != nil {
+			if err := pause(rows); err != nil {
+				return err
+			}
+		}
+		return w.Write(e.record(record))
+	})
+	w.Flush()
+	if err == nil {
+		err = w.Error()
+	}
+	return rows, err
+}
+
+// record is the entry's row.
+func (e *Entry) record(into []string) []string {
+	lead, run := "", ""
+	if e.LeadID != nil {
+		lead = id.Format(id.Lead, *e.LeadID)
+	}
+	if e.Run != uuid.Nil {
+		run = RunID(e.Run)
+	}
+	return append(into[:0], lead, Cell(e.TransactionID), Cell(e.Partner), Cell(e.Identifier), string(e.Kind), e.Amount().Decimal(), e.Currency,
+		e.OccurredAt.Format("2006-01-02T15:04:05.000Z"), strconv.FormatInt(e.ID, 10), Cell(e.Reference), run, string(e.RunState), Cell(e.Note))
+}
+
+// Cell is a text as a spreadsheet takes it for one: what begins like a formula is led by
+// an apostrophe.
+func Cell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// exportsKept is how long an export can be fetched.
+const exportsKept = 7 * 24 * time.Hour
+
+// wanted is an export's filter with what its asker may see.
+type wanted struct {
+	Filter
+	All      bool        `json:"all,omitempty"`
+	Partners []uuid.UUID `json:"partners,omitempty"`
+}
+
+func (w wanted) scope() scope.Scope {
+	if w.All {
+		return scope.Everywhere
+	}
+	return scope.Partners(w.Partners...)
+}
+
+// RequestExport asks for entries as a file: more than a page can wait for.
+func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (e models.Export, err error) {
+	if s.by.Staff == uuid.Nil {
+		return e, errNobody
+	}
+	filter, err := json.Marshal(wanted{Filter: f, All: sc.All(), Partners: sc.IDs()})
+	if err != nil {
+		return e, err
+	}
+	now := s.clock.Now()
+	e = models.Export{ID: id.New(now), StaffID: s.by.Staff, Filter: string(filter), MadeAt: now}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Create(&e).Error; err != nil {
+			return err
+		}
+		if _, err := s.desk.Ask(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
+			return err
+		}
+		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, map[string]any{"filter": json.RawMessage(filter)}, "")
+	})
+	return e, err
+}
+
+// writeExport writes the file.
+func (s *Service) writeExport(ctx context.Context, w *work.Run) error {
+	var e models.Export
+	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", w.ObjectID).Take(&e).Error; err != nil {
+		return err
+	}
+	var want wanted
+	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
+		return err
+	}
+	file, err := s.files.Create(ctx, s.clock.Now().Add(exportsKept))
+	if err != nil {
+		return err
+	}
+	rows, err := s.CSV(ctx, want.scope(), want.Filter, file, func(rows int64) error {
+		w.Progress("writing entries", rows, 0)
+		return nil
+	})
+	if err == nil {
+		err = file.Close()
+	}
+	if err == nil {
+		w.Progress("writing entries", rows, rows)
+		err = w.Commit(ctx, func(tx *gorm.DB) error {
+			return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
+		})
+	}
+	if err != nil {
+		s.files.Delete(context.WithoutCancel(ctx), file.ID) // else it goes when it has expired
+	}
+	return err
+}
+
+var errNoExport = fault.New(fault.NotFound, "export", "Not Found")
+
+// Export is one that this person asked for; nobody else's.
+func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("id = ? AND staff_id = ?", export, s.by.Staff).Limit(1).Find(&e)
+	if q.Error == nil && (q.RowsAffected == 0 || s.by.Staff == uuid.Nil) {
+		return models.Export{}, errNoExport
+	}
+	return e, store.Translate(q.Error)
+}
+
+// Fetch opens an export's file. Whoever may see less by now than when they asked asks anew.
+func (s *Service) Fetch(ctx context.Context, sc scope.Scope, e models.Export) (io.ReadCloser, error) {
+	var want wanted
+	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
+		return nil, err
+	}
+	if want.All && !sc.All() {
+		return nil, errNoExport
+	}
+	for _, partner := range want.Partners {
+		if !sc.Allows(partner) {
+			return nil, errNoExport
+		}
+	}
+	if e.FileID == nil {
+		return nil, fault.New(fault.Conflict, "export_unfinished", "This export is not ready: it is still being written, or its file is not kept any more. Ask for it again.")
+	}
+	return s.files.Open(ctx, *e.FileID)
+}
+
+// ForgetExports deletes those whose file has gone and returns how many.
+func (s *Service) ForgetExports(ctx context.Context) (int64, error) {
+	return store.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-exportsKept))
+}

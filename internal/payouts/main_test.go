@@ -1,0 +1,160 @@
+package payouts_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const window = 30 * 24 * time.Hour
+
+// trade is a platform with people who pay its partners.
+type trade struct {
+	*testkit.Platform
+	in   *intake.Intake
+	desk *work.Desk
+	office
+	dmitri, fay office // two people of finance
+}
+
+// office is the service on behalf of one person.
+type office struct {
+	*payouts.Service
+	who audit.Actor
+}
+
+func open(t testing.TB) *trade {
+	t.Helper()
+	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	tr := &trade{Platform: p, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	var err error
+	if tr.desk, err = work.NewDesk(p.DB.DB, p.Time, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	s := payouts.NewService(p.DB.DB, p.Time, tr.desk, files.NewCabinet(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
+	person := func(name string) office {
+		who := audit.Actor{Name: name + "@example.com", Role: "finance", Staff: uuid.New()}
+		return office{s.By(who), who}
+	}
+	tr.dmitri, tr.fay = person("dmitri"), person("fay")
+	tr.office = tr.dmitri
+	return tr
+}
+
+// delivered is a lead as its partner knows it.
+type delivered struct {
+	lead        uuid.UUID
+	transaction string
+	payout      money.Amount
+}
+
+// quote is a ping's transactionId.
+func (tr *trade) quote(t testing.TB, country string) string {
+	t.Helper()
+	r, err := tr.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
+	if err != nil || !r.Accepted {
+		t.Fatalf("a ping: %+v, %v", r, err)
+	}
+	return string(r.TransactionID)
+}
+
+// post delivers a lead on a quote, signed by the partner, for one of its accounts.
+func (tr *trade) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
+	t.Helper()
+	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transaction, by.Accounts[account].Identifier)
+	r, err := tr.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: intake.Address("192.0.2.1"), Body: body, Headers: by.Sign(tr.Time.Now(), body)})
+	return delivered{r.LeadID, transaction, r.Payout}, err
+}
+
+// deliver is a lead, delivered now.
+func (tr *trade) deliver(t testing.TB, by testkit.Partner, country string) delivered {
+	t.Helper()
+	d, err := tr.post(t, by, 0, tr.quote(t, country))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// works has the desk work until the test ends, or until stop is called.
+func (tr *trade) works(t testing.TB) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() { defer close(ended); tr.desk.Work(ctx) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
+// run begins one of everything until now, and waits until it is prepared.
+func (tr *trade) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
+	t.Helper()
+	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: c, Cutoff: tr.Time.Now(), Minimum: minimum})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State != models.RunPreparing })
+	return tr.get(t, r)
+}
+
+func (tr *trade) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
+	t.Helper()
+	r, err := tr.Run(t.Context(), scope.Everywhere, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// pays has a run approved by another person and paid.
+func (tr *trade) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
+	t.Helper()
+	if err := tr.fay.ApproveRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.dmitri.PayRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, "BACS 2026-01-02"); err != nil {
+		t.Fatal(err)
+	}
+	return tr.get(t, r)
+}
+
+// refused checks that something was refused in this way.
+func refused(t testing.TB, what string, err error, code fault.Code, reason string) {
+	t.Helper()
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != code || f.Reason != reason {
+		t.Errorf("%s: %v, want %s, %s", what, err, code, reason)
+	}
+}
+
+// owed is what the ledger has for a partner in a currency.
+func (tr *trade) owed(t testing.TB, partner uuid.UUID, c money.Currency) int64 {
+	t.Helper()
+	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Partner: partner, Currency: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sums) == 0 {
+		return 0
+	}
+	return sums[0].Owed()
+}

@@ -1,0 +1,75 @@
+// Package payouts owns what happens to money after a lead has earned it: the ledger as
+// people read it, returns and adjustments, payout runs with their statements, and
+// exports of it all.
+//
+// Its times: occurred_at is when an entry came about, by the service's clock. A run
+// takes the entries before its cutoff, and the stragglers that earlier runs could not
+// see yet; order within the ledger is the entry's id.
+package payouts
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Policy is what the platform's owner settles.
+type Policy struct {
+	ReturnWindow time.Duration // how long after its delivery a lead can be returned
+}
+
+// Service does everything in the name of somebody.
+type Service struct {
+	db     *store.DB
+	clock  clock.Clock
+	desk   *work.Desk
+	files  *files.Cabinet
+	policy Policy
+	by     audit.Actor
+}
+
+// NewService handles the kinds of work that are its own at the desk.
+func NewService(db *store.DB, c clock.Clock, desk *work.Desk, cabinet *files.Cabinet, p Policy) *Service {
+	s := &Service{db: db, clock: c, desk: desk, files: cabinet, policy: p, by: audit.Service}
+	desk.Handle(models.WorkPayoutRun, work.Doer{Do: s.prepare, Undo: s.undoRun})
+	desk.Handle(models.WorkExport, work.Doer{Do: s.writeExport})
+	return s
+}
+
+// By is the service on behalf of somebody.
+func (s *Service) By(who audit.Actor) *Service {
+	mine := *s
+	mine.by = who
+	return &mine
+}
+
+// Policy is the one in force.
+func (s *Service) Policy() Policy { return s.policy }
+
+// note is the deed's line in the audit trail; the last thing of its transaction.
+func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why})
+}
+
+func field(name, code, message string) *fault.Error {
+	return fault.New(fault.Invalid, name, message).WithFields(fault.Field{Code: code, Path: []string{name}, Message: message})
+}
+
+// RunID is how a run is named to people.
+func RunID(run uuid.UUID) string { return id.Format(id.Payout, run) }
+
+// longStatements lets a statement of a piece of work take its time: the pool's time-out
+// is for what a person or a partner waits for.
+func longStatements(tx *gorm.DB) error {
+	return tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error
+}

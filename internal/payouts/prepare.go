@@ -1,0 +1,118 @@
+package payouts
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// accountsAtOnce is how many accounts are claimed in a transaction.
+const accountsAtOnce = 200
+
+// claimSQL gives a run every entry of some accounts before its cutoff that no run has,
+// and each account its statement: of one that is paid, or that comes to nothing, the
+// entries are claimed; of one that is held they are left for the next run. It is one
+// statement, so that the sums are those of the very entries that it claims.
+const claimSQL = `
+WITH open AS MATERIALIZED (
+	SELECT e.id, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
+	WHERE e.account_id = ANY (@accounts) AND e.currency = @currency AND e.occurred_at < @cutoff
+		AND NOT EXISTS (SELECT FROM payout_run_entries c WHERE c.entry_id = e.id)
+), sums AS MATERIALIZED (
+	SELECT partner_id, account_id, count(*) AS entries, sum(amount_minor) AS net,
+		coalesce(sum(amount_minor) FILTER (WHERE kind = 'accrual'), 0) AS accrued,
+		coalesce(sum(amount_minor) FILTER (WHERE kind = 'return'), 0) AS returned,
+		coalesce(sum(amount_minor) FILTER (WHERE kind IN ('adjustment', 'payment')), 0) AS adjusted
+	FROM open GROUP BY partner_id, account_id
+), made AS (
+	INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
+	SELECT @run, account_id, partner_id,
+		CASE WHEN net < 0 THEN 'negative' WHEN net = 0 THEN 'even' WHEN net < @minimum THEN 'below_minimum' ELSE 'pays' END,
+		entries, accrued, returned, adjusted, net
+	FROM sums
+	RETURNING account_id, outcome
+)
+INSERT INTO payout_run_entries (entry_id, run_id)
+SELECT open.id, @run FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
+
+// prepare claims a run's entries, some accounts at a time: what a try has claimed stays
+// claimed, and the next one goes on behind it.
+func (s *Service) prepare(ctx context.Context, w *work.Run) error {
+	var r models.PayoutRun
+	db := s.db.Gorm.WithContext(ctx)
+	if err := db.Where("id = ?", w.ObjectID).Take(&r).Error; err != nil {
+		return err
+	}
+	if r.State != models.RunPreparing {
+		return fault.New(fault.Conflict, "run_state", "This run is not being prepared any more.")
+	}
+	accounts, err := s.unprepared(ctx, r)
+	if err != nil {
+		return err
+	}
+	for done := 0; done < len(accounts); {
+		w.Progress("claiming the entries of accounts", int64(done), int64(len(accounts)))
+		some := accounts[done:min(done+accountsAtOnce, len(accounts))]
+		if err := w.Step(ctx, func(tx *gorm.DB) error { return claim(tx, r, some) }); err != nil {
+			return err
+		}
+		done += len(some)
+	}
+	w.Progress("claiming the entries of accounts", int64(len(accounts)), int64(len(accounts)))
+	return w.Commit(ctx, func(tx *gorm.DB) error { return s.prepared(tx, r) })
+}
+
+// unprepared are the accounts that have no statement in the run yet. Sandbox accounts
+// earn nothing.
+func (s *Service) unprepared(ctx context.Context, r models.PayoutRun) (all []uuid.UUID, err error) {
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM accounts a WHERE NOT sandbox
+		AND NOT EXISTS (SELECT FROM statements s WHERE s.run_id = ? AND s.account_id = a.id) ORDER BY id`, r.ID).Scan(&all).Error
+	return all, err
+}
+
+func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) error {
+	if err := longStatements(tx); err != nil {
+		return err
+	}
+	return tx.Exec(claimSQL, map[string]any{
+		"accounts": accounts, "currency": r.Currency, "cutoff": r.Cutoff, "run": r.ID, "minimum": r.MinimumMinor,
+	}).Error
+}
+
+// prepared writes what the run comes to.
+func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
+	if err := longStatements(tx); err != nil {
+		return err
+	}
+	var sum struct {
+		Payouts, Held int
+		Total         int64
+		Entries       int64
+	}
+	err := tx.Raw(`SELECT count(*) FILTER (WHERE outcome = 'pays') AS payouts, count(*) FILTER (WHERE outcome IN ('below_minimum', 'negative')) AS held,
+			coalesce(sum(net_minor) FILTER (WHERE outcome = 'pays'), 0) AS total, coalesce(sum(entries) FILTER (WHERE outcome IN ('pays', 'even')), 0) AS entries
+		FROM statements WHERE run_id = ?`, r.ID).Scan(&sum).Error
+	if err != nil {
+		return err
+	}
+	q := tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", r.ID).Updates(map[string]any{
+		"state": models.RunPrepared, "payouts": sum.Payouts, "held": sum.Held, "total_minor": sum.Total, "entries": sum.Entries,
+		"prepared_at": s.clock.Now(), "row_version": r.RowVersion + 1,
+	})
+	if q.Error != nil {
+		return q.Error
+	}
+	if q.RowsAffected == 0 {
+		return work.ErrLost
+	}
+	return audit.Write(tx, s.clock.Now(), audit.Service, audit.Event{
+		Action: "payout_run.prepared", Kind: "payout_run", Object: RunID(r.ID),
+		After: map[string]any{"currency": r.Currency, "payouts": sum.Payouts, "held": sum.Held, "total": sum.Total, "entries": sum.Entries},
+	})
+}

@@ -1,0 +1,239 @@
+package payouts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// MaxNote bounds what people write to a return, an adjustment or a run, in characters.
+const MaxNote = 2000
+
+// Reasons are why a lead may be returned, with what each stands for.
+var Reasons = []struct {
+	Reason models.ReturnReason
+	Words  string
+}{
+	{models.WrongContact, "the person cannot be reached at this number or address"},
+	{models.Duplicate, "the same person asked for the same before"},
+	{models.NoConsent, "the person did not agree to be contacted"},
+	{models.WrongService, "the person wants another service"},
+	{models.OutsideArea, "the job is outside the area"},
+	{models.NotACustomer, "the person is not looking for anybody: a competitor, a job seeker"},
+	{models.Fraud, "the lead was made up"},
+	{models.OtherReason, "another reason, which the evidence says"},
+}
+
+// ReasonWords says a reason.
+func ReasonWords(r models.ReturnReason) string {
+	for _, one := range Reasons {
+		if one.Reason == r {
+			return one.Words
+		}
+	}
+	return string(r)
+}
+
+var (
+	errNoLead   = fault.New(fault.NotFound, "lead", "Not Found")
+	errNoReturn = fault.New(fault.NotFound, "return", "Not Found")
+	errSandbox  = fault.New(fault.Conflict, "sandbox", "A sandbox lead earned nothing, so that there is nothing to return.")
+	errReturned = fault.New(fault.Conflict, "returned", "This lead is being returned already, or was.")
+	errDecided  = fault.New(fault.Conflict, "decided", "Somebody decided this return meanwhile: load the page again.")
+)
+
+// RequestReturn asks for what a lead earned back. The ledger does not change before the
+// return is accepted.
+func (s *Service) RequestReturn(ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string) (r models.Return, err error) {
+	if evidence, err = text("evidence", evidence, "Say what shows it: what the person said, when they were called, the other leadId."); err != nil {
+		return r, err
+	}
+	if ReasonWords(reason) == string(reason) {
+		return r, field("reason", fault.InvalidValue, "Choose one of the reasons.")
+	}
+	now := s.clock.Now()
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		l, earned, err := earnedBy(tx, sc, lead)
+		if err != nil {
+			return err
+		}
+		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
+			return fault.New(fault.Conflict, "window", fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.", ends.UTC().Format("2 Jan 2006 15:04")))
+		}
+		r = models.Return{
+			ID: id.New(now), LeadID: l.ID, PartnerID: l.PartnerID, AccountID: l.AccountID, AmountMinor: earned.AmountMinor, Currency: earned.Currency,
+			Reason: reason, Evidence: evidence, State: models.ReturnOpen, AskedBy: s.by.Name, AskedAt: now, RowVersion: 1,
+		}
+		if err := tx.Create(&r).Error; err != nil {
+			return err
+		}
+		return s.note(tx, "return.request", "return", id.Format(id.Return, r.ID), r.PartnerID, map[string]any{"lead": id.Format(id.Lead, l.ID), "reason": string(reason)}, evidence)
+	})
+	return r, err
+}
+
+// earnedBy is a lead in the scope with its accrual.
+func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
+	q := tx.Select("id", "partner_id", "account_id", "sandbox", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
+	if q.Error != nil {
+		return l, e, q.Error
+	}
+	if q.RowsAffected == 0 || !sc.Allows(l.PartnerID) {
+		return l, e, errNoLead
+	}
+	if l.Sandbox {
+		return l, e, errSandbox
+	}
+	return l, e, tx.Where("lead_id = ? AND kind = 'accrual'", lead).Take(&e).Error
+}
+
+// AcceptReturn takes what the lead earned back: the entry's mirror, once.
+func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
+	return s.decide(ctx, sc, ret, models.ReturnAccepted, strings.TrimSpace(answer), func(tx *gorm.DB, r models.Return, now time.Time) error {
+		entry := ledger.Return(r, s.by.Name, now)
+		if err := tx.Create(&entry).Error; err != nil {
+			return err
+		}
+		detail, err := json.Marshal(map[string]string{"reason": string(r.Reason), "return": id.Format(id.Return, r.ID)})
+		if err != nil {
+			return err
+		}
+		return tx.Create(&models.LeadEvent{LeadID: r.LeadID, Kind: "returned", Detail: string(detail), At: now}).Error
+	})
+}
+
+// RefuseReturn leaves the ledger as it is, and says why.
+func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
+	why, err := text("answer", why, "Say why: the partner is told.")
+	if err != nil {
+		return err
+	}
+	return s.decide(ctx, sc, ret, models.ReturnRefused, why, func(*gorm.DB, models.Return, time.Time) error { return nil })
+}
+
+func (s *Service) decide(ctx context.Context, sc scope.Scope, ret uuid.UUID, state models.ReturnState, answer string, do func(*gorm.DB, models.Return, time.Time) error) error {
+	if utf8.RuneCountInString(answer) > MaxNote || !plain(answer) {
+		return field("answer", fault.TooLong, fmt.Sprintf("Write at most %d characters, and no control characters.", MaxNote))
+	}
+	now := s.clock.Now()
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var r models.Return
+		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", ret).Limit(1).Find(&r)
+		if q.Error != nil {
+			return q.Error
+		}
+		if q.RowsAffected == 0 || !sc.Allows(r.PartnerID) {
+			return errNoReturn
+		}
+		if r.State != models.ReturnOpen {
+			return errDecided
+		}
+		if err := do(tx, r, now); err != nil {
+			return err
+		}
+		err := tx.Model(&models.Return{}).Where("id = ?", r.ID).Updates(map[string]any{
+			"state": state, "decided_by": s.by.Name, "decided_at": now, "answer": answer, "row_version": r.RowVersion + 1,
+		}).Error
+		if err != nil {
+			return err
+		}
+		return s.note(tx, "return."+map[models.ReturnState]string{models.ReturnAccepted: "accept", models.ReturnRefused: "refuse"}[state], "return", id.Format(id.Return, r.ID), r.PartnerID,
+			map[string]any{"lead": id.Format(id.Lead, r.LeadID), "amount": r.AmountMinor, "currency": r.Currency}, answer)
+	})
+}
+
+// Return is one in the scope.
+func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r models.Return, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("id = ?", ret).Limit(1).Find(&r)
+	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
+		return models.Return{}, errNoReturn
+	}
+	return r, store.Translate(q.Error)
+}
+
+// ReturnsOf are a lead's returns, the newest first. Whoever asks may see the lead.
+func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []models.Return, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead)
+	if !sc.All() {
+		q = q.Where("partner_id IN ?", sc.IDs())
+	}
+	return all, store.Translate(q.Order("id DESC").Find(&all).Error)
+}
+
+// ReturnQuery chooses returns. Before and After are cursors of ReturnPage.
+type ReturnQuery struct {
+	Partner       uuid.UUID // Nil: any
+	State         models.ReturnState
+	Before, After uuid.UUID
+	Size          int
+}
+
+// Returns is a page, the newest first.
+func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (all []models.Return, newer, older bool, err error) {
+	q := s.db.Gorm.WithContext(ctx).Limit(f.Size + 1)
+	if !sc.All() {
+		q = q.Where("partner_id IN ?", sc.IDs())
+	}
+	if f.Partner != uuid.Nil {
+		q = q.Where("partner_id = ?", f.Partner)
+	}
+	if f.State != "" {
+		q = q.Where("state = ?", f.State)
+	}
+	switch {
+	case f.Before != uuid.Nil:
+		q = q.Where("id > ?", f.Before).Order("id")
+	case f.After != uuid.Nil:
+		q = q.Where("id < ?", f.After).Order("id DESC")
+	default:
+		q = q.Order("id DESC")
+	}
+	if err := q.Find(&all).Error; err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	all, newer, older = store.CutAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
+	return all, newer, older, nil
+}
+
+// OpenReturns counts those that wait for a decision.
+func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err error) {
+	q := s.db.Gorm.WithContext(ctx).Model(&models.Return{}).Where("state = 'open'")
+	if !sc.All() {
+		q = q.Where("partner_id IN ?", sc.IDs())
+	}
+	return n, store.Translate(q.Count(&n).Error)
+}
+
+// text is what a person must write.
+func text(name, value, ask string) (string, error) {
+	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
+	switch {
+	case value == "":
+		return "", field(name, fault.Required, ask)
+	case utf8.RuneCountInString(value) > MaxNote:
+		return "", field(name, fault.TooLong, fmt.Sprintf("Write at most %d characters.", MaxNote))
+	case !plain(value):
+		return "", field(name, fault.InvalidValue, "There is a control character in it: type it anew.")
+	}
+	return value, nil
+}
+
+// plain is a text that a database and a page can hold: UTF-8 without control
+// characters, other than the ends of lines.
+func plain(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })
+}

@@ -1,0 +1,253 @@
+package payouts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// NewRun is what a run is begun with.
+type NewRun struct {
+	Currency money.Currency
+	Cutoff   time.Time // entries before this moment
+	Minimum  int64     // minor units; smaller balances are held
+	Note     string
+}
+
+var (
+	errNoRun     = fault.New(fault.NotFound, "run", "Not Found")
+	errRunStale  = fault.New(fault.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
+	errSamePair  = fault.New(fault.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
+	errNobody    = fault.New(fault.Forbidden, "person", "A payout run needs people: the command line is none.")
+	errEmptyRun  = fault.New(fault.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
+	errPreparing = fault.New(fault.Conflict, "preparing", "This run is still being prepared: stop that work first.")
+)
+
+// MaxMinimum bounds the least that is paid out, in minor units.
+const MaxMinimum = 100_000_000
+
+// PrepareRun begins a run; claiming the entries is work for the desk. A run is the whole
+// platform's: a scope that is restricted has none.
+func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
+	now := s.clock.Now()
+	switch n.Note = strings.TrimSpace(n.Note); {
+	case !sc.All():
+		return r, errNoRun
+	case s.by.Staff == uuid.Nil:
+		return r, errNobody
+	case !n.Currency.Valid():
+		return r, field("currency", fault.Required, "Choose the currency.")
+	case n.Cutoff.IsZero() || n.Cutoff.After(now):
+		return r, field("cutoff", fault.InvalidValue, "The cutoff is a moment that has passed.")
+	case n.Minimum < 0 || n.Minimum > MaxMinimum:
+		return r, field("minimum", fault.InvalidValue, "The minimum payout is between 0 and 1,000,000.")
+	case utf8.RuneCountInString(n.Note) > MaxNote || !plain(n.Note):
+		return r, field("note", fault.TooLong, fmt.Sprintf("Write at most %d characters, and no control characters.", MaxNote))
+	}
+	r = models.PayoutRun{
+		ID: id.New(now), Currency: n.Currency.String(), Cutoff: n.Cutoff.UTC(), MinimumMinor: n.Minimum, Note: n.Note,
+		State: models.RunPreparing, Preparer: s.by.Name, PreparerID: s.by.Staff, MadeAt: now, RowVersion: 1,
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Create(&r).Error; err != nil {
+			return err
+		}
+		if _, err := s.desk.Ask(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
+			return err
+		}
+		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{"currency": r.Currency, "cutoff": r.Cutoff, "minimum": r.MinimumMinor}, n.Note)
+	})
+	return r, err
+}
+
+// change does something to a run that nobody else changed meanwhile.
+func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (columns map[string]any, action, why string, err error)) error {
+	if !sc.All() {
+		return errNoRun
+	}
+	if s.by.Staff == uuid.Nil {
+		return errNobody
+	}
+	now := s.clock.Now()
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var r models.PayoutRun
+		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", run).Limit(1).Find(&r)
+		if q.Error != nil {
+			return q.Error
+		}
+		if q.RowsAffected == 0 {
+			return errNoRun
+		}
+		if r.RowVersion != version {
+			return errRunStale
+		}
+		columns, action, why, err := do(tx, r, now)
+		if err != nil {
+			return err
+		}
+		after := map[string]any{"currency": r.Currency, "total": r.TotalMinor, "payouts": r.Payouts}
+		columns["row_version"] = r.RowVersion + 1
+		if err := tx.Model(&models.PayoutRun{}).Where("id = ?", r.ID).Updates(columns).Error; err != nil {
+			return err
+		}
+		return s.note(tx, action, "payout_run", RunID(r.ID), uuid.Nil, after, why)
+	})
+}
+
+// ApproveRun is the second person's: whoever prepared the run does not approve it.
+func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
+	return s.change(ctx, sc, run, version, func(_ *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
+		switch {
+		case r.State != models.RunPrepared:
+			return nil, "", "", errRunStale
+		case r.PreparerID == s.by.Staff:
+			return nil, "", "", errSamePair
+		case r.Payouts == 0:
+			return nil, "", "", errEmptyRun
+		}
+		return map[string]any{"state": models.RunApproved, "approver": s.by.Name, "approver_id": s.by.Staff, "approved_at": now}, "payout_run.approve", "", nil
+	})
+}
+
+// maxReference bounds what a bank calls a payment.
+const maxReference = 140
+
+// PayRun writes down that the bank has paid: each account's payment into the ledger, and
+// the run stays as it is from then on. reference is the bank's.
+func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
+	reference = strings.TrimSpace(reference)
+	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !plain(reference) || strings.ContainsAny(reference, "\n\t") {
+		return field("reference", fault.InvalidValue, fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
+	}
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
+		if r.State != models.RunApproved {
+			return nil, "", "", errRunStale
+		}
+		if err := s.pay(tx, r, reference, now); err != nil {
+			return nil, "", "", err
+		}
+		return map[string]any{"state": models.RunPaid, "payer": s.by.Name, "paid_at": now, "reference": reference}, "payout_run.pay", reference, nil
+	})
+}
+
+// pay mirrors each statement that pays, and has the run claim the mirrors: what it
+// claimed comes to nothing then, account by account.
+func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
+	if err := longStatements(tx); err != nil {
+		return err
+	}
+	var due []models.Statement
+	if err := tx.Where("run_id = ? AND outcome = 'pays'", r.ID).Order("account_id").Find(&due).Error; err != nil {
+		return err
+	}
+	payments := make([]models.LedgerEntry, len(due))
+	for i, one := range due {
+		payments[i] = ledger.Payment(r, one, reference, s.by.Name, now)
+	}
+	if err := tx.CreateInBatches(&payments, 1000).Error; err != nil {
+		return err
+	}
+	claims := make([]models.PayoutRunEntry, len(payments))
+	for i, p := range payments {
+		claims[i] = models.PayoutRunEntry{EntryID: p.ID, RunID: r.ID}
+	}
+	if err := tx.CreateInBatches(&claims, 5000).Error; err != nil {
+		return err
+	}
+	// What is paid is what was approved, to the cent, whatever else went wrong.
+	var left int64
+	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id WHERE c.run_id = ?
+		GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`, r.ID).Scan(&left).Error
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d accounts of run %s do not come to nothing with their payment", left, RunID(r.ID))
+	}
+	return err
+}
+
+// CancelRun lets go of a run that was not paid: its entries are for the next one.
+func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
+	why, err := text("why", why, "Say why: whoever prepared the run asks.")
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, _ time.Time) (map[string]any, string, string, error) {
+		switch r.State {
+		case models.RunPrepared, models.RunApproved:
+		case models.RunPreparing:
+			return nil, "", "", errPreparing
+		default:
+			return nil, "", "", errRunStale
+		}
+		return map[string]any{"state": models.RunCancelled, "ended_why": why}, "payout_run.cancel", why, release(tx, r.ID)
+	})
+}
+
+func release(tx *gorm.DB, run uuid.UUID) error {
+	if err := longStatements(tx); err != nil {
+		return err
+	}
+	return tx.Exec(`SELECT release_payout_run(?)`, run).Error
+}
+
+// undoRun gives up a run whose preparation was cancelled or failed.
+func (s *Service) undoRun(tx *gorm.DB, w models.Work) error {
+	if err := release(tx, w.ObjectID); err != nil {
+		return err
+	}
+	return tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", w.ObjectID).
+		Updates(map[string]any{"state": models.RunCancelled, "ended_why": "Its preparation did not come to an end.", "row_version": gorm.Expr("row_version + 1")}).Error
+}
+
+// Run is one; of the whole platform, so that a restricted scope has none.
+func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r models.PayoutRun, err error) {
+	q := s.db.Gorm.WithContext(ctx).Where("id = ?", run).Limit(1).Find(&r)
+	if q.Error == nil && (q.RowsAffected == 0 || !sc.All()) {
+		return models.PayoutRun{}, errNoRun
+	}
+	return r, store.Translate(q.Error)
+}
+
+// Runs is a page of runs, the newest first: after one, or before one.
+func (s *Service) Runs(ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int) (all []models.PayoutRun, newer, older bool, err error) {
+	if !sc.All() {
+		return nil, false, false, nil
+	}
+	q := s.db.Gorm.WithContext(ctx).Limit(size + 1)
+	switch {
+	case before != uuid.Nil:
+		q = q.Where("id > ?", before).Order("id")
+	case after != uuid.Nil:
+		q = q.Where("id < ?", after).Order("id DESC")
+	default:
+		q = q.Order("id DESC")
+	}
+	if err := q.Find(&all).Error; err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	all, newer, older = store.CutAt(all, size, after != uuid.Nil, before != uuid.Nil)
+	return all, newer, older, nil
+}
+
+// WaitingRuns are those that wait for this person: prepared by another.
+func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
+	if !sc.All() {
+		return nil, nil
+	}
+	err = s.db.Gorm.WithContext(ctx).Where("state = 'prepared' AND preparer_id <> ?", who.Staff).Order("id").Find(&all).Error
+	return all, store.Translate(err)
+}

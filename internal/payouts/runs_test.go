@@ -1,0 +1,232 @@
+package payouts_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	one, two, euro := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "DE")
+	tr.Time.Advance(time.Hour)
+	r := tr.run(t, money.GBP, 0)
+	total := one.payout.Minor + two.payout.Minor
+	if r.State != models.RunPrepared || r.Payouts != 1 || r.Held != 0 || r.Entries != 2 || r.TotalMinor != total || r.PreparedAt == nil {
+		t.Fatalf("prepared: %+v, want 2 leads of %d", r, total)
+	}
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != total {
+		t.Errorf("%d are owed before anything is paid", got)
+	}
+	ctx := t.Context()
+	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), fault.Forbidden, "same_person")
+	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"), fault.Conflict, "stale")
+	refused(t, "approved by somebody of one partner", tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), fault.NotFound, "run")
+	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion), fault.Forbidden, "person")
+	refused(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), fault.Conflict, "stale")
+	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "), fault.Invalid, "reference")
+	if err := tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, "BACS 77"); err != nil {
+		t.Fatal(err)
+	}
+	r = tr.get(t, r)
+	if r.State != models.RunPaid || r.Reference != "BACS 77" || r.Approver != tr.fay.who.Name || r.Payer != tr.dmitri.who.Name {
+		t.Errorf("paid: %+v", r)
+	}
+	for name, err := range map[string]error{
+		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"), "cancelled": tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"),
+	} {
+		refused(t, name, err, fault.Conflict, "stale")
+	}
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
+		t.Errorf("%d are owed after it was paid", got)
+	}
+	if got := tr.owed(t, tr.Off.ID, money.EUR); got != euro.payout.Minor {
+		t.Errorf("%d EUR are owed, which the run does not touch", got)
+	}
+	v, err := tr.PartnerStatement(ctx, scope.Partners(tr.Required.ID), r.ID, tr.Required.ID)
+	if err != nil || len(v.Accounts) != 1 || v.Accounts[0].NetMinor != total || v.Accounts[0].Outcome != models.StatementPays || v.Accounts[0].Identifier != "harbour-leads-main" {
+		t.Errorf("the statement: %+v (%v)", v, err)
+	}
+	_, err = tr.PartnerStatement(ctx, scope.Partners(tr.Off.ID), r.ID, tr.Required.ID)
+	refused(t, "the statement for another partner's people", err, fault.NotFound, "statement")
+}
+
+// What comes to less than nothing, or to less than the minimum, is left for a later run;
+// what comes to nothing is closed.
+func TestWhatARunHolds(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	ctx := t.Context()
+	small, even, negative := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.ReportOnly, "GB"), tr.deliver(t, tr.Off, "GB")
+	adjust := func(p testkit.Partner, minor int64) {
+		t.Helper()
+		_, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: p.Accounts[0].ID, Amount: money.Amount{Minor: minor, Currency: money.GBP}, Why: "set-up fee"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjust(tr.ReportOnly, -even.payout.Minor)
+	adjust(tr.Off, -negative.payout.Minor-500)
+	tr.Time.Advance(time.Hour)
+	r := tr.run(t, money.GBP, small.payout.Minor+1)
+	if r.Payouts != 0 || r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
+		t.Errorf("%+v", r)
+	}
+	all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10})
+	got := map[string]models.StatementOutcome{}
+	for _, s := range all {
+		got[s.Partner] = s.Outcome
+	}
+	if err != nil || len(got) != 3 || got["harbour-leads"] != models.StatementBelowMinimum || got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
+		t.Errorf("%v (%v)", got, err)
+	}
+	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), fault.Conflict, "empty_run")
+	if err := tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "nobody to pay"); err != nil {
+		t.Fatal(err)
+	}
+	adjust(tr.Off, 700)
+	tr.Time.Advance(time.Hour)
+	r = tr.pays(t, tr.run(t, money.GBP, 0))
+	if r.Payouts != 2 || r.TotalMinor != small.payout.Minor+200 {
+		t.Errorf("the next run: %+v, want what was held and what became of the rest", r)
+	}
+}
+
+// An entry that an earlier run could not see, for its transaction had not ended, is the
+// next one's, whatever its time.
+func TestStragglers(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	first := tr.deliver(t, tr.Required, "GB")
+	tr.Time.Advance(time.Hour)
+	cutoff := tr.Time.Now()
+	late := tr.deliver(t, tr.Required, "GB") // after the cutoff …
+	tr.Time.Advance(time.Hour)
+	prepare := func(cutoff time.Time) models.PayoutRun {
+		t.Helper()
+		r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: cutoff})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State == models.RunPrepared })
+		return tr.get(t, r)
+	}
+	r := tr.pays(t, prepare(cutoff))
+	if r.TotalMinor != first.payout.Minor {
+		t.Errorf("%d are paid, want the lead before the cutoff", r.TotalMinor)
+	}
+	// … and one whose time is before it, which commits only now.
+	straggler := models.LedgerEntry{PartnerID: tr.Required.ID, AccountID: tr.Required.Accounts[0].ID, Kind: models.EntryAdjustment, Reference: "ad_straggler",
+		AmountMinor: 123, Currency: "GBP", OccurredAt: cutoff.Add(-time.Minute), Note: "late"}
+	if err := tr.DB.Gorm.Create(&straggler).Error; err != nil {
+		t.Fatal(err)
+	}
+	if r = tr.pays(t, prepare(tr.Time.Now())); r.TotalMinor != late.payout.Minor+123 {
+		t.Errorf("%d are paid, want the late lead and the straggler", r.TotalMinor)
+	}
+}
+
+func TestOneRunOfACurrencyAtATime(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.deliver(t, tr.Required, "GB")
+	tr.Time.Advance(time.Hour)
+	n := payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()}
+	errs := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { _, errs[i] = tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n) })
+	}
+	all.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+			continue
+		}
+		refused(t, "a second run", err, fault.Conflict, "open_run")
+	}
+	if made != 1 {
+		t.Errorf("%d runs were begun", made)
+	}
+	n.Currency = money.EUR
+	if _, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n); err != nil {
+		t.Errorf("of another currency: %v", err)
+	}
+}
+
+// Two people who press the button at once pay once.
+func TestARunIsPaidOnce(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	d := tr.deliver(t, tr.Required, "GB")
+	tr.Time.Advance(time.Hour)
+	r := tr.run(t, money.GBP, 0)
+	if err := tr.fay.ApproveRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		who := []office{tr.dmitri, tr.fay}[i%2]
+		all.Go(func() { errs[i] = who.PayRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, "BACS 1") })
+	}
+	all.Wait()
+	paid := 0
+	for _, err := range errs {
+		if err == nil {
+			paid++
+			continue
+		}
+		refused(t, "the second", err, fault.Conflict, "stale")
+	}
+	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Run: r.ID})
+	if err != nil || paid != 1 || len(sums) != 1 || sums[0].Paid != -d.payout.Minor || sums[0].Owed() != 0 {
+		t.Errorf("%d were let through, %+v (%v)", paid, sums, err)
+	}
+}
+
+func TestBadRuns(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	good := payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()}
+	for name, c := range map[string]struct {
+		change func(*payouts.NewRun)
+		reason string
+	}{
+		"no currency":      {func(n *payouts.NewRun) { n.Currency = 0 }, "currency"},
+		"no cutoff":        {func(n *payouts.NewRun) { n.Cutoff = time.Time{} }, "cutoff"},
+		"a cutoff to come": {func(n *payouts.NewRun) { n.Cutoff = tr.Time.Now().Add(time.Second) }, "cutoff"},
+		"minimum below 0":  {func(n *payouts.NewRun) { n.Minimum = -1 }, "minimum"},
+		"minimum too high": {func(n *payouts.NewRun) { n.Minimum = payouts.MaxMinimum + 1 }, "minimum"},
+		"a long note":      {func(n *payouts.NewRun) { n.Note = string(make([]byte, payouts.MaxNote+1)) }, "note"},
+		"U+0000":           {func(n *payouts.NewRun) { n.Note = "a\x00b" }, "note"},
+	} {
+		n := good
+		c.change(&n)
+		_, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n)
+		refused(t, name, err, fault.Invalid, c.reason)
+	}
+	_, err := tr.dmitri.PrepareRun(t.Context(), scope.Partners(tr.Required.ID), good)
+	refused(t, "somebody of one partner", err, fault.NotFound, "run")
+	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
+	refused(t, "a run that does not exist", err, fault.NotFound, "run")
+}

@@ -1,0 +1,113 @@
+package payouts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// AccountStatement is an account's statement with its names.
+type AccountStatement struct {
+	models.Statement
+	Partner     string // slug
+	PartnerName string
+	Identifier  string
+}
+
+const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s.entries, s.accrued_minor, s.returned_minor, s.adjusted_minor, s.net_minor, p.slug, p.name, a.identifier
+	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
+
+func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
+	err = row.Scan(&s.RunID, &s.AccountID, &s.PartnerID, &s.Outcome, &s.Entries, &s.AccruedMinor, &s.ReturnedMinor, &s.AdjustedMinor, &s.NetMinor,
+		&s.Partner, &s.PartnerName, &s.Identifier)
+	return s, err
+}
+
+// StatementQuery chooses statements of a run. Before and After are accounts' identifiers,
+// by which they are listed.
+type StatementQuery struct {
+	Run           uuid.UUID
+	Outcome       models.StatementOutcome // "": any
+	Before, After string
+	Size          int
+}
+
+// Statements is a page of a run's, by the account's identifier, of the partners in the scope.
+func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQuery) (all []AccountStatement, newer, older bool, err error) {
+	c, order := &chosen{}, "ASC"
+	c.and("s.run_id = $%d", f.Run)
+	if !sc.All() {
+		c.and("s.partner_id = ANY ($%d)", sc.IDs())
+	}
+	if f.Outcome != "" {
+		c.and("s.outcome = $%d", string(f.Outcome))
+	}
+	switch {
+	case f.Before != "":
+		c.and("a.identifier < $%d", f.Before)
+		order = "DESC"
+	case f.After != "":
+		c.and("a.identifier > $%d", f.After)
+	}
+	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY a.identifier %s LIMIT %d", statementsSQL, c.where(), order, f.Size+1), c.args...)
+	if err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	if all, err = pgx.CollectRows(rows, scanStatement); err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	all, newer, older = store.CutAt(all, f.Size, f.After != "", f.Before != "")
+	return all, newer, older, nil
+}
+
+// PartnerStatement is what a partner gets of a run, account by account.
+type PartnerStatement struct {
+	Run      models.PayoutRun
+	Partner  models.Partner
+	Accounts []AccountStatement
+}
+
+var errNoStatement = fault.New(fault.NotFound, "statement", "Not Found")
+
+// PartnerStatement is a partner's in a run that was prepared, for whoever may see the
+// partner: more of the run than its currency, dates and reference is not theirs to see.
+func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, partner uuid.UUID) (v PartnerStatement, err error) {
+	if !sc.Allows(partner) {
+		return v, errNoStatement
+	}
+	rows, err := s.db.Pool.Query(ctx, statementsSQL+` WHERE s.run_id = $1 AND s.partner_id = $2 ORDER BY a.identifier`, run, partner)
+	if err != nil {
+		return v, store.Translate(err)
+	}
+	if v.Accounts, err = pgx.CollectRows(rows, scanStatement); err != nil {
+		return v, store.Translate(err)
+	}
+	db := s.db.Gorm.WithContext(ctx)
+	if err := db.Where("id = ?", run).Limit(1).Find(&v.Run).Error; err != nil {
+		return v, store.Translate(err)
+	}
+	if len(v.Accounts) == 0 || v.Run.State == models.RunPreparing {
+		return PartnerStatement{}, errNoStatement
+	}
+	return v, store.Translate(db.Where("id = ?", partner).Take(&v.Partner).Error)
+}
+
+// StatementsOf are a partner's, the newest run first.
+func (s *Service) StatementsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []AccountStatement, err error) {
+	if !sc.Allows(partner) {
+		return nil, errNoStatement
+	}
+	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s WHERE s.partner_id = $1 ORDER BY s.run_id DESC, a.identifier LIMIT %d", statementsSQL, size), partner)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	all, err = pgx.CollectRows(rows, scanStatement)
+	return all, store.Translate(err)
+}

@@ -1,0 +1,215 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/migrations"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	// atOnce is how many pieces of work a node does side by side: leads come first.
+	atOnce = 2
+	// lookEvery is how often a node looks for work. River's LISTEN would take one more
+	// connection of each node for good, to save a second of a job of minutes.
+	lookEvery = time.Second
+	// silentFor is how long a worker may not be heard of before its work is given to
+	// another, and searchEvery how often nodes look for such.
+	silentFor   = 20 * time.Second
+	searchEvery = 5 * time.Second
+	endWithin   = 5 * time.Second
+	stopWithin  = 20 * time.Second
+)
+
+// Work does what is asked for until ctx ends. Nodes may do it side by side.
+func (d *Desk) Work(ctx context.Context) {
+	var search sync.WaitGroup
+	search.Go(func() { d.searchForDead(ctx) })
+	defer search.Wait()
+	for ctx.Err() == nil {
+		if err := d.workUntil(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("the queue of work does not answer and is tried again", "error", store.Translate(err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+func (d *Desk) workUntil(ctx context.Context) error {
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, river.WorkFunc(d.do)); err != nil {
+		return err
+	}
+	queue, err := river.NewClient(riverpgxv5.New(d.db.Pool), &river.Config{
+		Schema: migrations.RiverSchema, Logger: quiet(d.log), Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
+		PollOnly: true, FetchPollInterval: lookEvery, JobTimeout: -1,
+		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
+	})
+	if err != nil {
+		return err
+	}
+	if err := queue.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	return queue.StopAndCancel(stopping)
+}
+
+// do works on one job of the queue. What it returns River keeps, so that it says no
+// more than a person may read.
+func (d *Desk) do(ctx context.Context, j *river.Job[job]) error {
+	r, err := d.claim(ctx, j)
+	if errors.Is(err, ErrLost) {
+		return river.JobCancel(err)
+	}
+	if err != nil {
+		return errors.New("the work could not be begun")
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var heart sync.WaitGroup
+	heart.Go(func() { r.beat(running, cancel) })
+	err = d.attempt(running, r)
+	if errors.Is(context.Cause(running), ErrLost) {
+		err = ErrLost
+	}
+	cancel(nil)
+	heart.Wait()
+	return d.settle(ctx, j, r, err)
+}
+
+// attempt does the work; a panic in it is a failure like any other.
+func (d *Desk) attempt(ctx context.Context, r *Run) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.log.Error("work panicked", "kind", r.Kind, "work", r.ID, "stack", string(debug.Stack()))
+			err = errors.New("it panicked")
+		}
+	}()
+	return d.doers[r.Kind].Do(ctx, r)
+}
+
+// claim begins a try. Of work that ended, or has another job by now, there is none.
+func (d *Desk) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
+	now := d.clock.Now()
+	var w models.Work
+	q := d.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = attempt + 1, beat_at = ?, started_at = coalesce(started_at, ?)
+		WHERE id = ? AND job_id = ? AND state IN ('waiting', 'running') RETURNING *`, now, now, j.Args.Work, j.ID).Scan(&w)
+	if q.Error != nil {
+		return nil, q.Error
+	}
+	if q.RowsAffected == 0 {
+		return nil, ErrLost
+	}
+	return &Run{Work: w, db: d.db, clock: d.clock, phase: w.Phase, done: w.Done, total: w.Total}, nil
+}
+
+// settle says what became of a try.
+func (d *Desk) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	told := fault.As(err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrLost):
+		return river.JobCancel(ErrLost)
+	case ctx.Err() != nil: // the node stops: another one goes on
+		d.note(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
+		return river.JobSnooze(0)
+	case told != nil:
+		return d.giveUp(ending, r, told.Message)
+	case r.Attempt >= tries:
+		d.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", store.Translate(err))
+		return d.giveUp(ending, r, fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.", r.Attempt, r.ID))
+	}
+	d.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", store.Translate(err))
+	d.note(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
+	return river.JobSnooze(time.Duration(r.Attempt) * time.Second)
+}
+
+// note is not needed for what is right, only for what is shown.
+func (d *Desk) note(ctx context.Context, r *Run, columns map[string]any) {
+	if err := r.update(d.db.Gorm.WithContext(ctx), columns); err != nil {
+		d.log.Warn("the state of work was not written down", "kind", r.Kind, "work", r.ID, "error", store.Translate(err))
+	}
+}
+
+func (d *Desk) giveUp(ctx context.Context, r *Run, failure string) error {
+	err := d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := r.update(tx, r.progress()); err != nil {
+			return err
+		}
+		return d.end(tx, r.Work, models.WorkFailed, failure)
+	})
+	if err != nil && !errors.Is(err, ErrLost) {
+		return errors.New("that the work failed could not be written down")
+	}
+	return river.JobCancel(errors.New(failure))
+}
+
+// searchForDead gives work whose worker was not heard of to another. What that worker
+// may still be doing comes to nothing: its job is not the work's any more.
+func (d *Desk) searchForDead(ctx context.Context) {
+	tick := time.NewTicker(searchEvery)
+	defer tick.Stop()
+	for {
+		if err := d.takeUp(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("work of workers that died was not looked for", "error", store.Translate(err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (d *Desk) takeUp(ctx context.Context) error {
+	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var dead []models.Work
+		err := tx.Raw(`SELECT * FROM work WHERE state = 'running' AND beat_at < ? LIMIT 20 FOR UPDATE SKIP LOCKED`, d.clock.Now().Add(-silentFor)).Scan(&dead).Error
+		if err != nil {
+			return err
+		}
+		for _, w := range dead {
+			if w.Attempt >= tries {
+				err = d.end(tx, w, models.WorkFailed, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
+			} else {
+				_, err = d.put(tx, w.ID)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// quiet is the log for River, which tells of each of its steps otherwise.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(onlyErrors{log.Handler()}) }
+
+type onlyErrors struct{ slog.Handler }
+
+func (h onlyErrors) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelError && h.Handler.Enabled(ctx, l)
+}
+
+func (h onlyErrors) WithAttrs(a []slog.Attr) slog.Handler { return onlyErrors{h.Handler.WithAttrs(a)} }
+func (h onlyErrors) WithGroup(name string) slog.Handler   { return onlyErrors{h.Handler.WithGroup(name)} }

@@ -1,0 +1,106 @@
+package work
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Run is a piece of work under way.
+type Run struct {
+	models.Work
+	db    *store.DB
+	clock clock.Clock
+
+	mu          sync.Mutex
+	phase       string
+	done, total int64
+}
+
+// Alone is a run that nobody asked for at the desk: of the command line, which does the
+// work itself and is there to see it end.
+func Alone(db *store.DB, c clock.Clock, w models.Work) *Run {
+	w.JobID = nil
+	return &Run{Work: w, db: db, clock: c}
+}
+
+// Progress says how far the work is: done of total, in whatever it counts; a total of 0
+// is not known. It costs next to nothing: the heart writes it down.
+func (r *Run) Progress(phase string, done, total int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase, r.done, r.total = phase, done, total
+}
+
+func (r *Run) progress() map[string]any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "beat_at": r.clock.Now()}
+}
+
+// ErrLost says that the work was cancelled, or taken from this worker.
+var ErrLost = fault.New(fault.Conflict, "work_lost", "The work was cancelled, or another node took it over.")
+
+// update changes the work's row while this run may write.
+func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
+	if r.JobID == nil {
+		return nil
+	}
+	q := tx.Model(&models.Work{}).Where("id = ? AND job_id = ? AND state = ?", r.ID, *r.JobID, models.WorkRunning).Updates(columns)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return ErrLost
+	}
+	return q.Error
+}
+
+// Step writes a part of the work that stays when the rest fails: what was done by an
+// earlier try is not done again.
+func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return r.update(tx, r.progress())
+	})
+}
+
+// Commit writes what the work comes to, and that it is done, at once.
+func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		columns := r.progress()
+		columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
+		return r.update(tx, columns)
+	})
+}
+
+const beatEvery = time.Second
+
+// beat writes down how far the work is until ctx ends, and ends the work itself when it
+// is not this run's any more. That the database does not answer for a while ends nothing:
+// Step and Commit look again.
+func (r *Run) beat(ctx context.Context, lost context.CancelCauseFunc) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := r.update(r.db.Gorm.WithContext(ctx), r.progress())
+		if f := fault.As(err); f != nil && f.Reason == ErrLost.Reason {
+			lost(ErrLost)
+			return
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// Package work keeps what people asked for and a page cannot wait for: payout runs,
+// reconciliations, large exports. A row of work says what it is, how far it is and
+// what became of it; River hands it to a node, tries it again, and stops it.
+//
+// One job of the queue may write for a piece of work at a time. Everything that it
+// writes ends with a look at whether it still is that one (Run.Step, Run.Commit), in
+// the same transaction: work that was cancelled, or taken from a worker that seemed
+// dead, writes nothing more.
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/migrations"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Doer is how a kind of work is done.
+type Doer struct {
+	// Do does the work and ends with Run.Commit. It may be called again after it failed,
+	// was killed or was stopped halfway. A fault that it returns is final and is told to
+	// whoever asked; anything else is tried again.
+	Do func(context.Context, *Run) error
+	// Undo brings what the work was for back to where it can be asked for again, in the
+	// transaction that gives the work up.
+	Undo func(tx *gorm.DB, w models.Work) error
+}
+
+// Desk takes work in, and works on it.
+type Desk struct {
+	db    *store.DB
+	clock clock.Clock
+	log   *slog.Logger
+	queue *river.Client[*sql.Tx] // puts in, in the caller's transaction; works on nothing
+	doers map[models.WorkKind]Doer
+}
+
+// NewDesk is a desk on the service's database. Handle its kinds before anything is asked.
+func NewDesk(db *store.DB, c clock.Clock, log *slog.Logger) (*Desk, error) {
+	queue, err := river.NewClient(riverdatabasesql.New(nil), &river.Config{Schema: migrations.RiverSchema, Logger: quiet(log)})
+	if err != nil {
+		return nil, err
+	}
+	return &Desk{db: db, clock: c, log: log, queue: queue, doers: map[models.WorkKind]Doer{}}, nil
+}
+
+// Handle says how a kind of work is done.
+func (d *Desk) Handle(kind models.WorkKind, by Doer) { d.doers[kind] = by }
+
+// job is what River carries: which work.
+type job struct {
+	Work int64 `json:"work"`
+}
+
+// Kind names the job to River.
+func (job) Kind() string { return "work" }
+
+// tries is how often work is begun before it is given up.
+const tries = 5
+
+// Ask puts work in, in the caller's transaction: it is done when that commits, and not
+// when it does not. partner is Nil for what is not one partner's.
+func (d *Desk) Ask(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, partner uuid.UUID) (models.Work, error) {
+	w := models.Work{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: d.clock.Now()}
+	if partner != uuid.Nil {
+		w.PartnerID = &partner
+	}
+	if by.Staff != uuid.Nil {
+		w.StaffID = &by.Staff
+	}
+	if err := tx.Create(&w).Error; err != nil {
+		return w, err
+	}
+	id, err := d.put(tx, w.ID)
+	w.JobID = &id
+	return w, err
+}
+
+// put gives the work a new job, the only one that may write from now on.
+func (d *Desk) put(tx *gorm.DB, work int64) (int64, error) {
+	conn, ok := tx.Statement.ConnPool.(*sql.Tx)
+	if !ok {
+		return 0, errors.New("work is asked for in a transaction")
+	}
+	put, err := d.queue.InsertTx(tx.Statement.Context, conn, job{work}, &river.InsertOpts{MaxAttempts: tries})
+	if err != nil {
+		return 0, err
+	}
+	return put.Job.ID, tx.Model(&models.Work{}).Where("id = ?", work).Updates(map[string]any{"job_id": put.Job.ID, "state": models.WorkWaiting}).Error
+}
+
+var errNotFound = fault.New(fault.NotFound, "work", "Not Found")
+
+// visible narrows a query to what a person may see: of the partners in the scope, and
+// what they asked for themselves.
+func (d *Desk) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
+	q := d.db.Gorm.WithContext(ctx).Model(&models.Work{})
+	if !sc.All() {
+		q = q.Where("partner_id IN ? OR staff_id = ?", sc.IDs(), staff)
+	}
+	return q
+}
+
+// Get is a piece of work that the person may see.
+func (d *Desk) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, id int64) (w models.Work, err error) {
+	q := d.visible(ctx, sc, staff).Where("id = ?", id).Limit(1).Find(&w)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return w, errNotFound
+	}
+	return w, store.Translate(q.Error)
+}
+
+// Of is the newest work on an object; found is false where there was none. Whoever asks
+// may see the object.
+func (d *Desk) Of(ctx context.Context, object uuid.UUID) (w models.Work, found bool, err error) {
+	q := d.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
+	return w, q.RowsAffected > 0, store.Translate(q.Error)
+}
+
+// List is a page of work, the newest first.
+func (d *Desk) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p store.Page) (all []models.Work, newer, older bool, err error) {
+	if err := p.Of(d.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	all, newer, older = store.Cut(p, all)
+	return all, newer, older, nil
+}
+
+// Cancel gives up work that has not ended. What it wrote so far is undone.
+func (d *Desk) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, id int64) error {
+	w, err := d.Get(ctx, sc, by.Staff, id)
+	if err != nil {
+		return err
+	}
+	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := d.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
+			return err
+		}
+		return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: "work.cancel", Kind: string(w.Kind), Object: w.ObjectID.String(), Partner: partnerOf(w)})
+	})
+}
+
+func partnerOf(w models.Work) uuid.UUID {
+	if w.PartnerID == nil {
+		return uuid.Nil
+	}
+	return *w.PartnerID
+}
+
+var errEnded = fault.New(fault.Conflict, "work_ended", "This has ended already: load the page again.")
+
+// end gives work up: cancelled, or failed for good.
+func (d *Desk) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
+	q := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).
+		Updates(map[string]any{"state": state, "failure": failure, "ended_at": d.clock.Now()})
+	if q.Error != nil {
+		return q.Error
+	}
+	if q.RowsAffected == 0 {
+		return errEnded
+	}
+	if undo := d.doers[w.Kind].Undo; undo != nil {
+		return undo(tx, w)
+	}
+	return nil
+}
+
+// keepEnded is how long ended work is listed.
+const keepEnded = 30 * 24 * time.Hour
+
+// Forget deletes work that ended long ago and returns how much.
+func (d *Desk) Forget(ctx context.Context) (int64, error) {
+	return store.InBatches(ctx, d.db.Pool, `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`, d.clock.Now().Add(-keepEnded))
+}

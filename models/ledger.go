@@ -1,0 +1,141 @@
+package models
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// EntryKind is what a ledger entry stands for; its sign follows from it.
+type EntryKind string
+
+const (
+	EntryAccrual    EntryKind = "accrual"    // + a lead was delivered
+	EntryReturn     EntryKind = "return"     // − a lead was returned
+	EntryAdjustment EntryKind = "adjustment" // ± a correction
+	EntryPayment    EntryKind = "payment"    // − a payout was paid
+)
+
+// LedgerEntry is a signed amount; what is owed is their sum. Append-only.
+type LedgerEntry struct {
+	ID          int64 `gorm:"primaryKey;autoIncrement"`
+	PartnerID   uuid.UUID
+	AccountID   uuid.UUID
+	LeadID      *uuid.UUID
+	Kind        EntryKind
+	Reference   string
+	AmountMinor int64
+	Currency    string
+	OccurredAt  time.Time
+	Note        string
+	MadeBy      string // "" is the service itself
+}
+
+// ReturnReason is why a lead is returned.
+type ReturnReason string
+
+const (
+	WrongContact ReturnReason = "wrong_contact"
+	Duplicate    ReturnReason = "duplicate"
+	NoConsent    ReturnReason = "no_consent"
+	WrongService ReturnReason = "wrong_service"
+	OutsideArea  ReturnReason = "outside_area"
+	NotACustomer ReturnReason = "not_a_customer"
+	Fraud        ReturnReason = "fraud"
+	OtherReason  ReturnReason = "other"
+)
+
+// ReturnState is where a return is.
+type ReturnState string
+
+const (
+	ReturnOpen     ReturnState = "open"
+	ReturnAccepted ReturnState = "accepted"
+	ReturnRefused  ReturnState = "refused"
+)
+
+// Return asks for what a lead earned back; accepted, the ledger has its mirror.
+type Return struct {
+	ID          uuid.UUID `gorm:"primaryKey"`
+	LeadID      uuid.UUID
+	PartnerID   uuid.UUID
+	AccountID   uuid.UUID
+	AmountMinor int64 // what the lead had earned
+	Currency    string
+	Reason      ReturnReason
+	Evidence    string
+	State       ReturnState `gorm:"default:open"`
+	AskedBy     string
+	AskedAt     time.Time
+	DecidedBy   string
+	DecidedAt   *time.Time
+	Answer      string
+	RowVersion  int `gorm:"default:1"`
+}
+
+// RunState is where a payout run is.
+type RunState string
+
+const (
+	RunPreparing RunState = "preparing"
+	RunPrepared  RunState = "prepared"
+	RunApproved  RunState = "approved"
+	RunPaid      RunState = "paid"
+	RunCancelled RunState = "cancelled"
+)
+
+// PayoutRun pays, in one currency, every entry before its cutoff that no run has paid.
+type PayoutRun struct {
+	ID           uuid.UUID `gorm:"primaryKey"`
+	Currency     string
+	Cutoff       time.Time
+	MinimumMinor int64
+	Note         string
+	State        RunState
+	Entries      int64
+	Payouts      int
+	Held         int
+	TotalMinor   int64
+	Preparer     string
+	PreparerID   uuid.UUID
+	PreparedAt   *time.Time
+	Approver     string
+	ApproverID   *uuid.UUID
+	ApprovedAt   *time.Time
+	Payer        string
+	PaidAt       *time.Time
+	Reference    string
+	EndedWhy     string
+	MadeAt       time.Time
+	RowVersion   int `gorm:"default:1"`
+}
+
+// PayoutRunEntry says that a run has an entry: an entry is in one run at most.
+type PayoutRunEntry struct {
+	EntryID int64 `gorm:"primaryKey"`
+	RunID   uuid.UUID
+}
+
+// StatementOutcome is what a run does with an account's balance.
+type StatementOutcome string
+
+const (
+	StatementPays         StatementOutcome = "pays"
+	StatementBelowMinimum StatementOutcome = "below_minimum"
+	StatementNegative     StatementOutcome = "negative"
+	StatementEven         StatementOutcome = "even"
+)
+
+// Statement is what an account gets of a run, in the run's currency. What is not paid
+// is carried forward: its entries stay for the next run.
+type Statement struct {
+	RunID         uuid.UUID `gorm:"primaryKey"`
+	AccountID     uuid.UUID `gorm:"primaryKey"`
+	PartnerID     uuid.UUID
+	Outcome       StatementOutcome
+	Entries       int64
+	AccruedMinor  int64
+	ReturnedMinor int64
+	AdjustedMinor int64
+	NetMinor      int64
+}
