@@ -61,6 +61,8 @@ console:
   session_lifetime: 12h
 pricing:
   second_person: false
+payouts:
+  return_days: 30
 log:
   level: "info"
   format: "json"

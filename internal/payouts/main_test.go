@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -21,8 +20,6 @@ import (
 	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m) }
 
 const window = 30 * 24 * time.Hour
 
@@ -45,13 +42,19 @@ func open(t testing.TB) *trade {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	tr := &trade{Platform: p, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	log, lines := testkit.NewLog()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(lines)
+		}
+	})
 	var err error
-	if tr.desk, err = work.NewDesk(p.DB.DB, p.Time, slog.New(slog.DiscardHandler)); err != nil {
+	if tr.desk, err = work.NewDesk(p.DB.DB, p.Time, log); err != nil {
 		t.Fatal(err)
 	}
 	s := payouts.NewService(p.DB.DB, p.Time, tr.desk, files.NewCabinet(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
 	person := func(name string) office {
-		who := audit.Actor{Name: name + "@example.com", Role: "finance", Staff: uuid.New()}
+		who := testkit.Actor(t, p.DB, name+"@example.com")
 		return office{s.By(who), who}
 	}
 	tr.dmitri, tr.fay = person("dmitri"), person("fay")

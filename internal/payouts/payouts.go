@@ -35,12 +35,13 @@ type Service struct {
 	desk   *work.Desk
 	files  *files.Cabinet
 	policy Policy
+	atOnce int // accounts that a run claims in a transaction
 	by     audit.Actor
 }
 
 // NewService handles the kinds of work that are its own at the desk.
 func NewService(db *store.DB, c clock.Clock, desk *work.Desk, cabinet *files.Cabinet, p Policy) *Service {
-	s := &Service{db: db, clock: c, desk: desk, files: cabinet, policy: p, by: audit.Service}
+	s := &Service{db: db, clock: c, desk: desk, files: cabinet, policy: p, atOnce: accountsAtOnce, by: audit.Service}
 	desk.Handle(models.WorkPayoutRun, work.Doer{Do: s.prepare, Undo: s.undoRun})
 	desk.Handle(models.WorkExport, work.Doer{Do: s.writeExport})
 	return s

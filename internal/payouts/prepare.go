@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// accountsAtOnce is how many accounts are claimed in a transaction.
+// accountsAtOnce is how many accounts are claimed in a transaction, as a rule.
 const accountsAtOnce = 200
 
 // claimSQL gives a run every entry of some accounts before its cutoff that no run has,
@@ -22,7 +22,7 @@ const accountsAtOnce = 200
 const claimSQL = `
 WITH open AS MATERIALIZED (
 	SELECT e.id, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
-	WHERE e.account_id = ANY (@accounts) AND e.currency = @currency AND e.occurred_at < @cutoff
+	WHERE e.account_id IN @accounts AND e.currency = @currency AND e.occurred_at < @cutoff
 		AND NOT EXISTS (SELECT FROM payout_run_entries c WHERE c.entry_id = e.id)
 ), sums AS MATERIALIZED (
 	SELECT partner_id, account_id, count(*) AS entries, sum(amount_minor) AS net,
@@ -32,14 +32,14 @@ WITH open AS MATERIALIZED (
 	FROM open GROUP BY partner_id, account_id
 ), made AS (
 	INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
-	SELECT @run, account_id, partner_id,
+	SELECT CAST(@run AS uuid), account_id, partner_id,
 		CASE WHEN net < 0 THEN 'negative' WHEN net = 0 THEN 'even' WHEN net < @minimum THEN 'below_minimum' ELSE 'pays' END,
 		entries, accrued, returned, adjusted, net
 	FROM sums
 	RETURNING account_id, outcome
 )
 INSERT INTO payout_run_entries (entry_id, run_id)
-SELECT open.id, @run FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
+SELECT open.id, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
 
 // prepare claims a run's entries, some accounts at a time: what a try has claimed stays
 // claimed, and the next one goes on behind it.
@@ -58,7 +58,7 @@ func (s *Service) prepare(ctx context.Context, w *work.Run) error {
 	}
 	for done := 0; done < len(accounts); {
 		w.Progress("claiming the entries of accounts", int64(done), int64(len(accounts)))
-		some := accounts[done:min(done+accountsAtOnce, len(accounts))]
+		some := accounts[done:min(done+s.atOnce, len(accounts))]
 		if err := w.Step(ctx, func(tx *gorm.DB) error { return claim(tx, r, some) }); err != nil {
 			return err
 		}

@@ -52,7 +52,6 @@ var (
 	errNoLead   = fault.New(fault.NotFound, "lead", "Not Found")
 	errNoReturn = fault.New(fault.NotFound, "return", "Not Found")
 	errSandbox  = fault.New(fault.Conflict, "sandbox", "A sandbox lead earned nothing, so that there is nothing to return.")
-	errReturned = fault.New(fault.Conflict, "returned", "This lead is being returned already, or was.")
 	errDecided  = fault.New(fault.Conflict, "decided", "Somebody decided this return meanwhile: load the page again.")
 )
 

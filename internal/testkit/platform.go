@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -164,4 +165,13 @@ func (p Partner) Sign(at time.Time, body []byte) signing.Headers {
 func SignWith(secret string, at time.Time, body []byte) signing.Headers {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	return signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte(secret), stamp, body)}}
+}
+
+// Actor is somebody of the staff, for the audit trail to name; without a role or a
+// password.
+func Actor(t testing.TB, d *Database, email string) audit.Actor {
+	t.Helper()
+	who := audit.Actor{Staff: uuid.New(), Name: email, Role: "finance"}
+	d.Exec(t, `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, who.Staff, email)
+	return who
 }

@@ -36,7 +36,8 @@ type shop struct {
 
 func open(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began()), by: audit.Actor{Name: "dmitri@example.com", Role: "finance", Staff: uuid.New()}}
+	s := &shop{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	s.by = testkit.Actor(t, s.db, "dmitri@example.com")
 	s.Desk = s.desk(t)
 	return s
 }

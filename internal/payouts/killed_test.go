@@ -1,0 +1,101 @@
+package payouts_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// nodeDatabase, set, has this test binary be a node that works for the database of that
+// address, until it is killed; nodeTime is its clock's.
+const (
+	nodeDatabase = "PAYOUTS_TEST_DATABASE"
+	nodeTime     = "PAYOUTS_TEST_TIME"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(nodeDatabase); url != "" {
+		beNode(url)
+	}
+	testkit.Main(m)
+}
+
+func beNode(url string) {
+	at, err := time.Parse(time.RFC3339Nano, os.Getenv(nodeTime))
+	if err != nil {
+		panic(err)
+	}
+	db, err := store.Open(context.Background(), store.Options{URL: url, MaxConnections: 5, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
+	if err != nil {
+		panic(err)
+	}
+	now := clock.NewManual(at)
+	desk, err := work.NewDesk(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		panic(err)
+	}
+	payouts.NewService(db, now, desk, files.NewCabinet(db, nil, now), payouts.Policy{ReturnWindow: window}).InSmallSteps()
+	desk.Work(context.Background())
+}
+
+// A run whose node is killed, again and again, claims every entry once.
+func TestARunIsKilledHalfway(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	const accounts, kills = 400, 3
+	tr.DB.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+		SELECT gen_random_uuid(), $1, 'many-' || n, 'Many', false, false, 'active', 'inherit', now(), now() FROM generate_series(1, $2::int) n`, tr.Required.ID, accounts)
+	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT partner_id, id, 'adjustment', identifier || '/' || n, n, 'GBP', $1 FROM accounts, generate_series(1, 7) n WHERE name = 'Many'`, testkit.Began())
+	tr.Time.Advance(time.Hour)
+	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := func() int64 {
+		return testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM statements WHERE run_id = $1`, r.ID)
+	}
+	for range kills {
+		before := done()
+		node := exec.Command(os.Args[0])
+		node.Env = append(os.Environ(), nodeDatabase+"="+tr.DB.AppURL, nodeTime+"="+tr.Time.Now().Format(time.RFC3339Nano))
+		node.Stderr = os.Stderr
+		if err := node.Start(); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, time.Minute, "the node claims entries", func() bool { return done() > before+5 })
+		if err := node.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		node.Wait() // its error is that it was killed
+		if n := done(); n >= accounts {
+			t.Fatalf("the run was prepared before the node could be killed: %d statements", n)
+		}
+		tr.Time.Advance(time.Minute) // it is not heard of any more
+	}
+	tr.works(t)
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State != models.RunPreparing })
+	if r = tr.get(t, r); r.State != models.RunPrepared || r.Payouts != accounts || r.Entries != 7*accounts || r.TotalMinor != 28*accounts {
+		t.Errorf("%+v", r)
+	}
+	if n := testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM payout_run_entries WHERE run_id = $1`, r.ID); n != 7*accounts {
+		t.Errorf("%d entries are claimed, want %d", n, 7*accounts)
+	}
+	tr.pays(t, r)
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
+		t.Errorf("%d are owed after all was paid", got)
+	}
+}
