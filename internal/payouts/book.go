@@ -147,7 +147,7 @@ func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p store
 // there are more.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
 	c := f.among(sc)
-	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS some`,
+	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS bounded`,
 		c.where(), bound+1), c.args...).Scan(&n)
 	return min(n, bound), n > bound, store.Translate(err)
 }

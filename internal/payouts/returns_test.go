@@ -1,0 +1,214 @@
+package payouts_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestAReturnIsAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
+	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.WrongContact, " the number is a bakery's\r\n ")
+	if err != nil || r.Evidence != "the number is a bakery's" || r.AmountMinor != d.payout.Minor || r.State != models.ReturnOpen {
+		t.Fatalf("%+v (%v)", r, err)
+	}
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
+		t.Errorf("%d are owed while nobody has decided", got)
+	}
+	if n, err := tr.OpenReturns(ctx, scope.Partners(tr.Required.ID)); n != 1 || err != nil {
+		t.Errorf("%d wait (%v)", n, err)
+	}
+	errs := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = tr.fay.AcceptReturn(ctx, scope.Everywhere, r.ID, "heard the recording") })
+	}
+	all.Wait()
+	accepted := 0
+	for _, err := range errs {
+		if err == nil {
+			accepted++
+			continue
+		}
+		refused(t, "a second time", err, fault.Conflict, "decided")
+	}
+	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
+	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn || entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name {
+		t.Errorf("%d were let through; the lead's entries: %+v (%v)", accepted, entries, err)
+	}
+	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM lead_events WHERE lead_id = $1 AND kind = 'returned'`, d.lead); n != 1 {
+		t.Errorf("the lead's timeline has %d returns", n)
+	}
+	got, err := tr.Return(ctx, scope.Everywhere, r.ID)
+	if err != nil || got.State != models.ReturnAccepted || got.DecidedBy != tr.fay.who.Name || got.Answer != "heard the recording" {
+		t.Errorf("%+v (%v)", got, err)
+	}
+	_, err = tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, "again")
+	refused(t, "returned again", err, fault.Conflict, "returned")
+}
+
+func TestARefusedReturn(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
+	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "the same person as last week")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "without saying why", tr.RefuseReturn(ctx, scope.Everywhere, r.ID, " "), fault.Invalid, "answer")
+	if err := tr.RefuseReturn(ctx, scope.Everywhere, r.ID, "last week's was for another house"); err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
+		t.Errorf("%d are owed", got)
+	}
+	if _, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "here is the other leadId"); err != nil {
+		t.Errorf("a lead whose return was refused may be returned again: %v", err)
+	}
+	all, err := tr.ReturnsOf(ctx, scope.Everywhere, d.lead)
+	if err != nil || len(all) != 2 || all[0].State != models.ReturnOpen || all[1].State != models.ReturnRefused {
+		t.Errorf("%+v (%v)", all, err)
+	}
+	if all, _ := tr.ReturnsOf(ctx, scope.Partners(tr.Off.ID), d.lead); len(all) != 0 {
+		t.Errorf("another partner's people see %+v", all)
+	}
+}
+
+func TestWhatCannotBeReturned(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
+	sandbox, err := tr.post(t, tr.Required, 1, tr.sandboxQuote(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		sc       scope.Scope
+		lead     uuid.UUID
+		reason   models.ReturnReason
+		evidence string
+		after    time.Duration
+		code     fault.Code
+		want     string
+	}{
+		"another partner's":       {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, fault.NotFound, "lead"},
+		"no lead":                 {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, fault.NotFound, "lead"},
+		"a sandbox lead":          {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, fault.Conflict, "sandbox"},
+		"for no reason":           {scope.Everywhere, d.lead, "", "x", 0, fault.Invalid, "reason"},
+		"for a reason made up":    {scope.Everywhere, d.lead, "bored", "x", 0, fault.Invalid, "reason"},
+		"without evidence":        {scope.Everywhere, d.lead, models.Fraud, "\n", 0, fault.Invalid, "evidence"},
+		"with too much of it":     {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0, fault.Invalid, "evidence"},
+		"with U+0000":             {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, fault.Invalid, "evidence"},
+		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond, fault.Conflict, "window"},
+	} {
+		tr.Time.Set(testkit.Began().Add(c.after))
+		_, err := tr.RequestReturn(ctx, c.sc, c.lead, c.reason, c.evidence)
+		refused(t, name, err, c.code, c.want)
+	}
+	tr.Time.Set(testkit.Began().Add(window))
+	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote))
+	if err != nil {
+		t.Errorf("at the last moment: %v", err)
+	}
+	refused(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""), fault.NotFound, "return")
+	refused(t, "accepted with too long an answer", tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), fault.Invalid, "answer")
+}
+
+func TestReturnsByPage(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	ctx := t.Context()
+	var made []uuid.UUID
+	for i := range 5 {
+		by := []testkit.Partner{tr.Required, tr.Off}[i%2]
+		tr.Time.Advance(time.Second)
+		r, err := tr.RequestReturn(ctx, scope.Everywhere, tr.deliver(t, by, "GB").lead, models.Fraud, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append([]uuid.UUID{r.ID}, made...)
+	}
+	if err := tr.AcceptReturn(ctx, scope.Everywhere, made[0], ""); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		sc           scope.Scope
+		q            payouts.ReturnQuery
+		want         []uuid.UUID
+		newer, older bool
+	}{
+		"the first page": {scope.Everywhere, payouts.ReturnQuery{Size: 2}, made[:2], false, true},
+		"the next":       {scope.Everywhere, payouts.ReturnQuery{Size: 2, After: made[1]}, made[2:4], true, true},
+		"and back":       {scope.Everywhere, payouts.ReturnQuery{Size: 2, Before: made[2]}, made[:2], false, true},
+		"open ones":      {scope.Everywhere, payouts.ReturnQuery{Size: 9, State: models.ReturnOpen}, made[1:], false, false},
+		"of a partner":   {scope.Everywhere, payouts.ReturnQuery{Size: 9, Partner: tr.Off.ID}, []uuid.UUID{made[1], made[3]}, false, false},
+		"of the scope":   {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false},
+		"of neither":     {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false},
+	} {
+		all, newer, older, err := tr.Returns(ctx, c.sc, c.q)
+		var got []uuid.UUID
+		for _, r := range all {
+			got = append(got, r.ID)
+		}
+		if err != nil || newer != c.newer || older != c.older || len(got) != len(c.want) {
+			t.Errorf("%s: %v, %t, %t (%v), want %v", name, got, newer, older, err, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+		}
+	}
+}
+
+func TestAdjustments(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
+	good := payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Lead: d.lead, Amount: money.Amount{Minor: -120, Currency: money.GBP}, Why: "agreed by telephone"}
+	for name, c := range map[string]struct {
+		change func(*payouts.NewAdjustment)
+		sc     scope.Scope
+		want   string
+	}{
+		"of nothing":               {func(a *payouts.NewAdjustment) { a.Amount.Minor = 0 }, scope.Everywhere, "amount"},
+		"of too much":              {func(a *payouts.NewAdjustment) { a.Amount.Minor = payouts.MaxAdjustment + 1 }, scope.Everywhere, "amount"},
+		"of too little":            {func(a *payouts.NewAdjustment) { a.Amount.Minor = -payouts.MaxAdjustment - 1 }, scope.Everywhere, "amount"},
+		"in no currency":           {func(a *payouts.NewAdjustment) { a.Amount.Currency = 0 }, scope.Everywhere, "currency"},
+		"in another currency":      {func(a *payouts.NewAdjustment) { a.Amount.Currency = money.EUR }, scope.Everywhere, "currency"},
+		"of no account":            {func(a *payouts.NewAdjustment) { a.Account = uuid.New() }, scope.Everywhere, "account"},
+		"of a sandbox account":     {func(a *payouts.NewAdjustment) { a.Account = tr.Required.Accounts[1].ID }, scope.Everywhere, "account"},
+		"of another's account":     {func(*payouts.NewAdjustment) {}, scope.Partners(tr.Off.ID), "account"},
+		"of another's lead":        {func(a *payouts.NewAdjustment) { a.Account = tr.Off.Accounts[0].ID }, scope.Everywhere, "lead"},
+		"of a lead that is none":   {func(a *payouts.NewAdjustment) { a.Lead = uuid.New() }, scope.Everywhere, "lead"},
+		"without saying why":       {func(a *payouts.NewAdjustment) { a.Why = "" }, scope.Everywhere, "why"},
+		"with a control character": {func(a *payouts.NewAdjustment) { a.Why = "a\x1bb" }, scope.Everywhere, "why"},
+	} {
+		a := good
+		c.change(&a)
+		_, err := tr.Adjust(ctx, c.sc, a)
+		refused(t, name, err, fault.Invalid, c.want)
+	}
+	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
+	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Why || e.MadeBy != tr.dmitri.who.Name {
+		t.Fatalf("%+v (%v)", e, err)
+	}
+	_, err = tr.Adjust(ctx, scope.Everywhere, good)
+	refused(t, "the same again", err, fault.Conflict, "adjusted")
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor-120 {
+		t.Errorf("%d are owed", got)
+	}
+}
