@@ -68,21 +68,35 @@ func TestARunIsKilledHalfway(t *testing.T) {
 	done := func() int64 {
 		return testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM statements WHERE run_id = $1`, r.ID)
 	}
-	for range kills {
-		before := done()
+	root := testkit.Connect(t, tr.DB.RootURL)
+	for i := range kills {
+		// An entry in the middle is held, so that the node stops there, in its transaction.
+		held, err := root.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := held.Exec(t.Context(), `SELECT FROM ledger_entries WHERE account_id = (SELECT id FROM accounts WHERE NOT sandbox ORDER BY id OFFSET $1 LIMIT 1) FOR UPDATE`, 100*(i+1)); err != nil {
+			t.Fatal(err)
+		}
 		node := exec.Command(os.Args[0])
 		node.Env = append(os.Environ(), nodeDatabase+"="+tr.DB.AppURL, nodeTime+"="+tr.Time.Now().Format(time.RFC3339Nano))
 		node.Stderr = os.Stderr
 		if err := node.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, time.Minute, "the node claims entries", func() bool { return done() > before+5 })
+		testkit.Eventually(t, time.Minute, "the node waits for the entry that is held", func() bool {
+			return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+		})
+		before := done()
 		if err := node.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		node.Wait() // its error is that it was killed
-		if n := done(); n >= accounts {
-			t.Fatalf("the run was prepared before the node could be killed: %d statements", n)
+		if err := held.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if before < int64(90*(i+1)) || before >= accounts {
+			t.Fatalf("killed after %d statements of %d", before, accounts)
 		}
 		tr.Time.Advance(time.Minute) // it is not heard of any more
 	}

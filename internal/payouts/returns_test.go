@@ -74,6 +74,7 @@ func TestARefusedReturn(t *testing.T) {
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
 		t.Errorf("%d are owed", got)
 	}
+	tr.Time.Advance(time.Second)
 	if _, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "here is the other leadId"); err != nil {
 		t.Errorf("a lead whose return was refused may be returned again: %v", err)
 	}

@@ -1,0 +1,126 @@
+package migrations_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+const (
+	insertRun = `INSERT INTO payout_runs (id, currency, cutoff, minimum_minor, state, preparer, preparer_id, made_at)
+		VALUES ($1, $2, now(), 0, 'preparing', 'dmitri', $3, now())`
+	insertClaim     = `INSERT INTO payout_run_entries (entry_id, run_id) VALUES ($1, $2)`
+	insertStatement = `INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
+		VALUES ($1, gen_random_uuid(), gen_random_uuid(), $2, 1, $3, 0, 0, $3)`
+	prepared = `UPDATE payout_runs SET state = 'prepared', total_minor = 4560, prepared_at = now() WHERE id = $1`
+	approved = `UPDATE payout_runs SET state = 'approved', approver = 'fay', approver_id = $2, approved_at = now() WHERE id = $1`
+	paid     = `UPDATE payout_runs SET state = 'paid', paid_at = now(), payer = 'dmitri', reference = 'BACS' WHERE id = $1`
+
+	runImmutable = "payout_runs_immutable"
+)
+
+// entry is a ledger entry of a lead of its own.
+func entry(t *testing.T, conn *pgx.Conn) int64 {
+	t.Helper()
+	lead := putLead(t, conn, uuid.New(), false, testkit.Began())
+	return value[int64](t, conn, `SELECT id FROM ledger_entries WHERE lead_id = $1`, lead)
+}
+
+// A run takes entries while it is prepared, and its payments when it is paid; then
+// nothing of it changes, whoever tries.
+func TestAPaidRunStays(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
+		t.Run(name, func(t *testing.T) {
+			conn := testkit.Connect(t, url)
+			run, preparer := uuid.New(), uuid.New()
+			exec(t, conn, insertRun, run, "GBP", preparer)
+			refuses(t, conn, uniqueViolation, "payout_runs_one_open", insertRun, uuid.New(), "GBP", preparer)
+			one := entry(t, conn)
+			exec(t, conn, insertClaim, one, run)
+			exec(t, conn, insertStatement, run, "pays", 4560)
+			refuses(t, conn, checkViolation, "statements_outcome_net", insertStatement, run, "pays", -1)
+			refuses(t, conn, checkViolation, "payout_runs_approved_when", paid, run)
+			exec(t, conn, prepared, run)
+			refuses(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
+			refuses(t, conn, integrityViolation, runImmutable, insertStatement, run, "pays", 1)
+			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET total_minor = 1 WHERE id = $1`, run)
+			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'preparing' WHERE id = $1`, run)
+			refuses(t, conn, checkViolation, "payout_runs_two_people", approved, run, preparer)
+			exec(t, conn, approved, run, uuid.New())
+			payment := entry(t, conn)
+			exec(t, conn, insertClaim, payment, run)
+			refuses(t, conn, uniqueViolation, "payout_run_entries_pkey", insertClaim, one, run)
+			exec(t, conn, paid, run)
+			refuses(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
+			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'cancelled' WHERE id = $1`, run)
+			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET reference = 'another' WHERE id = $1`, run)
+			refuses(t, conn, integrityViolation, runImmutable, `SELECT release_payout_run($1)`, run)
+			refuses(t, conn, insufficientPrivilege, "", `UPDATE statements SET net_minor = 0, accrued_minor = 0 WHERE run_id = $1`, run)
+			refuses(t, conn, insufficientPrivilege, "", `DELETE FROM statements WHERE run_id = $1`, run)
+		})
+	}
+}
+
+func TestARunThatIsNotPaidLetsGo(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app := testkit.Connect(t, d.AppURL)
+	run, next := uuid.New(), uuid.New()
+	exec(t, app, insertRun, run, "GBP", uuid.New())
+	one := entry(t, app)
+	exec(t, app, insertClaim, one, run)
+	exec(t, app, prepared, run)
+	refuses(t, app, insufficientPrivilege, "", `DELETE FROM payout_run_entries`)
+	if n := value[int64](t, app, `SELECT release_payout_run($1)`, run); n != 1 {
+		t.Errorf("%d claims were let go", n)
+	}
+	exec(t, app, `UPDATE payout_runs SET state = 'cancelled', ended_why = 'a slip' WHERE id = $1`, run)
+	exec(t, app, insertRun, next, "GBP", uuid.New())
+	exec(t, app, insertClaim, one, next)
+}
+
+const (
+	insertReconciliation = `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, maker, made_at)
+		VALUES ($1, gen_random_uuid(), 'list.csv', 1, sha256('x'), '{}', 'comparing', 'dmitri', now())`
+	insertLine = `INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding) VALUES ($1, $2, 2, 'unknown')`
+	compared   = `UPDATE reconciliations SET state = 'compared', mapping = '{}', result = '{}', as_of = now(), period_from = '2026-01-01', period_to = '2026-01-31', compared_at = now() WHERE id = $1`
+	kept       = `UPDATE reconciliations SET state = 'kept', kept_at = now(), keeper = 'dmitri' WHERE id = $1`
+
+	reconciliationImmutable = "reconciliations_immutable"
+)
+
+// A result that was kept stays as it is; it may lose its file, and be settled.
+func TestAKeptReconciliationStays(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
+		t.Run(name, func(t *testing.T) {
+			conn := testkit.Connect(t, url)
+			one := uuid.New()
+			exec(t, conn, insertReconciliation, one)
+			exec(t, conn, insertLine, one, 1)
+			refuses(t, conn, checkViolation, "reconciliations_compared_when", kept, one)
+			exec(t, conn, compared, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
+			exec(t, conn, kept, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1)`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
+			refuses(t, conn, insufficientPrivilege, "", `UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
+			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, one)
+			exec(t, conn, `INSERT INTO reconciliation_settlements (reconciliation_id, line, note, settler, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`, one)
+			refuses(t, conn, insufficientPrivilege, "", `UPDATE reconciliation_settlements SET note = 'x' WHERE reconciliation_id = $1`, one)
+			refuses(t, conn, insufficientPrivilege, "", `DELETE FROM reconciliation_settlements WHERE reconciliation_id = $1`, one)
+
+			another := uuid.New()
+			exec(t, conn, insertReconciliation, another)
+			exec(t, conn, insertLine, another, 1)
+			if n := value[int64](t, conn, `SELECT drop_reconciliation_lines($1)`, another); n != 1 {
+				t.Errorf("%d lines went", n)
+			}
+		})
+	}
+}
