@@ -12,7 +12,7 @@ const (
 	// stepWithin bounds a step of retention from this side: the server's own time-out
 	// does not help when the network between has gone. What is left of a step is
 	// done the next hour, and all of them end before it.
-	stepWithin = 10 * time.Minute
+	stepWithin = 7 * time.Minute
 	// partitionsAhead are made before they are needed, in days.
 	partitionsAhead  = 7
 	partitionsWithin = 30 * time.Second
