@@ -19,14 +19,23 @@ type Person struct {
 	Role     string `json:"role"`
 }
 
-// Staff makes one person for each role where they are missing, without a second
-// factor, and returns them with their passwords, which are the same on every start.
+// demonstrated are the roles of the demonstration staff: each once, and finance twice,
+// since nobody approves a payout run that they prepared.
+func demonstrated() []Person {
+	var all []Person
+	for _, role := range models.Roles {
+		all = append(all, Person{Email: strings.ReplaceAll(string(role), "_", "-") + "@example.com", Role: string(role)})
+	}
+	return append(all, Person{Email: "second-finance@example.com", Role: string(models.Finance)})
+}
+
+// Staff makes the demonstration staff where they are missing, without a second factor,
+// and returns them with their passwords, which are the same on every start.
 func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person, err error) {
 	if s.Keys.Passwords == nil {
 		s.Keys.Passwords = map[string]string{}
 	}
-	for _, role := range models.Roles {
-		p := Person{Email: strings.ReplaceAll(string(role), "_", "-") + "@example.com", Role: string(role)}
+	for _, p := range demonstrated() {
 		if p.Password = s.Keys.Passwords[p.Email]; p.Password == "" {
 			// Written down before it is stored: the other way round it would be lost.
 			p.Password = rand.Text()
@@ -35,6 +44,7 @@ func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person
 				return nil, err
 			}
 		}
+		role := models.Role(p.Role)
 		n := staff.NewPerson{Email: p.Email, Name: "Demonstration " + staff.RoleName(role), Roles: []models.StaffRole{{Role: role}}}
 		if _, err := service.Seed(ctx, audit.Service, n, p.Password); err != nil {
 			return nil, fmt.Errorf("the demonstration staff: %w", err)
