@@ -17,6 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/sealed"
@@ -82,6 +83,7 @@ type platformKeyView struct {
 
 	SecondFactors int64 `json:"second_factors"`
 	Digests       int64 `json:"look_up_digests"`
+	Files         int64 `json:"files"` // which go by themselves within 7 days
 }
 
 type statusView struct {
@@ -145,9 +147,13 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	if err != nil {
 		return nil, err
 	}
+	kept, err := files.NewCabinet(k.db, k.platform, clock.System{}).SealUses(ctx)
+	if err != nil {
+		return nil, err
+	}
 	configured := k.platform.IDs()
 	keys := slices.Clone(configured)
-	for _, uses := range []map[sealed.KeyID]int64{secrets, factors, digests} {
+	for _, uses := range []map[sealed.KeyID]int64{secrets, factors, digests, kept} {
 		for _, key := range slices.SortedFunc(maps.Keys(uses), func(a, b sealed.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
@@ -156,7 +162,7 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	}
 	list := make([]platformKeyView, len(keys))
 	for i, key := range keys {
-		list[i] = platformKeyView{ID: key.String(), Configured: i < len(configured), Writes: i == 0, Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key]}
+		list[i] = platformKeyView{ID: key.String(), Configured: i < len(configured), Writes: i == 0, Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: kept[key]}
 	}
 	return list, nil
 }
@@ -167,13 +173,13 @@ func (v statusView) print(w io.Writer) error {
 		leads[i] = []any{one.Wrapper, one.Version, one.Leads, keyNote(one.Writes, one.Readable)}
 	}
 	for i, one := range v.Platform {
-		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, keyNote(one.Writes, one.Configured)}
+		platform[i] = []any{one.ID, one.Secrets, one.SecondFactors, one.Digests, one.Files, keyNote(one.Writes, one.Configured)}
 	}
 	if err := printTable(w, "WRAPPER\tVERSION\tLEADS\t", leads); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOK-UP DIGESTS\t", platform); err != nil {
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOK-UP DIGESTS\tFILES\t", platform); err != nil {
 		return err
 	}
 	if v.Problem != "" {

@@ -179,3 +179,21 @@ func (c *Cabinet) Delete(ctx context.Context, file uuid.UUID) error {
 func (c *Cabinet) Forget(ctx context.Context) (int64, error) {
 	return store.InBatches(ctx, c.db.Pool, `DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
 }
+
+// SealUses counts the files by the platform key that sealed them. They are not moved to
+// another: they expire before the key may be taken away.
+func (c *Cabinet) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+	uses := map[sealed.KeyID]int64{}
+	rows, err := c.db.Pool.Query(ctx, `SELECT substring(sealed FROM 1 FOR 6) FROM file_parts WHERE part = 0`)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	var value []byte
+	_, err = pgx.ForEachRow(rows, []any{&value}, func() error {
+		if key, ok := sealed.KeyOf(value); ok {
+			uses[key]++
+		}
+		return nil
+	})
+	return uses, store.Translate(err)
+}

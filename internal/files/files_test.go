@@ -105,6 +105,9 @@ func TestFilesAreSealed(t *testing.T) {
 	if err := errors.Join(read(one), read(two)); err != nil {
 		t.Error(err)
 	}
+	if uses, err := c.SealUses(t.Context()); err != nil || len(uses) != 1 {
+		t.Errorf("sealed by %v (%v)", uses, err)
+	}
 	other := files.NewCabinet(d.DB, testkit.PlatformKeys(t, 2), now)
 	if r, err := other.Open(t.Context(), one); err == nil {
 		if _, err = io.ReadAll(r); !errors.Is(err, files.ErrUnreadable) {
