@@ -259,7 +259,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 				t.Errorf("reseal: %s", said)
 			}
 		}},
-		{"A new platform key", "A day later", func(t *testing.T, _ moveStep) {
+		{"A new platform key", "A week later", func(t *testing.T, _ moveStep) {
 			for i, key := range f.status(t).Platform {
 				if i > 0 && key.Secrets+key.Digests > 0 {
 					t.Errorf("there is something under the old key: %+v", key)
