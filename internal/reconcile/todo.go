@@ -16,31 +16,6 @@ import (
 
 var errTodo = errors.New("not yet")
 
-// Upload takes a partner's list in, looks at every row of it, and keeps it sealed.
-func (s *Service) Upload(ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader) (models.Reconciliation, error) {
-	return models.Reconciliation{}, errTodo
-}
-
-// Get is one in the scope.
-func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
-	return Reconciliation{}, errTodo
-}
-
-// List is a page, the newest first.
-func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
-	return nil, false, false, errTodo
-}
-
-// SameFile are the other reconciliations, not discarded, of the very same file that the person may see.
-func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
-	return nil, errTodo
-}
-
-// Suggest is a mapping to begin with.
-func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, error) {
-	return Suggestion{}, errTodo
-}
-
 // Compare asks for a comparison, a dry run; from and to are days, both included. Refusals name the field:
 // lead_id, amount, currency, fixed, date, numbers, dates, from, to.
 func (s *Service) Compare(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time) error {
@@ -81,9 +56,6 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer) (rows int64, err error) {
 	return 0, errTodo
 }
-
-// ProblemWords says why a row could not be read, with the mend.
-func ProblemWords(problem string) string { return problem }
 
 func (s *Service) compare(ctx context.Context, w *work.Run) error { return errTodo }
 

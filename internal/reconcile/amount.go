@@ -1,0 +1,183 @@
+package reconcile
+
+import (
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// amount is what a text says: minor units, and which currencies its sign or code allows.
+type amount struct {
+	minor  int64
+	signed currencies // 0 where the text names none
+}
+
+// currencies is a set of the five; a dollar sign names three of them.
+type currencies uint8
+
+func setOf(all ...money.Currency) (s currencies) {
+	for _, c := range all {
+		s |= 1 << c
+	}
+	return s
+}
+
+func (s currencies) allows(c money.Currency) bool { return s == 0 || s&(1<<c) != 0 }
+
+// signs are the ways to name a currency beside an amount; the longer before those that
+// they end with.
+var signs = []struct {
+	text string
+	of   currencies
+}{
+	{"GBP", setOf(money.GBP)}, {"EUR", setOf(money.EUR)}, {"USD", setOf(money.USD)}, {"CAD", setOf(money.CAD)}, {"AUD", setOf(money.AUD)},
+	{"US$", setOf(money.USD)}, {"CA$", setOf(money.CAD)}, {"AU$", setOf(money.AUD)}, {"C$", setOf(money.CAD)}, {"A$", setOf(money.AUD)},
+	{"£", setOf(money.GBP)}, {"€", setOf(money.EUR)}, {"$", setOf(money.USD, money.CAD, money.AUD)},
+}
+
+// numberForms are the ways to write a number; parseAmount reads each by its decimal mark.
+var numberForms = []NumberForm{DotDecimal, CommaDecimal}
+
+func (f NumberForm) marks() (decimal, group byte) {
+	if f == CommaDecimal {
+		return ',', '.'
+	}
+	return '.', ','
+}
+
+// maxWhole bounds an amount's digits before the decimal mark: what is longer is no amount
+// of money, and sums of millions of them would not fit.
+const maxWhole = 11
+
+// parseAmount reads a text in a form. A problem of decimals means that the text is a
+// number in this form, yet not an amount.
+func parseAmount(text string, form NumberForm) (a amount, problem string) {
+	body, negative, signed, ok := strip(text)
+	if !ok {
+		return a, shapeProblem(text)
+	}
+	a.signed = signed
+	decimal, group := form.marks()
+	whole, fraction, dotted := strings.Cut(body, string(decimal))
+	if dotted && (fraction == "" || !digits(fraction)) {
+		return a, shapeProblem(text)
+	}
+	units, ok := wholeUnits(whole, group)
+	if !ok || whole == "" && !dotted {
+		return a, shapeProblem(text)
+	}
+	if len(units) > maxWhole {
+		return a, problemLarge
+	}
+	if len(fraction) > 2 {
+		return a, problemDecimals
+	}
+	for _, d := range []byte(units) {
+		a.minor = a.minor*10 + int64(d-'0')
+	}
+	for i := range 2 {
+		a.minor *= 10
+		if i < len(fraction) {
+			a.minor += int64(fraction[i] - '0')
+		}
+	}
+	if negative {
+		a.minor = -a.minor
+	}
+	return a, ""
+}
+
+// strip takes the sign, the brackets and the currency off a number, each once at most,
+// in any order, at either end.
+func strip(text string) (body string, negative bool, signed currencies, ok bool) {
+	body = strings.TrimSpace(text)
+	minus := false
+	for {
+		before := body
+		if inner, found := strings.CutPrefix(body, "("); found && strings.HasSuffix(inner, ")") && !negative && !minus {
+			body, negative = inner[:len(inner)-1], true
+		}
+		if rest, sign, found := cutSign(body); found && !minus && !negative {
+			body, minus, negative = rest, true, sign
+		}
+		if rest, of, found := cutCurrency(body); found && signed == 0 {
+			body, signed = rest, of
+		}
+		if body = strings.TrimSpace(body); body == before {
+			return body, negative, signed, body != ""
+		}
+	}
+}
+
+func cutSign(s string) (rest string, negative, found bool) {
+	for _, minus := range []string{"-", "\u2212"} {
+		if rest, found = strings.CutPrefix(s, minus); found {
+			return rest, true, true
+		}
+		if rest, found = strings.CutSuffix(s, minus); found {
+			return rest, true, true
+		}
+	}
+	rest, found = strings.CutPrefix(s, "+")
+	return rest, false, found
+}
+
+func cutCurrency(s string) (rest string, of currencies, found bool) {
+	if s == "" || isDigit(s[0]) && isDigit(s[len(s)-1]) {
+		return s, 0, false
+	}
+	for _, sign := range signs {
+		n := len(sign.text)
+		if len(s) < n {
+			continue
+		}
+		if strings.EqualFold(s[:n], sign.text) {
+			return s[n:], sign.of, true
+		}
+		if strings.EqualFold(s[len(s)-n:], sign.text) {
+			return s[:len(s)-n], sign.of, true
+		}
+	}
+	return s, 0, false
+}
+
+// blanks are what groups of digits stand apart by, beside the form's own mark: a blank,
+// the blanks that do not break a line, apostrophes.
+var blanks = []string{" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019"}
+
+// wholeUnits are the digits before the decimal mark. Groups have three digits, and one
+// mark between them throughout.
+func wholeUnits(whole string, group byte) (units string, ok bool) {
+	if digits(whole) {
+		return strings.TrimLeft(whole, "0"), true
+	}
+	mark := string(group)
+	for _, blank := range blanks {
+		if strings.Contains(whole, blank) {
+			mark = blank
+			break
+		}
+	}
+	groups := strings.Split(whole, mark)
+	for i, g := range groups {
+		if i > 0 && len(g) != 3 || g == "" || len(g) > 3 || !digits(g) {
+			return "", false
+		}
+	}
+	if groups[0][0] == '0' { // 0,123 is not grouped: its comma is a decimal mark
+		return "", false
+	}
+	return strings.Join(groups, ""), true
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// digits reports whether s has nothing else; "" has not.
+func digits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// stored is a reconciliation as the database has it, with its partner.
+type stored struct {
+	models.Reconciliation
+	Slug, Name string
+}
+
+// visible are the reconciliations in the scope.
+func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
+	q := s.db.Gorm.WithContext(ctx).Table("reconciliations r").Select("r.*, p.slug, p.name").Joins("JOIN partners p ON p.id = r.partner_id")
+	if !sc.All() {
+		q = q.Where("r.partner_id IN ?", sc.IDs())
+	}
+	return q
+}
+
+// read decodes what was found.
+func read(found []stored) ([]Reconciliation, error) {
+	all := make([]Reconciliation, len(found))
+	for i, f := range found {
+		r := Reconciliation{Reconciliation: f.Reconciliation, Partner: f.Slug, PartnerName: f.Name}
+		if err := json.Unmarshal([]byte(f.Profile), &r.Profile); err != nil {
+			return nil, err
+		}
+		if f.Reconciliation.Mapping != nil {
+			if err := json.Unmarshal([]byte(*f.Reconciliation.Mapping), &r.Mapping); err != nil {
+				return nil, err
+			}
+		}
+		if f.Reconciliation.Result != nil {
+			if err := json.Unmarshal([]byte(*f.Reconciliation.Result), &r.Result); err != nil {
+				return nil, err
+			}
+		}
+		all[i] = r
+	}
+	return all, nil
+}
+
+// find runs a query of visible's.
+func find(q *gorm.DB) ([]Reconciliation, error) {
+	var found []stored
+	if err := q.Find(&found).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	return read(found)
+}
+
+// Get is one in the scope.
+func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
+	all, err := find(s.visible(ctx, sc).Where("r.id = ?", reconciliation))
+	if err != nil {
+		return Reconciliation{}, err
+	}
+	if len(all) == 0 {
+		return Reconciliation{}, errNotFound
+	}
+	return all[0], nil
+}
+
+// List is a page, the newest first.
+func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
+	db := s.visible(ctx, sc).Limit(q.Size + 1)
+	if q.Partner != uuid.Nil {
+		db = db.Where("r.partner_id = ?", q.Partner)
+	}
+	if q.State != "" {
+		db = db.Where("r.state = ?", q.State)
+	}
+	switch {
+	case q.Before != uuid.Nil:
+		db = db.Where("r.id > ?", q.Before).Order("r.id")
+	case q.After != uuid.Nil:
+		db = db.Where("r.id < ?", q.After).Order("r.id DESC")
+	default:
+		db = db.Order("r.id DESC")
+	}
+	if all, err = find(db); err != nil {
+		return nil, false, false, err
+	}
+	all, newer, older = store.CutAt(all, q.Size, q.After != uuid.Nil, q.Before != uuid.Nil)
+	return all, newer, older, nil
+}
+
+// sameShown bounds how many of the same file are told.
+const sameShown = 20
+
+// SameFile are the other reconciliations, not discarded, of the very same file that the person may see.
+func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
+	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND r.id <> ? AND r.state <> 'discarded'", r.FileSHA256, r.ID).Order("r.id DESC").Limit(sameShown))
+}

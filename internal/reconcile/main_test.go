@@ -1,0 +1,107 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// office is a platform with somebody who compares its partners' lists.
+type office struct {
+	*testkit.Platform
+	*reconcile.Service
+	desk *work.Desk
+	in   *intake.Intake
+	who  audit.Actor
+	cab  *files.Cabinet
+}
+
+func open(t testing.TB) *office {
+	t.Helper()
+	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
+	desk, err := work.NewDesk(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &office{Platform: p, desk: desk, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	o.who = audit.Actor{Name: "dmitri@example.com", Role: "finance", Staff: uuid.New()}
+	p.DB.Exec(t, `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`, o.who.Staff, o.who.Name)
+	o.cab = files.NewCabinet(p.DB.DB, p.Keys, p.Time)
+	o.Service = reconcile.NewService(p.DB.DB, p.Time, desk, o.cab).By(o.who)
+	return o
+}
+
+// deliver is a lead, delivered now: its id and what it earned.
+func (o *office) deliver(t testing.TB, by testkit.Partner, account int) (uuid.UUID, int64) {
+	t.Helper()
+	q, err := o.in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
+	if err != nil || !q.Accepted {
+		t.Fatalf("a ping: %+v, %v", q, err)
+	}
+	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, q.TransactionID, by.Accounts[account].Identifier)
+	r, err := o.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: intake.Address("192.0.2.1"), Body: body, Headers: by.Sign(o.Time.Now(), body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.LeadID, r.Payout.Minor
+}
+
+// works has the desk work until the test ends, or until stop is called.
+func (o *office) works(t testing.TB) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() { defer close(ended); o.desk.Work(ctx) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
+// upload takes a list in.
+func (o *office) upload(t testing.TB, partner uuid.UUID, list ...string) reconcile.Reconciliation {
+	t.Helper()
+	r, err := o.Upload(t.Context(), scope.Everywhere, partner, "march.csv", strings.NewReader(strings.Join(list, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Time.Advance(time.Second) // the next one is newer
+	return o.get(t, r.ID)
+}
+
+func (o *office) get(t testing.TB, r uuid.UUID) reconcile.Reconciliation {
+	t.Helper()
+	got, err := o.Get(t.Context(), scope.Everywhere, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func leadID(lead uuid.UUID) string { return id.Format(id.Lead, lead) }
+
+func csvOf(t testing.TB, o *office, sc scope.Scope, r uuid.UUID, finding models.Finding) string {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := o.CSV(t.Context(), sc, r, finding, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

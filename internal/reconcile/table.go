@@ -1,0 +1,274 @@
+package reconcile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pingpost/pingpost/internal/fault"
+)
+
+const (
+	maxRow     = 1 << 20
+	maxColumns = 500
+	maxName    = 200
+	sampleSize = 64 << 10
+)
+
+// refuse is a list that cannot be taken at all; the words say the mend.
+func refuse(reason, message string) *fault.Error {
+	return fault.New(fault.Invalid, reason, message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{"file"}, Message: message})
+}
+
+// table reads a list, row by row, in bounded memory.
+type table struct {
+	names     []string
+	delimiter rune
+	rows      int // read so far, below the head
+
+	csv   *csv.Reader
+	guard *guard
+	row   int // of the row read last, as a spreadsheet numbers it
+	line  int // where it ended
+}
+
+// row is a row of a list. Its cells are good until the next one is read; of one with a
+// problem there may be none.
+type row struct {
+	number  int
+	cells   []string
+	problem string
+}
+
+// openTable reads as far as the names of the columns.
+func openTable(list io.Reader) (*table, error) {
+	in := bufio.NewReaderSize(list, sampleSize)
+	sample, err := in.Peek(sampleSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := looksLikeText(sample); err != nil {
+		return nil, err
+	}
+	if bom := []byte("\ufeff"); bytes.HasPrefix(sample, bom) {
+		sample = sample[len(bom):]
+		in.Discard(len(bom))
+	}
+	t := &table{}
+	if line, rest, _ := bytes.Cut(sample, []byte("\n")); len(line) > 4 && bytes.EqualFold(line[:4], []byte("sep=")) {
+		if mark := bytes.TrimRight(line[4:], "\r"); len(mark) == 1 && strings.ContainsRune(delimiters, rune(mark[0])) {
+			t.delimiter = rune(mark[0])
+			in.Discard(len(sample) - len(rest)) // a spreadsheet does not count this line
+			sample = rest
+		}
+	}
+	if t.delimiter == 0 {
+		t.delimiter = findDelimiter(sample)
+	}
+	t.guard = &guard{from: in}
+	t.csv = csv.NewReader(t.guard)
+	t.csv.Comma, t.csv.FieldsPerRecord, t.csv.ReuseRecord = t.delimiter, -1, true
+	return t, t.readNames()
+}
+
+// looksLikeText refuses what is no CSV, by how it begins.
+func looksLikeText(sample []byte) error {
+	switch {
+	case len(bytes.TrimSpace(bytes.TrimPrefix(sample, []byte("\ufeff")))) == 0:
+		return refuse("file_empty", "The file is empty: export the list again.")
+	case bytes.HasPrefix(sample, []byte("PK\x03\x04")), bytes.HasPrefix(sample, []byte("\xd0\xcf\x11\xe0")):
+		return refuse("file_workbook", "This is a spreadsheet's own file: save the list as CSV UTF-8, and give that.")
+	case bytes.HasPrefix(sample, []byte("\xff\xfe")), bytes.HasPrefix(sample, []byte("\xfe\xff")), halfNUL(sample):
+		return refuse("file_utf16", "The file is in UTF-16: save the list as CSV UTF-8, and give that.")
+	case bytes.IndexByte(sample, 0) >= 0:
+		return errBinary
+	case len(sample) == sampleSize && bytes.IndexByte(sample, '\n') < 0:
+		return refuse("file_lines", "The file has no line end in its first 64 KiB, so that it is no list: save the list as CSV UTF-8, and give that.")
+	}
+	return nil
+}
+
+var errBinary = refuse("file_binary", "This is not a CSV file: save the list as CSV UTF-8, and give that.")
+
+// halfNUL reports whether every other byte at the beginning is 0, as in UTF-16 without a mark.
+func halfNUL(sample []byte) bool {
+	sample = sample[:min(len(sample), 64)]
+	n := bytes.Count(sample, []byte{0})
+	return len(sample) >= 4 && n >= len(sample)/2-1 && n <= len(sample)/2+1 && (sample[0] == 0) != (sample[1] == 0)
+}
+
+const delimiters = ",;\t"
+
+// findDelimiter is the mark by which the first rows fall into cells: the one that frees
+// the most leadIds, else the one by which the most rows have as many cells as the first.
+func findDelimiter(sample []byte) rune {
+	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) >= sampleSize-len("\ufeff") {
+		sample = sample[:end]
+	}
+	best, most := ',', [3]int{}
+	for _, mark := range delimiters {
+		r := csv.NewReader(bytes.NewReader(sample))
+		r.Comma, r.FieldsPerRecord, r.LazyQuotes = mark, -1, true
+		var score [3]int // leadIds, rows that agree, cells
+		for n := 0; n < 50; n++ {
+			cells, err := r.Read()
+			if err != nil {
+				break
+			}
+			if n == 0 {
+				score[2] = len(cells)
+			} else if len(cells) == score[2] && len(cells) > 1 {
+				score[1]++
+			}
+			if slices.ContainsFunc(cells, isLead) {
+				score[0]++
+			}
+		}
+		if slices.Compare(score[:], most[:]) > 0 {
+			best, most = mark, score
+		}
+	}
+	return best
+}
+
+func isLead(text string) bool {
+	_, problem := parseLead(text)
+	return problem == ""
+}
+
+// readNames takes the first row for the names of the columns.
+func (t *table) readNames() error {
+	head, err := t.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return refuse("file_empty", "The file is empty: export the list again.")
+	case err != nil:
+		return err
+	case head.problem != "":
+		return refuse("file_head", "The first row, which names the columns, cannot be read. "+ProblemWords(head.problem))
+	case len(head.cells) > maxColumns:
+		return refuse("file_columns", fmt.Sprintf("The list has %d columns and at most %d are taken: leave out those that are not needed.", len(head.cells), maxColumns))
+	}
+	t.rows = 0
+	for i, name := range head.cells {
+		if name = strings.TrimSpace(name); name == "" {
+			name = fmt.Sprintf("column %d", i+1)
+		}
+		if isLead(name) || isAmount(name) {
+			return refuse("file_head", "The first row has to name the columns, and it holds a leadId or an amount: add a row of names before it.")
+		}
+		if len(name) > maxName || strings.ContainsAny(name, "\r\n") {
+			return refuse("file_head", fmt.Sprintf("The name of column %d is too long or has a line end in it: the first row has to name the columns, in a line of its own.", i+1))
+		}
+		if slices.Contains(t.names, name) {
+			return refuse("file_head", fmt.Sprintf("Two columns are named %q: give each a name of its own.", name))
+		}
+		t.names = append(t.names, name)
+	}
+	return nil
+}
+
+func isAmount(text string) bool {
+	for _, form := range numberForms {
+		if _, problem := parseAmount(text, form); problem == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// next is the next row that has something in it; io.EOF after the last.
+func (t *table) next() (r row, err error) {
+	for {
+		t.guard.left = maxRow
+		cells, err := t.csv.Read()
+		var wrong *csv.ParseError
+		switch {
+		case errors.Is(t.guard.failed, errLongRow):
+			return r, refuse("file_row", fmt.Sprintf("Row %d is longer than 1 MiB: perhaps a quotation mark in it is opened and not closed. Mend that row.", t.row+1))
+		case t.guard.failed != nil:
+			return r, t.guard.failed
+		case errors.As(err, &wrong) && wrong.Line > wrong.StartLine:
+			return r, refuse("file_quotes", fmt.Sprintf("A quotation mark in row %d is not closed before the row ends: mend that row.", t.row+wrong.StartLine-t.line))
+		case wrong != nil:
+			t.row += wrong.Line - t.line
+			t.line, t.rows = wrong.Line, t.rows+1
+			return row{number: t.row, problem: problemQuotes}, nil
+		case err != nil:
+			return r, err
+		}
+		first, _ := t.csv.FieldPos(0)
+		last, _ := t.csv.FieldPos(len(cells) - 1)
+		t.row += first - t.line // blank lines are rows of a spreadsheet too
+		t.line = last + strings.Count(cells[len(cells)-1], "\n")
+		if blank(cells) {
+			continue
+		}
+		t.rows++
+		r = row{number: t.row, cells: cells}
+		for _, cell := range cells {
+			if !utf8.ValidString(cell) {
+				return r, refuse("file_utf8", fmt.Sprintf("Row %d holds bytes that are not UTF-8: save the list as CSV UTF-8, and give that.", t.row))
+			}
+		}
+		switch {
+		case t.names == nil:
+		case len(cells) != len(t.names):
+			r.problem = problemCells
+		case t.headAgain(cells):
+			r.problem = problemHead
+		}
+		return r, nil
+	}
+}
+
+func (t *table) headAgain(cells []string) bool {
+	for i, name := range t.names {
+		if cell := strings.TrimSpace(cells[i]); cell != name && (cell != "" || !strings.HasPrefix(name, "column ")) {
+			return false
+		}
+	}
+	return true
+}
+
+func blank(cells []string) bool {
+	for _, cell := range cells {
+		if strings.TrimSpace(cell) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// guard bounds a row, and lets no NUL through. What failed stays so.
+type guard struct {
+	from   io.Reader
+	left   int // of the row
+	failed error
+}
+
+var errLongRow = errors.New("a row is too long")
+
+func (g *guard) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		g.failed = errLongRow
+	}
+	if g.failed != nil {
+		return 0, g.failed
+	}
+	n, err := g.from.Read(p)
+	g.left -= n
+	if bytes.IndexByte(p[:n], 0) >= 0 {
+		err = errBinary
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		g.failed = err
+	}
+	return n, err
+}

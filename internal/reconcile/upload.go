@@ -1,0 +1,140 @@
+package reconcile
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// filesKept is how long a list waits to be compared and kept.
+const filesKept = 7 * 24 * time.Hour
+
+var (
+	errNotFound  = fault.New(fault.NotFound, "reconciliation", "Not Found")
+	errNoPartner = fault.New(fault.NotFound, "partner", "Not Found")
+	errTooLarge  = refuse("file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", MaxFile>>20))
+)
+
+// Upload takes a partner's list in, looks at every row of it, and keeps it sealed.
+func (s *Service) Upload(ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader) (r models.Reconciliation, err error) {
+	if err := s.known(ctx, sc, partner); err != nil {
+		return r, err
+	}
+	now := s.clock.Now()
+	file, err := s.files.Create(ctx, now.Add(filesKept))
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if err != nil {
+			s.files.Delete(context.WithoutCancel(ctx), file.ID) // else it goes when it has expired
+		}
+	}()
+	found, err := takeIn(file, list)
+	if err != nil {
+		return r, err
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return r, err
+	}
+	r = models.Reconciliation{
+		ID: id.New(now), PartnerID: partner, FileID: &file.ID, FileName: shown(name), FileSize: file.Size(), FileSHA256: file.SHA256(),
+		Profile: string(text), State: models.ReconciliationUploaded, Maker: s.by.Name, MadeAt: now, RowVersion: 1,
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Create(&r).Error; err != nil {
+			return err
+		}
+		return s.note(tx, "reconciliation.upload", r, map[string]any{"bytes": r.FileSize, "rows": found.Rows, "sha256": hex.EncodeToString(r.FileSHA256)}, "")
+	})
+	return r, err
+}
+
+// known refuses a partner whom the person may not see as one that does not exist.
+func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) error {
+	if !sc.Allows(partner) {
+		return errNoPartner
+	}
+	var n int64
+	err := s.db.Gorm.WithContext(ctx).Model(&models.Partner{}).Where("id = ?", partner).Count(&n).Error
+	if err == nil && n == 0 {
+		return errNoPartner
+	}
+	return store.Translate(err)
+}
+
+// takeIn writes a list into its file while it is looked at.
+func takeIn(file *files.Writer, list io.Reader) (p Profile, err error) {
+	out := bufio.NewWriterSize(file, sampleSize)
+	p, err = profile(io.TeeReader(&limited{from: list, left: MaxFile}, out))
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	return p, err
+}
+
+// limited refuses what is longer than it may be, whatever its sender said of its length.
+type limited struct {
+	from io.Reader
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	if l.left -= n; l.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// maxFileName bounds a file's name, in characters.
+const maxFileName = 120
+
+// shown is a file's name as it can be shown: without folders, control characters or an
+// end that is of no use.
+func shown(name string) string {
+	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+	name = strings.TrimSpace(strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(name, "")))
+	if utf8.RuneCountInString(name) > maxFileName {
+		name = string([]rune(name)[:maxFileName-1]) + "…"
+	}
+	if name == "" || name == "." || name == "/" {
+		return "list.csv"
+	}
+	return name
+}
+
+// note is the deed's line in the audit trail; the last thing of its transaction.
+func (s *Service) note(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any, why string) error {
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after, Reason: why,
+	})
+}

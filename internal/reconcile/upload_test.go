@@ -1,0 +1,157 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
+	list := "leadId;Payout (GBP);when\n" + leadID(uuid.New()) + ";12,50;31/01/2026\n" + leadID(uuid.New()) + ";1.250,00;01/02/2026\n"
+	made, err := o.Upload(t.Context(), scope.Partners(acme.ID), acme.ID, `C:\lists\ma`+"\x00"+`rch.csv`, strings.NewReader(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := o.Get(t.Context(), scope.Partners(acme.ID), made.ID)
+	if err != nil || r.State != models.ReconciliationUploaded || r.FileName != "march.csv" || r.FileSize != int64(len(list)) || r.Maker != o.who.Name || r.Partner != "acme" || r.Profile.Rows != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s, err := o.Suggest(t.Context(), r)
+	want := reconcile.Mapping{LeadID: "leadId", Amount: "Payout (GBP)", Fixed: 1, Date: "when", Numbers: reconcile.CommaDecimal, Dates: reconcile.DayFirst}
+	if err != nil || s.Mapping != want || s.Remembered || s.From.Format("2006-01-02") != "2026-01-31" || s.To.Format("2006-01-02") != "2026-02-01" {
+		t.Errorf("it suggests %+v, %v", s, err)
+	}
+	for name, err := range map[string]error{
+		"get another's":     second(o.Get(t.Context(), scope.Partners(beta.ID), made.ID)),
+		"get what is not":   second(o.Get(t.Context(), scope.Everywhere, uuid.New())),
+		"give for another":  second(o.Upload(t.Context(), scope.Partners(beta.ID), acme.ID, "x", strings.NewReader(list))),
+		"give for nobody":   second(o.Upload(t.Context(), scope.Everywhere, uuid.New(), "x", strings.NewReader(list))),
+		"a list of nothing": second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
+	} {
+		f := fault.As(err)
+		if f == nil || f.Message != "Not Found" && name != "a list of nothing" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 1 {
+		t.Errorf("%d files, want the one that was taken", n)
+	}
+	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action = 'reconciliation.upload' AND partner_id = $1`, acme.ID); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestTheSameFile(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
+	list := []string{"leadId,amount", leadID(uuid.New()) + ",1"}
+	one, two, other := o.upload(t, acme.ID, list...), o.upload(t, acme.ID, list...), o.upload(t, beta.ID, list...)
+	o.upload(t, acme.ID, append(list, "x,2")...)
+	for name, c := range map[string]struct {
+		sc   scope.Scope
+		want []uuid.UUID
+	}{
+		"everywhere":  {scope.Everywhere, []uuid.UUID{other.ID, one.ID}},
+		"one partner": {scope.Partners(acme.ID), []uuid.UUID{one.ID}},
+	} {
+		same, err := o.SameFile(t.Context(), c.sc, two)
+		if got := ids(same); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func ids(all []reconcile.Reconciliation) (ids []uuid.UUID) {
+	for _, r := range all {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
+	var made []uuid.UUID
+	for i := range 5 {
+		partner := acme.ID
+		if i == 2 {
+			partner = beta.ID
+		}
+		made = append(made, o.upload(t, partner, "leadId,amount", leadID(uuid.New())+",1").ID)
+	}
+	for name, c := range map[string]struct {
+		sc           scope.Scope
+		q            reconcile.Query
+		want         []int
+		newer, older bool
+	}{
+		"the newest":    {scope.Everywhere, reconcile.Query{Size: 2}, []int{4, 3}, false, true},
+		"after":         {scope.Everywhere, reconcile.Query{Size: 2, After: made[3]}, []int{2, 1}, true, true},
+		"the last":      {scope.Everywhere, reconcile.Query{Size: 2, After: made[1]}, []int{0}, true, false},
+		"before":        {scope.Everywhere, reconcile.Query{Size: 2, Before: made[0]}, []int{2, 1}, true, true},
+		"in the scope":  {scope.Partners(beta.ID), reconcile.Query{Size: 9}, []int{2}, false, false},
+		"nobody's":      {scope.Partners(), reconcile.Query{Size: 9}, nil, false, false},
+		"one partner's": {scope.Everywhere, reconcile.Query{Size: 9, Partner: beta.ID}, []int{2}, false, false},
+		"of a state":    {scope.Everywhere, reconcile.Query{Size: 9, State: models.ReconciliationKept}, nil, false, false},
+	} {
+		all, newer, older, err := o.List(t.Context(), c.sc, c.q)
+		var want []uuid.UUID
+		for _, i := range c.want {
+			want = append(want, made[i])
+		}
+		if err != nil || !slices.Equal(ids(all), want) || newer != c.newer || older != c.older {
+			t.Errorf("%s: %v, %t, %t, %v", name, ids(all), newer, older, err)
+		}
+	}
+}
+
+// A file is bounded, whatever its sender says; nothing of it stays.
+func TestTooLargeAFile(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{left: []byte("leadId,amount\n"), line: []byte("x," + strings.Repeat("x", 4000) + "\n")})
+	if fault.As(err) == nil || fault.As(err).Reason != "file_size" {
+		t.Errorf("%v", err)
+	}
+	broken := errors.New("the connection broke")
+	if _, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{line: bytes.Repeat([]byte("lead,x\n"), 100_000), failed: broken}); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 0 {
+		t.Errorf("%d files stayed", n)
+	}
+}
+
+type repeated struct {
+	line, left []byte
+	failed     error
+}
+
+func (r *repeated) Read(p []byte) (n int, err error) {
+	if len(r.left) == 0 {
+		r.left = r.line
+	} else if r.failed != nil {
+		return 0, r.failed
+	}
+	n = copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
