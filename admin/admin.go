@@ -4,7 +4,6 @@
 package admin
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -55,8 +54,12 @@ type Console struct {
 	assets templateAssets
 }
 
-// requestWithin bounds the work of one page.
-const requestWithin = 30 * time.Second
+// requestWithin bounds the work of one page, longWithin that of a file on its way in
+// or out.
+const (
+	requestWithin = 30 * time.Second
+	longWithin    = time.Hour
+)
 
 // New builds the console's handler. Its error is for the operator.
 func New(o Options) (http.Handler, error) {
@@ -92,9 +95,7 @@ func (c *Console) secure(next http.Handler) http.Handler {
 		if c.production() {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), requestWithin)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -41,6 +42,9 @@ const maxForm = 256 << 10
 func (c *Console) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := c.Clock.Now()
+		ctx, cancel := context.WithTimeout(r.Context(), rt.within())
+		defer cancel()
+		r = r.WithContext(ctx)
 		k := &call{Console: c, w: w, r: r, route: rt, now: now, access: c.Access.Get()}
 		request := id.Format(id.Request, id.New(now))
 		k.by = audit.Actor{Name: audit.Nobody.Name, Address: c.address(r), RequestID: request}

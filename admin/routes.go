@@ -3,6 +3,7 @@ package admin
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/models"
@@ -17,6 +18,7 @@ type route struct {
 	own          bool                // for everybody who is signed in: about themselves
 	login        models.SessionStage // for whoever is at this step of signing in
 	limit        int64               // of a request's bytes, where it is not that of a form
+	long         bool                // a file on its way in or out: may take longer than a page
 	handle       func(*call) error
 }
 
@@ -26,6 +28,14 @@ func (r route) stage() models.SessionStage {
 		return r.login
 	}
 	return models.StageOpen
+}
+
+// within bounds how long the route may take.
+func (r route) within() time.Duration {
+	if r.long {
+		return longWithin
+	}
+	return requestWithin
 }
 
 // action names the route in the audit trail.
