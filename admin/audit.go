@@ -24,13 +24,13 @@ const keyedPage = 50
 // for all that begin so.
 var deeds = []templates.Option{
 	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
-	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"}, {Value: "keys.", Label: "Keys"},
+	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
 	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
 }
 
 var objectKinds = []templates.Option{
 	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
-	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
+	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
 }
 
 func (k *call) auditList() error { return k.showAudit(nil) }
@@ -136,6 +136,8 @@ func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
 			rows[i].ObjectURL = "/staff/" + e.ObjectID
 		case e.ObjectKind == "rate_card" && e.ObjectID != "" && k.may(readPricing):
 			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
+		case e.ObjectKind == "reconciliation" && e.PartnerID != nil && k.mayAt(readReconciliation, *e.PartnerID):
+			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
 		case e.PartnerID != nil && k.mayAt(readPartners, *e.PartnerID):
 			rows[i].ObjectURL = partnerURL(*e.PartnerID)
 		}
@@ -238,6 +240,9 @@ func (k *call) pageOf(text string) string {
 		return to
 	}
 	if to := k.cardPageOf(text); to != "" {
+		return to
+	}
+	if to := k.reconciliationPageOf(text); to != "" {
 		return to
 	}
 	if !k.may(readAudit) {

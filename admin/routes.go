@@ -190,7 +190,7 @@ var permissions = map[string]string{
 	"payouts, write":        "return leads, adjust balances and prepare payouts",
 	"payouts, approve":      "decide returns, and approve and pay payouts",
 	"reconciliation, read":  "see reconciliations",
-	"reconciliation, write": "reconcile a partner's list",
+	"reconciliation, write": "reconcile the lists of partners",
 }
 
 func permissionWords(p authz.Permission) string { return permissions[p.String()] }

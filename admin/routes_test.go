@@ -11,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -20,7 +21,7 @@ func fill(path string, one string) string {
 	return strings.NewReplacer(
 		"{$}", "", "{id}", one, "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token",
 		"{account}", id.Format(id.Account, uuid.New()), "{secret}", id.Format(id.Secret, uuid.New()),
-		"{n}", "0", "{position}", "0",
+		"{n}", "0", "{position}", "0", "{line}", "1",
 	).Replace(path)
 }
 
@@ -31,6 +32,9 @@ func (h *house) of(r route) string {
 	}
 	if strings.HasPrefix(r.path, "/pricing") {
 		return id.Format(id.RateCard, uuid.New())
+	}
+	if strings.HasPrefix(r.path, "/reconciliation") {
+		return reconcile.ID(uuid.New())
 	}
 	return h.staffID(models.Auditor)
 }
@@ -173,7 +177,7 @@ func TestWhatIsNotThere(t *testing.T) {
 // everywhere is a visitor who may open every page.
 func (h *house) everywhere(t *testing.T) *visitor {
 	t.Helper()
-	h.person(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager})
+	h.person(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager}, models.StaffRole{Role: models.Finance})
 	h.reload(t)
 	b := h.visitor(t)
 	b.signIn(t, "everywhere@example.com")

@@ -1,0 +1,197 @@
+package admin
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// mapping is the form that says what a list's columns are.
+type mapping struct {
+	reconcile.Mapping
+	from, to   string
+	remembered bool
+}
+
+// inColumn stands before a column's name where the currency is in one.
+const inColumn = "in:"
+
+// mappingOf is what the form begins with: what was compared last, else what suggests itself.
+func (k *call) mappingOf(r reconcile.Reconciliation) (*mapping, error) {
+	if r.Mapping != nil {
+		return &mapping{Mapping: *r.Mapping, from: dayWords(r.PeriodFrom), to: dayWords(r.PeriodTo)}, nil
+	}
+	s, err := k.Reconcile.Suggest(k.r.Context(), r)
+	m := &mapping{Mapping: s.Mapping, remembered: s.Remembered}
+	if !s.From.IsZero() {
+		m.from, m.to = s.From.Format(time.DateOnly), s.To.Format(time.DateOnly)
+	}
+	return m, err
+}
+
+// readMapping reads the form. How texts are read is taken from it only where the column
+// leaves that open.
+func readMapping(p reconcile.Profile, f url.Values) *mapping {
+	m := &mapping{from: short(f.Get("from")), to: short(f.Get("to"))}
+	m.LeadID, m.Amount, m.Date = short(f.Get("lead_id")), short(f.Get("amount")), short(f.Get("date"))
+	if column, ok := strings.CutPrefix(short(f.Get("currency")), inColumn); ok {
+		m.Currency = column
+	} else {
+		m.Fixed, _ = money.ParseCurrency(column) // what is none is refused as one
+	}
+	m.Numbers = formOf(columnOf(p, m.Amount).Numbers, reconcile.NumberForm(f.Get("numbers")))
+	m.Dates = formOf(columnOf(p, m.Date).Dates, reconcile.DateForm(f.Get("dates")))
+	return m
+}
+
+func formOf[F ~string](possible []F, typed F) (none F) {
+	switch {
+	case len(possible) == 1:
+		return possible[0]
+	case slices.Contains(possible, typed):
+		return typed
+	}
+	return none
+}
+
+// columnOf is a column by its name, an empty one where there is none.
+func columnOf(p reconcile.Profile, name string) reconcile.Column {
+	for _, c := range p.Columns {
+		if c.Name == name {
+			return c
+		}
+	}
+	return reconcile.Column{}
+}
+
+func (k *call) compareList() error {
+	r, err := k.reconciliationForm()
+	if err != nil {
+		return err
+	}
+	m := readMapping(r.Profile, k.r.PostForm)
+	from, _ := time.Parse(time.DateOnly, m.from) // what is no day is refused as none
+	to, _ := time.Parse(time.DateOnly, m.to)
+	err = k.reconciliations().Compare(k.r.Context(), k.scope, r.ID, k.version(), m.Mapping, from, to)
+	if err == nil {
+		return k.to(reconciliationURL(r.ID))
+	}
+	return k.refusedReconciliation(r, m, fixedIsCurrency(err))
+}
+
+// fixedIsCurrency puts a refusal of the one currency beside the field that asks for both.
+func fixedIsCurrency(err error) error {
+	f := fault.As(err)
+	if f == nil {
+		return err
+	}
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		if slices.Equal(fields[i].Path, []string{"fixed"}) {
+			fields[i].Path = []string{"currency"}
+		}
+	}
+	return f.WithFields(fields...)
+}
+
+// mappingForm is the form with its choices.
+func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
+	f := &templates.MappingForm{Delimiter: delimiterWords(p.Delimiter), Remembered: m.remembered, From: m.from, To: m.to}
+	var columns []templates.Option
+	for _, c := range p.Columns {
+		holds := holdsWords(c)
+		f.Columns = append(f.Columns, templates.ListColumn{Name: c.Name, Filled: c.Filled, Holds: holds})
+		columns = append(columns, templates.Option{Value: c.Name, Label: c.Name + " (" + holds + ")"})
+	}
+	choose := []templates.Option{{Label: "Choose a column"}}
+	f.LeadIDs = chosen(append(choose, columns...), m.LeadID)
+	f.Amounts = chosen(append(choose, columns...), m.Amount)
+	f.Dates = chosen(append([]templates.Option{{Label: "No dates"}}, columns...), m.Date)
+	f.Currencies = currencyChoices(p, m)
+	f.Numbers = numberChoices(columnOf(p, m.Amount), m.Numbers)
+	f.DateForms = dateChoices(columnOf(p, m.Date), m.Dates)
+	return f
+}
+
+// currencyChoices are the currencies that all amounts may be in, and the columns that
+// may say it for each.
+func currencyChoices(p reconcile.Profile, m mapping) []templates.Option {
+	all := []templates.Option{{Label: "Choose the currency, or its column"}}
+	for _, c := range p.Columns {
+		if len(c.Currencies) > 0 || c.Name == m.Currency {
+			all = append(all, templates.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + strings.Join(c.Currencies, ", ") + ")"})
+		}
+	}
+	for _, c := range money.Currencies {
+		all = append(all, templates.Option{Value: c.String(), Label: c.String() + " in every row"})
+	}
+	switch {
+	case m.Currency != "":
+		return chosen(all, inColumn+m.Currency)
+	case m.Fixed.Valid():
+		return chosen(all, m.Fixed.String())
+	}
+	return chosen(all, "")
+}
+
+// numberChoices ask how amounts are written, where the column leaves it open.
+func numberChoices(c reconcile.Column, value reconcile.NumberForm) []templates.Option {
+	if len(c.Numbers) < 2 {
+		return nil
+	}
+	return chosen([]templates.Option{
+		{Value: string(reconcile.DotDecimal), Label: "1,234.56", Hint: "A point parts pounds and pence: 1,234 is one thousand two hundred and thirty-four."},
+		{Value: string(reconcile.CommaDecimal), Label: "1.234,56", Hint: "A comma parts euros and cents: 1.234 is one thousand two hundred and thirty-four."},
+	}, string(value))
+}
+
+var dateHints = map[reconcile.DateForm]string{
+	reconcile.YearFirst: "The year comes first.", reconcile.DayFirst: "The day comes first: 02/03/2026 is the second of March.",
+	reconcile.MonthFirst: "The month comes first: 02/03/2026 is the third of February.",
+}
+
+func dateChoices(c reconcile.Column, value reconcile.DateForm) (all []templates.Option) {
+	if len(c.Dates) < 2 {
+		return nil
+	}
+	for _, form := range c.Dates {
+		all = append(all, templates.Option{Value: string(form), Label: string(form), Hint: dateHints[form]})
+	}
+	return chosen(all, string(value))
+}
+
+// holdsWords says what a column holds.
+func holdsWords(c reconcile.Column) string {
+	switch {
+	case c.Filled == 0:
+		return "nothing"
+	case c.LeadIDs > 0:
+		return countWords(int64(c.LeadIDs), false, "leadId", "leadIds")
+	case len(c.Currencies) > 0:
+		return "currencies: " + strings.Join(c.Currencies, ", ")
+	case c.FirstDay != "":
+		return fmt.Sprintf("days, %s to %s", c.FirstDay, c.LastDay)
+	case len(c.Dates) > 0:
+		return "dates"
+	case len(c.Numbers) > 0:
+		return "amounts"
+	}
+	return "texts"
+}
+
+func delimiterWords(delimiter string) string {
+	switch delimiter {
+	case ";":
+		return "semicolons"
+	case "\t":
+		return "tabs"
+	}
+	return "commas"
+}

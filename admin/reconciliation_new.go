@@ -1,0 +1,129 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// maxList bounds the request that brings a list: the file, and a form's worth around it.
+const maxList = reconcile.MaxFile + maxForm
+
+var (
+	errListSize    = atField("file", fault.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
+	errListPartner = atField("partner", fault.Invalid, "partner", "Choose whose list it is.")
+	errListFile    = atField("file", fault.Invalid, "file", "Choose the file.")
+)
+
+// atField is a refusal that stands beside a field of the form.
+func atField(field string, code fault.Code, reason, message string) *fault.Error {
+	return fault.New(code, reason, message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{field}, Message: message})
+}
+
+func (k *call) reconciliationNewPage() error {
+	return k.showReconciliationNew(http.StatusOK, k.r.URL.Query().Get("partner"), nil)
+}
+
+func (k *call) showReconciliationNew(status int, partner string, mistakes templates.Errors) error {
+	partners, err := k.partnerOptions(writeReconciliation)
+	if err != nil {
+		return err
+	}
+	first := []templates.Option{{Label: "Choose a partner"}}
+	return k.show(status, templates.ReconciliationNew(templates.ReconciliationNewView{
+		Shell: k.shell("Reconcile a list", allReconciliations), Partners: chosen(append(first, partners...), partner), Errors: mistakes,
+		Limits: fmt.Sprintf("At most %d MB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
+	}))
+}
+
+// reconciliationNew takes a list in while it comes: no more of it is in memory than is
+// on its way.
+func (k *call) reconciliationNew() error {
+	slug := ""
+	made, err := models.Reconciliation{}, error(errListSize)
+	if k.r.ContentLength <= maxList {
+		slug, made, err = k.takeList()
+		// A browser that is cut off while it sends shows that, and not our answer.
+		_, _ = io.Copy(io.Discard, k.r.Body)
+	}
+	if err == nil {
+		return k.to(reconciliationURL(made.ID))
+	}
+	status, mistakes, other := k.mistakes(err)
+	if other != nil || errors.Is(err, errForm) {
+		return err
+	}
+	return k.showReconciliationNew(status, slug, mistakes)
+}
+
+// takeList reads the form's parts in their order: whose list it is, then the list.
+func (k *call) takeList() (slug string, made models.Reconciliation, err error) {
+	k.r.Body = longBody{k, k.r.Body}
+	parts, err := k.r.MultipartReader()
+	if err != nil {
+		return "", made, errForm.WithCause(err)
+	}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return slug, made, errListFile
+		}
+		if err != nil {
+			return slug, made, badPart(err)
+		}
+		switch part.FormName() {
+		case "partner":
+			text, err := io.ReadAll(io.LimitReader(part, 300))
+			if err != nil {
+				return slug, made, badPart(err)
+			}
+			slug = string(text)
+		case "file":
+			made, err = k.takeFile(slug, part)
+			return slug, made, badList(err)
+		}
+	}
+}
+
+func (k *call) takeFile(slug string, part *multipart.Part) (made models.Reconciliation, err error) {
+	if !validText(slug) || slug == "" {
+		return made, errListPartner
+	}
+	p, err := k.Partners.Find(k.r.Context(), k.scope, slug)
+	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+		return made, errListPartner
+	}
+	if err != nil {
+		return made, err
+	}
+	if part.FileName() == "" {
+		return made, errListFile
+	}
+	return k.reconciliations().Upload(k.r.Context(), k.scope, p.ID, part.FileName(), part)
+}
+
+// badPart says of a request that is no form, breaks off or is too long what a form
+// says of it.
+func badPart(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return errListSize
+	}
+	return errForm.WithCause(err)
+}
+
+// badList is badPart for what came of reading the list, which fails for other reasons too.
+func badList(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return badPart(err)
+	}
+	return err
+}

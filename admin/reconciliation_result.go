@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const linesPage = 50
+
+// reconciliationResult is what a comparison came to, with the lines that the address asks for.
+func (k *call) reconciliationResult(r reconcile.Reconciliation) (*templates.ReconciliationResult, error) {
+	q, address := k.r.URL.Query(), reconciliationURL(r.ID)
+	counts, settled := linesBy(r.Result), r.State == models.ReconciliationKept
+	var open map[models.Finding]int64
+	var err error
+	if settled {
+		if open, err = k.Reconcile.OpenLines(k.r.Context(), k.scope, r.ID); err != nil {
+			return nil, err
+		}
+	}
+	f, known := findingOf(models.Finding(q.Get("finding")))
+	if !known {
+		f = firstFinding(counts)
+	}
+	v := &templates.ReconciliationResult{
+		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
+		Finding: f.name, Means: f.means, CSV: linesFile(address, f.Finding, f.name, counts[f.Finding]),
+	}
+	var all int64
+	for _, n := range counts {
+		all += n
+	}
+	v.All = linesFile(address, "", "all lines", all)
+	return v, k.fillLines(v, r, f, q)
+}
+
+// fillLines adds a page of the lines of a finding.
+func (k *call) fillLines(v *templates.ReconciliationResult, r reconcile.Reconciliation, f finding, q url.Values) error {
+	address := reconciliationURL(r.ID)
+	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
+	query.Before, _ = strconv.Atoi(q.Get("before")) // what is no line is the first page
+	query.After, _ = strconv.Atoi(q.Get("after"))
+	if r.State == models.ReconciliationKept && f.Finding != models.Matched {
+		query.Open = q.Get("open") == "yes"
+		v.Which = []templates.Tab{
+			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open}, {Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
+		}
+	}
+	v.State = templates.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
+	lines, newer, older, err := k.Reconcile.Lines(k.r.Context(), k.scope, query)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		v.Lines = append(v.Lines, k.lineRow(r, l))
+	}
+	before, after := "", ""
+	if newer {
+		before = strconv.Itoa(lines[0].Line)
+	}
+	if older {
+		after = strconv.Itoa(lines[len(lines)-1].Line)
+	}
+	q = maps.Clone(q)
+	q.Set("finding", string(f.Finding)) // another page is of the same finding, whatever comes first
+	v.Pager = pagerByCursor(address, q, before, after)
+	v.Pager.BySize = true
+	return nil
+}
+
+func linesURL(address string, f models.Finding, open string) string {
+	q := url.Values{"finding": {string(f)}}
+	if open != "" {
+		q.Set("open", open)
+	}
+	return address + "?" + q.Encode() + "#lines"
+}
+
+// linesFile is the link to lines as CSV, with what the file holds.
+func linesFile(address string, f models.Finding, name string, lines int64) templates.Download {
+	to := address + "/lines.csv"
+	if f != "" {
+		to += "?finding=" + escape(string(f))
+	}
+	return templates.Download{URL: to, Label: "CSV", Holds: name + ", " + countWords(lines, false, "row", "rows") + ", no personal data"}
+}
+
+// firstFinding is what a person looks at first: what does not match.
+func firstFinding(counts map[models.Finding]int64) finding {
+	for _, f := range findings[1:] {
+		if counts[f.Finding] > 0 {
+			return f
+		}
+	}
+	return findings[0]
+}
+
+// findingTabs have their counts, and of a kept result how many lines are to be settled.
+func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []templates.Tab) {
+	for _, f := range findings {
+		count := templates.Number(counts[f.Finding])
+		if kept && f.Finding != models.Matched && counts[f.Finding] > 0 {
+			count += ", " + templates.Number(open[f.Finding]) + " open"
+		}
+		all = append(all, templates.Tab{Label: f.name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding})
+	}
+	return all
+}
+
+// totals are the sums by currency, whatever was found.
+func totals(result *reconcile.Result) (all []templates.ReconciliationSum) {
+	sums := map[string]reconcile.Tally{}
+	for _, t := range result.Tallies {
+		if t.Currency == "" {
+			continue
+		}
+		s := sums[t.Currency]
+		sums[t.Currency] = reconcile.Tally{Currency: t.Currency, Lines: s.Lines + t.Lines, Theirs: s.Theirs + t.Theirs, Ours: s.Ours + t.Ours}
+	}
+	for _, currency := range slices.Sorted(maps.Keys(sums)) {
+		all = append(all, sumRow(sums[currency], currency, ""))
+	}
+	return all
+}
+
+func findingSums(result *reconcile.Result, address string) (all []templates.ReconciliationSum) {
+	for _, f := range findings {
+		for _, t := range result.Tallies {
+			if t.Finding == f.Finding {
+				all = append(all, sumRow(t, f.name, linesURL(address, f.Finding, "")))
+			}
+		}
+	}
+	return all
+}
+
+func sumRow(t reconcile.Tally, name, to string) templates.ReconciliationSum {
+	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
+	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
+	return templates.ReconciliationSum{
+		Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
+	}
+}
+
+// lineRow is a line as the page shows it.
+func (k *call) lineRow(r reconcile.Reconciliation, l reconcile.Line) templates.ReconciliationLine {
+	v := templates.ReconciliationLine{
+		Anchor: lineAnchor(l.Line), Account: l.Account, Theirs: amountOf(l.TheirsMinor, l.Currency), Ours: amountOf(l.OursMinor, l.OurCurrency),
+		Received: timeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
+	}
+	if l.FileRow != nil {
+		v.Row = *l.FileRow
+	}
+	if l.LeadID != nil {
+		v.LeadID = id.Format(id.Lead, *l.LeadID)
+		// A lead without an account of this partner's is none of theirs.
+		if l.AccountID != nil && k.mayAt(readLeads, r.PartnerID) {
+			v.LeadURL = "/leads/" + v.LeadID
+		}
+	}
+	if v.Theirs != nil && v.Ours != nil && v.Theirs.Currency == v.Ours.Currency {
+		v.Difference = &money.Amount{Minor: v.Theirs.Minor - v.Ours.Minor, Currency: v.Ours.Currency}
+	}
+	if r.State == models.ReconciliationKept && l.Finding != models.Matched && k.mayAt(writeReconciliation, r.PartnerID) {
+		v.SettleURL = settleURL(r, l.Line)
+	}
+	return v
+}
+
+func lineAnchor(line int) string { return "line-" + strconv.Itoa(line) }
+
+func amountOf(minor *int64, code *string) *money.Amount {
+	if minor == nil || code == nil {
+		return nil
+	}
+	currency, err := money.ParseCurrency(*code)
+	if err != nil {
+		return nil
+	}
+	return &money.Amount{Minor: *minor, Currency: currency}
+}
+
+// whyWords says why a line has its finding, where the finding does not.
+func whyWords(l reconcile.Line) string {
+	switch {
+	case l.Finding == models.Duplicated && l.FirstRow != nil:
+		return "Row " + templates.Number(int64(*l.FirstRow)) + " has it already."
+	case l.Finding == models.Unknown && l.OtherPartner != "":
+		return "A lead of " + l.OtherPartner + "."
+	case l.Problem != "":
+		return reconcile.ProblemWords(l.Problem)
+	}
+	return ""
+}
