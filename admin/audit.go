@@ -24,13 +24,14 @@ const keyedPage = 50
 // for all that begin so.
 var deeds = []templates.Option{
 	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
-	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
+	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"},
+	{Value: "ledger.", Label: "Adjustments and exports"}, {Value: "return.", Label: "Returns"}, {Value: "payout_run.", Label: "Payout runs"}, {Value: "work.", Label: "Long work"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
 	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
 }
 
 var objectKinds = []templates.Option{
 	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
-	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
+	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "payout_run", Label: "Payout run"}, {Value: "return", Label: "Return"}, {Value: "adjustment", Label: "Adjustment"}, {Value: "ledger", Label: "Ledger"}, {Value: "export", Label: "Export"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
 }
 
 func (k *call) auditList() error { return k.showAudit(nil) }
@@ -138,6 +139,10 @@ func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
 			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
 		case e.ObjectKind == "reconciliation" && e.PartnerID != nil && k.mayAt(readReconciliation, *e.PartnerID):
 			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
+		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.may(readPayouts):
+			rows[i].ObjectURL = "/payouts/runs/" + e.ObjectID
+		case e.ObjectKind == "return" && e.ObjectID != "" && k.may(readPayouts):
+			rows[i].ObjectURL = "/payouts/returns/" + e.ObjectID
 		case e.PartnerID != nil && k.mayAt(readPartners, *e.PartnerID):
 			rows[i].ObjectURL = partnerURL(*e.PartnerID)
 		}
@@ -243,6 +248,9 @@ func (k *call) pageOf(text string) string {
 		return to
 	}
 	if to := k.reconciliationPageOf(text); to != "" {
+		return to
+	}
+	if to := k.payoutPageOf(text); to != "" {
 		return to
 	}
 	if !k.may(readAudit) {

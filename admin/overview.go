@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/figures"
@@ -72,7 +73,45 @@ func (k *call) needs() ([]templates.Need, error) {
 		return nil, err
 	}
 	pricing, err := k.pricingNeeds()
-	return append(partners, pricing...), err
+	if err != nil {
+		return nil, err
+	}
+	payouts, err := k.payoutsNeed()
+	return slices.Concat(partners, pricing, payouts), err
+}
+
+// failedFor is how long work that failed is told of.
+const failedFor = 24 * time.Hour
+
+// payoutsNeed is what waits for a decision of this person, and what failed.
+func (k *call) payoutsNeed() (all []templates.Need, err error) {
+	ctx := k.r.Context()
+	if sc, ok := k.access.Scope(k.session.Staff.ID, approvePayouts); ok {
+		open, err := k.Payouts.OpenReturns(ctx, sc)
+		if err != nil {
+			return nil, err
+		}
+		if open > 0 {
+			all = append(all, templates.Need{Text: countWords(open, false, "return waits", "returns wait") + " for a decision", URL: "/payouts/returns?state=open", Detail: "Until then the ledger stays as it is."})
+		}
+		runs, err := k.Payouts.WaitingRuns(ctx, sc, k.by)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			all = append(all, templates.Need{Text: "A payout run in " + r.Currency + " waits for approval", URL: runURL(r.ID), Detail: r.Preparer + " prepared it."})
+		}
+	}
+	if sc, ok := k.access.Scope(k.session.Staff.ID, readPayouts); ok {
+		failed, err := k.Work.FailedSince(ctx, sc, k.session.Staff.ID, k.now.Add(-failedFor))
+		if err != nil {
+			return nil, err
+		}
+		if failed > 0 {
+			all = append(all, templates.Need{Text: countWords(failed, false, "piece of long work", "pieces of long work") + " failed", URL: "/work", Detail: "In the last 24 hours."})
+		}
+	}
+	return all, nil
 }
 
 // pricingNeeds are the drafts that this person may approve.

@@ -153,7 +153,7 @@ func sumRow(t reconcile.Tally, name, to string) templates.ReconciliationSum {
 // lineRow is a line as the page shows it.
 func (k *call) lineRow(r reconcile.Reconciliation, l reconcile.Line) templates.ReconciliationLine {
 	v := templates.ReconciliationLine{
-		Anchor: lineAnchor(l.Line), Account: l.Account, Theirs: amountOf(l.TheirsMinor, l.Currency), Ours: amountOf(l.OursMinor, l.OurCurrency),
+		Anchor: lineAnchor(l.Line), Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
 		Received: timeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
 	}
 	if l.FileRow != nil {
@@ -177,15 +177,13 @@ func (k *call) lineRow(r reconcile.Reconciliation, l reconcile.Line) templates.R
 
 func lineAnchor(line int) string { return "line-" + strconv.Itoa(line) }
 
-func amountOf(minor *int64, code *string) *money.Amount {
+// amountIfAny is a sum that a line may lack.
+func amountIfAny(minor *int64, code *string) *money.Amount {
 	if minor == nil || code == nil {
 		return nil
 	}
-	currency, err := money.ParseCurrency(*code)
-	if err != nil {
-		return nil
-	}
-	return &money.Amount{Minor: *minor, Currency: currency}
+	sum := amountOf(*minor, *code)
+	return &sum
 }
 
 // whyWords says why a line has its finding, where the finding does not.

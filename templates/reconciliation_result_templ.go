@@ -164,7 +164,7 @@ func reconciliationResult(v ReconciliationView) templ.Component {
 	})
 }
 
-func sumColumns(head string) []Column {
+func findingSumColumns(head string) []Column {
 	all := []Column{{Label: head}, {Label: "Lines", Number: true}, {Label: "Theirs", Number: true}, {Label: "Ours", Number: true}, {Label: "Difference", Number: true}}
 	return all
 }
@@ -499,14 +499,14 @@ func reconciliationSums(caption, head string, sums []ReconciliationSum) templ.Co
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = BlankRow(sumColumns(head)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = BlankRow(findingSumColumns(head)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = Table(caption, sumColumns(head)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Table(caption, findingSumColumns(head)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -122,8 +122,8 @@ func Cell(text string) string {
 	return text
 }
 
-// exportsKept is how long an export can be fetched.
-const exportsKept = 7 * 24 * time.Hour
+// ExportsKept is how long an export can be fetched.
+const ExportsKept = 7 * 24 * time.Hour
 
 // wanted is an export's filter with what its asker may see.
 type wanted struct {
@@ -172,7 +172,7 @@ func (s *Service) writeExport(ctx context.Context, w *work.Run) error {
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
 		return err
 	}
-	file, err := s.files.Create(ctx, s.clock.Now().Add(exportsKept))
+	file, err := s.files.Create(ctx, s.clock.Now().Add(ExportsKept))
 	if err != nil {
 		return err
 	}
@@ -228,5 +228,5 @@ func (s *Service) Fetch(ctx context.Context, sc scope.Scope, e models.Export) (i
 
 // ForgetExports deletes those whose file has gone and returns how many.
 func (s *Service) ForgetExports(ctx context.Context) (int64, error) {
-	return store.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-exportsKept))
+	return store.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-ExportsKept))
 }

@@ -175,7 +175,7 @@ func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID)
 
 // ReturnQuery chooses returns. Before and After are cursors of ReturnPage.
 type ReturnQuery struct {
-	Partner       uuid.UUID // Nil: any
+	Partner, Lead uuid.UUID // Nil: any
 	State         models.ReturnState
 	Before, After uuid.UUID
 	Size          int
@@ -189,6 +189,9 @@ func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (a
 	}
 	if f.Partner != uuid.Nil {
 		q = q.Where("partner_id = ?", f.Partner)
+	}
+	if f.Lead != uuid.Nil {
+		q = q.Where("lead_id = ?", f.Lead)
 	}
 	if f.State != "" {
 		q = q.Where("state = ?", f.State)

@@ -30,8 +30,10 @@ type NewRun struct {
 }
 
 var (
+	// ErrRunStale says that a run is not what was looked at.
+	ErrRunStale = fault.New(fault.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
+
 	errNoRun     = fault.New(fault.NotFound, "run", "Not Found")
-	errRunStale  = fault.New(fault.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
 	errSamePair  = fault.New(fault.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
 	errNobody    = fault.New(fault.Forbidden, "person", "A payout run needs people: the command line is none.")
 	errEmptyRun  = fault.New(fault.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
@@ -94,7 +96,7 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 			return errNoRun
 		}
 		if r.RowVersion != version {
-			return errRunStale
+			return ErrRunStale
 		}
 		columns, action, why, err := do(tx, r, now)
 		if err != nil {
@@ -114,7 +116,7 @@ func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID,
 	return s.change(ctx, sc, run, version, func(_ *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
 		switch {
 		case r.State != models.RunPrepared:
-			return nil, "", "", errRunStale
+			return nil, "", "", ErrRunStale
 		case r.PreparerID == s.by.Staff:
 			return nil, "", "", errSamePair
 		case r.Payouts == 0:
@@ -136,7 +138,7 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	}
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
 		if r.State != models.RunApproved {
-			return nil, "", "", errRunStale
+			return nil, "", "", ErrRunStale
 		}
 		if err := s.pay(tx, r, reference, now); err != nil {
 			return nil, "", "", err
@@ -191,7 +193,7 @@ func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, 
 		case models.RunPreparing:
 			return nil, "", "", errPreparing
 		default:
-			return nil, "", "", errRunStale
+			return nil, "", "", ErrRunStale
 		}
 		return map[string]any{"state": models.RunCancelled, "ended_why": why}, "payout_run.cancel", why, release(tx, r.ID)
 	})

@@ -99,12 +99,12 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, store.Translate(db.Where("id = ?", partner).Take(&v.Partner).Error)
 }
 
-// StatementsOf are a partner's, the newest run first.
+// StatementsOf are a partner's of runs that were prepared, the newest run first.
 func (s *Service) StatementsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []AccountStatement, err error) {
 	if !sc.Allows(partner) {
 		return nil, errNoStatement
 	}
-	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s WHERE s.partner_id = $1 ORDER BY s.run_id DESC, a.identifier LIMIT %d", statementsSQL, size), partner)
+	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s WHERE s.partner_id = $1 AND EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.state <> 'preparing') ORDER BY s.run_id DESC, a.identifier LIMIT %d", statementsSQL, size), partner)
 	if err != nil {
 		return nil, store.Translate(err)
 	}

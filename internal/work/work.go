@@ -23,6 +23,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/migrations"
@@ -85,8 +86,8 @@ func (d *Desk) Ask(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, pa
 	if err := tx.Create(&w).Error; err != nil {
 		return w, err
 	}
-	id, err := d.put(tx, w.ID)
-	w.JobID = &id
+	jobID, err := d.put(tx, w.ID)
+	w.JobID = &jobID
 	return w, err
 }
 
@@ -116,8 +117,8 @@ func (d *Desk) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *go
 }
 
 // Get is a piece of work that the person may see.
-func (d *Desk) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, id int64) (w models.Work, err error) {
-	q := d.visible(ctx, sc, staff).Where("id = ?", id).Limit(1).Find(&w)
+func (d *Desk) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Work, err error) {
+	q := d.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
 	if q.Error == nil && q.RowsAffected == 0 {
 		return w, errNotFound
 	}
@@ -140,9 +141,14 @@ func (d *Desk) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p stor
 	return all, newer, older, nil
 }
 
+// FailedSince counts the work that failed for good after a moment.
+func (d *Desk) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
+	return n, store.Translate(d.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error)
+}
+
 // Cancel gives up work that has not ended. What it wrote so far is undone.
-func (d *Desk) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, id int64) error {
-	w, err := d.Get(ctx, sc, by.Staff, id)
+func (d *Desk) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
+	w, err := d.Get(ctx, sc, by.Staff, number)
 	if err != nil {
 		return err
 	}
@@ -150,9 +156,12 @@ func (d *Desk) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, id in
 		if err := d.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
 			return err
 		}
-		return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: "work.cancel", Kind: string(w.Kind), Object: w.ObjectID.String(), Partner: partnerOf(w)})
+		return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: "work.cancel", Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w)})
 	})
 }
+
+// kinds are those of the ids of what work is for.
+var kinds = map[models.WorkKind]id.Kind{models.WorkReconciliation: id.Reconciliation, models.WorkPayoutRun: id.Payout, models.WorkExport: id.Export}
 
 func partnerOf(w models.Work) uuid.UUID {
 	if w.PartnerID == nil {

@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (k *call) adjustPage() error { return k.showAdjust(http.StatusOK, k.r.URL.Query(), nil) }
+
+// showAdjust shows the form with what was typed. Every form has an id of its own, by
+// which the same adjustment sent twice is one.
+func (k *call) showAdjust(status int, f url.Values, mistakes templates.Errors) error {
+	v := templates.AdjustView{
+		Shell: k.shell("Adjust a balance", allEntries), Partner: short(f.Get("partner")), Own: f.Get("own"), Amount: short(f.Get("amount")), Lead: short(f.Get("lead")), Why: f.Get("why"),
+		Currencies: currencyOptions(f.Get("currency")), Cancel: "/payouts", StepUp: k.stepUp(), Errors: mistakes,
+	}
+	if _, err := id.Parse(id.Adjustment, v.Own); err != nil {
+		v.Own = id.Format(id.Adjustment, k.Payouts.NewAdjustmentID())
+	}
+	p, err := k.partnerNamed(f, "partner")
+	switch {
+	case err != nil:
+		return err
+	case p.ID == uuid.Max:
+		status, v.Errors = http.StatusUnprocessableEntity, templates.Errors{{Field: "partner", Message: "There is no partner of this slug or id: look it up among the partners."}}
+	case p.ID != uuid.Nil:
+		v.Name = p.Name
+	}
+	if v.Name == "" {
+		return k.show(status, templates.Adjust(v))
+	}
+	accounts, err := k.Partners.Accounts(k.r.Context(), p)
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		if !a.Sandbox {
+			v.Accounts = append(v.Accounts, templates.Option{Value: id.Format(id.Account, a.ID), Label: a.Identifier})
+		}
+	}
+	v.Accounts = chosen(v.Accounts, f.Get("account"))
+	return k.show(status, templates.Adjust(v))
+}
+
+func (k *call) adjust() error {
+	if err := k.form(); err != nil {
+		return err
+	}
+	f := k.r.PostForm
+	a, mistakes := readAdjustment(f)
+	proof, err := k.proven()
+	if err != nil {
+		return err
+	}
+	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
+		return k.showAdjust(http.StatusUnprocessableEntity, f, mistakes)
+	}
+	_, err = k.payouts().Adjust(k.r.Context(), k.scope, a)
+	if again := fault.As(err); again != nil && again.Reason == "adjusted" {
+		same, other := k.sameAdjustment(a)
+		if other != nil {
+			return other
+		}
+		if !same {
+			f.Set("own", "") // another one is made with a form of its own
+		} else {
+			err = nil
+		}
+	}
+	if err == nil {
+		return k.to("/payouts?account=" + id.Format(id.Account, a.Account))
+	}
+	status, mistakes, err := k.mistakes(err)
+	if err != nil {
+		return err
+	}
+	if f.Get("own") == "" {
+		mistakes = templates.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
+	}
+	return k.showAdjust(status, f, mistakes)
+}
+
+// readAdjustment reads the form; what the service cannot be asked is told here.
+func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes templates.Errors) {
+	mistake := func(name, message string) {
+		mistakes = append(mistakes, templates.FieldError{Field: name, Message: message})
+	}
+	var err error
+	if a.Own, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {
+		mistake("", "The form was not whole: send it again.")
+	}
+	if a.Account, err = id.Parse(id.Account, f.Get("account")); err != nil {
+		mistake("account", "Choose one of the partner's accounts.")
+	}
+	if a.Amount.Minor, err = money.ParseDecimal(strings.TrimSpace(f.Get("amount"))); err != nil {
+		mistake("amount", "Write digits and at most two decimals, like 12.50 or -12.50.")
+	}
+	if a.Amount.Currency, err = money.ParseCurrency(f.Get("currency")); err != nil {
+		mistake("currency", "Choose the currency.")
+	}
+	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
+		if a.Lead, err = id.Parse(id.Lead, lead); err != nil {
+			mistake("lead", "A lead's id begins with ld_ and has 26 letters and digits.")
+		}
+	}
+	a.Why = f.Get("why")
+	return a, mistakes
+}
+
+// sameAdjustment reports whether what the form made before is what it asks for now.
+func (k *call) sameAdjustment(a payouts.NewAdjustment) (bool, error) {
+	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
+	last, _, _, err := k.Payouts.Entries(k.r.Context(), k.scope, f, store.Page{Size: keyedPage})
+	for _, e := range last {
+		if e.Reference == id.Format(id.Adjustment, a.Own) {
+			return e.AmountMinor == a.Amount.Minor, nil
+		}
+	}
+	return false, err
+}

@@ -1,0 +1,184 @@
+package admin
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// ledgerExport is how what the filter chooses is taken away.
+func (k *call) ledgerExport(q url.Values, n int64, more bool) (e templates.LedgerExport) {
+	if !k.may(exportPayouts) || n == 0 {
+		return e
+	}
+	filter := url.Values{}
+	for _, name := range ledgerFilters {
+		if value := q.Get(name); value != "" {
+			filter.Set(name, value)
+			e.Prepare = append(e.Prepare, templates.Hidden{Name: name, Value: short(value)})
+		}
+	}
+	e.CSV = templates.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + countWords(n, more, "entry", "entries") + ", no personal data."}
+	switch {
+	case !more:
+		e.Prepare = nil
+	case len(e.Prepare) == 0:
+		e.Prepare = []templates.Hidden{{Name: "open", Value: ""}}
+	}
+	return e
+}
+
+// ledgerCSV streams what the filter of the address chooses.
+func (k *call) ledgerCSV() error {
+	f, err := k.ledgerFilter(k.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	return k.streamEntries(f.Filter, "ledger-"+k.now.UTC().Format("20060102-1504"), audit.Event{Action: "ledger.export", Kind: "ledger", Partner: f.partner.ID})
+}
+
+// streamEntries sends entries of the ledger, once it is written down that they were taken.
+func (k *call) streamEntries(f payouts.Filter, name string, e audit.Event) error {
+	e.After = map[string]any{"filter": f}
+	if e.Partner == uuid.Max {
+		e.Partner = uuid.Nil
+	}
+	return k.stream(name, e, func(to io.Writer, pause func(int64) error) error {
+		_, err := k.Payouts.CSV(k.r.Context(), k.scope, f, to, pause)
+		return err
+	})
+}
+
+// A client that takes nothing for so long is gone.
+const streamStalls = time.Minute
+
+// stream sends a file of any size, row by row. What breaks off halfway is no file: the
+// connection ends without the end that a whole one has.
+func (k *call) stream(name string, e audit.Event, write func(to io.Writer, pause func(rows int64) error) error) error {
+	if err := k.Audit.Done(k.r.Context(), k.by, e); err != nil {
+		return err
+	}
+	connection := http.NewResponseController(k.w)
+	pause := func(int64) error {
+		// The connection's deadlines are by the machine's clock, whatever the service's says.
+		return connection.SetWriteDeadline(clock.System{}.Now().Add(streamStalls))
+	}
+	err := connection.SetReadDeadline(time.Time{}) // it would end the request, which was read whole
+	if err == nil {
+		err = pause(0)
+	}
+	if err != nil {
+		return err
+	}
+	h := k.w.Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
+	if err := write(k.w, pause); err != nil {
+		k.Log.Warn("a file was not sent whole", "request_id", k.by.RequestID, "route", k.route.path, "error", err.Error())
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// prepareExport asks for the file of what would take too long to wait for.
+func (k *call) prepareExport() error {
+	if err := k.form(); err != nil {
+		return err
+	}
+	f, err := k.ledgerFilter(k.r.PostForm)
+	if err != nil {
+		return err
+	}
+	if f.Partner == uuid.Max {
+		return errNoPage
+	}
+	e, err := k.payouts().RequestExport(k.r.Context(), k.scope, f.Filter)
+	if err != nil {
+		return err
+	}
+	return k.to(exportURL(e.ID))
+}
+
+// ownExport is the one that the address names, for whoever asked for it.
+func (k *call) ownExport() (e models.Export, err error) {
+	export, err := k.objectOf(id.Export, "id")
+	if err != nil {
+		return e, err
+	}
+	e, err = k.payouts().Export(k.r.Context(), export)
+	return e, hidden(err)
+}
+
+func (k *call) exportPage() error {
+	live, err := k.exportPart()
+	if err != nil {
+		return err
+	}
+	return k.show(http.StatusOK, templates.ExportPage(templates.ExportView{Shell: k.shell("Export of the ledger", allEntries), Live: live}))
+}
+
+// exportLive is the part of the page that comes anew by itself.
+func (k *call) exportLive() error {
+	live, err := k.exportPart()
+	if err != nil {
+		return err
+	}
+	return k.show(http.StatusOK, templates.ExportPart(live, k.now))
+}
+
+func (k *call) exportPart() (v templates.ExportLive, err error) {
+	e, err := k.ownExport()
+	if err != nil {
+		return v, err
+	}
+	work, found, err := k.Work.Of(k.r.Context(), e.ID)
+	if err != nil {
+		return v, err
+	}
+	v = templates.ExportLive{URL: exportURL(e.ID), LiveURL: exportURL(e.ID) + "/live", ID: id.Format(id.Export, e.ID), Asked: e.MadeAt, Until: e.MadeAt.Add(payouts.ExportsKept)}
+	if found {
+		v.Work = k.workStatus(work)
+	}
+	if e.FileID != nil {
+		v.File = templates.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + countWords(e.Rows, false, "entry", "entries") + ", no personal data."}
+	}
+	return v, nil
+}
+
+// exportFile sends the file that was prepared; that it was asked for is written down already.
+func (k *call) exportFile() error {
+	e, err := k.ownExport()
+	if err != nil {
+		return err
+	}
+	file, err := k.payouts().Fetch(k.r.Context(), k.scope, e)
+	if err != nil {
+		return hidden(err)
+	}
+	defer file.Close()
+	object := id.Format(id.Export, e.ID)
+	return k.stream("ledger-"+object, audit.Event{Action: "ledger.fetch", Kind: "export", Object: object}, func(to io.Writer, pause func(int64) error) error {
+		for {
+			n, err := io.CopyN(to, file, 1<<20)
+			if err == io.EOF {
+				return nil
+			}
+			if err == nil {
+				err = pause(n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/csv"
+	"io"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// statement is the one that the address names, for whoever may see its partner.
+func (k *call) statement() (s payouts.PartnerStatement, err error) {
+	run, err := k.objectOf(id.Payout, "id")
+	if err != nil {
+		return s, err
+	}
+	partner, err := k.objectOf(id.Partner, "partner")
+	if err != nil {
+		return s, err
+	}
+	s, err = k.Payouts.PartnerStatement(k.r.Context(), k.scope, run, partner)
+	return s, hidden(err)
+}
+
+func (k *call) statementPage() error {
+	s, err := k.statement()
+	if err != nil {
+		return err
+	}
+	above := []templates.Link{allEntries}
+	if k.scope.All() {
+		above = []templates.Link{allRuns, {Label: payouts.RunID(s.Run.ID), URL: runURL(s.Run.ID)}}
+	}
+	v := templates.StatementView{
+		Shell: k.shell("Statement for "+s.Partner.Name, above...), LegalName: cmp.Or(s.Partner.LegalName, s.Partner.Name), Slug: s.Partner.Slug, Address: s.Partner.Address, TaxID: s.Partner.TaxID,
+		RunID: payouts.RunID(s.Run.ID), State: string(s.Run.State), Cutoff: s.Run.Cutoff, Prepared: timeOf(s.Run.PreparedAt), Paid: timeOf(s.Run.PaidAt),
+		Reference: paymentReference(s.Run), BankReference: s.Run.Reference, Currency: s.Run.Currency, Total: amountOf(0, s.Run.Currency), Minimum: amountOf(s.Run.MinimumMinor, s.Run.Currency),
+		LedgerURL: "/payouts?partner=" + id.Format(id.Partner, s.Partner.ID) + "&run=" + payouts.RunID(s.Run.ID),
+	}
+	var entries int64
+	for _, a := range s.Accounts {
+		in := func(minor int64) money.Amount { return amountOf(minor, s.Run.Currency) }
+		v.Accounts = append(v.Accounts, templates.StatementAccount{
+			Identifier: a.Identifier, Outcome: string(a.Outcome), Entries: a.Entries, Earned: in(a.AccruedMinor), Returned: in(a.ReturnedMinor), Adjusted: in(a.AdjustedMinor), Comes: in(a.NetMinor),
+		})
+		if a.Outcome == models.StatementPays {
+			v.Total.Minor += a.NetMinor
+		}
+		if a.Outcome == models.StatementPays || a.Outcome == models.StatementEven {
+			entries += a.Entries
+		}
+	}
+	if k.mayAt(exportPayouts, s.Partner.ID) && s.Run.State != models.RunCancelled {
+		v.CSV = templates.Download{URL: statementURL(s.Run.ID, s.Partner.ID) + "/entries.csv", Label: "Entries CSV", Holds: "The " + countWords(entries, false, "entry", "entries") + " that the run closes, and their payments. No personal data."}
+	}
+	return k.show(http.StatusOK, templates.Statement(v))
+}
+
+// paymentReference is what a transfer says of itself: at most 35 characters, as banks take.
+func paymentReference(r models.PayoutRun) string { return payouts.RunID(r.ID) }
+
+func (k *call) statementCSV() error {
+	s, err := k.statement()
+	if err != nil {
+		return err
+	}
+	name := payouts.RunID(s.Run.ID)
+	return k.streamEntries(payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}, "statement-"+name+"-"+fileWord(s.Partner.Slug),
+		audit.Event{Action: "ledger.export", Kind: "payout_run", Object: name, Partner: s.Partner.ID})
+}
+
+// payable says why a run has no payments to make: what nobody approved is not paid.
+func payable(r models.PayoutRun) error {
+	if r.State == models.RunApproved || r.State == models.RunPaid {
+		return nil
+	}
+	return fault.New(fault.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
+}
+
+// paymentColumns are what a bank needs. Amounts are in major units.
+var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
+
+// paymentsAtOnce is how many payments are in memory while they are written.
+const paymentsAtOnce = 500
+
+func (k *call) paymentsCSV() error {
+	r, err := k.run()
+	if err != nil {
+		return err
+	}
+	if err := payable(r); err != nil {
+		return err
+	}
+	names, err := k.legalNames()
+	if err != nil {
+		return err
+	}
+	name := payouts.RunID(r.ID)
+	e := audit.Event{Action: "payout_run.payments", Kind: "payout_run", Object: name, After: map[string]any{"payments": r.Payouts}}
+	return k.stream("payments-"+name, e, func(to io.Writer, pause func(int64) error) error {
+		w := csv.NewWriter(to)
+		if err := w.Write(paymentColumns); err != nil {
+			return err
+		}
+		err := k.eachPayment(r, func(s payouts.AccountStatement) error {
+			return w.Write([]string{
+				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(cmp.Or(names[s.PartnerID], s.PartnerName)), amountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+			})
+		}, pause)
+		w.Flush()
+		return cmp.Or(err, w.Error())
+	})
+}
+
+// eachPayment goes through what a run pays, some accounts at a time.
+func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement) error, pause func(int64) error) error {
+	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
+	for {
+		all, _, more, err := k.Payouts.Statements(k.r.Context(), k.scope, q)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if err := each(s); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+		q.After = all[len(all)-1].Identifier
+		if err := pause(0); err != nil {
+			return err
+		}
+	}
+}
+
+// legalNames are the partners' as a bank knows them.
+func (k *call) legalNames() (map[uuid.UUID]string, error) {
+	all, err := k.Partners.List(k.r.Context(), k.scope)
+	names := make(map[uuid.UUID]string, len(all))
+	for _, p := range all {
+		names[p.ID] = p.LegalName
+	}
+	return names, err
+}
