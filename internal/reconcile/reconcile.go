@@ -163,3 +163,8 @@ type LineQuery struct {
 	Before, After  int
 	Size           int
 }
+
+// Findings are all of them, in the order in which they are told: what asks for somebody first.
+var Findings = []models.Finding{
+	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.Matched,
+}

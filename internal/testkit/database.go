@@ -71,7 +71,7 @@ func NewDatabaseURLs(t testing.TB) *Database {
 	server := prepared(t)
 	d, name := create(t, server, templateName)
 	// A clone has the template's tables but not its database's grants.
-	statement(t, server.SuperuserURL("postgres"), "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT ON DATABASE "+name+" TO "+devpg.AppRole)
+	statement(t, server.SuperuserURL("postgres"), "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
 	return d
 }
 

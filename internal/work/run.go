@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/clock"
@@ -81,6 +82,27 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
 		return r.update(tx, columns)
 	})
+}
+
+// CommitPgx is Commit for work that writes with pgx, in a transaction that it began
+// itself. last writes what others may be waiting to change: it comes after the work's own
+// row, which whoever cancels the work takes first.
+func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
+	if r.JobID != nil {
+		p := r.progress()
+		q, err := tx.Exec(ctx, `UPDATE work SET state = 'done', failure = '', phase = $3, done = $4, total = $5, ended_at = $6 WHERE id = $1 AND job_id = $2 AND state = 'running'`,
+			r.ID, *r.JobID, p["phase"], p["done"], p["total"], r.clock.Now())
+		if err != nil {
+			return store.Translate(err)
+		}
+		if q.RowsAffected() == 0 {
+			return ErrLost
+		}
+	}
+	if err := last(); err != nil {
+		return err
+	}
+	return store.Translate(tx.Commit(ctx))
 }
 
 const beatEvery = time.Second

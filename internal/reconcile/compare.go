@@ -1,0 +1,188 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	errStale     = fault.New(fault.Conflict, "stale", "Somebody changed this reconciliation meanwhile: load the page again.")
+	errComparing = fault.New(fault.Conflict, "comparing", "This list is being compared: wait for it, or cancel that work first.")
+	errEnded     = fault.New(fault.Conflict, "ended", "This reconciliation was kept or discarded: it does not change any more.")
+	errNoFile    = fault.New(fault.Conflict, "file_gone", "The list is not kept any more: give the file again.")
+)
+
+// Compare asks for a comparison, a dry run; from and to are days, both included. Refusals name the field:
+// lead_id, amount, currency, fixed, date, numbers, dates, from, to.
+func (s *Service) Compare(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time) error {
+	return s.begin(ctx, sc, reconciliation, version, m, from, to, func(tx *gorm.DB, r models.Reconciliation) error {
+		_, err := s.desk.Ask(tx, s.by, models.WorkReconciliation, r.ID, r.PartnerID)
+		return err
+	})
+}
+
+// CompareNow does it at once, for the command line.
+func (s *Service) CompareNow(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time, progress func(phase string, done, total int64)) error {
+	err := s.begin(ctx, sc, reconciliation, version, m, from, to, func(*gorm.DB, models.Reconciliation) error { return nil })
+	if err != nil {
+		return err
+	}
+	alone := work.Alone(s.db, s.clock, models.Work{Kind: models.WorkReconciliation, ObjectID: reconciliation})
+	if err = s.put(ctx, alone, progress); err != nil {
+		after := context.WithoutCancel(ctx)
+		s.db.Transaction(after, func(tx *gorm.DB) error { return s.undo(tx, alone.Work) }) // else it can be begun anew all the same
+	}
+	return err
+}
+
+// begin writes down what is to be compared, and how.
+func (s *Service) begin(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time, ask func(*gorm.DB, models.Reconciliation) error) error {
+	return s.change(ctx, sc, reconciliation, version, "reconciliation.compare", map[string]any{"from": from.Format(time.DateOnly), "to": to.Format(time.DateOnly)}, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+		var p Profile
+		if err := json.Unmarshal([]byte(r.Profile), &p); err != nil {
+			return nil, err
+		}
+		if err := m.check(p, from, to); err != nil {
+			return nil, err
+		}
+		if r.FileID == nil {
+			return nil, errNoFile
+		}
+		mapping, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		if err := dropLines(tx, r.ID); err != nil { // of the comparison before
+			return nil, err
+		}
+		if err := ask(tx, r); err != nil {
+			return nil, err
+		}
+		return map[string]any{
+			"state": models.ReconciliationComparing, "mapping": string(mapping), "period_from": day(from), "period_to": day(to),
+			"result": nil, "as_of": nil, "compared_at": nil,
+		}, nil
+	})
+}
+
+func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// change does something to a reconciliation that is not kept, not discarded, not being
+// compared, and that nobody else changed meanwhile.
+func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any, do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error)) error {
+	// Whether it is being compared is asked before: the desk's row may be waited for.
+	busy, err := s.busy(ctx, reconciliation)
+	if err != nil {
+		return err
+	}
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var r models.Reconciliation
+		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", reconciliation).Limit(1).Find(&r)
+		switch {
+		case q.Error != nil:
+			return q.Error
+		case q.RowsAffected == 0 || !sc.Allows(r.PartnerID):
+			return errNotFound
+		case r.State == models.ReconciliationKept || r.State == models.ReconciliationDiscarded:
+			return errEnded
+		case r.State == models.ReconciliationComparing && busy:
+			return errComparing
+		case r.RowVersion != version:
+			return errStale
+		}
+		columns, err := do(tx, r)
+		if err != nil {
+			return err
+		}
+		columns["row_version"] = r.RowVersion + 1
+		if err := tx.Model(&models.Reconciliation{}).Where("id = ?", r.ID).Updates(columns).Error; err != nil {
+			return err
+		}
+		return s.note(tx, action, r, after, "")
+	})
+}
+
+// busy reports whether the desk has a comparison under way. One that is said to be
+// under way and is not was the command line's, which died.
+func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
+	w, found, err := s.desk.Of(ctx, reconciliation)
+	return found && (w.State == models.WorkWaiting || w.State == models.WorkRunning), store.Translate(err)
+}
+
+// check finds what is missing in a mapping, all of it at once.
+func (m Mapping) check(p Profile, from, to time.Time) error {
+	var wrong []fault.Field
+	refuse := func(field, code, message string) {
+		wrong = append(wrong, fault.Field{Code: code, Path: []string{field}, Message: message})
+	}
+	column := func(field, name, missing string) bool {
+		if name == "" {
+			refuse(field, fault.Required, missing)
+			return false
+		}
+		if _, ok := p.column(name); !ok {
+			refuse(field, fault.InvalidValue, "The list has no such column: choose one that it has.")
+			return false
+		}
+		return true
+	}
+	column("lead_id", m.LeadID, "Choose the column of the leadIds.")
+	if column("amount", m.Amount, "Choose the column of the amounts.") && m.Amount == m.LeadID {
+		refuse("amount", fault.FieldClash, "The leadIds are in this column: choose another.")
+	}
+	switch {
+	case m.Currency != "" && m.Fixed != 0:
+		refuse("fixed", fault.FieldClash, "Choose a column of currencies or one currency, not both.")
+	case m.Currency != "":
+		column("currency", m.Currency, "")
+	case m.Fixed == 0:
+		refuse("currency", fault.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
+	case !m.Fixed.Valid():
+		refuse("fixed", fault.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
+	}
+	if !slices.Contains(numberForms, m.Numbers) {
+		refuse("numbers", fault.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
+	}
+	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(dateForms, m.Dates) {
+		refuse("dates", fault.Required, "Say how the list writes dates: year, day or month first.")
+	}
+	switch {
+	case from.IsZero():
+		refuse("from", fault.Required, "Give the first day that the list covers.")
+	case to.IsZero():
+		refuse("to", fault.Required, "Give the last day that the list covers.")
+	case to.Before(from):
+		refuse("to", fault.InvalidValue, "The last day is before the first: change one of them.")
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
+}
+
+// undo gives a comparison up that was cancelled or failed. Its lines would have come
+// with its end: there are none.
+func (s *Service) undo(tx *gorm.DB, w models.Work) error {
+	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
+		Updates(map[string]any{"state": models.ReconciliationUploaded, "row_version": gorm.Expr("row_version + 1")}).Error
+}
+
+// dropLines lets go of the lines of a comparison that was not kept; there may be millions.
+func dropLines(tx *gorm.DB, reconciliation uuid.UUID) error {
+	if err := tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error; err != nil {
+		return err
+	}
+	return tx.Exec(`SELECT drop_reconciliation_lines(?)`, reconciliation).Error
+}

@@ -1,0 +1,105 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// linesSQL reads lines l with how they were settled, the newest note of each; $1 is the
+// reconciliation, $2 the partners of a restricted scope, null for none. Whose lead an
+// unknown one is, is told to those who may see that partner.
+const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
+		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
+		l.currency, l.theirs_minor, l.our_currency, l.ours_minor, l.received_at,
+		coalesce(a.identifier, ''), coalesce(p.slug, ''), coalesce(s.note, ''), coalesce(s.settler, ''), coalesce(s.at, '0001-01-01Z')
+	FROM reconciliation_lines l
+		LEFT JOIN accounts a ON a.id = l.account_id
+		LEFT JOIN partners p ON p.id = l.other_partner AND ($2::uuid[] IS NULL OR p.id = ANY ($2))
+		LEFT JOIN LATERAL (SELECT note, settler, at FROM reconciliation_settlements s
+			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
+	WHERE l.reconciliation_id = $1`
+
+// unsettled narrows lines to those that nobody has settled.
+const unsettled = ` AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
+
+// restricted are the partners of a scope; nil, which the database has for null, for all.
+func restricted(sc scope.Scope) []uuid.UUID {
+	if sc.All() {
+		return nil
+	}
+	return append([]uuid.UUID{}, sc.IDs()...)
+}
+
+func scanLine(row pgx.CollectableRow) (l Line, err error) {
+	err = row.Scan(&l.ReconciliationID, &l.Line, &l.FileRow, &l.Finding, &l.Problem, &l.LeadID, &l.AccountID, &l.ReconciliationLine.OtherPartner, &l.FirstRow,
+		&l.Currency, &l.TheirsMinor, &l.OurCurrency, &l.OursMinor, &l.ReceivedAt, &l.Account, &l.OtherPartner, &l.Note, &l.Settler, &l.SettledAt)
+	if l.ReceivedAt != nil {
+		*l.ReceivedAt = l.ReceivedAt.UTC()
+	}
+	l.SettledAt = l.SettledAt.UTC()
+	return l, err
+}
+
+// Lines is a page of lines, in the file's order.
+func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all []Line, newer, older bool, err error) {
+	if _, err := s.Get(ctx, sc, q.Reconciliation); err != nil {
+		return nil, false, false, err
+	}
+	sql, args, order := linesSQL, []any{q.Reconciliation, restricted(sc)}, "ASC"
+	and := func(condition string, arg any) {
+		args = append(args, arg)
+		sql += fmt.Sprintf(" AND "+condition, len(args))
+	}
+	if q.Finding != "" {
+		and("l.finding = $%d", q.Finding)
+	}
+	if (q.Finding != "" || q.Open) && q.Finding != models.Matched {
+		sql += ` AND l.finding <> 'matched'` // in the text, so that the planner knows its index
+	}
+	if q.Open {
+		sql += unsettled
+	}
+	switch {
+	case q.Before > 0:
+		and("l.line < $%d", q.Before)
+		order = "DESC"
+	case q.After > 0:
+		and("l.line > $%d", q.After)
+	}
+	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s ORDER BY l.line %s LIMIT %d", sql, order, q.Size+1), args...)
+	if err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	if all, err = pgx.CollectRows(rows, scanLine); err != nil {
+		return nil, false, false, store.Translate(err)
+	}
+	all, newer, older = store.CutAt(all, q.Size, q.After > 0, q.Before > 0)
+	return all, newer, older, nil
+}
+
+// OpenLines counts, by finding, the lines other than matched ones that are not settled.
+func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
+	if _, err := s.Get(ctx, sc, reconciliation); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Pool.Query(ctx, `SELECT l.finding, count(*) FROM reconciliation_lines l
+		WHERE l.reconciliation_id = $1 AND l.finding <> 'matched'`+unsettled+` GROUP BY l.finding`, reconciliation)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	open := map[models.Finding]int64{}
+	var finding models.Finding
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&finding, &n}, func() error {
+		open[finding] = n
+		return nil
+	})
+	return open, store.Translate(err)
+}

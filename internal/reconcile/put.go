@@ -1,0 +1,193 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// listSQL is the list as it was read, for the length of the transaction.
+const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
+
+// compareSQL writes a line for each row of the list, then one for each lead of the
+// period that no row names, and adds them up. It is one statement, so that all of it is
+// compared with the ledger of one moment.
+//
+// A lead's accrual came about when the lead was received; sandbox leads have none.
+const compareSQL = `
+WITH others AS MATERIALIZED (
+	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
+	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner GROUP BY lead_id, currency
+), ours AS (
+	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
+	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
+	WHERE a.kind = 'accrual'
+), again AS (
+	SELECT lead_id, min(file_row) AS file_row FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1
+), judged AS (
+	SELECT l.*, again.file_row AS first_row, ours.partner_id, ours.account_id, ours.currency AS our_currency, ours.minor AS our_minor, ours.received_at,
+		CASE WHEN l.problem <> '' THEN 'unreadable'
+			WHEN again.file_row < l.file_row THEN 'duplicate'
+			WHEN ours.partner_id IS DISTINCT FROM @partner THEN 'unknown'
+			WHEN ours.received_at < @from OR ours.received_at >= @until THEN 'outside_period'
+			WHEN ours.currency <> l.currency OR ours.minor <> l.minor THEN 'amount_differs'
+			ELSE 'matched' END AS finding
+	FROM list l LEFT JOIN ours ON ours.lead_id = l.lead_id AND l.problem = '' LEFT JOIN again ON again.lead_id = l.lead_id
+), written AS (
+	INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding, problem, lead_id, account_id, other_partner, first_row,
+		currency, theirs_minor, our_currency, ours_minor, received_at)
+	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND our_currency <> currency THEN 'currency' ELSE problem END, lead_id,
+		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN finding = 'duplicate' THEN first_row END,
+		currency, minor, CASE WHEN known THEN our_currency END, CASE WHEN known THEN our_minor END, CASE WHEN known THEN received_at END
+	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j
+	UNION ALL
+	SELECT @id::uuid, @rows::integer + (row_number() OVER (ORDER BY received_at, lead_id))::integer, NULL, 'missing', '', lead_id,
+		account_id, NULL, NULL, NULL, NULL, currency, minor, received_at
+	FROM ours WHERE partner_id = @partner AND received_at >= @from AND received_at < @until
+		AND NOT EXISTS (SELECT FROM list l WHERE l.lead_id = ours.lead_id)
+	RETURNING finding, currency, our_currency, theirs_minor, ours_minor
+)
+SELECT finding, coalesce(currency, ''), coalesce(our_currency, ''), count(*), coalesce(sum(theirs_minor), 0)::bigint, coalesce(sum(ours_minor), 0)::bigint
+FROM written GROUP BY finding, currency, our_currency`
+
+// compare is the desk's.
+func (s *Service) compare(ctx context.Context, w *work.Run) error {
+	return s.put(ctx, w, func(string, int64, int64) {})
+}
+
+// put puts the list beside the ledger. All of it is one transaction on one connection:
+// what fails leaves nothing behind.
+func (s *Service) put(ctx context.Context, w *work.Run, progress func(phase string, done, total int64)) error {
+	began := s.clock.Now()
+	r, err := s.Get(ctx, scope.System, w.ObjectID) // whoever asked might
+	if err != nil {
+		return err
+	}
+	if r.State != models.ReconciliationComparing || r.FileID == nil {
+		return errStale
+	}
+	file, err := s.files.Open(ctx, *r.FileID)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list, err := newReader(file, *r.Mapping)
+	if err != nil {
+		return err
+	}
+	tell := func(phase string, done, total int64) {
+		w.Progress(phase, done, total)
+		progress(phase, done, total)
+	}
+	tx, err := s.db.Pool.Begin(ctx)
+	if err != nil {
+		return store.Translate(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	if err := copyList(ctx, tx, list, r, tell); err != nil {
+		return err
+	}
+	tell("comparing with the ledger, and writing the findings", int64(r.Profile.Rows), int64(r.Profile.Rows))
+	result, asOf, err := s.judge(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	return w.CommitPgx(ctx, tx, func() error { return s.compared(ctx, tx, r, result, asOf, began) })
+}
+
+// copyList reads the list into its table.
+func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, tell func(phase string, done, total int64)) error {
+	for _, sql := range []string{
+		`SET LOCAL statement_timeout = '30min'`,
+		`SET LOCAL work_mem = '64MB'`, // of a pool of two such, beside everybody else's 4
+		listSQL,
+	} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return store.Translate(err)
+		}
+	}
+	source := &copied{from: list, told: func(rows int64) { tell("reading the list", rows, int64(r.Profile.Rows)) }}
+	if _, err := tx.Conn().PgConn().CopyFrom(ctx, source, `COPY list FROM STDIN`); err != nil {
+		if source.err != nil && !errors.Is(source.err, io.EOF) {
+			return source.err
+		}
+		return store.Translate(err)
+	}
+	_, err := tx.Exec(ctx, `ANALYZE list`)
+	return store.Translate(err)
+}
+
+// judge writes the lines, and says what they come to.
+func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
+	asOf = s.clock.Now()
+	rows, err := tx.Query(ctx, compareSQL, pgx.NamedArgs{
+		"id": r.ID, "partner": r.PartnerID, "from": *r.PeriodFrom, "until": r.PeriodTo.AddDate(0, 0, 1), "rows": r.Profile.Rows,
+	})
+	if err != nil {
+		return result, asOf, store.Translate(err)
+	}
+	sums := map[Tally]*Tally{} // by finding and currency
+	tally := func(finding models.Finding, currency string) *Tally {
+		key := Tally{Finding: finding, Currency: currency}
+		if sums[key] == nil {
+			sums[key] = &Tally{Finding: finding, Currency: currency}
+		}
+		return sums[key]
+	}
+	var finding models.Finding
+	var theirIn, ourIn string
+	var lines, theirs, ours int64
+	_, err = pgx.ForEachRow(rows, []any{&finding, &theirIn, &ourIn, &lines, &theirs, &ours}, func() error {
+		if theirIn == "" {
+			theirIn = ourIn
+		}
+		t := tally(finding, theirIn)
+		t.Lines, t.Theirs = t.Lines+lines, t.Theirs+theirs
+		if ourIn != "" {
+			tally(finding, ourIn).Ours += ours // in two currencies: each sum in its own
+		}
+		return nil
+	})
+	if err != nil {
+		return result, asOf, store.Translate(err)
+	}
+	result.Rows = r.Profile.Rows
+	for _, finding := range Findings {
+		if t := sums[Tally{Finding: finding}]; t != nil {
+			result.Tallies = append(result.Tallies, *t)
+		}
+		for _, currency := range money.Currencies {
+			if t := sums[Tally{Finding: finding, Currency: currency.String()}]; t != nil {
+				result.Tallies = append(result.Tallies, *t)
+			}
+		}
+	}
+	return result, asOf, nil
+}
+
+// compared writes what the comparison came to, unless it was given up meanwhile.
+func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
+	now := s.clock.Now()
+	result.Took = fmt.Sprintf("%.1f s", now.Sub(began).Seconds())
+	text, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	q, err := tx.Exec(ctx, `UPDATE reconciliations SET state = 'compared', result = $3, as_of = $4, compared_at = $5, row_version = row_version + 1
+		WHERE id = $1 AND row_version = $2 AND state = 'comparing'`, r.ID, r.RowVersion, string(text), asOf, now)
+	if err == nil && q.RowsAffected() == 0 {
+		return work.ErrLost
+	}
+	return store.Translate(err)
+}

@@ -1,0 +1,154 @@
+package reconcile
+
+import (
+	"encoding/hex"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// entry is a row of a list as it was read: of one with a problem, what could be.
+type entry struct {
+	row      int
+	lead     uuid.UUID // Nil where it could not be read
+	minor    int64
+	currency money.Currency
+	problem  string
+}
+
+// reader reads a list by its mapping.
+type reader struct {
+	*table
+	Mapping
+	lead, amount, currency int // columns; the last -1 where there is none
+}
+
+func newReader(list io.Reader, m Mapping) (*reader, error) {
+	t, err := openTable(list)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{table: t, Mapping: m, lead: -1, amount: -1, currency: -1}
+	for i, name := range t.names {
+		switch name {
+		case m.LeadID:
+			r.lead = i
+		case m.Amount:
+			r.amount = i
+		case m.Currency:
+			r.currency = i
+		}
+	}
+	if r.lead < 0 || r.amount < 0 || m.Currency != "" && r.currency < 0 {
+		return nil, errors.New("the list lacks a column that its profile has")
+	}
+	return r, nil
+}
+
+// next is the next row; io.EOF after the last.
+func (r *reader) next() (e entry, err error) {
+	row, err := r.table.next()
+	if err != nil {
+		return e, err
+	}
+	e = entry{row: row.number, problem: row.problem}
+	if e.problem != "" {
+		return e, nil
+	}
+	if e.lead, e.problem = parseLead(row.cells[r.lead]); e.problem != "" {
+		return e, nil
+	}
+	var a amount
+	if a, e.problem = parseAmount(row.cells[r.amount], r.Numbers); e.problem != "" {
+		return e, nil
+	}
+	e.minor, e.currency = a.minor, r.Fixed
+	if r.currency >= 0 {
+		e.currency, e.problem = readCode(row.cells[r.currency])
+	}
+	if e.problem == "" && !a.signed.allows(e.currency) {
+		e.problem = problemSign
+	}
+	return e, nil
+}
+
+func readCode(text string) (money.Currency, string) {
+	c, ok := parseCode(text)
+	switch {
+	case ok:
+		return c, ""
+	case blank([]string{text}):
+		return 0, problemNoCurrency
+	case formula(text):
+		return 0, problemFormula
+	}
+	return 0, problemCurrency
+}
+
+// copied is a list in COPY's text form, row by row as it is asked for: line, row, lead,
+// minor units, currency, problem.
+type copied struct {
+	from *reader
+	line int
+	told func(rows int64)
+	buf  []byte
+	left []byte
+	err  error
+}
+
+// copiedAtOnce is how many bytes are made ready for COPY.
+const copiedAtOnce = 64 << 10
+
+func (c *copied) Read(p []byte) (int, error) {
+	if len(c.left) == 0 && c.err == nil {
+		c.fill()
+	}
+	if len(c.left) == 0 {
+		return 0, c.err
+	}
+	n := copy(p, c.left)
+	c.left = c.left[n:]
+	return n, nil
+}
+
+func (c *copied) fill() {
+	c.buf = c.buf[:0]
+	for len(c.buf) < copiedAtOnce {
+		e, err := c.from.next()
+		if err != nil {
+			c.err = err
+			break
+		}
+		c.line++
+		c.buf = e.append(c.buf, c.line)
+	}
+	c.told(int64(c.line))
+	c.left = c.buf
+}
+
+func (e *entry) append(b []byte, line int) []byte {
+	b = strconv.AppendInt(b, int64(line), 10)
+	b = append(b, '\t')
+	b = strconv.AppendInt(b, int64(e.row), 10)
+	b = append(b, '\t')
+	if e.lead == uuid.Nil {
+		b = append(b, `\N`...)
+	} else {
+		b = hex.AppendEncode(b, e.lead[:])
+	}
+	b = append(b, '\t')
+	if e.problem != "" {
+		b = append(b, "\\N\t\\N\t"...)
+	} else {
+		b = strconv.AppendInt(b, e.minor, 10)
+		b = append(b, '\t')
+		b = append(b, e.currency.String()...)
+		b = append(b, '\t')
+	}
+	b = append(b, e.problem...)
+	return append(b, '\n')
+}
