@@ -52,6 +52,20 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	if _, err := s.Get(ctx, sc, q.Reconciliation); err != nil {
 		return nil, false, false, err
 	}
+	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
+		return nil, false, false, err
+	}
+	all, newer, older = store.CutAt(all, q.Size, q.After > 0, q.Before > 0)
+	return all, newer, older, nil
+}
+
+// querier is the pool, or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// page reads a page of lines and one more; what comes before a line is read backwards.
+func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := linesSQL, []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
 		args = append(args, arg)
@@ -73,15 +87,12 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	case q.After > 0:
 		and("l.line > $%d", q.After)
 	}
-	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s ORDER BY l.line %s LIMIT %d", sql, order, q.Size+1), args...)
+	rows, err := from.Query(ctx, fmt.Sprintf("%s ORDER BY l.line %s LIMIT %d", sql, order, q.Size+1), args...)
 	if err != nil {
-		return nil, false, false, store.Translate(err)
+		return nil, store.Translate(err)
 	}
-	if all, err = pgx.CollectRows(rows, scanLine); err != nil {
-		return nil, false, false, store.Translate(err)
-	}
-	all, newer, older = store.CutAt(all, q.Size, q.After > 0, q.Before > 0)
-	return all, newer, older, nil
+	all, err := pgx.CollectRows(rows, scanLine)
+	return all, store.Translate(err)
 }
 
 // OpenLines counts, by finding, the lines other than matched ones that are not settled.

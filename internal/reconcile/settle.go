@@ -1,0 +1,60 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// MaxNote bounds what is written about a line, in characters.
+const MaxNote = 2000
+
+var (
+	errNotKept = fault.New(fault.Conflict, "not_kept", "Only lines of a kept result are settled: keep the comparison first.")
+	errNoLine  = fault.New(fault.NotFound, "reconciliation_line", "Not Found")
+)
+
+// Settle writes down how a line of a kept result was settled. Said again, the newest
+// note counts and the others stay.
+func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
+	note = strings.TrimSpace(note)
+	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
+		message := fmt.Sprintf("Say how it was settled, in at most %d characters and without control characters.", MaxNote)
+		return fault.New(fault.Invalid, "note", message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{"note"}, Message: message})
+	}
+	r, err := s.Get(ctx, sc, reconciliation)
+	if err != nil {
+		return err
+	}
+	if r.State != models.ReconciliationKept {
+		return errNotKept
+	}
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var l models.ReconciliationLine
+		q := tx.Where("reconciliation_id = ? AND line = ?", reconciliation, line).Limit(1).Find(&l)
+		if q.Error != nil {
+			return q.Error
+		}
+		if q.RowsAffected == 0 {
+			return errNoLine
+		}
+		err := tx.Create(&models.ReconciliationSettlement{ReconciliationID: reconciliation, Line: line, Note: note, Settler: s.by.Name, At: s.clock.Now()}).Error
+		if err != nil {
+			return err
+		}
+		return s.note(tx, "reconciliation.settle", r.Reconciliation, map[string]any{"line": line, "finding": l.Finding}, "")
+	})
+}
+
+func plain(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t' }) < 0
+}

@@ -1,0 +1,115 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestSettleAndExport(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
+	beta := o.AddPartner(t, "beta", models.SigningRequired)
+	one, price := o.deliver(t, acme, 0)
+	two, _ := o.deliver(t, acme, 0)
+	theirs, _ := o.deliver(t, beta, 0)
+	missing, _ := o.deliver(t, acme, 0)
+	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
+		leadID(one)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(one)+",2,GBP", "x,1,GBP"), inColumns, 2)
+	settle := func(sc scope.Scope, line int, note string) fault.Code {
+		if err := o.Settle(t.Context(), sc, got.ID, line, note); err != nil {
+			return fault.As(err).Code
+		}
+		return ""
+	}
+	if code := settle(scope.Everywhere, 1, "x"); code != fault.Conflict {
+		t.Errorf("a dry run: %q", code)
+	}
+	if err := o.Keep(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		code, want fault.Code
+	}{
+		"no note":     {settle(scope.Everywhere, 1, " \n"), fault.Invalid},
+		"too long":    {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), fault.Invalid},
+		"a NUL":       {settle(scope.Everywhere, 1, "a\x00b"), fault.Invalid},
+		"another's":   {settle(scope.Partners(beta.ID), 1, "x"), fault.NotFound},
+		"no line":     {settle(scope.Everywhere, 99, "x"), fault.NotFound},
+		"a good note": {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
+	} {
+		if c.code != c.want {
+			t.Errorf("%s: %q, want %q", name, c.code, c.want)
+		}
+	}
+	settle(scope.Partners(acme.ID), 1, "=they were right")
+	open, err := o.OpenLines(t.Context(), scope.Everywhere, got.ID)
+	if want := map[models.Finding]int64{models.AmountDiffers: 1, models.Unknown: 1, models.Duplicated: 1, models.Unreadable: 1, models.Missing: 1}; err != nil || fmt.Sprint(open) != fmt.Sprint(want) {
+		t.Errorf("open: %v, %v", open, err)
+	}
+	left, _, _, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{Reconciliation: got.ID, Open: true, Finding: models.AmountDiffers, Size: 9})
+	if err != nil || len(left) != 1 || left[0].Line != 2 {
+		t.Errorf("open lines: %+v, %v", left, err)
+	}
+	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
+	received := testkit.Began().Format("2006-01-02T15:04:05.000Z")
+	want := strings.Join([]string{
+		"row,finding,problem,lead_id,partner_id,theirs,ours,difference,currency,received_at,settled_by,settled_at,note",
+		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right", leadID(one), decimal(price-150), decimal(price), received, at),
+		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,", leadID(two), decimal(price), received),
+		fmt.Sprintf("4,unknown,other_partner=beta,%s,,1.00,,,GBP,,,,", leadID(theirs)),
+		fmt.Sprintf("5,duplicate,first_row=2,%s,,2.00,,,GBP,,,,", leadID(one)),
+		"6,unreadable,lead_id_prefix,,,,,,,,,,",
+		fmt.Sprintf(",missing,,%s,acme-1,,%s,,GBP,%s,,,", leadID(missing), decimal(price), received), "",
+	}, "\n")
+	if text := csvOf(t, o, scope.Everywhere, got.ID, ""); text != want {
+		t.Errorf("exported\n%s, want\n%s", text, want)
+	}
+	if text := csvOf(t, o, scope.Partners(acme.ID), got.ID, models.Unknown); strings.Contains(text, "beta") || strings.Count(text, "\n") != 2 {
+		t.Errorf("who may not see beta: %s", text)
+	}
+	for name, sc := range map[string]scope.Scope{"another's": scope.Partners(beta.ID), "nobody's": scope.Partners()} {
+		if _, err := o.CSV(t.Context(), sc, got.ID, "", new(bytes.Buffer)); fault.As(err) == nil || fault.As(err).Code != fault.NotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action IN ('reconciliation.settle', 'reconciliation.export', 'reconciliation.keep', 'reconciliation.compare')`); n != 6 {
+		t.Errorf("%d deeds were written down", n)
+	}
+}
+
+// An export of more lines than are read at once has each of them once, in order.
+func TestExportOfManyLines(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	list := []string{"leadId,amount,currency"}
+	for range 4500 {
+		list = append(list, leadID(uuid.New())+",1,GBP")
+	}
+	got := o.compare(t, o.upload(t, acme.ID, list...), inColumns, 2)
+	rows := strings.Split(strings.TrimSpace(csvOf(t, o, scope.Everywhere, got.ID, models.Unknown)), "\n")
+	if len(rows) != len(list) {
+		t.Fatalf("%d rows, want %d", len(rows), len(list))
+	}
+	for i, row := range rows[1:] {
+		if !strings.HasPrefix(row, fmt.Sprintf("%d,unknown,,%s,", i+2, strings.Split(list[i+1], ",")[0])) {
+			t.Fatalf("row %d: %s", i+2, row)
+		}
+	}
+	page, newer, older, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{Reconciliation: got.ID, Size: 10, Before: 101})
+	if err != nil || len(page) != 10 || page[0].Line != 91 || !newer || !older {
+		t.Errorf("the page before line 101: %d lines from %d, %t, %t, %v", len(page), page[0].Line, newer, older, err)
+	}
+}
