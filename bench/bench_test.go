@@ -28,6 +28,7 @@ func tiny() plan {
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		MemoryPings: 500,
 		ReplayPings: 3000, ReplayRounds: 1,
+		FinanceRows: 3000, FinanceRounds: 1,
 		RewrapLeads: 100, RewrapRounds: 1,
 		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000},
 	}
@@ -122,9 +123,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,overload,growth,memory,pricing,micro", write: true},
-		{args: "-write=false", want: "ping,post,overload,growth,memory,pricing,micro"},
-		{args: "-quick", want: "ping,post,overload,growth,memory,pricing,micro"},
+		{args: "", want: "ping,post,overload,growth,memory,pricing,reconcile,export,micro", write: true},
+		{args: "-write=false", want: "ping,post,overload,growth,memory,pricing,reconcile,export,micro"},
+		{args: "-quick", want: "ping,post,overload,growth,memory,pricing,reconcile,export,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},

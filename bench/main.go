@@ -63,6 +63,8 @@ type plan struct {
 	FineRound                           time.Duration
 	MemoryPings, ReplayPings            int64
 	ReplayRounds                        int
+	FinanceRows                         int64 // of a partner's list, and of an export
+	FinanceRounds                       int
 	RewrapLeads, RewrapRounds           int
 	Growth                              benchdata.Plan
 }
@@ -75,6 +77,7 @@ func fullPlan() plan {
 		MicroRounds: 4, MicroTime: 200 * time.Millisecond,
 		MemoryPings: 1_000_000,
 		ReplayPings: 1_000_000, ReplayRounds: 5,
+		FinanceRows: 1_000_000, FinanceRounds: 3,
 		RewrapLeads: 100_000, RewrapRounds: 12,
 		Growth: benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000},
 	}
@@ -88,6 +91,7 @@ func quickPlan() plan {
 		MicroRounds: 3, MicroTime: 50 * time.Millisecond,
 		MemoryPings: 100_000,
 		ReplayPings: 100_000, ReplayRounds: 3,
+		FinanceRows: 100_000, FinanceRounds: 3,
 		RewrapLeads: 10_000, RewrapRounds: 3,
 		Growth: benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000},
 	}
@@ -108,7 +112,7 @@ func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, forma
 
 // parts are what -only names, in their order.
 func parts() []string {
-	return []string{"ping", "post", "overload", "growth", "memory", "pricing", "micro"}
+	return []string{"ping", "post", "overload", "growth", "memory", "pricing", "reconcile", "export", "micro"}
 }
 
 type choices struct {
@@ -196,7 +200,7 @@ func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 }
 
 func (b *bench) measure(ctx context.Context, only []string) error {
-	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "memory": b.memory, "pricing": b.pricing, "micro": b.micros}
+	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "memory": b.memory, "pricing": b.pricing, "reconcile": b.reconciliations, "export": b.exports, "micro": b.micros}
 	for _, part := range parts() {
 		if !slices.Contains(only, part) {
 			continue

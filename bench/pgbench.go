@@ -65,7 +65,7 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*co
 // pgbenchWith stores one lead a transaction, with statements prepared once. The
 // error is exec.ErrNotFound where pgbench is missing.
 func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*contender, error) {
-	program, err := d.findPgbench(ctx)
+	program, err := d.find(ctx, "pgbench")
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +87,16 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 	}}, nil
 }
 
-// findPgbench looks beside the programs of the Postgres that runs, then on PATH.
-func (d *database) findPgbench(ctx context.Context) (string, error) {
+// find looks for one of Postgres's programs beside the programs of the Postgres that runs, then on PATH.
+func (d *database) find(ctx context.Context, name string) (string, error) {
 	var folder string
 	if err := d.root.QueryRow(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&folder); err != nil {
 		return "", err
 	}
-	if program, err := exec.LookPath(filepath.Join(folder, "pgbench")); err == nil {
+	if program, err := exec.LookPath(filepath.Join(folder, name)); err == nil {
 		return program, nil
 	}
-	program, err := exec.LookPath("pgbench")
+	program, err := exec.LookPath(name)
 	if err != nil {
 		return "", exec.ErrNotFound
 	}

@@ -190,6 +190,28 @@ func (r *report) pricing(pings int64, replays, compiles []float64) {
 	)
 }
 
+func (r *report) reconcile(rows int64, took compared) {
+	const part = "reconcile"
+	ratios := make([]float64, len(took.product))
+	for i := range ratios {
+		ratios[i] = took.product[i] / took.psql[i]
+	}
+	r.add(
+		figure{part: part, what: "compare a list of " + grouped(rows) + " rows, to psql doing it by hand", unit: "×", values: ratios, limit: maxReconcileToPsql, atMost: true},
+		figure{part: part, what: "the comparison", unit: "s", values: took.product},
+		figure{part: part, what: "psql: copy, join, write", unit: "s", values: took.psql},
+		figure{part: part, what: "take the list in: read, profiled, sealed", unit: "s", values: took.upload},
+	)
+}
+
+func (r *report) export(rows int64, grown, rates []float64) {
+	const part = "export"
+	r.add(
+		figure{part: part, what: "resident memory that an export of " + grouped(rows) + " ledger entries takes over idle", unit: "MB", values: grown, limit: maxExportResident, atMost: true},
+		figure{part: part, what: "exported", unit: "rows a second", values: rates},
+	)
+}
+
 // missed lists the targets that were not reached and could have been.
 func (r *report) missed() (list []string) {
 	for _, f := range r.figures {

@@ -21,6 +21,7 @@ const (
 	roleGormPost = "gorm post"
 	rolePings    = "pings"
 	rolePosts    = "posts"
+	roleExport   = "export"
 )
 
 func roles() map[string]child.Role {
@@ -31,6 +32,7 @@ func roles() map[string]child.Role {
 		roleGormPost: playGormPost,
 		rolePings:    playPings,
 		rolePosts:    playPosts,
+		roleExport:   playExport,
 	}
 }
 

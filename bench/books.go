@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/models"
+)
+
+// books are a database whose ledger is full: of one large partner, and half as many
+// entries of another.
+type books struct {
+	*database
+	keys           *sealed.Keys
+	key            string
+	large, another models.Account
+	from, to       time.Time // days, both included
+	list           string    // the large partner's own, a file
+	rows           int64     // of the list
+}
+
+const booksDays = 30
+
+func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books, err error) {
+	platform := newKey()
+	k := &books{key: encode(platform), rows: rows, list: filepath.Join(s.folder, name+".csv")}
+	if k.keys, err = sealed.NewKeys([][]byte{platform}); err != nil {
+		return nil, err
+	}
+	if k.database, err = s.newDatabase(ctx, name); err != nil {
+		return nil, err
+	}
+	k.to = clock.System{}.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
+	k.from = k.to.AddDate(0, 0, 1-booksDays)
+	if err := k.admit(ctx); err != nil {
+		return nil, err
+	}
+	return k, k.fill(ctx)
+}
+
+func (k *books) admit(ctx context.Context) error {
+	db, err := k.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	service := partners.NewService(db, k.keys, clock.System{})
+	for slug, account := range map[string]*models.Account{"large": &k.large, "another": &k.another} {
+		row, err := service.Create(ctx, partners.NewPartner{Slug: slug, Name: slug, Signing: models.SigningRequired})
+		if err != nil {
+			return err
+		}
+		if *account, err = service.CreateAccount(ctx, row, partners.NewAccount{Identifier: slug}); err != nil {
+			return err
+		}
+		if err := service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill writes the ledger, a lead for each accrual, and the list: of a thousand of its
+// rows ten have another amount, five an unknown lead and two a lead for the second time,
+// and five leads are not in it.
+func (k *books) fill(ctx context.Context) error {
+	file, err := os.Create(k.list)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list := bufio.NewWriter(file)
+	fmt.Fprintln(list, "leadId,date,payout,currency")
+	written := &filling{books: k, list: list}
+	// Triggers and foreign keys would check what is right by its making.
+	if _, err := k.root.Exec(ctx, `SET session_replication_role = replica`); err != nil {
+		return err
+	}
+	for table, columns := range map[string][]string{"leads": leadColumns, "ledger_entries": entryColumns} {
+		written.begin(table == "ledger_entries")
+		if _, err := k.root.CopyFrom(ctx, pgx.Identifier{table}, columns, written); err != nil {
+			return err
+		}
+	}
+	for _, sql := range []string{
+		`SET session_replication_role = origin`,
+		`INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+			SELECT partner_id, account_id, lead_id, 'return', reference, -amount_minor, currency, occurred_at + interval '1 day' FROM ledger_entries WHERE id % 200 = 0`,
+		`VACUUM (ANALYZE)`,
+	} {
+		if _, err := k.root.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return list.Flush()
+}
+
+var (
+	leadColumns = []string{"id", "transaction", "transaction_id", "partner_id", "account_id", "hmac_verified", "sandbox", "price_minor", "currency",
+		"industry", "term_id", "urgency", "card_version", "quoted_country", "quoted_postcode", "quoted_at", "received_at", "country", "postcode",
+		"phone_flagged", "salt", "key_wrapper", "key_version"}
+	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
+)
+
+// filling makes the rows of a table as they are asked for, the same leads for each: their
+// ids are numbers in their random part.
+type filling struct {
+	*books
+	list    *bufio.Writer
+	entries bool
+	n       int64
+	row     []any
+}
+
+func (f *filling) begin(entries bool) { f.entries, f.n = entries, 0 }
+
+func (f *filling) Next() bool {
+	if f.n++; f.n > f.rows*3/2 {
+		return false
+	}
+	account := f.large
+	if f.n%3 == 0 {
+		account = f.another
+	}
+	at := f.from.Add(time.Duration(f.n) * (booksDays * 24 * time.Hour) / time.Duration(f.rows*3/2+1))
+	lead := id.NewV7(at, spread(f.n))
+	price := 500 + f.n%9500
+	if f.entries {
+		e := ledger.Accrual(account.PartnerID, account.ID, lead, money.Amount{Minor: price, Currency: money.GBP}, at)
+		f.row = []any{e.PartnerID, e.AccountID, e.LeadID, string(e.Kind), e.Reference, e.AmountMinor, e.Currency, e.OccurredAt}
+		if account == f.large {
+			f.told(f.n, lead, price, at)
+		}
+		return true
+	}
+	f.row = []any{lead, uuid.UUID(lead), "tx", account.PartnerID, account.ID, false, false, price, "GBP", "plumber", 1, "", 1, "GB", "SW1A 1AA", at, at, "GB", "SW1A 1AA",
+		false, lead[:], "local", "1"}
+	return true
+}
+
+func (f *filling) Values() ([]any, error) { return f.row, nil }
+func (f *filling) Err() error             { return nil }
+
+// spread puts a number where ids are random.
+func spread(n int64) (random [10]byte) {
+	n *= 0x9E3779B97F4A7C1 // so that neighbours are none in an index
+	for i := range 8 {
+		random[i+2] = byte(n >> (8 * i))
+	}
+	return random
+}
+
+// told is the lead's row of the list, if it has one.
+func (f *filling) told(n int64, lead uuid.UUID, price int64, at time.Time) {
+	row := func(lead uuid.UUID, price int64) {
+		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime), money.Amount{Minor: price, Currency: money.GBP}.Decimal())
+	}
+	switch m := n % 1000; {
+	case m < 5:
+	case m < 15:
+		row(lead, price+100)
+	case m < 20:
+		row(id.New(at), price)
+	case m < 22:
+		row(lead, price)
+		row(lead, price)
+	default:
+		row(lead, price)
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+)
+
+// maxExportResident is how much memory an export may take over an idle process, in MB.
+const maxExportResident = 64
+
+// exportJob is which database an export is of.
+type exportJob struct{ DatabaseURL string }
+
+// exported is what came of it.
+type exported struct {
+	Rows, Bytes int64
+	Seconds     float64
+	Idle, Used  child.Usage
+}
+
+// exports measures exports of a large ledger, each in a fresh process.
+func (b *bench) exports(ctx context.Context) (err error) {
+	b.progress("export: filling a ledger of %s entries", grouped(b.plan.FinanceRows))
+	k, err := b.stage.newBooks(ctx, "export", b.plan.FinanceRows*2/3)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	var grown, rates []float64
+	for i := range b.plan.FinanceRounds {
+		e, err := export(ctx, k)
+		if err != nil {
+			return err
+		}
+		if e.Rows < b.plan.FinanceRows {
+			return fmt.Errorf("the export has %d rows of %d", e.Rows, b.plan.FinanceRows)
+		}
+		used := float64(max(e.Used.Peak, e.Used.Resident)-e.Idle.Resident) / megabyte
+		grown, rates = append(grown, max(used, 0)), append(rates, float64(e.Rows)/e.Seconds)
+		b.progress("export: round %d/%d: %.0f MB more, %.0f rows a second, %d MB", i+1, b.plan.FinanceRounds, used, rates[i], e.Bytes/megabyte)
+	}
+	b.report.export(b.plan.FinanceRows, grown, rates)
+	return nil
+}
+
+func export(ctx context.Context, k *books) (e exported, err error) {
+	p, err := child.Start(ctx, roleExport, exportJob{k.appURL})
+	if err != nil {
+		return e, err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	return e, p.Receive(&e)
+}
+
+// counting is a reader of an export that only counts.
+type counting int64
+
+func (c *counting) Write(p []byte) (int, error) {
+	*c += counting(len(p))
+	return len(p), nil
+}
+
+// playExport writes the whole ledger as CSV.
+func playExport(ctx context.Context, l *child.Link) error {
+	var job exportJob
+	if err := l.Next(&job); err != nil {
+		return err
+	}
+	app.PaceCollector()
+	db, err := store.Open(ctx, store.Options{URL: job.DatabaseURL, MaxConnections: 2})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keys, err := sealed.NewKeys([][]byte{newKey()})
+	if err != nil {
+		return err
+	}
+	desk, err := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	s := payouts.NewService(db, clock.System{}, desk, files.NewCabinet(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
+	if err := db.Pool.Ping(ctx); err != nil { // a connection is no part of the export
+		return err
+	}
+	var e exported
+	if e.Idle, err = child.ReadUsage(); err != nil {
+		return err
+	}
+	var read counting
+	began := clock.System{}.Now()
+	if e.Rows, err = s.CSV(ctx, scope.System, payouts.Filter{}, &read, nil); err != nil {
+		return err
+	}
+	e.Seconds, e.Bytes = since(began), int64(read)
+	if e.Used, err = child.ReadUsage(); err != nil {
+		return err
+	}
+	return l.Say(e)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// maxReconcileToPsql is how much longer a comparison may take than psql needs to read the
+// same file, join it with the ledger and write the same lines.
+const maxReconcileToPsql = 2
+
+//go:embed reconcile.sql
+var reconcileScript string
+
+// compared is what one round took, in seconds.
+type compared struct{ upload, product, psql []float64 }
+
+// reconciliations measures comparisons of a partner's list beside psql's, in turns.
+func (b *bench) reconciliations(ctx context.Context) (err error) {
+	b.progress("reconcile: filling a ledger of %s leads", grouped(b.plan.FinanceRows*3/2))
+	k, err := b.stage.newBooks(ctx, "reconcile", b.plan.FinanceRows)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	db, err := k.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	desk, err := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	s := reconcile.NewService(db, clock.System{}, desk, files.NewCabinet(db, k.keys, clock.System{})).By(audit.Operator)
+	if _, err := k.root.Exec(ctx, `CREATE TABLE result (LIKE reconciliation_lines INCLUDING ALL)`); err != nil {
+		return err
+	}
+	var took compared
+	for i := range b.plan.FinanceRounds {
+		if err := b.stage.settle(ctx); err != nil {
+			return err
+		}
+		result, err := k.byProduct(ctx, db, s, &took)
+		if err != nil {
+			return err
+		}
+		if err := b.stage.settle(ctx); err != nil {
+			return err
+		}
+		if err := k.byPsql(ctx, &took); err != nil {
+			return err
+		}
+		b.progress("reconcile: round %d/%d: upload %.1f s, comparison %.1f s, psql %.1f s", i+1, b.plan.FinanceRounds, took.upload[i], took.product[i], took.psql[i])
+		if err := k.agree(ctx, result); err != nil {
+			return err
+		}
+	}
+	b.report.reconcile(b.plan.FinanceRows, took)
+	return nil
+}
+
+// byProduct takes the list in and compares it, as the desk does.
+func (k *books) byProduct(ctx context.Context, db *store.DB, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
+	file, err := os.Open(k.list)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	began := clock.System{}.Now()
+	made, err := s.Upload(ctx, scope.System, k.large.PartnerID, "list.csv", file)
+	if err != nil {
+		return r, err
+	}
+	took.upload = append(took.upload, since(began))
+	if r, err = s.Get(ctx, scope.System, made.ID); err != nil {
+		return r, err
+	}
+	suggested, err := s.Suggest(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	began = clock.System{}.Now()
+	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, suggested.Mapping, k.from, k.to, func(string, int64, int64) {}); err != nil {
+		return r, err
+	}
+	took.product = append(took.product, since(began))
+	return s.Get(ctx, scope.System, r.ID)
+}
+
+func since(began time.Time) float64 { return clock.System{}.Now().Sub(began).Seconds() }
+
+// byPsql does the same by hand.
+func (k *books) byPsql(ctx context.Context, took *compared) error {
+	if _, err := k.root.Exec(ctx, `TRUNCATE result`); err != nil {
+		return err
+	}
+	program, err := k.find(ctx, "psql")
+	if err != nil {
+		return err
+	}
+	psql := exec.CommandContext(ctx, program, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-v", "partner="+k.large.PartnerID.String(),
+		"-v", "from="+k.from.Format(time.DateOnly), "-v", "until="+k.to.AddDate(0, 0, 1).Format(time.DateOnly), k.rootURL)
+	psql.Stdin = strings.NewReader(strings.ReplaceAll(reconcileScript, "LIST", k.list)) // \copy takes no variables
+	began := clock.System{}.Now()
+	if out, err := psql.CombinedOutput(); err != nil {
+		return fmt.Errorf("psql: %w: %s", err, out)
+	}
+	took.psql = append(took.psql, since(began))
+	return nil
+}
+
+// agree fails when the two found something different, and clears the way for another round.
+func (k *books) agree(ctx context.Context, r reconcile.Reconciliation) error {
+	var different, lines int64
+	err := k.root.QueryRow(ctx, `SELECT count(*) FILTER (WHERE (a.finding, a.theirs_minor, a.ours_minor) IS DISTINCT FROM (b.finding, b.theirs_minor, b.ours_minor)), count(*)
+		FROM (SELECT * FROM reconciliation_lines WHERE reconciliation_id = $1) a FULL JOIN result b ON b.line = a.line`, r.ID).Scan(&different, &lines)
+	if err != nil {
+		return err
+	}
+	found := map[models.Finding]bool{}
+	for _, t := range r.Result.Tallies {
+		found[t.Finding] = true
+	}
+	if different > 0 || lines < k.rows || len(found) < 4 {
+		return fmt.Errorf("of %d lines %d are not as psql has them; findings %v", lines, different, found)
+	}
+	_, err = k.root.Exec(ctx, `TRUNCATE reconciliation_lines, reconciliation_settlements`)
+	return err
+}
