@@ -158,9 +158,10 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(dateForms, m.Dates) {
 		refuse("dates", fault.Required, "Say how the list writes dates: year, day or month first.")
 	}
-	switch {
-	case from.IsZero():
+	if from.IsZero() {
 		refuse("from", fault.Required, "Give the first day that the list covers.")
+	}
+	switch {
 	case to.IsZero():
 		refuse("to", fault.Required, "Give the last day that the list covers.")
 	case to.Before(from):

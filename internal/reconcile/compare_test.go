@@ -184,7 +184,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		from, to time.Time
 		fields   string
 	}{
-		"nothing":        {fields: "lead_id amount currency numbers from"},
+		"nothing":        {fields: "lead_id amount currency numbers from to"},
 		"another column": {with(func(m *reconcile.Mapping) { m.LeadID = "id" }), january(1), january(2), "lead_id"},
 		"one column":     {with(func(m *reconcile.Mapping) { m.Amount = "leadId" }), january(1), january(2), "amount"},
 		"two currencies": {with(func(m *reconcile.Mapping) { m.Fixed = money.GBP }), january(1), january(2), "fixed"},

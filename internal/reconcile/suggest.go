@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -15,6 +16,12 @@ const remembered = 20
 
 // Suggest is a mapping to begin with.
 func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, error) {
+	return s.SuggestWith(ctx, r, Mapping{})
+}
+
+// SuggestWith is a mapping to begin with where some of it is known: what is not empty in
+// given stays.
+func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mapping) (Suggestion, error) {
 	last, err := find(s.visible(ctx, scope.Partners(r.PartnerID)).
 		Where("r.id <> ? AND r.state IN ('compared', 'kept')", r.ID).Order("r.id DESC").Limit(remembered))
 	if err != nil {
@@ -27,8 +34,24 @@ func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, er
 			break
 		}
 	}
+	suggestion.take(given)
 	suggestion.fit(r.Profile)
+	suggestion.Numbers, suggestion.Dates = cmp.Or(given.Numbers, suggestion.Numbers), cmp.Or(given.Dates, suggestion.Dates)
 	return suggestion, nil
+}
+
+// take puts what is known in place of what was guessed.
+func (s *Suggestion) take(m Mapping) {
+	s.LeadID, s.Amount, s.Date = cmp.Or(m.LeadID, s.LeadID), cmp.Or(m.Amount, s.Amount), cmp.Or(m.Date, s.Date)
+	if m.Currency != "" || m.Fixed != 0 {
+		s.Currency, s.Fixed = m.Currency, m.Fixed
+	}
+}
+
+// Has reports whether the list has a column of this name.
+func (p Profile) Has(name string) bool {
+	_, ok := p.column(name)
+	return ok
 }
 
 // fit settles how texts are read by what this very list shows: a form that was chosen
@@ -69,7 +92,7 @@ func (p Profile) column(name string) (Column, bool) {
 // What columns are named, the surest names first; compared without case and marks.
 var (
 	leadNames     = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
-	amountNames   = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "total", "net", "betrag", "montant", "importe"}
+	amountNames   = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag", "montant", "importe"}
 	currencyNames = []string{"currency", "currencycode", "ccy", "curr", "währung", "devise", "moneda"}
 	dateNames     = []string{"date", "receivedat", "received", "deliveredat", "delivered", "createdat", "created", "leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )

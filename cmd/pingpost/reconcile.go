@@ -1,0 +1,218 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/models"
+)
+
+// reconcileFlags say which list, and how it is read where it does not say so itself.
+type reconcileFlags struct {
+	partner, file                string
+	lead, amount, currency, date string
+	decimal, dates               string
+	from, to                     string
+	keep                         bool
+}
+
+func reconcileCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "reconcile --partner PARTNER --file FILE", Short: "Compare a partner's own list of leads with the ledger, line by line",
+		Long: `Compare a partner's own list of leads, a CSV file, with the ledger, line by line. What the list
+shows of its columns need not be said; what it leaves open is asked for. The comparison is a dry
+run that is gone afterwards, unless --keep makes it a result that never changes.`,
+		Args: noArgs,
+	}
+	reach, asJSON, f := reachFlags(c), jsonFlag(c), &reconcileFlags{}
+	for _, flag := range []struct {
+		into             *string
+		name, what, form string
+	}{
+		{&f.partner, "partner", "whose list it is: slug or id", "PARTNER"},
+		{&f.file, "file", "the list; - is standard input", "FILE"},
+		{&f.lead, "lead-id", "the column of the leadIds", "COL"},
+		{&f.amount, "amount", "the column of the amounts", "COL"},
+		{&f.currency, "currency", "the column of the currencies, or the one that all amounts are in", "COL|GBP"},
+		{&f.date, "date", "the column of the dates, by which --from and --to are found", "COL"},
+		{&f.decimal, "decimal", "the decimal mark of the amounts: dot or comma", "MARK"},
+		{&f.dates, "dates", "the order of the dates: ymd, dmy or mdy", "ORDER"},
+		{&f.from, "from", "the first day that the list covers, as 2026-01-31", "D"},
+		{&f.to, "to", "the last day that it covers", "D"},
+	} {
+		c.Flags().StringVar(flag.into, flag.name, "", flag.what+" (`"+flag.form+"`)")
+	}
+	c.Flags().BoolVar(&f.keep, "keep", false, "keep the comparison as a result, which never changes")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if f.partner == "" || f.file == "" {
+			return usageError{errors.New("give --partner and --file")}
+		}
+		return reach.open(c.Context(), func(db *store.DB, keys *sealed.Keys) error {
+			return reconcileList(c, db, keys, f, *asJSON)
+		})
+	}
+	return c
+}
+
+// reconcileList takes the list in, compares it, prints what was found, and leaves nothing
+// behind that was not to be kept.
+func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconcileFlags, asJSON bool) (err error) {
+	ctx := c.Context()
+	partner, err := partners.NewService(db, keys, clock.System{}).Find(ctx, scope.System, f.partner)
+	if err != nil {
+		return err
+	}
+	desk, err := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	s := reconcile.NewService(db, clock.System{}, desk, files.NewCabinet(db, keys, clock.System{})).By(audit.Operator)
+	r, err := upload(ctx, c.InOrStdin(), s, partner.ID, f.file)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if !f.keep || err != nil {
+			err = errors.Join(err, discard(context.WithoutCancel(ctx), s, r.ID))
+		}
+	}()
+	m, from, to, err := f.mapping(ctx, s, r)
+	if err != nil {
+		return err
+	}
+	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m, from, to, progressOn(c.ErrOrStderr())); err != nil {
+		return f.asked(err, r)
+	}
+	if r, err = s.Get(ctx, scope.System, r.ID); err != nil {
+		return err
+	}
+	if f.keep {
+		if err := s.Keep(ctx, scope.System, r.ID, r.RowVersion); err != nil {
+			return err
+		}
+		r.State = models.ReconciliationKept
+	}
+	if asJSON {
+		return printComparisonJSON(ctx, c.OutOrStdout(), s, r)
+	}
+	return printComparison(ctx, c.OutOrStdout(), s, r)
+}
+
+func upload(ctx context.Context, in io.Reader, s *reconcile.Service, partner uuid.UUID, path string) (reconcile.Reconciliation, error) {
+	name := "standard input"
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return reconcile.Reconciliation{}, err
+		}
+		defer file.Close()
+		in, name = file, filepath.Base(path)
+	}
+	made, err := s.Upload(ctx, scope.System, partner, name, in)
+	if err != nil {
+		return reconcile.Reconciliation{}, err
+	}
+	return s.Get(ctx, scope.System, made.ID)
+}
+
+// discard lets go of a comparison that was not kept.
+func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID) error {
+	r, err := s.Get(ctx, scope.System, reconciliation)
+	if err != nil || r.State == models.ReconciliationKept {
+		return err
+	}
+	return s.Discard(ctx, scope.System, r.ID, r.RowVersion)
+}
+
+// mapping is what the list suggests, with what the flags say instead.
+func (f *reconcileFlags) mapping(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (m reconcile.Mapping, from, to time.Time, err error) {
+	given := reconcile.Mapping{LeadID: f.lead, Amount: f.amount, Date: f.date}
+	if f.currency != "" {
+		given.Currency = f.currency
+		if c, err := money.ParseCurrency(f.currency); err == nil && !r.Profile.Has(f.currency) {
+			given.Currency, given.Fixed = "", c
+		}
+	}
+	var ok bool
+	if given.Numbers, ok = map[string]reconcile.NumberForm{"": "", "dot": reconcile.DotDecimal, "comma": reconcile.CommaDecimal}[f.decimal]; !ok {
+		return m, from, to, usageError{errors.New("--decimal is dot or comma")}
+	}
+	if given.Dates, ok = map[string]reconcile.DateForm{"": "", "ymd": reconcile.YearFirst, "dmy": reconcile.DayFirst, "mdy": reconcile.MonthFirst}[f.dates]; !ok {
+		return m, from, to, usageError{errors.New("--dates is ymd, dmy or mdy")}
+	}
+	suggested, err := s.SuggestWith(ctx, r, given)
+	if err != nil {
+		return m, from, to, err
+	}
+	from, to = suggested.From, suggested.To
+	for _, day := range []struct {
+		flag, text string
+		into       *time.Time
+	}{{"--from", f.from, &from}, {"--to", f.to, &to}} {
+		if day.text == "" {
+			continue
+		}
+		if *day.into, err = time.Parse(time.DateOnly, day.text); err != nil {
+			return m, from, to, usageError{fmt.Errorf("%s is a day, like 2026-01-31", day.flag)}
+		}
+	}
+	return suggested.Mapping, from, to, nil
+}
+
+// flagOf is the flag that mends a field of a mapping.
+var flagOf = map[string]string{
+	"lead_id": "--lead-id COL", "amount": "--amount COL", "currency": "--currency COL|GBP", "fixed": "--currency COL|GBP", "date": "--date COL",
+	"numbers": "--decimal dot|comma", "dates": "--dates ymd|dmy|mdy", "from": "--from D", "to": "--to D",
+}
+
+// asked says exactly what is to be given where the list leaves something open.
+func (f *reconcileFlags) asked(err error, r reconcile.Reconciliation) error {
+	told := fault.As(err)
+	if told == nil || told.Reason != "mapping" {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("the list leaves open how it is to be read; give")
+	for _, field := range told.Fields {
+		fmt.Fprintf(&b, "\n  %-22s %s", flagOf[field.Path[0]], field.Message)
+	}
+	b.WriteString("\nIts columns are:")
+	for _, column := range r.Profile.Columns {
+		fmt.Fprintf(&b, "\n  %q", column.Name)
+	}
+	return usageError{errors.New(b.String())}
+}
+
+// progressOn tells of each phase, and of every tenth of it.
+func progressOn(w io.Writer) func(phase string, done, total int64) {
+	last, tenths := "", int64(-1)
+	return func(phase string, done, total int64) {
+		tenth := done * 10 / cmp.Or(total, 1)
+		if phase != last || tenth != tenths {
+			fmt.Fprintf(w, "%s: %d of %d rows\n", phase, done, total)
+		}
+		last, tenths = phase, tenth
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// comparisonView is a comparison as the command line shows it; its lines come after.
+type comparisonView struct {
+	ID      string                     `json:"id"`
+	Partner string                     `json:"partner"`
+	State   models.ReconciliationState `json:"state"`
+	From    string                     `json:"from"`
+	To      string                     `json:"to"`
+	AsOf    time.Time                  `json:"as_of"`
+	Mapping *reconcile.Mapping         `json:"mapping"`
+	Result  *reconcile.Result          `json:"result"`
+}
+
+// lineView is a line other than a matched one. Amounts are minor units.
+type lineView struct {
+	Row          int            `json:"row,omitempty"` // as a spreadsheet numbers it; none of what the list lacks
+	Finding      models.Finding `json:"finding"`
+	Problem      string         `json:"problem,omitempty"`
+	LeadID       string         `json:"lead_id,omitempty"`
+	PartnerID    string         `json:"partner_id,omitempty"`
+	OtherPartner string         `json:"other_partner,omitempty"`
+	FirstRow     int            `json:"first_row,omitempty"`
+	Theirs       *int64         `json:"theirs,omitempty"`
+	Currency     string         `json:"currency,omitempty"`
+	Ours         *int64         `json:"ours,omitempty"`
+	OurCurrency  string         `json:"our_currency,omitempty"`
+	ReceivedAt   *time.Time     `json:"received_at,omitempty"`
+}
+
+func viewLine(l reconcile.Line) lineView {
+	v := lineView{
+		Row: value(l.FileRow), Finding: l.Finding, Problem: l.Problem, PartnerID: l.Account, OtherPartner: l.OtherPartner, FirstRow: value(l.FirstRow),
+		Theirs: l.TheirsMinor, Currency: value(l.Currency), Ours: l.OursMinor, OurCurrency: value(l.OurCurrency), ReceivedAt: l.ReceivedAt,
+	}
+	if l.LeadID != nil {
+		v.LeadID = id.Format(id.Lead, *l.LeadID)
+	}
+	return v
+}
+
+// value is what a pointer points to, or nothing.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// linesRead is how many lines are in memory while they are printed.
+const linesRead = 1000
+
+// eachFinding calls do for the lines other than matched ones, finding by finding.
+func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
+	for _, finding := range reconcile.Findings {
+		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}
+		for more := finding != models.Matched; more; {
+			lines, _, older, err := s.Lines(ctx, scope.System, q)
+			if err != nil {
+				return err
+			}
+			for _, l := range lines {
+				if err := do(viewLine(l)); err != nil {
+					return err
+				}
+				q.After = l.Line
+			}
+			more = older
+		}
+	}
+	return nil
+}
+
+// printComparisonJSON prints one object, its lines as they are read.
+func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
+	head, err := json.MarshalIndent(comparisonView{
+		ID: reconcile.ID(r.ID), Partner: r.Partner, State: r.State, From: r.PeriodFrom.Format(time.DateOnly), To: r.PeriodTo.Format(time.DateOnly),
+		AsOf: r.AsOf.UTC(), Mapping: r.Mapping, Result: r.Result,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s,\n  \"lines\": [", bytes.TrimSuffix(head, []byte("\n}")))
+	between := "\n    "
+	err = eachFinding(ctx, s, r, func(l lineView) error {
+		line, err := json.Marshal(l)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s%s", between, line)
+		}
+		between = ",\n    "
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, "\n  ]\n}")
+	return err
+}
+
+func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
+	var rows [][]any
+	for _, t := range r.Result.Tallies {
+		rows = append(rows, []any{t.Finding, t.Lines, t.Currency, decimal(t.Theirs), decimal(t.Ours), decimal(t.Theirs - t.Ours)})
+	}
+	if err := printTable(w, "FINDING\tLINES\tCURRENCY\tTHEIRS\tOURS\tDIFFERENCE", rows); err != nil {
+		return err
+	}
+	if err := eachFinding(ctx, s, r, func(l lineView) error { return l.print(w) }); err != nil {
+		return err
+	}
+	became := "This was a dry run, and is gone: --keep makes it a result."
+	if r.State == models.ReconciliationKept {
+		became = "Kept as " + reconcile.ID(r.ID) + "."
+	}
+	_, err := fmt.Fprintf(w, "%d rows of %s, %s to %s, compared in %s. %s\n", r.Result.Rows, r.Partner, r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
+	return err
+}
+
+func decimal(minor int64) string { return money.Amount{Minor: minor}.Decimal() }
+
+// print is a line in words.
+func (l lineView) print(w io.Writer) error {
+	var says []string
+	if l.Row > 0 {
+		says = append(says, fmt.Sprintf("row %d", l.Row))
+	}
+	if l.LeadID != "" {
+		says = append(says, l.LeadID)
+	}
+	if l.Theirs != nil {
+		says = append(says, "theirs "+decimal(*l.Theirs)+" "+l.Currency)
+	}
+	if l.Ours != nil {
+		says = append(says, "ours "+decimal(*l.Ours)+" "+l.OurCurrency)
+	}
+	switch {
+	case l.OtherPartner != "":
+		says = append(says, "a lead of "+l.OtherPartner)
+	case l.FirstRow > 0:
+		says = append(says, fmt.Sprintf("row %d has this lead already", l.FirstRow))
+	case l.Problem != "":
+		says = append(says, reconcile.ProblemWords(l.Problem))
+	}
+	_, err := fmt.Fprintf(w, "%s: %s\n", l.Finding, strings.Join(says, ", "))
+	return err
+}
