@@ -270,7 +270,7 @@ func (k *call) conflictOf(f audit.Filter, at time.Time) (*templates.Conflict, er
 
 func isStale(err error) bool {
 	f := fault.As(err)
-	return f != nil && f.Reason == "changed"
+	return f != nil && (f.Reason == "changed" || f.Reason == "stale")
 }
 
 func (k *call) detailsTab(p models.Partner) error {

@@ -46,9 +46,23 @@ func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	} else {
 		m.Fixed, _ = money.ParseCurrency(column) // what is none is refused as one
 	}
-	m.Numbers = formOf(columnOf(p, m.Amount).Numbers, reconcile.NumberForm(f.Get("numbers")))
-	m.Dates = formOf(columnOf(p, m.Date).Dates, reconcile.DateForm(f.Get("dates")))
+	m.Numbers = formOf(openForms(columnOf(p, m.Amount).Numbers, numberForms), reconcile.NumberForm(f.Get("numbers")))
+	m.Dates = formOf(openForms(columnOf(p, m.Date).Dates, dateForms), reconcile.DateForm(f.Get("dates")))
 	return m
+}
+
+var (
+	numberForms = []reconcile.NumberForm{reconcile.DotDecimal, reconcile.CommaDecimal}
+	dateForms   = []reconcile.DateForm{reconcile.YearFirst, reconcile.DayFirst, reconcile.MonthFirst}
+)
+
+// openForms are the ways in which a column may be meant: those that its texts have, and
+// where they have none, any.
+func openForms[F ~string](found, all []F) []F {
+	if len(found) == 0 {
+		return all
+	}
+	return found
 }
 
 func formOf[F ~string](possible []F, typed F) (none F) {
@@ -115,8 +129,12 @@ func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
 	f.Amounts = chosen(append(choose, columns...), m.Amount)
 	f.Dates = chosen(append([]templates.Option{{Label: "No dates"}}, columns...), m.Date)
 	f.Currencies = currencyChoices(p, m)
-	f.Numbers = numberChoices(columnOf(p, m.Amount), m.Numbers)
-	f.DateForms = dateChoices(columnOf(p, m.Date), m.Dates)
+	if m.Amount != "" {
+		f.Numbers = formChoices(openForms(columnOf(p, m.Amount).Numbers, numberForms), m.Numbers, numberHints)
+	}
+	if m.Date != "" {
+		f.DateForms = formChoices(openForms(columnOf(p, m.Date).Dates, dateForms), m.Dates, dateHints)
+	}
 	return f
 }
 
@@ -141,15 +159,9 @@ func currencyChoices(p reconcile.Profile, m mapping) []templates.Option {
 	return chosen(all, "")
 }
 
-// numberChoices ask how amounts are written, where the column leaves it open.
-func numberChoices(c reconcile.Column, value reconcile.NumberForm) []templates.Option {
-	if len(c.Numbers) < 2 {
-		return nil
-	}
-	return chosen([]templates.Option{
-		{Value: string(reconcile.DotDecimal), Label: "1,234.56", Hint: "A point parts pounds and pence: 1,234 is one thousand two hundred and thirty-four."},
-		{Value: string(reconcile.CommaDecimal), Label: "1.234,56", Hint: "A comma parts euros and cents: 1.234 is one thousand two hundred and thirty-four."},
-	}, string(value))
+var numberHints = map[reconcile.NumberForm]string{
+	reconcile.DotDecimal:   "A point parts pounds and pence: 1,234 is one thousand two hundred and thirty-four, 1.23 is one pound 23.",
+	reconcile.CommaDecimal: "A comma parts euros and cents: 1.234 is one thousand two hundred and thirty-four, 1,23 is one euro 23.",
 }
 
 var dateHints = map[reconcile.DateForm]string{
@@ -157,12 +169,13 @@ var dateHints = map[reconcile.DateForm]string{
 	reconcile.MonthFirst: "The month comes first: 02/03/2026 is the third of February.",
 }
 
-func dateChoices(c reconcile.Column, value reconcile.DateForm) (all []templates.Option) {
-	if len(c.Dates) < 2 {
+// formChoices ask how texts are written, where the column leaves it open.
+func formChoices[F ~string](possible []F, value F, hints map[F]string) (all []templates.Option) {
+	if len(possible) < 2 {
 		return nil
 	}
-	for _, form := range c.Dates {
-		all = append(all, templates.Option{Value: string(form), Label: string(form), Hint: dateHints[form]})
+	for _, form := range possible {
+		all = append(all, templates.Option{Value: string(form), Label: string(form), Hint: hints[form]})
 	}
 	return chosen(all, string(value))
 }

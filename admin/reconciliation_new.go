@@ -39,7 +39,7 @@ func (k *call) showReconciliationNew(status int, partner string, mistakes templa
 	first := []templates.Option{{Label: "Choose a partner"}}
 	return k.show(status, templates.ReconciliationNew(templates.ReconciliationNewView{
 		Shell: k.shell("Reconcile a list", allReconciliations), Partners: chosen(append(first, partners...), partner), Errors: mistakes,
-		Limits: fmt.Sprintf("At most %d MB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
+		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
 	}))
 }
 

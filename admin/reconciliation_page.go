@@ -136,10 +136,12 @@ func (k *call) refusedReconciliation(r reconcile.Reconciliation, typed *mapping,
 		return err
 	}
 	s := shownReconciliation{typed: typed, errors: mistakes}
-	if isStale(refused) {
+	if status == http.StatusConflict { // it is no more what the page was
 		if r, err = k.reconciliation(); err != nil {
 			return err
 		}
+	}
+	if isStale(refused) {
 		s.errors = nil
 		if s.conflict, err = k.conflictOf(audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.now); err != nil {
 			return err

@@ -221,6 +221,13 @@
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
+  // A file that is too large is told before it is sent: a browser that is cut off while
+  // it sends shows no answer.
+  document.addEventListener("change", (event) => {
+    const field = event.target, most = Number(field.dataset.most);
+    if (most) field.setCustomValidity(field.files[0]?.size > most ? field.dataset.tooLarge : "");
+  });
+
   // A form that came back with mistakes is read from its summary.
   const attend = () => byId("error-summary")?.focus();
   attend();
