@@ -1,0 +1,161 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+)
+
+// chooseFile puts a file into the page's field, as a person who chooses it does.
+func chooseFile(p *browser.Page, name, content string) {
+	browser.Eval[bool](p, fmt.Sprintf(`(() => { const data = new DataTransfer(); data.items.add(new File([%q], %q, {type: "text/csv"}));
+		const field = document.querySelector("#f-file"); field.files = data.files; return field.dispatchEvent(new Event("change", {bubbles: true})) })()`, content, name))
+}
+
+// pick chooses an option of a select.
+func pick(p *browser.Page, name, value string) {
+	browser.Eval[bool](p, fmt.Sprintf(`(() => { document.querySelector("#f-%s").value = %q; return true })()`, name, value))
+}
+
+// everyReconciliationPage takes a list with every finding from the file to a line that
+// is settled, and looks at each page on the way.
+func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
+	b := newBooks(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(b.house, p, "finance@example.com")
+	p.Open(b.house.url + "/reconciliation")
+	see(p, "reconciliation-none")
+	p.Submit(`main a[href="/reconciliation/new"]`)
+	pick(p, "partner", "harbour-leads")
+	chooseFile(p, "march.csv", "leadId,amount,amount\n")
+	p.Submit(`form[action="/reconciliation/new"] button[type="submit"]`)
+	see(p, "reconciliation-new-refused")
+	p.Complaints() // the browser tells of the 422, as it should
+	browser.Eval[bool](p, `(() => { document.querySelector("#f-file").dataset.most = "10"; return true })()`)
+	chooseFile(p, "march.csv", strings.Repeat("x", 11))
+	p.Wait(`document.querySelector("#f-file").validationMessage.includes("cut it by days")`)
+
+	p.Open(b.house.url + "/reconciliation/new")
+	see(p, "reconciliation-new")
+	pick(p, "partner", "harbour-leads")
+	chooseFile(p, "march.csv", b.asSpreadsheet(t))
+	p.Submit(`form[action="/reconciliation/new"] button[type="submit"]`)
+	at := strings.TrimPrefix(p.Address(), b.house.url)
+	see(p, "reconciliation-uploaded")
+	pick(p, "currency", "GBP")
+	browser.Eval[bool](p, `(() => { document.querySelector("#f-from").value = "2026-01-01"; document.querySelector("#f-to").value = "2026-01-31"; return true })()`)
+	p.Submit(`form[action$="/compare"] button[type="submit"]`)
+	p.Wait(`document.activeElement.id === "error-summary" && document.querySelector("#f-numbers-error")`)
+	see(p, "reconciliation-mapping-refused")
+	p.Complaints()
+	p.Click(`input[name="numbers"][value="1,234.56"]`)
+	p.Submit(`form[action$="/compare"] button[type="submit"]`)
+	// The page comes anew by itself once the comparison is over.
+	p.Wait(`document.querySelector("form[action$='/keep']")`)
+	see(p, "reconciliation-compared")
+	p.Submit(`form[action$="/keep"] button`)
+	p.Wait(`document.querySelector(".status-good")`)
+	for _, finding := range findings {
+		p.Open(b.house.url + at + "?finding=" + string(finding.Finding))
+		see(p, "reconciliation-kept-"+string(finding.Finding))
+	}
+	p.Open(b.house.url + at + "?finding=amount_differs")
+	p.Submit(`a[href$="/settle"]`)
+	p.Wait(`document.activeElement.name === "note"`)
+	p.Submit(`form[action$="/settle"] a`)
+	p.Submit(`a[href$="/settle"]`)
+	see(p, "reconciliation-settle")
+	p.Type(`textarea[name="note"]`, "Agreed: theirs is right, adjusted.")
+	p.Submit(`form[action$="/settle"] button[type="submit"]`)
+	p.Wait(`document.querySelector("#lines").textContent.includes("Agreed: theirs is right")`)
+	see(p, "reconciliation-settled")
+	b.otherStates(t, p, at)
+	quiet(t, p)
+}
+
+// asSpreadsheet is a list with every finding whose amounts can be meant in two ways.
+func (b books) asSpreadsheet(t testing.TB) string {
+	t.Helper()
+	rows, _ := b.everyFinding(t)
+	var list strings.Builder
+	list.WriteString("leadId;amount\n")
+	for i, row := range rows[1:] {
+		cells := strings.Split(row, ",")
+		if i > 0 && i != 1 { // the others' amounts say nothing of how they are written
+			cells[1] = "1,234"
+		}
+		whole, _, _ := strings.Cut(cells[1], ".")
+		if i <= 1 {
+			cells[1] = whole
+		}
+		list.WriteString(cells[0] + ";" + cells[1] + "\n")
+	}
+	return list.String()
+}
+
+// otherStates looks at what a list can be besides compared and kept.
+func (b books) otherStates(t *testing.T, p *browser.Page, kept string) {
+	t.Helper()
+	at := b.given(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
+	b.compared(t, at, b.inColumns(t, at))
+	p.Open(b.house.url + at)
+	p.Click(`a[data-dialog="discard"]`)
+	p.Wait(`document.querySelector("#discard").open`)
+	p.Axe()
+	p.Open(b.house.url + at + "/discard")
+	see(p, "reconciliation-discard")
+	p.Submit(`main form[action$="/discard"] button[type="submit"]`)
+	p.Open(b.house.url + at)
+	see(p, "reconciliation-discarded")
+
+	held := b.given(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
+	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, idOf(t, held)) // for as long as one likes
+	b.Exec(t, `INSERT INTO work (kind, object_id, partner_id, asked_by, state, phase, done, total, asked_at, started_at, beat_at, job_id)
+		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the list', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, idOf(t, held), b.harbour().ID, b.house.time.Now())
+	p.Open(b.house.url + held)
+	see(p, "reconciliation-comparing")
+	b.house.time.Advance(time.Minute)
+	p.Submit(`form[action$="/stop"] button`)
+	see(p, "reconciliation-stopped")
+	if got := b.stateOf(t, held); got != models.ReconciliationUploaded {
+		t.Errorf("it is %s", got)
+	}
+	p.Open(b.house.url + "/reconciliation")
+	see(p, "reconciliation")
+	p.Open(b.house.url + "/reconciliation?state=comparing")
+	see(p, "reconciliation-no-match")
+	auditor := b.house.visitor(t)
+	auditor.signIn(t, "auditor@example.com")
+	if page := auditor.get(t, kept); strings.Contains(page.body, "/settle") {
+		t.Error("an auditor is offered to settle lines")
+	}
+}
+
+// reconcileWithoutScript takes a list from the file to the result where no script runs,
+// on a narrow screen.
+func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
+	b := newBooks(t)
+	rows, _ := b.everyFinding(t)
+	at := b.given(t, "harbour-leads", rows...) // a file is chosen in the browser's own window
+	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	signIn(b.house, p, "finance@example.com")
+	p.Open(b.house.url + at)
+	p.Fits()
+	p.Type(`input[name="from"]`, "01012026")
+	p.Type(`input[name="to"]`, "01312026")
+	p.Submit(`form[action$="/compare"] button[type="submit"]`)
+	b.comes(t, at, models.ReconciliationCompared)
+	p.Open(b.house.url + at)
+	p.Fits()
+	p.Submit(`form[action$="/keep"] button`)
+	if got := b.stateOf(t, at); got != models.ReconciliationKept {
+		t.Errorf("it is %s: %s", got, p.Text("main"))
+	}
+}
