@@ -8,8 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -64,6 +68,9 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.querySelector(".status-good")`)
 	for _, finding := range findings {
 		p.Open(b.house.url + at + "?finding=" + string(finding.Finding))
+		if text := p.Text("#lines"); strings.Contains(text, "No line") {
+			t.Errorf("%s: there is none", finding.name)
+		}
 		see(p, "reconciliation-kept-"+string(finding.Finding))
 	}
 	p.Open(b.house.url + at + "?finding=amount_differs")
@@ -84,20 +91,28 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 func (b books) asSpreadsheet(t testing.TB) string {
 	t.Helper()
 	rows, _ := b.everyFinding(t)
-	var list strings.Builder
-	list.WriteString("leadId;amount\n")
-	for i, row := range rows[1:] {
-		cells := strings.Split(row, ",")
-		if i > 0 && i != 1 { // the others' amounts say nothing of how they are written
-			cells[1] = "1,234"
-		}
-		whole, _, _ := strings.Cut(cells[1], ".")
-		if i <= 1 {
-			cells[1] = whole
-		}
-		list.WriteString(cells[0] + ";" + cells[1] + "\n")
+	cells := func(row int) []string { return strings.Split(rows[row], ",") }
+	lead, err := id.Parse(id.Lead, cells(1)[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	return list.String()
+	earned, err := money.ParseDecimal(cells(1)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first lead comes to a thousand: an amount that says nothing of how they are written.
+	service := b.options.Payouts.By(audit.Actor{Staff: b.people[models.Finance].ID, Name: "finance@example.com"})
+	_, err = service.Adjust(t.Context(), scope.System, payouts.NewAdjustment{
+		Own: uuid.New(), Account: b.harbour().Accounts[0].ID, Lead: lead, Amount: money.Amount{Minor: 100_000 - earned, Currency: money.GBP}, Why: "A round sum",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := "leadId;amount\n" + cells(1)[0] + ";1,000\n"
+	for i := range rows[2:] {
+		list += cells(i + 2)[0] + ";1,234\n"
+	}
+	return list
 }
 
 // otherStates looks at what a list can be besides compared and kept.

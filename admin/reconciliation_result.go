@@ -48,7 +48,7 @@ func (k *call) fillLines(v *templates.ReconciliationResult, r reconcile.Reconcil
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
 	query.Before, _ = strconv.Atoi(q.Get("before")) // what is no line is the first page
 	query.After, _ = strconv.Atoi(q.Get("after"))
-	if r.State == models.ReconciliationKept && f.Finding != models.Matched {
+	if v.Settles = r.State == models.ReconciliationKept && f.Finding != models.Matched; v.Settles {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []templates.Tab{
 			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open}, {Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
