@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A lead is returned by one form and decided by another.
+func TestReturn(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	lead := leadID(c.leads[0])
+	c.get(t, "/payouts/returns/new?lead="+lead).wants(t, "the form", http.StatusOK, "45.60<span", "30 days", `name="evidence"`)
+	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
+	p := c.post(t, "/payouts/returns/new", form)
+	at := p.location()
+	if !strings.HasPrefix(at, "/payouts/returns/rt_") {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	c.post(t, "/payouts/returns/new", form).wants(t, "asked again", http.StatusConflict, "returned already", "Asked on Monday too")
+	c.get(t, "/").wants(t, "the overview", http.StatusOK, "1 return waits for a decision")
+	mine := c.other(t, "of-harbour@example.com")
+	mine.get(t, "/payouts/returns?state=open&partner=harbour-leads&lead="+lead).wants(t, "the list", http.StatusOK, at, "the same person asked", "45.60<span")
+	if p := c.get(t, "/payouts/returns?state=accepted"); strings.Contains(p.body, at) || !strings.Contains(p.body, "Nothing matches") {
+		t.Errorf("%s", p.text())
+	}
+	c.post(t, at+"/refuse", url.Values{"answer": {""}}).wants(t, "refused without a word", http.StatusUnprocessableEntity, `id="f-answer-error"`)
+	if p := mine.post(t, at+"/accept", url.Values{"answer": {"Agreed"}}); p.location() != at {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	c.post(t, at+"/refuse", url.Values{"answer": {"No"}}).wants(t, "decided twice", http.StatusConflict, "Somebody decided this return meanwhile", "Agreed")
+	c.get(t, "/payouts?lead="+lead).wants(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
+	second := c.post(t, "/payouts/returns/new", url.Values{"lead": {leadID(c.leads[3])}, "reason": {"fraud"}, "evidence": {"x"}}).location()
+	if p := c.post(t, second+"/refuse", url.Values{"answer": {"Not shown"}}); p.location() != second {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	c.get(t, second).wants(t, "refused", http.StatusOK, "refused", "Not shown")
+	if p := mine.get(t, second); p.status != http.StatusNotFound || p.body != mine.get(t, "/no-such-page").body {
+		t.Errorf("another partner's return: %d", p.status)
+	}
+	c.intact(t)
+}
+
+// What is wrong with a form is next to its field, what was typed is kept, and a lead of
+// another partner is as one that does not exist.
+func TestBadReturns(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	mine := c.other(t, "of-harbour@example.com")
+	for name, change := range map[string]struct{ field, value, mistake string }{
+		"no lead": {"lead", "", "lead"}, "no id": {"lead", "x", "lead"}, "an unknown lead": {"lead", leadID(uuid.New()), "lead"}, "another's lead": {"lead", leadID(c.leads[3]), "lead"},
+		"no reason": {"reason", "", "reason"}, "another reason": {"reason", "boredom", "reason"}, "no evidence": {"evidence", " ", "evidence"}, "NUL": {"evidence", "a\x00", "evidence"},
+		"no UTF-8": {"evidence", "\xff", "evidence"}, "a long one": {"evidence", strings.Repeat("x", 2001), "evidence"},
+	} {
+		form := url.Values{"lead": {leadID(c.leads[0])}, "reason": {"duplicate"}, "evidence": {hostile}}
+		form.Set(change.field, change.value)
+		p := mine.post(t, "/payouts/returns/new", form)
+		p.wants(t, name, http.StatusUnprocessableEntity, `id="f-`+change.mistake+`-error"`, `href="#f-`+change.mistake+`"`)
+		if strings.Contains(p.body, "<script>alert") {
+			t.Errorf("%s: repeats markup as it came", name)
+		}
+	}
+	if n := c.house.count(t, "returns", "true"); n != 0 {
+		t.Errorf("%d returns were made", n)
+	}
+}
+
+var shownOwn = regexp.MustCompile(`name="own" value="(ad_[0-9A-Z]+)"`)
+
+// An adjustment that is sent twice is made once, and another one is never taken for it.
+func TestAdjust(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	c.get(t, "/payouts/adjust").wants(t, "for whom", http.StatusOK, `name="partner"`)
+	c.get(t, "/payouts/adjust?partner=nobody").wants(t, "nobody", http.StatusUnprocessableEntity, `id="f-partner-error"`)
+	p := c.get(t, "/payouts/adjust?partner=harbour-leads")
+	p.wants(t, "the form", http.StatusOK, "harbour-leads-1", `name="amount"`)
+	account := id.Format(id.Account, c.harbour.account.ID)
+	form := url.Values{"own": {shownOwn.FindStringSubmatch(p.body)[1]}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"-12.5"}, "currency": {"GBP"}, "why": {"set-up fee"}, "lead": {leadID(c.leads[0])}}
+	for range 2 {
+		if p := c.post(t, "/payouts/adjust", form); p.location() != "/payouts?account="+account {
+			t.Fatalf("%d %s", p.status, p.text())
+		}
+	}
+	c.get(t, "/payouts?account="+account).wants(t, "the ledger", http.StatusOK, "−12.50<span", "set-up fee", "45.50<span")
+	form.Set("amount", "99")
+	p = c.post(t, "/payouts/adjust", form)
+	p.wants(t, "another one with the same form", http.StatusConflict, "Nothing more was done", `value="99"`)
+	form.Set("own", shownOwn.FindStringSubmatch(p.body)[1])
+	if p := c.post(t, "/payouts/adjust", form); p.status != http.StatusSeeOther {
+		t.Errorf("%d %s", p.status, p.text())
+	}
+	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 9900" {
+		t.Errorf("in the ledger is %s", got)
+	}
+	c.intact(t)
+}
+
+func TestBadAdjustments(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	mine := c.other(t, "of-harbour@example.com")
+	for name, change := range map[string]struct{ field, value, mistake string }{
+		"no account": {"account", "", "account"}, "another's account": {"account", id.Format(id.Account, c.meadow.account.ID), "account"}, "an unknown account": {"account", id.Format(id.Account, uuid.New()), "account"},
+		"nothing": {"amount", "0", "amount"}, "no amount": {"amount", "", "amount"}, "three decimals": {"amount", "1.234", "amount"}, "words": {"amount", "ten", "amount"}, "too much": {"amount", "1000000.01", "amount"},
+		"huge": {"amount", strings.Repeat("9", 40), "amount"}, "markup": {"amount", hostile, "amount"}, "no currency": {"currency", "", "currency"}, "another currency": {"currency", "JPY", "currency"},
+		"no lead's id": {"lead", "x", "lead"}, "an unknown lead": {"lead", leadID(uuid.New()), "lead"}, "another's lead": {"lead", leadID(c.leads[3]), "lead"}, "another currency's lead": {"lead", leadID(c.leads[2]), "currency"},
+		"no reason": {"why", " ", "why"}, "NUL": {"why", "a\x00b", "why"}, "too long": {"why", strings.Repeat("x", 2001), "why"}, "no own id": {"own", "", ""},
+	} {
+		form := url.Values{"own": {id.Format(id.Adjustment, uuid.New())}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.harbour.account.ID)}, "amount": {"7.25"}, "currency": {"GBP"}, "why": {"kept words"}}
+		form.Set(change.field, change.value)
+		p := mine.post(t, "/payouts/adjust", form)
+		p.wants(t, name, http.StatusUnprocessableEntity, `id="error-summary"`)
+		if change.mistake != "" && !strings.Contains(p.body, `id="f-`+change.mistake+`-error"`) {
+			t.Errorf("%s: not next to %s: %s", name, change.mistake, p.text())
+		}
+		if strings.Contains(p.body, "<script>alert") {
+			t.Errorf("%s: repeats markup as it came", name)
+		}
+	}
+	if n := c.house.count(t, "ledger_entries", "kind = 'adjustment'"); n != 0 {
+		t.Errorf("%d adjustments were made", n)
+	}
+}

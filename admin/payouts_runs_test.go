@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// prepared is the address of a run in GBP that waits for approval.
+func (c *till) prepared(t testing.TB, minimum string) string {
+	t.Helper()
+	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}, "minimum": {minimum}, "note": {"for January"}})
+	at := p.location()
+	if p.status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/runs/po_") {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.get(t, at+"/live").body, "waits for approval") })
+	return at
+}
+
+// A run goes from one person to another, to the bank, and to the partner.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	if p := c.get(t, "/payouts/runs/new"); !strings.Contains(p.body, `value="2026-01-01T00:00"`) {
+		t.Errorf("the cutoff that is offered: %s", p.text())
+	}
+	fay := c.other(t, "fay@example.com")
+	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}, "minimum": {"25"}})
+	at := p.location()
+	c.get(t, at).wants(t, "preparing", http.StatusOK, "being prepared", "waits for a node", `hx-get="`+at+`/live"`, "Stop")
+	c.works(t)
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.get(t, at+"/live").body, "waits for approval") })
+	p = c.get(t, at)
+	p.wants(t, "prepared", http.StatusOK, "58.00<span", "1 paid, 1 held", "held: below the minimum", "You prepared it", "finance@example.com")
+	version := url.Values{"version": {"2"}}
+	c.post(t, at+"/approve", version).wants(t, "approved by whoever prepared it", http.StatusForbidden, "somebody else approves it")
+	if p := c.get(t, at+"/payments.csv"); p.status != http.StatusConflict {
+		t.Errorf("payments of what nobody approved: %d", p.status)
+	}
+	fay.get(t, "/").wants(t, "the overview", http.StatusOK, "A payout run in GBP waits for approval", at)
+	if p := c.get(t, "/"); strings.Contains(p.body, "waits for approval") {
+		t.Error("it waits for whoever prepared it")
+	}
+	fay.post(t, at+"/approve", url.Values{"version": {"1"}}).wants(t, "approved as it was", http.StatusConflict, "changed this while you had it open", "Nothing was done")
+	if p := fay.post(t, at+"/approve", version); p.location() != at {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	rows := records(t, fay.get(t, at+"/payments.csv"))
+	if len(rows) != 1 || rows[0]["legal_name"] != "Harbour Leads Limited" || rows[0]["amount"] != "58.00" || rows[0]["reference"] != strings.TrimPrefix(at, "/payouts/runs/") {
+		t.Errorf("%v", rows)
+	}
+	form := url.Values{"version": {"3"}, "reference": {"BACS 77"}, "name": {"58"}}
+	fay.post(t, at+"/pay", form).wants(t, "another total", http.StatusUnprocessableEntity, `id="f-name-error"`, `value="BACS 77"`)
+	form.Set("name", "58.00")
+	form.Set("reference", " ")
+	fay.post(t, at+"/pay", form).wants(t, "no reference", http.StatusUnprocessableEntity, `id="f-reference-error"`)
+	form.Set("reference", "BACS 77")
+	if p := fay.post(t, at+"/pay", form); p.location() != at {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	fay.post(t, at+"/pay", form).wants(t, "paid again", http.StatusConflict, "Nothing was done")
+	fay.get(t, at).wants(t, "paid", http.StatusOK, "BACS 77", "fay@example.com", "does not change any more")
+	statements(t, c, at)
+	c.intact(t)
+}
+
+// statements are what partners get of a paid run, each their own.
+func statements(t *testing.T, c *till, at string) {
+	t.Helper()
+	mine := c.other(t, "of-harbour@example.com")
+	harbour, meadow := at+"/statements/"+id.Format(id.Partner, c.harbour.ID), at+"/statements/"+id.Format(id.Partner, c.meadow.ID)
+	mine.get(t, harbour).wants(t, "harbour's", http.StatusOK, "Harbour Leads Limited", "58.00<span", "It is paid with this run", "BACS 77", "The 2 entries that the run closes")
+	c.get(t, meadow).wants(t, "meadow's", http.StatusOK, "carried forward: it is below 25.00 GBP")
+	rows := records(t, mine.get(t, harbour+"/entries.csv"))
+	if len(rows) != 3 || rows[2]["kind"] != "payment" || rows[2]["amount"] != "-58.00" {
+		t.Errorf("%v", rows)
+	}
+	none := mine.get(t, "/no-such-page")
+	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs", "/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
+		if p := mine.get(t, path); p.status != http.StatusNotFound || p.body != none.body {
+			t.Errorf("%s for harbour's finance: %d", path, p.status)
+		}
+	}
+	mine.get(t, "/payouts?partner=harbour-leads").wants(t, "the way there", http.StatusOK, `href="`+harbour+`"`)
+}
+
+func TestRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	c.works(t)
+	at := c.prepared(t, "")
+	c.get(t, at+"/cancel").wants(t, "the question", http.StatusOK, `name="reason"`)
+	c.post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {" "}}).wants(t, "no reason", http.StatusUnprocessableEntity, `id="f-reason-error"`)
+	if p := c.post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {"A mistake"}}); p.location() != at {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	c.get(t, at).wants(t, "cancelled", http.StatusOK, "A mistake", "for the next run")
+	if p := c.get(t, at+"/pay"); p.location() != at {
+		t.Errorf("%d", p.status)
+	}
+	c.time.Advance(11 * time.Minute)
+	c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {"2026-01-02T00:00"}, "note": {"kept"}}).wants(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "kept")
+	c.intact(t)
+}
+
+// Long work is seen by those whom it concerns, and stopped by those who may.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	c := newTill(t) // nobody works at the desk: it waits
+	at := c.post(t, "/payouts/runs/new", url.Values{"currency": {"EUR"}, "cutoff": {"2026-01-02T00:00"}}).location()
+	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	c.get(t, "/work").wants(t, "the list", http.StatusOK, "Payout run", `href="`+at+`"`, "waits for its turn", `action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
+	c.get(t, number+"/live").wants(t, "a row", http.StatusOK, "<tr", "waits for its turn")
+	mine, auditor := c.other(t, "of-harbour@example.com"), c.as(t, models.Auditor)
+	if p := mine.get(t, "/work"); strings.Contains(p.body, at) || mine.get(t, number+"/live").status != http.StatusNotFound || mine.post(t, number+"/cancel", nil).status != http.StatusNotFound {
+		t.Errorf("harbour's finance sees it: %s", p.text())
+	}
+	if p := auditor.get(t, "/work"); strings.Contains(p.body, number+"/cancel") || auditor.post(t, number+"/cancel", nil).status != http.StatusForbidden {
+		t.Errorf("an auditor stops it: %s", p.text())
+	}
+	if p := c.post(t, number+"/cancel", url.Values{"return": {at}}); p.location() != at {
+		t.Errorf("%d to %s", p.status, p.location())
+	}
+	c.get(t, at).wants(t, "stopped", http.StatusOK, "It was cancelled")
+	c.post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).wants(t, "stopped again", http.StatusConflict, "had ended already")
+	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.time.Now())
+	c.get(t, "/").wants(t, "the overview", http.StatusOK, "1 piece of long work failed", `href="/work"`)
+	c.intact(t)
+}
+
+// What is asked for by lists of another kind, or for nothing, is no page.
+func TestBadRunCursors(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()), "/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/work?older=x", "/payouts?older=-1", "/payouts?newer=99999999999999999999"} {
+		if p := c.get(t, path); p.status != http.StatusOK {
+			t.Errorf("%s: %d", path, p.status)
+		}
+	}
+}
