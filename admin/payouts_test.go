@@ -6,9 +6,11 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -212,6 +214,32 @@ func TestAFileThatBreaksOff(t *testing.T) {
 	var rest bytes.Buffer
 	if n, err := rest.ReadFrom(resp.Body); err == nil {
 		t.Errorf("the file ended well after %d bytes of %d", n, len(whole.body))
+	}
+}
+
+// A file takes as long as it takes, whatever the connection's time-outs for pages are.
+func TestAFileOutlastsPages(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	handler, err := New(c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	b := &visitor{c.Client, &house{url: server.URL}} // a cookie is a host's, whatever the port
+	var locked sync.WaitGroup
+	defer locked.Wait()
+	locked.Go(func() {
+		c.Exec(t, `DO $$ BEGIN LOCK TABLE payout_runs; PERFORM pg_sleep(1); END $$`)
+	})
+	testkit.Eventually(t, time.Minute, "the table is locked", func() bool {
+		return testkit.Value[bool](t, c.Database, `SELECT EXISTS (SELECT FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = 'payout_runs'::regclass)`)
+	})
+	if rows := records(t, b.get(t, "/payouts/ledger.csv")); len(rows) != 4 {
+		t.Errorf("%d rows", len(rows))
 	}
 }
 
