@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"

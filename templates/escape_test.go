@@ -31,6 +31,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 	}
 	maps.Copy(pages, partnersOf(s, hostile, address))
 	maps.Copy(pages, pricesOf(s, hostile, address))
+	maps.Copy(pages, payoutsOf(s, hostile, address))
 	for name, page := range pages {
 		var b strings.Builder
 		if err := page.Render(t.Context(), &b); err != nil {
@@ -92,6 +93,40 @@ func pricesOf(s templates.Shell, text, address string) map[string]templ.Componen
 		"draft form": templates.DraftForm(templates.DraftFormView{Shell: s, Action: address, Cancel: address, Title: text, From: text, FromName: text, Errors: errors}),
 		"import":     templates.Import(templates.ImportView{Shell: s, Action: address, Cancel: address, Text: text, Problems: []string{text}, Errors: errors}),
 		"dry run":    templates.Import(templates.ImportView{Shell: s, Action: address, Cancel: address, Result: &templates.ImportResult{Name: text, Kind: text, Content: text, Summary: text, Changes: change, Submit: text}}),
+	}
+}
+
+// payoutsOf are pages of the payouts, in the same way.
+func payoutsOf(s templates.Shell, text, address string) map[string]templ.Component {
+	errors := templates.Errors{{Field: text, Message: text}}
+	link, file, sum := templates.Link{Label: text, URL: address}, templates.Download{URL: address, Label: text, Holds: text}, []templates.PayoutSum{{}}
+	work := templates.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
+	lead := templates.ReturnLead{Lead: link, Partner: text, Identifier: text}
+	run := templates.RunLive{
+		URL: address, LiveURL: "/x", ID: text, Note: text, Reference: text, EndedWhy: text, Deeds: []templates.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
+		Statements: []templates.StatementRow{{Account: link, Partner: text, Outcome: text}}, Pager: templates.Pager{Older: address},
+	}
+	preparing, cancelled := run, run
+	preparing.State, cancelled.State = "preparing", "cancelled"
+	return map[string]templ.Component{
+		"ledger": templates.Ledger(templates.LedgerView{
+			Shell: s, Partner: text, Account: text, Lead: text, Run: text, SumsOf: text, Sums: sum, Statements: []templates.Link{link}, AdjustURL: address, ReturnURL: address, WorkURL: address,
+			Entries: []templates.LedgerRow{{Kind: text, Note: text, By: text, Partner: link, Identifier: text, Lead: link, Run: link, RunState: text, Return: address}},
+			Export:  templates.LedgerExport{CSV: file, Prepare: []templates.Hidden{{Name: text, Value: text}}},
+		}),
+		"balances":   templates.Balances(templates.BalancesView{Shell: s, Balances: []templates.BalanceRow{{Partner: link, Account: link}}}),
+		"adjust":     templates.Adjust(templates.AdjustView{Shell: s, Partner: text, Name: text, Own: text, Amount: text, Lead: text, Why: text, Cancel: address, Errors: errors}),
+		"returns":    templates.Returns(templates.ReturnsView{Shell: s, Partner: text, Lead: text, NewURL: address, Returns: []templates.ReturnRow{{ID: link, Lead: link, Partner: text, Reason: text, State: text, AskedBy: text}}}),
+		"return new": templates.ReturnNew(templates.ReturnNewView{Shell: s, Lead: text, Evidence: text, Window: text, Earned: &lead, Errors: errors}),
+		"return":     templates.Return(templates.ReturnView{Shell: s, URL: address, ID: text, State: "open", Lead: lead, Reason: text, Evidence: text, AskedBy: text, DecidedBy: text, Answer: text, CanDecide: true, Errors: errors}),
+		"runs":       templates.Runs(templates.RunsView{Shell: s, NewURL: address, Runs: []templates.RunRow{{ID: link, State: text, Preparer: text}}}),
+		"run new":    templates.RunNew(templates.RunNewView{Shell: s, Cutoff: text, Minimum: text, Note: text, Errors: errors}),
+		"run":        templates.Run(templates.RunView{Shell: s, Live: run, Conflict: &templates.Conflict{Who: text, Changes: []templates.Change{{Name: text, Before: text, After: text}}}, Errors: errors}),
+		"preparing":  templates.RunPart(preparing, now), "cancelled": templates.RunPart(cancelled, now),
+		"pay":       templates.RunPay(templates.RunPayView{Shell: s, URL: address, Typed: text, Reference: text, Name: text, Errors: errors}),
+		"statement": templates.Statement(templates.StatementView{Shell: s, LegalName: text, Slug: text, Address: text, TaxID: text, RunID: text, State: text, Reference: text, BankReference: text, Currency: text, LedgerURL: address, CSV: file, Accounts: []templates.StatementAccount{{Identifier: text, Outcome: text}}}),
+		"export":    templates.ExportPage(templates.ExportView{Shell: s, Live: templates.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: work, File: file}}),
+		"work":      templates.WorkList(templates.WorkView{Shell: s, Rows: []templates.WorkRow{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: work}}}),
 	}
 }
 
