@@ -25,13 +25,13 @@ const keyedPage = 50
 var deeds = []templates.Option{
 	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
 	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"},
-	{Value: "ledger.", Label: "Adjustments and exports"}, {Value: "return.", Label: "Returns"}, {Value: "payout_run.", Label: "Payout runs"}, {Value: "work.", Label: "Long work"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
+	{Value: "lead.", Label: "Leads"}, {Value: "ledger.", Label: "Adjustments and exports"}, {Value: "return.", Label: "Returns"}, {Value: "payout_run.", Label: "Payout runs"}, {Value: "work.", Label: "Long work"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
 	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
 }
 
 var objectKinds = []templates.Option{
 	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
-	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "payout_run", Label: "Payout run"}, {Value: "return", Label: "Return"}, {Value: "adjustment", Label: "Adjustment"}, {Value: "ledger", Label: "Ledger"}, {Value: "export", Label: "Export"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
+	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "lead", Label: "Lead"}, {Value: "payout_run", Label: "Payout run"}, {Value: "return", Label: "Return"}, {Value: "adjustment", Label: "Adjustment"}, {Value: "ledger", Label: "Ledger"}, {Value: "export", Label: "Export"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
 }
 
 func (k *call) auditList() error { return k.showAudit(nil) }
@@ -233,7 +233,12 @@ func (k *call) jump() error {
 	if to := k.pageOf(q); to != "" {
 		return k.to(to)
 	}
-	return k.show(http.StatusNotFound, templates.JumpNothing(templates.JumpView{Shell: k.shell("Nothing to jump to"), Query: short(q)}))
+	v := templates.JumpView{Shell: k.shell("Nothing to jump to"), Query: short(q)}
+	if strings.Contains(q, "@") {
+		// It stands in the address already; it need not stand in the page as well.
+		v.Personal, v.Query, v.Shell.Path = true, "", "/"
+	}
+	return k.show(http.StatusNotFound, templates.JumpNothing(v))
 }
 
 // pageOf is the page of an id; of what has no page of its own, its audit trail.
@@ -251,6 +256,9 @@ func (k *call) pageOf(text string) string {
 		return to
 	}
 	if to := k.payoutPageOf(text); to != "" {
+		return to
+	}
+	if to := k.leadPageOf(text); to != "" {
 		return to
 	}
 	if !k.may(readAudit) {

@@ -125,15 +125,26 @@ func (k *call) explainResult(v *templates.ExplainView, with explained, own prici
 		Industry: e.Industry.Slug, Category: k.categoryNames()[e.Industry.Category], Market: e.Market.Name, Class: e.Class.String(),
 		Price: money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency}, OwnExclusion: e.OwnExclusion, Excluded: e.Cell.Excluded, Gap: e.Cell.Gap(),
 	}
-	for _, s := range e.Steps {
-		step := templates.ExplainStep{Name: title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
-		if s.Rule >= 0 && with.mend != "" {
-			step.URL = with.mend + strconv.Itoa(sheet.Positions[s.Rule])
+	r.Steps = explainSteps(e.Explanation, func(rule int) string {
+		if with.mend == "" {
+			return ""
 		}
-		r.Steps = append(r.Steps, step)
-	}
+		return with.mend + strconv.Itoa(sheet.Positions[rule])
+	})
 	v.Result = &r
 	return nil
+}
+
+// explainSteps are the steps to a price; mend gives the address of a rule's form.
+func explainSteps(e pricingrules.Explanation, mend func(rule int) string) (steps []templates.ExplainStep) {
+	for _, s := range e.Steps {
+		step := templates.ExplainStep{Name: title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
+		if s.Rule >= 0 {
+			step.URL = mend(s.Rule)
+		}
+		steps = append(steps, step)
+	}
+	return steps
 }
 
 // atLeastCents writes an exact decimal with two places or more, as money is.

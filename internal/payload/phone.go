@@ -7,22 +7,27 @@ import "github.com/nyaruka/phonenumbers"
 // Contact.PhoneE164 and clears Contact.PhoneFlagged; a phone that it cannot
 // bring to that form stays as it is, flagged (D17). It does nothing to one that
 // is in that form already.
-//
-// A number need only have a possible length, not lie in an assigned range: the
-// ranges known here are older than some customers' numbers, and the purpose is
-// one form to find a person by.
 func (p *Post) NormalisePhone(country string) {
 	c := &p.Contact
 	if !c.PhoneFlagged {
 		return
 	}
-	number, err := phonenumbers.Parse(c.Phone, country)
-	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
-		return
-	}
-	if text := phonenumbers.Format(number, phonenumbers.E164); isE164(text) {
+	if text, ok := E164(c.Phone, country); ok {
 		c.PhoneE164, c.PhoneFlagged = text, false
 	}
+}
+
+// E164 is the international form of a phone, read as it is dialled in country. A
+// number need only have a possible length, not lie in an assigned range: the
+// ranges known here are older than some customers' numbers, and the purpose is
+// one form to find a person by.
+func E164(phone, country string) (text string, ok bool) {
+	number, err := phonenumbers.Parse(phone, country)
+	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
+		return "", false
+	}
+	text = phonenumbers.Format(number, phonenumbers.E164)
+	return text, isE164(text)
 }
 
 // isE164 reports whether text is a plus sign and 2 to 15 digits, the first of

@@ -18,6 +18,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -257,4 +258,15 @@ func (q *Quote) parse(b []byte) bool {
 	}
 	q.Postcode = string(b)
 	return true
+}
+
+// Identity is the transaction of a token of the present form: what leads are found by.
+// It opens nothing, so that a token from elsewhere has one too; whoever looks a lead up
+// compares the whole token.
+func Identity(token string) (uuid.UUID, error) {
+	raw, err := encoding.DecodeString(strings.TrimPrefix(token, Prefix))
+	if err != nil || len(token) > MaxLength || !strings.HasPrefix(token, Prefix) || len(raw) < overhead || raw[0] != version {
+		return uuid.Nil, ErrFormat
+	}
+	return uuid.UUID(raw[head : head+16]), nil
 }

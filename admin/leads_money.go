@@ -1,0 +1,81 @@
+package admin
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// leadEntries bounds the ledger entries that a lead's page shows: beside what it earned
+// and its return there are adjustments, by hand.
+const leadEntries = 100
+
+func (k *call) leadMoney(l leads.File, returns []models.Return) (*templates.LeadMoney, error) {
+	sc, _ := k.access.Scope(k.session.Staff.ID, readPayouts)
+	entries, _, _, err := k.Payouts.Entries(k.r.Context(), sc, payouts.Filter{Lead: l.ID}, store.Page{Size: leadEntries})
+	if err != nil {
+		return nil, err
+	}
+	m := &templates.LeadMoney{Sandbox: l.Sandbox}
+	for _, e := range entries {
+		row := templates.LeadEntry{At: e.OccurredAt, Kind: title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
+		if e.Run != uuid.Nil {
+			row.Run.Label = payouts.RunID(e.Run)
+			if sc.All() { // a run is the whole platform's
+				row.Run.URL = "/payouts/runs/" + row.Run.Label
+			}
+		}
+		m.Entries = append(m.Entries, row)
+	}
+	for _, r := range returns {
+		m.Returns = append(m.Returns, templates.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReasonWords(r.Reason), At: r.AskedAt})
+	}
+	return m, nil
+}
+
+// leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.
+func (k *call) leadQuote(l leads.File, price money.Amount) (q templates.LeadQuote, err error) {
+	q = templates.LeadQuote{Industry: l.Industry, Country: l.QuotedCountry, Postcode: l.QuotedPostcode, Urgency: l.Urgency, For: l.QuotedFor, Card: k.cardLink(l.CardVersion), Price: price}
+	if !k.may(readPricing) {
+		return q, nil
+	}
+	card, err := k.Prices.Version(k.r.Context(), l.CardVersion)
+	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+		q.Why = "The version that priced it is not among the rate cards: the steps to the price cannot be shown."
+		return q, nil
+	}
+	if err != nil {
+		return q, err
+	}
+	sheet, err := k.Prices.Sheet(k.r.Context(), card)
+	if err != nil {
+		return q, err
+	}
+	var own partners.OwnPrice
+	if l.QuotedPartner != nil {
+		if own, err = k.Partners.OwnPrice(k.r.Context(), models.Partner{ID: *l.QuotedPartner}); err != nil {
+			return q, err
+		}
+	}
+	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: l.Industry, Country: l.QuotedCountry, Urgency: l.Urgency}, pricingrules.Own{Adjustment: own.Adjustment})
+	if f := fault.As(err); f != nil && f.Code == fault.Invalid {
+		q.Why = "The industry is no longer in the taxonomy: the steps to the price cannot be shown."
+		return q, nil
+	}
+	if err != nil {
+		return q, err
+	}
+	q.Steps = explainSteps(e.Explanation, func(int) string { return "" })
+	q.Currency, q.Differs = e.Cell.Currency.String(), money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency} != price
+	return q, nil
+}

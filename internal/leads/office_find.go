@@ -1,0 +1,116 @@
+package leads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+// MaxFound is how many leads a look-up of a person finds at most.
+const MaxFound = 100
+
+var errNoAccount = fault.New(fault.NotFound, "account", "Not Found")
+
+// Found are a person's leads, the newest first.
+type Found struct {
+	Rows []Row
+	More bool
+}
+
+// FindTransaction is the lead of a transactionId as the partner holds it.
+func (o *Office) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
+	transaction, err := quote.Identity(token)
+	if err != nil {
+		return uuid.Nil, errNotFound
+	}
+	var partner uuid.UUID
+	err = o.db.Pool.QueryRow(ctx, `SELECT id, partner_id FROM leads WHERE transaction = $1 AND transaction_id = $2`, transaction, token).Scan(&lead, &partner)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
+		return uuid.Nil, errNotFound
+	}
+	return lead, store.Translate(err)
+}
+
+// FindEmail finds a person's leads by the address, however its letters' case. The audit
+// trail has that somebody did, not whom they looked for.
+func (o *Office) FindEmail(ctx context.Context, sc scope.Scope, address string) (Found, error) {
+	address = payload.NormaliseEmail(address)
+	if !payload.IsEmail(address) {
+		return Found{}, unfit("email", "Type one whole e-mail address, such as name@example.com.")
+	}
+	return o.find(ctx, sc, "email", o.keys.Digests(sealed.LookUp, []byte(address)))
+}
+
+// FindPhone finds a person's leads by the number, as it is dialled in a country of two
+// letters, or in its international form; and as it stands, which is how a number is kept
+// that no country dials.
+func (o *Office) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (Found, error) {
+	number = strings.TrimSpace(number)
+	digests := o.keys.Digests(sealed.LookUp, []byte(number))
+	text, ok := payload.E164(number, country)
+	if ok && text != number {
+		digests = append(digests, o.keys.Digests(sealed.LookUp, []byte(text))...)
+	}
+	if !ok && !strings.ContainsAny(number, "0123456789") {
+		return Found{}, unfit("phone", "Type a phone number: with + and the country's code, or as it is dialled in the country.")
+	}
+	return o.find(ctx, sc, "phone", digests)
+}
+
+func unfit(field, message string) error {
+	return fault.New(fault.Invalid, field, message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{field}, Message: message})
+}
+
+// findPersonSQL asks each day's part of the index on digests, from the first lead's day to
+// the last's: a few milliseconds for years.
+const findPersonSQL = `SELECT l.id FROM generate_series($1::timestamp, $2::timestamp, '1 day') AS day (at) CROSS JOIN LATERAL (
+		SELECT d.id, d.partner_id FROM leads d WHERE (d.received_at AT TIME ZONE 'UTC')::date = day.at::date AND d.%[1]s_digest = ANY ($3) AND d.%[1]s_digest IS NOT NULL) l
+	WHERE $4 OR l.partner_id = ANY ($5) ORDER BY l.id DESC LIMIT %[2]d`
+
+func (o *Office) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f Found, err error) {
+	var first uuid.UUID
+	err = o.db.Pool.QueryRow(ctx, `SELECT id FROM leads ORDER BY id LIMIT 1`).Scan(&first)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+	case err != nil:
+		return f, store.Translate(err)
+	default:
+		day := id.Time(first).Truncate(24 * time.Hour)
+		chosen := fmt.Sprintf(findPersonSQL, by, MaxFound+1)
+		// Another node's clock may be ahead.
+		until := o.clock.Now().UTC().AddDate(0, 0, 1)
+		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, chosen, "DESC"), day, until, digests, sc.All(), sc.IDs()); err != nil {
+			return f, err
+		}
+	}
+	if f.More = len(f.Rows) > MaxFound; f.More {
+		f.Rows = f.Rows[:MaxFound]
+	}
+	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
+	return f, audit.New(o.db, o.clock).Done(ctx, o.by, note)
+}
+
+// Account is the account of a "partnerId", matched exactly; a NotFound fault when there
+// is none in the scope.
+func (o *Office) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
+	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
+	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {
+		return models.Account{}, errNoAccount
+	}
+	return a, store.Translate(q.Error)
+}
