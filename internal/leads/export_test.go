@@ -16,3 +16,10 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	}
 	return errs
 }
+
+// Looking is the office that examines no more leads than these.
+func (o *Office) Looking(everybodys, partners int) *Office {
+	less := *o
+	less.look = look{everybodys, partners}
+	return &less
+}

@@ -60,7 +60,7 @@ func (o *Office) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	case len(page.Rows) > q.Size:
 		page.Rows = page.Rows[:q.Size]
 		horizon = page.Rows[q.Size-1].ID
-	case horizon != uuid.Nil:
+	case horizon != uuid.Nil && len(page.Rows) < q.Size:
 		page.Looked = id.Time(horizon)
 	}
 	if !w.up {

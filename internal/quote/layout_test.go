@@ -124,3 +124,25 @@ func twins(t testing.TB) (one, other byte) {
 	t.Fatal("no two of 256 keys share an id of one byte")
 	return 0, 0
 }
+
+// What a lead is found by needs no key, and is what Open gives.
+func TestIdentity(t *testing.T) {
+	s, r := sealer(t, 1), random()
+	token, q, err := s.Append(nil, sample(), at, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Identity(string(token)); err != nil || got != q.ID {
+		t.Errorf("%s, %v; want %s", got, err, q.ID)
+	}
+	raw := rawOf(t, string(token))
+	older := append([]byte{version + 1}, raw[1:]...)
+	for name, text := range map[string]string{
+		"empty": "", "the prefix": Prefix, "another prefix": "ld_" + string(token[3:]), "none": string(token[3:]), "another version": tokenOf(older), "too short": tokenOf(raw[:overhead-1]),
+		"too long": string(token) + string(bytes.Repeat([]byte{'A'}, MaxLength)), "another alphabet": string(token[:10]) + "+" + string(token[11:]), "a line break": string(token[:10]) + "\n" + string(token[10:]),
+	} {
+		if got, err := Identity(text); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}

@@ -264,8 +264,9 @@ func (q *Quote) parse(b []byte) bool {
 // It opens nothing, so that a token from elsewhere has one too; whoever looks a lead up
 // compares the whole token.
 func Identity(token string) (uuid.UUID, error) {
-	raw, err := encoding.DecodeString(strings.TrimPrefix(token, Prefix))
-	if err != nil || len(token) > MaxLength || !strings.HasPrefix(token, Prefix) || len(raw) < overhead || raw[0] != version {
+	text, ours := strings.CutPrefix(token, Prefix)
+	raw, err := encoding.DecodeString(text)
+	if !ours || err != nil || len(token) > MaxLength || encoding.EncodedLen(len(raw)) != len(text) || len(raw) < overhead || raw[0] != version {
 		return uuid.Nil, ErrFormat
 	}
 	return uuid.UUID(raw[head : head+16]), nil

@@ -1,0 +1,68 @@
+package leads_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/scope"
+)
+
+func TestPageOfALead(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	text, url, other := "I agree", "https://cert.example.com/1", o.Off.ID
+	lead := o.add(t, "a", o.Required, func(d *leads.Delivery) {
+		d.Lead.QuotedPartner, d.Lead.PhoneFlagged = &other, true
+		d.Consent.DisclosureText, d.Consent.FormCertURL = &text, &url
+	})
+	f, err := o.Page(t.Context(), scope.Everywhere, lead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.ID != lead || f.TransactionID != "tx_test" || f.PartnerName != "harbour-leads" || f.Identifier != "harbour-leads-main" || f.QuotedFor != "tinker-forms" || f.PriceMinor != 4560 ||
+		!f.PhoneFlagged || !f.HMACVerified || !f.ByEmail || f.ByPhone || !f.ReceivedAt.Equal(o.Time.Now()) || f.KeyVersion != "1" {
+		t.Errorf("%+v", f)
+	}
+	if f.Secret.Prefix == "" || len(f.Secret.LastFour) != 4 {
+		t.Errorf("the secret is %+v", f.Secret)
+	}
+	if want := (leads.Sizes{Ciphertext: 10, IV: 12, AuthTag: 16, Salt: 16, WrappedKey: 9}); f.Envelope != want {
+		t.Errorf("the envelope is %+v", f.Envelope)
+	}
+	if *f.Consent.DisclosureText != text || *f.Consent.FormCertURL != url || len(f.Events) != 1 || f.Events[0].Kind != "delivered" {
+		t.Errorf("%+v %+v", f.Consent, f.Events)
+	}
+	if f.Ciphertext != nil || f.EmailDigest != nil || f.Salt != nil || f.WrappedKey != nil || f.BodyDigest != nil {
+		t.Error("something sealed was read")
+	}
+	// Whoever may not see the partner that it was quoted for is not told its name.
+	if f, err = o.Page(t.Context(), scope.Partners(o.Required.ID), lead); err != nil || f.QuotedFor != "" || f.QuotedPartner != nil {
+		t.Errorf("%q, %v", f.QuotedFor, err)
+	}
+	o.erase(t, lead)
+	if f, err = o.Page(t.Context(), scope.Everywhere, lead); err != nil || f.State != "erased" || f.Envelope.Salt != 0 || f.ByEmail || f.Consent.LeadID != lead {
+		t.Errorf("erased: %+v, %v", f, err)
+	}
+	_, absent := o.Page(t.Context(), scope.Everywhere, uuid.New())
+	_, anothers := o.Page(t.Context(), scope.Partners(o.Off.ID), lead)
+	if !notFound(absent) || fmt.Sprint(absent) != fmt.Sprint(anothers) {
+		t.Errorf("%v; %v", absent, anothers)
+	}
+}
+
+func TestAccountByItsPartnerID(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	a, err := o.Account(t.Context(), scope.Partners(o.Required.ID), "harbour-leads-main")
+	if err != nil || a.ID != o.Required.Accounts[0].ID || a.PartnerID != o.Required.ID {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for _, name := range []string{"Harbour-Leads-Main", "tinker-forms-main", "", "zebra"} {
+		if _, err := o.Account(t.Context(), scope.Partners(o.Required.ID), name); !notFound(err) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
