@@ -72,7 +72,7 @@ func (k *call) leadTimeline(l leads.File) []templates.LeadStep {
 	}
 	steps := []templates.LeadStep{
 		{At: l.QuotedAt, What: "Pinged", Detail: quoted},
-		{At: l.QuotedAt, What: "Priced", Detail: "With the rate card’s", More: k.cardLink(l.CardVersion)},
+		{At: l.QuotedAt, What: "Priced", Detail: "With the rate card in force", More: k.cardLink(l.CardVersion)},
 		{At: l.ReceivedAt, What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {

@@ -81,6 +81,9 @@ func (k *call) head(p models.Partner, tab string) (templates.PartnerHead, error)
 	for _, t := range partnerTabs() {
 		h.Tabs = append(h.Tabs, templates.Tab{Label: t.label, URL: h.URL + "?tab=" + t.name, Current: t.name == tab})
 	}
+	if k.mayAt(readLeads, p.ID) {
+		h.LeadsURL = "/leads?partner=" + h.ID
+	}
 	if !h.CanWrite {
 		return h, nil
 	}

@@ -99,7 +99,7 @@ func (h *house) lead(t *testing.T, by seller, earned money.Amount) uuid.UUID {
 }
 
 // works has the desk work until the test ends.
-func (h *house) works(t *testing.T) {
+func (h *house) works(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})

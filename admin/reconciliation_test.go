@@ -41,15 +41,6 @@ func newBooks(t *testing.T) books {
 	return b
 }
 
-// works has the desk work until the test ends.
-func (h *house) works(t testing.TB) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan struct{})
-	go func() { defer close(ended); h.desk.Work(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-}
-
 // harbour is the partner whose lists are reconciled.
 func (b books) harbour() testkit.Partner { return b.platform.Required }
 

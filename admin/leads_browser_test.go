@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// everyLeadPage looks at the pages about leads, as those who see most of them.
+func everyLeadPage(t *testing.T, chromium *browser.Browser) {
+	s := newShop(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(s.house, p, "finance@example.com")
+	p.Open(s.url + "/leads")
+	see(p, "leads-none")
+	first := s.sell(t, s.harbour, jo, func(l *models.Lead) { l.PhoneFlagged = true })
+	s.sell(t, s.other, jo, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
+	trial := s.sell(t, s.harbour, sam, func(l *models.Lead) { l.AccountID, l.Sandbox = s.harbour.trial.ID, true })
+	erased := s.sell(t, s.other, sam, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
+	s.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, erased.ID)
+	r, err := s.options.Payouts.RequestReturn(t.Context(), scope.Everywhere, first.ID, models.WrongContact, "The number rings at a bakery.")
+	if err == nil {
+		err = s.options.Payouts.AcceptReturn(t.Context(), scope.Everywhere, r.ID, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct{ name, path string }{
+		{"leads", "/leads"}, {"leads-no-match", "/leads?partner=zebra"}, {"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
+		{"lead", leadURL(first.ID)}, {"lead-sandbox", leadURL(trial.ID)}, {"lead-erased", leadURL(erased.ID)}, {"jump-email", "/jump?q=jo%40example.com"},
+	} {
+		p.Open(s.url + one.path)
+		see(p, one.name)
+	}
+	p.Open(s.url + "/leads")
+	p.Click(`details.panel summary`)
+	see(p, "leads-find")
+	quiet(t, p)
+	auditor := chromium.Page(t, browser.Look{})
+	signIn(s.house, auditor, "auditor@example.com")
+	auditor.Open(s.url + leadURL(first.ID))
+	see(auditor, "lead-explained")
+	quiet(t, auditor)
+}
+
+// findInBrowser looks leads up by each thing that they can be found by.
+func findInBrowser(t *testing.T, chromium *browser.Browser) {
+	s := newShop(t)
+	first := s.sell(t, s.harbour, jo, nil)
+	s.sell(t, s.other, jo, nil)
+	alone := s.sell(t, s.other, leads.Contact{Email: "sam@example.com", E164: "+442079460111"}, nil)
+	for name, look := range map[string]browser.Look{"with script": {}, "narrow, without script": {NoScript: true, Width: 320, Height: 700}} {
+		p := chromium.Page(t, look)
+		signIn(s.house, p, "account_manager@example.com")
+		find := func(by, value, country string) {
+			t.Helper()
+			p.Open(s.url + "/leads")
+			p.Click(`details.panel summary`)
+			p.Type(`select[name="by"]`, by)
+			p.Type(`input[name="value"]`, value)
+			p.Type(`select[name="country"]`, country)
+			p.Submit(`form[action="/leads/find"] button[type="submit"]`)
+			personal(t, name+": the address", p.Address())
+		}
+		for _, way := range [][3]string{{"Id", shownID(alone), "None"}, {"Id", alone.TransactionID, "None"}, {"E-mail", "Sam@example.com", "None"}, {"Phone", "020 7946 0111", "United K"}} {
+			find(way[0], way[1], way[2])
+			if p.Address() != s.url+leadURL(alone.ID) {
+				t.Errorf("%s: %v leads to %s", name, way, p.Address())
+			}
+		}
+		find("E-mail", "jo.bloggs@example.com", "None")
+		if text := p.Text("main"); !strings.Contains(text, shownID(first)) || strings.Contains(strings.ToLower(text), "bloggs") {
+			t.Errorf("%s: %s", name, text)
+		}
+		looked(p, look, "leads-found")
+		find("E-mail", "jo at example", "None")
+		if text := p.Text("#error-summary"); !strings.Contains(text, "one whole e-mail address") {
+			t.Errorf("%s: %s", name, text)
+		}
+		looked(p, look, "leads-not-found")
+		quiet(t, p)
+	}
+}
+
+// looked looks at a page in every way, and at one without scripts as it is.
+func looked(p *browser.Page, look browser.Look, name string) {
+	if look.NoScript {
+		p.Fits()
+		return
+	}
+	see(p, name)
+}
