@@ -4,16 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/benchdata"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/scope"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-const minFullToEmpty = 0.95
+const (
+	minFullToEmpty = 0.95
+	maxListMillis  = 50
+)
 
-// growth measures ping and post on tables that are full against empty ones.
+// growth measures ping and post on tables that are full against empty ones, and the list
+// of leads on full ones.
 func (b *bench) growth(ctx context.Context) (err error) {
 	var all [2]*product
 	for i, name := range []string{"product_full", "product_empty"} {
@@ -38,8 +47,48 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	if err := b.take(ctx, "growth, post", b.plan.FineRounds, b.plan.FineRound, posts[:]...); err != nil {
 		return err
 	}
-	b.report.growth(pings, posts)
+	lists, err := b.lists(ctx, full)
+	if err != nil {
+		return err
+	}
+	b.report.growth(pings, posts, lists)
 	return nil
+}
+
+// lists measures a page of the leads, as the console shows it, by each filter: those
+// that leave nothing examine as much as a page may. A round is the slowest of them.
+func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err error) {
+	db, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	var busiest uuid.UUID
+	if err := db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads GROUP BY 1 ORDER BY count(*) DESC LIMIT 1`).Scan(&busiest); err != nil {
+		return nil, err
+	}
+	var queries []leads.Query
+	for _, partner := range []uuid.UUID{uuid.Nil, busiest} {
+		queries = append(queries, leads.Query{Partner: partner}, leads.Query{Partner: partner, Account: uuid.Max},
+			leads.Query{Partner: partner, Industry: "none"}, leads.Query{Partner: partner, Country: "ZZ"})
+		for _, state := range []string{leads.StateDelivered, leads.StateReturned, leads.StateErased, leads.StateSandbox} {
+			queries = append(queries, leads.Query{Partner: partner, State: state}, leads.Query{Partner: partner, State: state, Industry: "none"})
+		}
+	}
+	office := leads.NewOffice(db, p.keys, clock.System{})
+	for range b.plan.FineRounds {
+		var slowest time.Duration
+		for _, q := range queries {
+			q.Size = 50
+			began := clock.System{}.Now()
+			if _, err := office.List(ctx, scope.System, q); err != nil {
+				return nil, err
+			}
+			slowest = max(slowest, clock.System{}.Now().Sub(began))
+		}
+		millis = append(millis, float64(slowest.Microseconds())/1e3)
+	}
+	return millis, nil
 }
 
 // fillTables makes a database one of some years.

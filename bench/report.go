@@ -111,11 +111,12 @@ func (r *report) mixes(plain, again, bad, steady, single *contender) {
 	)
 }
 
-func (r *report) growth(pings, posts [2]*contender) {
+func (r *report) growth(pings, posts [2]*contender, lists []float64) {
 	const part = "growth"
 	r.add(
 		figure{part: part, what: "pings with full tables / with empty ones", unit: "×", values: ratios(pings[0], pings[1]), limit: minFullToEmpty},
 		figure{part: part, what: "posts with full tables / with empty ones", unit: "×", values: ratios(posts[0], posts[1]), limit: minFullToEmpty},
+		figure{part: part, what: "a page of the leads in the console, by the slowest filter", unit: "ms", values: lists, limit: maxListMillis, atMost: true},
 	)
 	r.others(part, append(pings[:], posts[:]...)...)
 }
