@@ -103,7 +103,7 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 	work := templates.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := templates.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := templates.RunLive{
-		URL: address, LiveURL: "/x", ID: text, Note: text, Reference: text, EndedWhy: text, Deeds: []templates.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
+		URL: "/payouts/runs/" + text, LiveURL: "/x", ID: text, Note: text, Reference: text, EndedWhy: text, Deeds: []templates.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
 		Statements: []templates.StatementRow{{Account: link, Partner: text, Outcome: text}}, Pager: templates.Pager{Older: address},
 	}
 	preparing, cancelled := run, run
