@@ -30,12 +30,12 @@ import (
 type till struct {
 	*house
 	*visitor
-	harbour, meadow seller
+	harbour, meadow payee
 	leads           []uuid.UUID // two of harbour's in GBP, one in EUR; one of meadow's in GBP
 }
 
-// seller is a partner with its account.
-type seller struct {
+// payee is a partner with its account.
+type payee struct {
 	models.Partner
 	account models.Account
 }
@@ -44,9 +44,9 @@ func newTill(t *testing.T) *till {
 	t.Helper()
 	h := newHouse(t, kind{})
 	c := &till{house: h}
-	c.harbour, c.meadow = h.seller(t, "harbour-leads", "Harbour Leads"), h.seller(t, "meadow-media", "=Meadow")
+	c.harbour, c.meadow = h.payee(t, "harbour-leads", "Harbour Leads"), h.payee(t, "meadow-media", "=Meadow")
 	for _, one := range []struct {
-		by       seller
+		by       payee
 		minor    int64
 		currency money.Currency
 	}{{c.harbour, 4560, money.GBP}, {c.harbour, 1240, money.GBP}, {c.harbour, 9900, money.EUR}, {c.meadow, 2000, money.GBP}} {
@@ -60,8 +60,8 @@ func newTill(t *testing.T) *till {
 	return c
 }
 
-// seller is an approved partner with one account, <slug>-1.
-func (h *house) seller(t *testing.T, slug, name string) seller {
+// payee is an approved partner with one account, <slug>-1.
+func (h *house) payee(t *testing.T, slug, name string) payee {
 	t.Helper()
 	p, err := h.options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: name, LegalName: name + " Limited"})
 	if err != nil {
@@ -74,11 +74,11 @@ func (h *house) seller(t *testing.T, slug, name string) seller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return seller{p, a}
+	return payee{p, a}
 }
 
 // lead is one that was delivered now. Its transactionId begins as a formula does.
-func (h *house) lead(t *testing.T, by seller, earned money.Amount) uuid.UUID {
+func (h *house) lead(t *testing.T, by payee, earned money.Amount) uuid.UUID {
 	t.Helper()
 	now := h.time.Now()
 	d := &leads.Delivery{
@@ -285,7 +285,7 @@ func TestBalances(t *testing.T) {
 		t.Error("another partner's balance is there")
 	}
 	for i := range balancesPartners {
-		c.lead(t, c.seller(t, fmt.Sprintf("zeta-%02d", i), "Zeta"), money.Amount{Minor: 100, Currency: money.USD})
+		c.lead(t, c.payee(t, fmt.Sprintf("zeta-%02d", i), "Zeta"), money.Amount{Minor: 100, Currency: money.USD})
 	}
 	p = c.get(t, "/payouts/balances")
 	p.wants(t, "the first page", http.StatusOK, `href="/payouts/balances?after=zeta-22"`)
