@@ -68,6 +68,19 @@ func shapeProblem(text string) string {
 	return problemAmount
 }
 
+// isLead reports whether a text is a leadId. Most texts of a list are none, and told so
+// by their length.
+func isLead(text string) bool {
+	if text = strings.TrimSpace(text); len(text) != leadLength {
+		return false
+	}
+	_, err := id.Parse(id.Lead, text)
+	return err == nil
+}
+
+// leadLength is how long every leadId is.
+var leadLength = len(id.Format(id.Lead, uuid.Nil))
+
 // formula reports whether a spreadsheet would reckon with a text that is no number.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
@@ -87,7 +100,7 @@ func parseLead(text string) (lead uuid.UUID, problem string) {
 		return lead, problemLeadPrefix
 	case strings.ContainsAny(text, " \t\r\n\u00a0"):
 		return lead, problemLeadBlanks
-	case len(text) != len(id.Format(id.Lead, lead)):
+	case len(text) != leadLength:
 		return lead, problemLeadLength
 	}
 	return lead, problemLead

@@ -137,11 +137,6 @@ func findDelimiter(sample []byte) rune {
 	return best
 }
 
-func isLead(text string) bool {
-	_, problem := parseLead(text)
-	return problem == ""
-}
-
 // readNames takes the first row for the names of the columns.
 func (t *table) readNames() error {
 	head, err := t.next()
