@@ -247,7 +247,7 @@ GRANT UPDATE (file_id, mapping, period_from, period_to, state, result, as_of, ke
 -- One for each row of the file, in its order, then one for each lead of the period that
 -- the file lacks. Amounts are minor units; of what could not be read there are none.
 CREATE TABLE reconciliation_lines (
-    reconciliation_id uuid    NOT NULL CONSTRAINT reconciliation_lines_reconciliation_fkey REFERENCES reconciliations,
+    reconciliation_id uuid    NOT NULL, -- of those that there are: a trigger looks once a statement, where a foreign key would once a row
     line              integer NOT NULL,
     file_row          integer, -- as a spreadsheet numbers it; null of what the file lacks
     finding           text    NOT NULL CONSTRAINT reconciliation_lines_finding_known CHECK (finding IN
@@ -291,7 +291,8 @@ END
 $$;
 CREATE FUNCTION refuse_late_line() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM reconciliations r WHERE r.state <> 'comparing' AND r.id IN (SELECT reconciliation_id FROM added)) THEN
+    IF EXISTS (SELECT FROM (SELECT DISTINCT reconciliation_id FROM added) a LEFT JOIN reconciliations r ON r.id = a.reconciliation_id
+        WHERE r.state IS DISTINCT FROM 'comparing') THEN
         RAISE EXCEPTION 'this reconciliation takes no more lines' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'reconciliations_immutable';
     END IF;
     RETURN NULL;

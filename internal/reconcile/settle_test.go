@@ -113,3 +113,17 @@ func TestExportOfManyLines(t *testing.T) {
 		t.Errorf("the page before line 101: %d lines from %d, %t, %t, %v", len(page), page[0].Line, newer, older, err)
 	}
 }
+
+// A line belongs to a reconciliation that is being compared: of none, or of one that was
+// compared, the database takes none.
+func TestLinesOfNothing(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	done := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
+	for name, r := range map[string]uuid.UUID{"none": uuid.New(), "one that was compared": done.ID} {
+		if err := o.DB.Gorm.Create(&models.ReconciliationLine{ReconciliationID: r, Line: 9, Finding: models.Matched}).Error; err == nil {
+			t.Errorf("a line of %s is taken", name)
+		}
+	}
+}
