@@ -179,7 +179,7 @@ func TestTheServiceIsRefused(t *testing.T) {
 		`UPDATE lead_events SET kind = ''`, `DELETE FROM lead_events`,
 		`UPDATE snapshot_versions SET version = 0`, `UPDATE goose_db_version SET is_applied = false`,
 		`DELETE FROM pings`, `UPDATE refusals SET fields = '{}'`,
-		`CREATE TABLE mine (a int)`, `CREATE TEMP TABLE mine (a int)`, `CREATE SCHEMA mine`, `CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+		`CREATE TABLE mine (a int)`, `CREATE SCHEMA mine`, `CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
 		`CREATE TABLE pings_20990101 PARTITION OF pings FOR VALUES FROM ('2099-01-01') TO ('2099-01-02')`,
 		`SET session_replication_role = replica`, `SET ROLE pingpost_owner`, `CREATE ROLE mine`,
 	} {
