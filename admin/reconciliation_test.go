@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"mime/multipart"
