@@ -98,19 +98,11 @@ func findingsInShort(result *reconcile.Result) string {
 	if result == nil {
 		return ""
 	}
-	counts, words := linesBy(result), []string{}
+	counts, words := result.Counts(), []string{}
 	for _, f := range findings {
 		if n := counts[f.Finding]; n > 0 {
 			words = append(words, templates.Number(n)+" "+f.short)
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-func linesBy(result *reconcile.Result) map[models.Finding]int64 {
-	counts := map[models.Finding]int64{}
-	for _, t := range result.Tallies {
-		counts[t.Finding] += t.Lines
-	}
-	return counts
 }

@@ -18,7 +18,7 @@ const linesPage = 50
 // reconciliationResult is what a comparison came to, with the lines that the address asks for.
 func (k *call) reconciliationResult(r reconcile.Reconciliation) (*templates.ReconciliationResult, error) {
 	q, address := k.r.URL.Query(), reconciliationURL(r.ID)
-	counts, settled := linesBy(r.Result), r.State == models.ReconciliationKept
+	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
 	var open map[models.Finding]int64
 	var err error
 	if settled {

@@ -58,19 +58,18 @@ func Format(kind Kind, u uuid.UUID) string {
 // Parse reads an identifier of the given kind, in either case. Crockford's
 // look-alikes (I and L for 1, O for 0) are read as what they were meant to be.
 func Parse(kind Kind, text string) (uuid.UUID, error) {
-	bad := fmt.Errorf("not an identifier of the form %s followed by %d letters and digits", kind, digits)
 	if len(text) != len(kind)+digits || !strings.EqualFold(text[:len(kind)], string(kind)) {
-		return uuid.Nil, bad
+		return uuid.Nil, notOf(kind)
 	}
 	body := text[len(kind):]
 	if value(body[0]) > 7 { // 26 digits hold 130 bits, an identifier has 128
-		return uuid.Nil, bad
+		return uuid.Nil, notOf(kind)
 	}
 	var hi, lo uint64
 	for i := range digits {
 		v := value(body[i])
 		if v < 0 {
-			return uuid.Nil, bad
+			return uuid.Nil, notOf(kind)
 		}
 		hi = hi<<5 | lo>>59
 		lo = lo<<5 | uint64(v)
@@ -79,6 +78,10 @@ func Parse(kind Kind, text string) (uuid.UUID, error) {
 	binary.BigEndian.PutUint64(u[:8], hi)
 	binary.BigEndian.PutUint64(u[8:], lo)
 	return u, nil
+}
+
+func notOf(kind Kind) error {
+	return fmt.Errorf("not an identifier of the form %s followed by %d letters and digits", kind, digits)
 }
 
 func value(c byte) int {

@@ -12,19 +12,20 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesSQL reads lines l with how they were settled, the newest note of each; $1 is the
-// reconciliation, $2 the partners of a restricted scope, null for none. Whose lead an
-// unknown one is, is told to those who may see that partner.
+// linesSQL reads the lines l of a page, which stands for %s, with how they were settled,
+// the newest note of each; $1 is the reconciliation, $2 the partners of a restricted
+// scope, null for none. Whose lead an unknown one is, is told to those who may see that
+// partner. The page is cut first: joined first, a million lines would be joined for each.
 const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.currency, l.theirs_minor, l.our_currency, l.ours_minor, l.received_at,
 		coalesce(a.identifier, ''), coalesce(p.slug, ''), coalesce(s.note, ''), coalesce(s.settler, ''), coalesce(s.at, '0001-01-01Z')
-	FROM reconciliation_lines l
+	FROM (SELECT * FROM reconciliation_lines l WHERE l.reconciliation_id = $1%s) l
 		LEFT JOIN accounts a ON a.id = l.account_id
 		LEFT JOIN partners p ON p.id = l.other_partner AND ($2::uuid[] IS NULL OR p.id = ANY ($2))
 		LEFT JOIN LATERAL (SELECT note, settler, at FROM reconciliation_settlements s
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
-	WHERE l.reconciliation_id = $1`
+	ORDER BY l.line %s`
 
 // unsettled narrows lines to those that nobody has settled.
 const unsettled = ` AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
@@ -66,7 +67,7 @@ type querier interface {
 
 // page reads a page of lines and one more; what comes before a line is read backwards.
 func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
-	sql, args, order := linesSQL, []any{q.Reconciliation, restricted(sc)}, "ASC"
+	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
 		args = append(args, arg)
 		sql += fmt.Sprintf(" AND "+condition, len(args))
@@ -87,7 +88,8 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	case q.After > 0:
 		and("l.line > $%d", q.After)
 	}
-	rows, err := from.Query(ctx, fmt.Sprintf("%s ORDER BY l.line %s LIMIT %d", sql, order, q.Size+1), args...)
+	sql += fmt.Sprintf(" ORDER BY l.line %s LIMIT %d", order, q.Size+1)
+	rows, err := from.Query(ctx, fmt.Sprintf(linesSQL, sql, order), args...)
 	if err != nil {
 		return nil, store.Translate(err)
 	}
@@ -95,21 +97,25 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, store.Translate(err)
 }
 
-// OpenLines counts, by finding, the lines other than matched ones that are not settled.
+// OpenLines counts, by finding, the lines other than matched ones that are not settled:
+// those of the result without those that have a note, which are few.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
-	if _, err := s.Get(ctx, sc, reconciliation); err != nil {
+	r, err := s.Get(ctx, sc, reconciliation)
+	if err != nil || r.Result == nil {
 		return nil, err
 	}
+	open := r.Result.Counts()
+	delete(open, models.Matched)
 	rows, err := s.db.Pool.Query(ctx, `SELECT l.finding, count(*) FROM reconciliation_lines l
-		WHERE l.reconciliation_id = $1 AND l.finding <> 'matched'`+unsettled+` GROUP BY l.finding`, reconciliation)
+			JOIN (SELECT DISTINCT line FROM reconciliation_settlements WHERE reconciliation_id = $1) s ON s.line = l.line
+		WHERE l.reconciliation_id = $1 AND l.finding <> 'matched' GROUP BY l.finding`, reconciliation)
 	if err != nil {
 		return nil, store.Translate(err)
 	}
-	open := map[models.Finding]int64{}
 	var finding models.Finding
 	var n int64
 	_, err = pgx.ForEachRow(rows, []any{&finding, &n}, func() error {
-		open[finding] = n
+		open[finding] -= n
 		return nil
 	})
 	return open, store.Translate(err)

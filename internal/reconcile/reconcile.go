@@ -138,6 +138,15 @@ type Result struct {
 	Took    string  `json:"took"` // "4.2 s"
 }
 
+// Counts are the lines by finding, whatever their currency.
+func (r *Result) Counts() map[models.Finding]int64 {
+	counts := map[models.Finding]int64{}
+	for _, t := range r.Tallies {
+		counts[t.Finding] += t.Lines
+	}
+	return counts
+}
+
 // Line is a line with how it was settled.
 type Line struct {
 	models.ReconciliationLine

@@ -86,7 +86,7 @@ func (d *Desk) do(ctx context.Context, j *river.Job[job]) error {
 	var heart sync.WaitGroup
 	heart.Go(func() { r.beat(running, cancel) })
 	err = d.attempt(running, r)
-	if errors.Is(context.Cause(running), ErrLost) {
+	if err != nil && errors.Is(context.Cause(running), ErrLost) {
 		err = ErrLost
 	}
 	cancel(nil)

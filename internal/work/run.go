@@ -62,26 +62,26 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 }
 
 // Step writes a part of the work that stays when the rest fails: what was done by an
-// earlier try is not done again.
+// earlier try is not done again. The work's row comes first, as it does for whoever
+// cancels the work, so that the two cannot wait for each other.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	return r.write(ctx, r.progress(), fn)
+}
+
+func (r *Run) write(ctx context.Context, columns map[string]any, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := fn(tx); err != nil {
+		if err := r.update(tx, columns); err != nil {
 			return err
 		}
-		return r.update(tx, r.progress())
+		return fn(tx)
 	})
 }
 
 // Commit writes what the work comes to, and that it is done, at once.
 func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := fn(tx); err != nil {
-			return err
-		}
-		columns := r.progress()
-		columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
-		return r.update(tx, columns)
-	})
+	columns := r.progress()
+	columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
+	return r.write(ctx, columns, fn)
 }
 
 // CommitPgx is Commit for work that writes with pgx, in a transaction that it began
