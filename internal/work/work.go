@@ -3,8 +3,8 @@
 // what became of it; River hands it to a node, tries it again, and stops it.
 //
 // One job of the queue may write for a piece of work at a time. Everything that it
-// writes ends with a look at whether it still is that one (Run.Step, Run.Commit), in
-// the same transaction: work that was cancelled, or taken from a worker that seemed
+// writes begins with taking the work's row, if it still is that one (Run.Step,
+// Run.Commit), in the same transaction: work that was cancelled, or taken from a worker that seemed
 // dead, writes nothing more.
 package work
 
