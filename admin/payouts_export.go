@@ -4,12 +4,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
@@ -53,41 +51,18 @@ func (k *call) streamEntries(f payouts.Filter, name string, e audit.Event) error
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
-	return k.stream(name, e, func(to io.Writer, pause func(int64) error) error {
-		_, err := k.Payouts.CSV(k.r.Context(), k.scope, f, to, pause)
+	return k.takenCSV(name, e, func(to io.Writer) error {
+		_, err := k.Payouts.CSV(k.r.Context(), k.scope, f, to, nil)
 		return err
 	})
 }
 
-// A client that takes nothing for so long is gone.
-const streamStalls = time.Minute
-
-// stream sends a file of any size, row by row. What breaks off halfway is no file: the
-// connection ends without the end that a whole one has.
-func (k *call) stream(name string, e audit.Event, write func(to io.Writer, pause func(rows int64) error) error) error {
+// takenCSV sends a file, once it is written down that it was taken.
+func (k *call) takenCSV(name string, e audit.Event, write func(to io.Writer) error) error {
 	if err := k.Audit.Done(k.r.Context(), k.by, e); err != nil {
 		return err
 	}
-	connection := http.NewResponseController(k.w)
-	pause := func(int64) error {
-		// The connection's deadlines are by the machine's clock, whatever the service's says.
-		return connection.SetWriteDeadline(clock.System{}.Now().Add(streamStalls))
-	}
-	err := connection.SetReadDeadline(time.Time{}) // it would end the request, which was read whole
-	if err == nil {
-		err = pause(0)
-	}
-	if err != nil {
-		return err
-	}
-	h := k.w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="`+name+`.csv"`)
-	if err := write(k.w, pause); err != nil {
-		k.Log.Warn("a file was not sent whole", "request_id", k.by.RequestID, "route", k.route.path, "error", err.Error())
-		panic(http.ErrAbortHandler)
-	}
-	return nil
+	return k.sendCSV(name, write)
 }
 
 // prepareExport asks for the file of what would take too long to wait for.
@@ -167,18 +142,8 @@ func (k *call) exportFile() error {
 	}
 	defer file.Close()
 	object := id.Format(id.Export, e.ID)
-	return k.stream("ledger-"+object, audit.Event{Action: "ledger.fetch", Kind: "export", Object: object}, func(to io.Writer, pause func(int64) error) error {
-		for {
-			n, err := io.CopyN(to, file, 1<<20)
-			if err == io.EOF {
-				return nil
-			}
-			if err == nil {
-				err = pause(n)
-			}
-			if err != nil {
-				return err
-			}
-		}
+	return k.takenCSV("ledger-"+object, audit.Event{Action: "ledger.fetch", Kind: "export", Object: object}, func(to io.Writer) error {
+		_, err := io.Copy(to, file)
+		return err
 	})
 }

@@ -95,7 +95,7 @@ func runDeeds(r models.PayoutRun) (all []templates.RunDeed) {
 }
 
 var outcomeOptions = []templates.Option{
-	{Value: string(models.StatementPays), Label: "Paid"}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
+	{Value: string(models.StatementPays), Label: "Paid with this run"}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
 	{Value: string(models.StatementNegative), Label: "Held: below zero"}, {Value: string(models.StatementEven), Label: "Comes to nothing"},
 }
 

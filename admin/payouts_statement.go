@@ -106,7 +106,7 @@ func (k *call) paymentsCSV() error {
 	}
 	name := payouts.RunID(r.ID)
 	e := audit.Event{Action: "payout_run.payments", Kind: "payout_run", Object: name, After: map[string]any{"payments": r.Payouts}}
-	return k.stream("payments-"+name, e, func(to io.Writer, pause func(int64) error) error {
+	return k.takenCSV("payments-"+name, e, func(to io.Writer) error {
 		w := csv.NewWriter(to)
 		if err := w.Write(paymentColumns); err != nil {
 			return err
@@ -115,14 +115,14 @@ func (k *call) paymentsCSV() error {
 			return w.Write([]string{
 				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(cmp.Or(names[s.PartnerID], s.PartnerName)), amountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
-		}, pause)
+		})
 		w.Flush()
 		return cmp.Or(err, w.Error())
 	})
 }
 
 // eachPayment goes through what a run pays, some accounts at a time.
-func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement) error, pause func(int64) error) error {
+func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement) error) error {
 	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
 	for {
 		all, _, more, err := k.Payouts.Statements(k.r.Context(), k.scope, q)
@@ -138,9 +138,6 @@ func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatemen
 			return nil
 		}
 		q.After = all[len(all)-1].Identifier
-		if err := pause(0); err != nil {
-			return err
-		}
 	}
 }
 

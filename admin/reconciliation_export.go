@@ -1,7 +1,7 @@
 package admin
 
 import (
-	"net/http"
+	"io"
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/fault"
@@ -25,30 +25,8 @@ func (k *call) linesCSV() error {
 		}
 		name += "-" + strings.ReplaceAll(string(f), "_", "-")
 	}
-	out := &fileAnswer{k: k, name: name + ".csv"}
-	_, err = k.reconciliations().CSV(k.r.Context(), k.scope, r.ID, f, out)
-	if err == nil || !out.begun {
+	return k.sendCSV(name, func(to io.Writer) error {
+		_, err := k.reconciliations().CSV(k.r.Context(), k.scope, r.ID, f, to)
 		return err
-	}
-	// What is cut off must not look whole.
-	k.Log.Error("an export broke off", "request_id", k.by.RequestID, "route", k.route.path, "error", err.Error())
-	panic(http.ErrAbortHandler)
-}
-
-// fileAnswer answers with a file from its first byte on: before it, what goes wrong can
-// still be told on a page.
-type fileAnswer struct {
-	k     *call
-	name  string
-	begun bool
-}
-
-func (a *fileAnswer) Write(p []byte) (int, error) {
-	if !a.begun {
-		a.begun = true
-		h := a.k.w.Header()
-		h.Set("Content-Type", "text/csv; charset=utf-8")
-		h.Set("Content-Disposition", `attachment; filename="`+a.name+`"`)
-	}
-	return longAnswer{a.k}.Write(p)
+	})
 }

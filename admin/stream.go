@@ -30,10 +30,34 @@ func (b longBody) Read(p []byte) (int, error) {
 
 func (b longBody) Close() error { return b.body.Close() }
 
-// longAnswer is an answer that may take long to go.
-type longAnswer struct{ k *call }
+// sendCSV answers with a file that may take long to go. What goes wrong before its first
+// byte is told on a page. What breaks off later is no file: the connection ends without
+// the end that a whole one has.
+func (k *call) sendCSV(name string, write func(to io.Writer) error) error {
+	k.stillMoving()
+	a := &fileAnswer{k: k, name: name + ".csv"}
+	err := write(a)
+	if err == nil || !a.begun {
+		return err
+	}
+	k.Log.Warn("a file was not sent whole", "request_id", k.by.RequestID, "route", k.route.path, "error", err.Error())
+	panic(http.ErrAbortHandler)
+}
 
-func (a longAnswer) Write(p []byte) (int, error) {
+// fileAnswer is a file from its first byte on.
+type fileAnswer struct {
+	k     *call
+	name  string
+	begun bool
+}
+
+func (a *fileAnswer) Write(p []byte) (int, error) {
+	if !a.begun {
+		a.begun = true
+		h := a.k.w.Header()
+		h.Set("Content-Type", "text/csv; charset=utf-8")
+		h.Set("Content-Disposition", `attachment; filename="`+a.name+`"`)
+	}
 	a.k.stillMoving()
 	return a.k.w.Write(p)
 }
