@@ -41,7 +41,7 @@ screenshots: needs assets ## write docs/screenshots: every page of the console, 
 
 .PHONY: test
 test: needs assets ## run every test, with the race detector, against a real Postgres
-	$(GO) test -race -timeout 20m ./...
+	$(GO) test -race -timeout 30m ./...
 
 .PHONY: check
 check: assets ## format, vet, staticcheck, generated files, import rules, known vulnerabilities

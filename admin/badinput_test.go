@@ -54,7 +54,7 @@ func TestBadForms(t *testing.T) {
 			if r.method != http.MethodPost || r.path == "/logout" || r.path == "/theme" || r.path == "/audit/verify" || strings.HasPrefix(r.path, "/account/sessions") {
 				continue
 			}
-			if strings.HasPrefix(r.path, "/partners") || strings.HasPrefix(r.path, "/pricing") || strings.HasPrefix(r.path, "/payouts") || strings.HasPrefix(r.path, "/work") || strings.HasPrefix(r.path, "/reconciliation") {
+			if strings.HasPrefix(r.path, "/partners") || strings.HasPrefix(r.path, "/leads") || strings.HasPrefix(r.path, "/pricing") || strings.HasPrefix(r.path, "/payouts") || strings.HasPrefix(r.path, "/work") || strings.HasPrefix(r.path, "/reconciliation") {
 				continue // not an administrator's: tried elsewhere
 			}
 			if strings.HasSuffix(r.path, "/sessions/end") || strings.HasSuffix(r.path, "/reactivate") || r.path == "/account/recovery-codes/kept" {

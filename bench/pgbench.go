@@ -80,7 +80,7 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 				"-T", strconv.Itoa(seconds(length)+connecting), "-f", script, target)
 			cmd.Env = append(os.Environ(), "PGPASSWORD="+passwords.App)
 			r, err := runPgbench(cmd)
-			if !errors.Is(err, errStoodStill) || tries == 5 {
+			if !errors.Is(err, errStoodStill) || tries == 15 {
 				return r, err
 			}
 		}

@@ -53,7 +53,7 @@ func staffCommands(t *testing.T, p *platform) {
 	if err := json.Unmarshal(text, &running); err != nil {
 		t.Fatal(err)
 	}
-	if len(running.Staff) != 5 {
+	if len(running.Staff) != 6 {
 		t.Errorf("the ready file has %d people", len(running.Staff))
 	}
 	for _, one := range running.Staff {
@@ -84,7 +84,7 @@ func staffCommands(t *testing.T, p *platform) {
 	if said := p.on(t, "staff", "list").ok(t); !strings.Contains(said, "bob@example.com") || !strings.Contains(said, "auditor finance@harbour-leads") {
 		t.Errorf("printed %s", said)
 	}
-	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 7 {
+	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 8 {
 		t.Errorf("%d people", len(list))
 	}
 	for want, args := range map[string][]string{
