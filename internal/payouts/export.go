@@ -110,8 +110,11 @@ func (e *Entry) record(into []string) []string {
 		run = RunID(e.Run)
 	}
 	return append(into[:0], lead, Cell(e.TransactionID), Cell(e.Partner), Cell(e.Identifier), string(e.Kind), e.Amount().Decimal(), e.Currency,
-		e.OccurredAt.Format("2006-01-02T15:04:05.000Z"), strconv.FormatInt(e.ID, 10), Cell(e.Reference), run, string(e.RunState), Cell(e.Note))
+		e.OccurredAt.Format(Moment), strconv.FormatInt(e.ID, 10), Cell(e.Reference), run, string(e.RunState), Cell(e.Note))
 }
+
+// Moment is the form of exported times, which are UTC.
+const Moment = "2006-01-02T15:04:05.000Z"
 
 // Cell is a text as a spreadsheet takes it for one: what begins like a formula is led by
 // an apostrophe.

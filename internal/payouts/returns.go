@@ -183,7 +183,7 @@ type ReturnQuery struct {
 
 // Returns is a page, the newest first.
 func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (all []models.Return, newer, older bool, err error) {
-	q := s.db.Gorm.WithContext(ctx).Limit(f.Size + 1)
+	q := store.AroundID(s.db.Gorm.WithContext(ctx), "id", f.Before, f.After, f.Size)
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
@@ -195,14 +195,6 @@ func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (a
 	}
 	if f.State != "" {
 		q = q.Where("state = ?", f.State)
-	}
-	switch {
-	case f.Before != uuid.Nil:
-		q = q.Where("id > ?", f.Before).Order("id")
-	case f.After != uuid.Nil:
-		q = q.Where("id < ?", f.After).Order("id DESC")
-	default:
-		q = q.Order("id DESC")
 	}
 	if err := q.Find(&all).Error; err != nil {
 		return nil, false, false, store.Translate(err)

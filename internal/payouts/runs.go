@@ -229,15 +229,7 @@ func (s *Service) Runs(ctx context.Context, sc scope.Scope, before, after uuid.U
 	if !sc.All() {
 		return nil, false, false, nil
 	}
-	q := s.db.Gorm.WithContext(ctx).Limit(size + 1)
-	switch {
-	case before != uuid.Nil:
-		q = q.Where("id > ?", before).Order("id")
-	case after != uuid.Nil:
-		q = q.Where("id < ?", after).Order("id DESC")
-	default:
-		q = q.Order("id DESC")
-	}
+	q := store.AroundID(s.db.Gorm.WithContext(ctx), "id", before, after, size)
 	if err := q.Find(&all).Error; err != nil {
 		return nil, false, false, store.Translate(err)
 	}

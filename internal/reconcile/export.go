@@ -99,17 +99,15 @@ func (l *Line) record(into []string) []string {
 		lead = id.Format(id.Lead, *l.LeadID)
 	}
 	if l.ReceivedAt != nil {
-		received = l.ReceivedAt.Format(moment)
+		received = l.ReceivedAt.Format(payouts.Moment)
 	}
 	if !l.SettledAt.IsZero() {
-		settled = l.SettledAt.Format(moment)
+		settled = l.SettledAt.Format(payouts.Moment)
 	}
 	theirs, ours, difference, currency := l.amounts()
 	return append(into[:0], row, string(l.Finding), problem, lead, payouts.Cell(l.Account), theirs, ours, difference, currency,
 		received, payouts.Cell(l.Settler), settled, payouts.Cell(l.Note))
 }
-
-const moment = "2006-01-02T15:04:05.000Z"
 
 // amounts are the line's as they are written: "" for what there is none of.
 func (l *Line) amounts() (theirs, ours, difference, currency string) {

@@ -73,20 +73,12 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 
 // List is a page, the newest first.
 func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
-	db := s.visible(ctx, sc).Limit(q.Size + 1)
+	db := store.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {
 		db = db.Where("r.partner_id = ?", q.Partner)
 	}
 	if q.State != "" {
 		db = db.Where("r.state = ?", q.State)
-	}
-	switch {
-	case q.Before != uuid.Nil:
-		db = db.Where("r.id > ?", q.Before).Order("r.id")
-	case q.After != uuid.Nil:
-		db = db.Where("r.id < ?", q.After).Order("r.id DESC")
-	default:
-		db = db.Order("r.id DESC")
 	}
 	if all, err = find(db); err != nil {
 		return nil, false, false, err

@@ -3,6 +3,7 @@ package store
 import (
 	"slices"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 )
 
@@ -24,6 +25,20 @@ func (p Page) Of(q *gorm.DB) *gorm.DB {
 		return q.Where("id < ?", p.OlderThan).Order("id DESC")
 	}
 	return q.Order("id DESC")
+}
+
+// AroundID narrows a query to a page of a list by UUIDv7, the newest first: after a row,
+// towards older ones, or before one, towards newer ones; Nil is neither. As Of, it reads
+// one row more, for CutAt.
+func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
+	q = q.Limit(size + 1)
+	switch {
+	case before != uuid.Nil:
+		return q.Where(column+" > ?", before).Order(column)
+	case after != uuid.Nil:
+		q = q.Where(column+" < ?", after)
+	}
+	return q.Order(column + " DESC")
 }
 
 // Cut makes a page, in the order of its list, of what Of found, and says whether there
