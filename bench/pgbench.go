@@ -23,9 +23,13 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// connecting is added to a round, in seconds: pgbench's clock runs while its
-// connections are made, one after the other, though its rate leaves that out.
-const connecting = 1
+// pgbench's clock runs while its connections are made, one after the other,
+// though its rate leaves that out. So a round gets seconds for connecting on top,
+// and twice as many where a busy machine spent all of its time on that.
+const (
+	connecting     = 1
+	mostConnecting = 32
+)
 
 // pgbench is Postgres's own tool storing the same rows over as many connections as
 // the load has.
@@ -75,12 +79,12 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 	}
 	target := fmt.Sprintf("host=127.0.0.1 port=%d dbname=%s user=%s sslmode=disable", b.stage.server.Port(), d.name, devpg.AppRole)
 	return &contender{name: name, run: func(ctx context.Context, length time.Duration) (round, error) {
-		for tries := 1; ; tries++ {
+		for connect := connecting; ; connect *= 2 {
 			cmd := exec.CommandContext(ctx, program, "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "2",
-				"-T", strconv.Itoa(seconds(length)+connecting), "-f", script, target)
+				"-T", strconv.Itoa(seconds(length)+connect), "-f", script, target)
 			cmd.Env = append(os.Environ(), "PGPASSWORD="+passwords.App)
 			r, err := runPgbench(cmd)
-			if !errors.Is(err, errStoodStill) || tries == 15 {
+			if !errors.Is(err, errStoodStill) || connect == mostConnecting {
 				return r, err
 			}
 		}
@@ -129,9 +133,8 @@ var (
 
 const stoodStill = "number of transactions actually processed: 0\n"
 
-// errStoodStill is a run in which the disk let no transaction through: a second
-// is short for that on a machine that others write on too.
-var errStoodStill = errors.New("pgbench: not one transaction in the whole time: is the disk busy?")
+// errStoodStill is a run that ended before its first transaction did.
+var errStoodStill = errors.New("pgbench: not one transaction in the whole time: is the machine busy with other things?")
 
 // runPgbench takes the rate that pgbench tells, which leaves out connecting.
 func runPgbench(cmd *exec.Cmd) (round, error) {
