@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/child"
+	"github.com/pingpost/pingpost/bench/load"
 )
 
 const (
 	pgbenchAtBest = "pgbench at its best"
 	productAtBest = "product at its best"
+	gormAtBest    = "GORM at its best"
 
 	minPostToPgbench = 3.0
 	minPostToBest    = 2.2
@@ -42,7 +44,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		return fmt.Errorf("reading the size of the product's rows: %w", err)
 	}
 	all, databases := []*contender{product}, []*database{p.database}
-	for _, prepare := range []func(context.Context, *database, rowSizes) (*contender, error){b.pgbench, b.bestPgbench, b.gormPosts} {
+	for _, prepare := range []func(context.Context, *database, rowSizes) (*contender, error){b.pgbench, b.bestPgbench, b.gorm, b.bestGorm} {
 		d, err := b.stage.newDatabase(ctx, fmt.Sprintf("baseline_%d", len(databases)))
 		if err != nil {
 			return err
@@ -108,14 +110,26 @@ func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (
 	}
 }
 
-// gormPosts is the usual way: a GORM transaction of four Creates.
-func (b *bench) gormPosts(_ context.Context, d *database, rows rowSizes) (*contender, error) {
-	return &contender{name: "gorm", run: func(ctx context.Context, length time.Duration) (r round, err error) {
-		process, err := child.Start(ctx, roleGormPost, gormPostJob{URL: d.appURL, Rows: rows, For: length})
+// gorm is the usual way, over as many connections as the load has.
+func (b *bench) gorm(_ context.Context, d *database, rows rowSizes) (*contender, error) {
+	return gormWith(d, rows, "gorm", load.Connections), nil
+}
+
+// bestGorm tries with how many connections GORM is fastest.
+func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*contender, error) {
+	return b.best(ctx, []int{8, 16, 32, 64, 128}, func(connections int) (*contender, error) {
+		return gormWith(d, rows, gormAtBest, connections), nil
+	})
+}
+
+// gormWith stores each lead in a GORM transaction of four Creates.
+func gormWith(d *database, rows rowSizes, name string, connections int) *contender {
+	return &contender{name: name, run: func(ctx context.Context, length time.Duration) (r round, err error) {
+		process, err := child.Start(ctx, roleGormPost, gormPostJob{URL: d.appURL, Rows: rows, For: length, Connections: connections})
 		if err != nil {
 			return r, err
 		}
 		err = process.Receive(&r)
 		return r, errors.Join(err, process.Stop())
-	}}, nil
+	}}
 }

@@ -57,7 +57,7 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 
 func (r *report) posts(all []*contender) {
 	const part = "post"
-	by := map[string]*contender{"product": {}, "pgbench": {}, pgbenchAtBest: {}, productAtBest: {}, "gorm": {}, "vault": {}} // what is not measured has no rounds
+	by := map[string]*contender{"product": {}, "pgbench": {}, pgbenchAtBest: {}, productAtBest: {}, "gorm": {}, gormAtBest: {}, "vault": {}} // what is not measured has no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
@@ -66,8 +66,9 @@ func (r *report) posts(all []*contender) {
 	r.add(
 		figure{part: part, what: fmt.Sprintf("product over HTTP, with as many connections as are best for it / pgbench -c %d", load.Connections), unit: "×", values: ratios(by[productAtBest], pgbench), limit: minPostToPgbench},
 		figure{part: part, what: "product over HTTP / pgbench, each with as many connections as are best for it", unit: "×", values: ratios(by[productAtBest], by[pgbenchAtBest]), limit: minPostToBest},
-		figure{part: part, what: "product over HTTP / GORM storing the same rows, " + each, unit: "×", values: ratios(product, gorm), limit: minPostToGorm},
+		figure{part: part, what: "product over HTTP / GORM storing the same rows, each with as many connections as are best for it", unit: "×", values: ratios(by[productAtBest], by[gormAtBest]), limit: minPostToGorm},
 		figure{part: part, what: "product over HTTP / pgbench, " + each, unit: "×", values: ratios(product, pgbench)},
+		figure{part: part, what: "product over HTTP / GORM storing the same rows, " + each, unit: "×", values: ratios(product, gorm)},
 		figure{part: part, what: "product with Vault / product with the local key", unit: "×", values: ratios(vault, product), limit: minVaultToLocal},
 	)
 	r.contender(part, "product over HTTP", "lead", product)
@@ -76,6 +77,7 @@ func (r *report) posts(all []*contender) {
 	r.contender(part, "product over HTTP with as many connections as are best for it", "lead", by[productAtBest])
 	r.contender(part, "pgbench with as many connections as are best for it", "lead", by[pgbenchAtBest])
 	r.contender(part, "GORM", "lead", gorm)
+	r.contender(part, "GORM with as many connections as are best for it", "lead", by[gormAtBest])
 	r.idle(part, "product over HTTP", product)
 	r.idle(part, "pgbench", pgbench)
 	r.others(part, all...)

@@ -111,7 +111,7 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	if err := l.Next(&job); err != nil {
 		return err
 	}
-	db, err := openGorm(ctx, job.URL, job.SkipTransaction)
+	db, err := openGorm(ctx, job.URL, job.SkipTransaction, load.Connections)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 
 // openGorm opens GORM with its defaults, apart from two that would slow it down
 // more than anybody would bear: two idle connections only, and the log.
-func openGorm(ctx context.Context, url string, skipTransaction bool) (*gorm.DB, error) {
+func openGorm(ctx context.Context, url string, skipTransaction bool, connections int) (*gorm.DB, error) {
 	db, err := gorm.Open(postgres.Open(url), &gorm.Config{SkipDefaultTransaction: skipTransaction, Logger: logger.Discard})
 	if err != nil {
 		return nil, err
@@ -135,15 +135,15 @@ func openGorm(ctx context.Context, url string, skipTransaction bool) (*gorm.DB, 
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(load.Connections)
-	pool.SetMaxIdleConns(load.Connections)
-	return db, connectAll(ctx, pool)
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return db, connectAll(ctx, pool, connections)
 }
 
 // connectAll opens the pool's connections, which would otherwise be part of what
 // is measured.
-func connectAll(ctx context.Context, pool *sql.DB) error {
-	for range load.Connections {
+func connectAll(ctx context.Context, pool *sql.DB, connections int) error {
+	for range connections {
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return err

@@ -67,19 +67,20 @@ func shippedTable() (*pricingrules.Table, error) {
 
 // gormPostJob is one run of the usual way to store a lead.
 type gormPostJob struct {
-	URL  string
-	Rows rowSizes
-	For  time.Duration
+	URL         string
+	Rows        rowSizes
+	For         time.Duration
+	Connections int
 }
 
 // playGormPost stores leads with four Creates in a transaction, from as many
-// goroutines as the load has connections.
+// goroutines as it has connections.
 func playGormPost(ctx context.Context, l *child.Link) error {
 	var job gormPostJob
 	if err := l.Next(&job); err != nil {
 		return err
 	}
-	db, err := openGorm(ctx, job.URL, false)
+	db, err := openGorm(ctx, job.URL, false, job.Connections)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 	}
 	var all sync.WaitGroup
 	var count atomic.Int64
-	failures := make([]error, load.Connections)
+	failures := make([]error, j.Connections)
 	start := clock.System{}.Now()
 	for i := range failures {
 		all.Go(func() {
