@@ -87,25 +87,34 @@ func (x *exchange) readBody(c *gin.Context) error {
 	if c.Request.ContentLength > MaxBody {
 		return errTooLarge
 	}
-	r := http.MaxBytesReader(c.Writer, c.Request.Body, MaxBody)
+	r := c.Request.Body
+	if c.Request.ContentLength < 0 { // a body with a declared length ends there by itself
+		r = http.MaxBytesReader(c.Writer, r, MaxBody)
+	}
 	for {
 		if len(x.body) == cap(x.body) {
 			x.body = append(x.body, 0)[:len(x.body)]
 		}
 		n, err := r.Read(x.body[len(x.body):cap(x.body)])
 		x.body = x.body[:len(x.body)+n]
-		var tooLarge *http.MaxBytesError
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return nil
-		case errors.As(err, &tooLarge):
-			return errTooLarge
-		case err != nil:
-			// Cut off, too slow, or badly framed: not the JSON that was meant.
-			c.Writer.Header()["Connection"] = []string{"close"}
-			return errBodyLost
+		}
+		if err != nil {
+			return unread(c, err)
 		}
 	}
+}
+
+// unread says why a body could not be read.
+func unread(c *gin.Context, err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return errTooLarge
+	}
+	// Cut off, too slow, or badly framed: not the JSON that was meant.
+	c.Writer.Header()["Connection"] = []string{"close"}
+	return errBodyLost
 }
 
 func (s *server) finish(c *gin.Context, x *exchange, counted *routeMetrics) {

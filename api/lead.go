@@ -151,9 +151,14 @@ func (s *server) time(c *gin.Context, x *exchange, q *quote.Quote, industry stri
 
 	h := c.Writer.Header()
 	h["Server-Timing"] = []string{string(b)}
-	whole := int64((total + time.Millisecond - 1) / time.Millisecond)
-	h["X-Response-Time"] = []string{strconv.FormatInt(max(whole, 1), 10) + "ms"}
+	h["X-Response-Time"] = oneMillisecond
+	if total > time.Millisecond {
+		h["X-Response-Time"] = []string{strconv.FormatInt(int64((total+time.Millisecond-1)/time.Millisecond), 10) + "ms"}
+	}
 }
+
+// oneMillisecond is nearly every answer's time, rounded up.
+var oneMillisecond = []string{"1ms"}
 
 // appendMillis writes a duration as milliseconds with three decimals.
 func appendMillis(b []byte, d time.Duration) []byte {
