@@ -190,6 +190,16 @@ func (k *call) proven() (mistakes templates.Errors, err error) {
 // slugs are partners' names by their ids, for roles that hold at some.
 type slugs map[uuid.UUID]string
 
+// slugsOf are the names of the partners of a page.
+func (k *call) slugsOf(ids []uuid.UUID) (slugs, error) {
+	all, err := k.Partners.Named(k.r.Context(), k.scope, ids)
+	names := make(slugs, len(all))
+	for partner, p := range all {
+		names[partner] = p.Slug
+	}
+	return names, err
+}
+
 func (s slugs) of(partner uuid.UUID) string {
 	if name, ok := s[partner]; ok {
 		return name

@@ -97,6 +97,13 @@ func (k *call) may(p authz.Permission) bool {
 	return ok && (sc.All() || !wholePlatforms(p))
 }
 
+// everywhere reports whether the person may do something at every partner: what is the
+// whole platform's is for nobody else.
+func (k *call) everywhere(p authz.Permission) bool {
+	sc, ok := k.access.Scope(k.session.Staff.ID, p)
+	return ok && sc.All()
+}
+
 // roleFor is the role that permits something, for the audit trail.
 func (k *call) roleFor(p authz.Permission) string {
 	may := k.access.RolesThat(p)

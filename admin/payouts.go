@@ -79,6 +79,15 @@ func statementURL(run, partner uuid.UUID) string {
 	return runURL(run) + "/statements/" + id.Format(id.Partner, partner)
 }
 
+// ledgerURL is a partner's part of the ledger. The house is found by its account alone: as
+// a partner it is none that people look after.
+func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
+	if partner == models.House.Partner {
+		return "/payouts?account=" + id.Format(id.Account, account)
+	}
+	return "/payouts?partner=" + escape(name)
+}
+
 // amountOf is a sum in a currency that the database holds, which knows the five only.
 func amountOf(minor int64, code string) money.Amount {
 	c, _ := money.ParseCurrency(code)

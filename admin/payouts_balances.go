@@ -21,7 +21,7 @@ func (k *call) balancesPage() error {
 	for _, b := range found.Balances {
 		account := id.Format(id.Account, b.AccountID)
 		v.Balances = append(v.Balances, templates.BalanceRow{
-			Partner: templates.Link{Label: b.PartnerName, URL: "/payouts?partner=" + escape(b.Partner)}, Account: templates.Link{Label: b.Identifier, URL: "/payouts?account=" + account}, Sum: payoutSum(b.Sum),
+			Partner: templates.Link{Label: b.PartnerName, URL: ledgerURL(b.PartnerID, b.Partner, b.AccountID)}, Account: templates.Link{Label: b.Identifier, URL: "/payouts?account=" + account}, Sum: payoutSum(b.Sum),
 		})
 	}
 	return k.show(http.StatusOK, templates.Balances(v))

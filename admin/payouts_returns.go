@@ -36,7 +36,11 @@ func (k *call) returnsPage() error {
 	if err != nil {
 		return err
 	}
-	names, err := k.slugs()
+	var sellers []uuid.UUID
+	for _, r := range all {
+		sellers = append(sellers, r.PartnerID)
+	}
+	names, err := k.slugsOf(sellers)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,9 @@ func (k *call) statementPage() error {
 		Shell: k.shell("Statement for "+s.Partner.Name, above...), LegalName: cmp.Or(s.Partner.LegalName, s.Partner.Name), Slug: s.Partner.Slug, Address: s.Partner.Address, TaxID: s.Partner.TaxID,
 		RunID: payouts.RunID(s.Run.ID), State: string(s.Run.State), Cutoff: s.Run.Cutoff, Prepared: timeOf(s.Run.PreparedAt), Paid: timeOf(s.Run.PaidAt),
 		Reference: paymentReference(s.Run), BankReference: s.Run.Reference, Currency: s.Run.Currency, Total: amountOf(0, s.Run.Currency), Minimum: amountOf(s.Run.MinimumMinor, s.Run.Currency),
-		LedgerURL: "/payouts?partner=" + id.Format(id.Partner, s.Partner.ID) + "&run=" + payouts.RunID(s.Run.ID),
+	}
+	if s.Run.State != models.RunCancelled { // which has let its entries go
+		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" + payouts.RunID(s.Run.ID)
 	}
 	var entries int64
 	for _, a := range s.Accounts {
@@ -75,7 +77,7 @@ func (k *call) statementCSV() error {
 	}
 	name := payouts.RunID(s.Run.ID)
 	return k.streamEntries(payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}, "statement-"+name+"-"+fileWord(s.Partner.Slug),
-		audit.Event{Action: "ledger.export", Kind: "payout_run", Object: name, Partner: s.Partner.ID})
+		audit.Event{Action: "ledger.export", Kind: "ledger", Object: name, Partner: s.Partner.ID})
 }
 
 // payable says why a run has no payments to make: what nobody approved is not paid.
@@ -86,7 +88,7 @@ func payable(r models.PayoutRun) error {
 	return fault.New(fault.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
 }
 
-// paymentColumns are what a bank needs. Amounts are in major units.
+// paymentColumns say what to pay to whom. Amounts are in major units.
 var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
 
 // paymentsAtOnce is how many payments are in memory while they are written.
@@ -100,37 +102,45 @@ func (k *call) paymentsCSV() error {
 	if err := payable(r); err != nil {
 		return err
 	}
-	names, err := k.legalNames()
-	if err != nil {
-		return err
-	}
 	name := payouts.RunID(r.ID)
-	e := audit.Event{Action: "payout_run.payments", Kind: "payout_run", Object: name, After: map[string]any{"payments": r.Payouts}}
+	// Not an event of the run itself, which a download does not change.
+	e := audit.Event{Action: "payout_run.payments", Kind: "ledger", Object: name, After: map[string]any{"payments": r.Payouts}}
 	return k.takenCSV("payments-"+name, e, func(to io.Writer) error {
 		w := csv.NewWriter(to)
 		if err := w.Write(paymentColumns); err != nil {
 			return err
 		}
-		err := k.eachPayment(r, func(s payouts.AccountStatement) error {
+		err := k.eachPayment(r, func(s payouts.AccountStatement, payee models.Partner) error {
 			return w.Write([]string{
-				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(cmp.Or(names[s.PartnerID], s.PartnerName)), amountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(cmp.Or(payee.LegalName, s.PartnerName)), amountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
-		w.Flush()
-		return cmp.Or(err, w.Error())
+		if err == nil { // else a page can tell what failed, as long as nothing was sent
+			w.Flush()
+			err = w.Error()
+		}
+		return err
 	})
 }
 
 // eachPayment goes through what a run pays, some accounts at a time.
-func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement) error) error {
+func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement, models.Partner) error) error {
 	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
 	for {
 		all, _, more, err := k.Payouts.Statements(k.r.Context(), k.scope, q)
 		if err != nil {
 			return err
 		}
+		var paid []uuid.UUID
 		for _, s := range all {
-			if err := each(s); err != nil {
+			paid = append(paid, s.PartnerID)
+		}
+		payees, err := k.Partners.Named(k.r.Context(), k.scope, paid)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if err := each(s, payees[s.PartnerID]); err != nil {
 				return err
 			}
 		}
@@ -139,14 +149,4 @@ func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatemen
 		}
 		q.After = all[len(all)-1].Identifier
 	}
-}
-
-// legalNames are the partners' as a bank knows them.
-func (k *call) legalNames() (map[uuid.UUID]string, error) {
-	all, err := k.Partners.List(k.r.Context(), k.scope)
-	names := make(map[uuid.UUID]string, len(all))
-	for _, p := range all {
-		names[p.ID] = p.LegalName
-	}
-	return names, err
 }

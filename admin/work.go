@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -11,12 +13,13 @@ import (
 	"github.com/pingpost/pingpost/templates"
 )
 
-// workRoutes are the pages about work that takes longer than a page may.
+// workRoutes are the pages about work that takes longer than a page may. Whoever may
+// ask for an export may stop that one; for others' work it takes more (mayStop).
 func (c *Console) workRoutes() []route {
 	return []route{
 		{method: http.MethodGet, path: "/work", needs: readPayouts, handle: (*call).workList},
 		{method: http.MethodGet, path: "/work/{id}/live", needs: readPayouts, handle: (*call).workLive},
-		{method: http.MethodPost, path: "/work/{id}/cancel", needs: writePayouts, handle: (*call).cancelWork},
+		{method: http.MethodPost, path: "/work/{id}/cancel", needs: exportPayouts, handle: (*call).cancelWork},
 	}
 }
 
@@ -28,13 +31,9 @@ func (k *call) showWork(status int) error {
 	if err != nil {
 		return err
 	}
-	names, err := k.slugs()
-	if err != nil {
-		return err
-	}
 	v := templates.WorkView{Shell: k.shell("Long work", allEntries)}
-	for _, w := range all {
-		v.Rows = append(v.Rows, k.workRow(w, names))
+	if v.Rows, err = k.workRows(all...); err != nil {
+		return err
 	}
 	if n := len(all); n > 0 {
 		v.Pager = pagerByKey("/work", q, newer, older, all[0].ID, all[n-1].ID)
@@ -58,14 +57,28 @@ func (k *call) workLive() error {
 	if err != nil {
 		return err
 	}
-	names, err := k.slugs()
+	rows, err := k.workRows(w)
 	if err != nil {
 		return err
 	}
-	return k.show(http.StatusOK, templates.WorkLine(k.workRow(w, names), k.now))
+	return k.show(http.StatusOK, templates.WorkLine(rows[0], k.now))
 }
 
 var workKinds = map[models.WorkKind]string{models.WorkReconciliation: "Reconciliation", models.WorkPayoutRun: "Payout run", models.WorkExport: "Export of the ledger"}
+
+func (k *call) workRows(all ...models.Work) (rows []templates.WorkRow, err error) {
+	var whose []uuid.UUID
+	for _, w := range all {
+		if w.PartnerID != nil {
+			whose = append(whose, *w.PartnerID)
+		}
+	}
+	names, err := k.slugsOf(whose)
+	for _, w := range all {
+		rows = append(rows, k.workRow(w, names))
+	}
+	return rows, err
+}
 
 func (k *call) workRow(w models.Work, names slugs) templates.WorkRow {
 	number := strconv.FormatInt(w.ID, 10)
@@ -105,10 +118,22 @@ func (k *call) workObject(w models.Work) templates.Link {
 // workStatus is how far work is, and where it is stopped.
 func (k *call) workStatus(w models.Work) templates.WorkStatus {
 	s := templates.WorkStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
-	if s.Open() && k.may(writePayouts) {
+	if s.Open() && k.mayStop(w) {
 		s.StopURL = "/work/" + strconv.FormatInt(w.ID, 10) + "/cancel"
 	}
 	return s
+}
+
+// mayStop reports whether this person may stop work: their own, or that of partners whose
+// payouts they do. What is of no one partner is the whole platform's.
+func (k *call) mayStop(w models.Work) bool {
+	switch {
+	case w.StaffID != nil && *w.StaffID == k.session.Staff.ID:
+		return true
+	case w.PartnerID == nil:
+		return k.everywhere(writePayouts)
+	}
+	return k.mayAt(writePayouts, *w.PartnerID)
 }
 
 func (k *call) cancelWork() error {
@@ -118,6 +143,10 @@ func (k *call) cancelWork() error {
 	w, err := k.theWork()
 	if err != nil {
 		return err
+	}
+	if !k.mayStop(w) {
+		k.route.needs = writePayouts // which is what they lack
+		return errForbidden
 	}
 	err = k.Work.Cancel(k.r.Context(), k.scope, k.by, w.ID)
 	if f := fault.As(err); f != nil && f.Code == fault.Conflict {

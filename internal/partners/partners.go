@@ -151,6 +151,23 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 	return p, nil
 }
 
+// Named are the partners of some ids, the house among them, for pages that know the ids
+// of what they show. It takes one query.
+func (s *Service) Named(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Partner, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var all []models.Partner
+	if err := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id IN ?", ids).Find(&all).Error; err != nil {
+		return nil, store.Translate(err)
+	}
+	found := make(map[uuid.UUID]models.Partner, len(all))
+	for _, p := range all {
+		found[p.ID] = p
+	}
+	return found, nil
+}
+
 func restrict(q *gorm.DB, sc scope.Scope, column string) *gorm.DB {
 	if sc.All() {
 		return q

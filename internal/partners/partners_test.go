@@ -163,3 +163,25 @@ func TestSetStatus(t *testing.T) {
 		}
 	}
 }
+
+// Pages name the partners of what they show, the house too, and no more than the person sees.
+func TestNamed(t *testing.T) {
+	o := open(t)
+	var ids []uuid.UUID
+	for _, slug := range []string{"harbour-leads", "meadow-media", "zeta"} {
+		p, err := o.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, p.ID)
+	}
+	asked := []uuid.UUID{ids[0], ids[1], models.House.Partner, uuid.New()}
+	all, err := o.Named(t.Context(), scope.Everywhere, asked)
+	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.House.Partner].Slug != "house" {
+		t.Errorf("%v, %v", all, err)
+	}
+	some, err := o.Named(t.Context(), scope.Partners(ids[0], ids[2]), asked)
+	if err != nil || len(some) != 1 || some[ids[0]].Slug != "harbour-leads" {
+		t.Errorf("%v, %v", some, err)
+	}
+}
