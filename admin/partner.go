@@ -259,16 +259,24 @@ func (k *call) conflict(kind, object string, at time.Time) (*templates.Conflict,
 
 // conflictOf is conflict for a thing that the audit trail knows by more than its id.
 func (k *call) conflictOf(f audit.Filter, at time.Time) (*templates.Conflict, error) {
-	f.Outcome = models.AuditDone
-	found, err := k.Audit.List(k.r.Context(), k.scope, f, audit.Page{Size: 1})
+	last, err := k.lastDeed(f)
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Events) == 0 {
+	if last.ID == 0 {
 		return &templates.Conflict{Who: "Somebody", At: at}, nil
 	}
-	last := found.Events[0]
 	return &templates.Conflict{Who: last.Actor, At: last.At, Changes: changes(last.Before, last.After)}, nil
+}
+
+// lastDeed is the newest event of what was done to a thing; the zero one where there is none.
+func (k *call) lastDeed(f audit.Filter) (last models.AuditEvent, err error) {
+	f.Outcome = models.AuditDone
+	found, err := k.Audit.List(k.r.Context(), k.scope, f, audit.Page{Size: 1})
+	if err == nil && len(found.Events) > 0 {
+		last = found.Events[0]
+	}
+	return last, err
 }
 
 func isStale(err error) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -64,13 +65,13 @@ func (k *call) runPart(r models.PayoutRun, mistakes templates.Errors) (v templat
 	url, name := runURL(r.ID), payouts.RunID(r.ID)
 	v = templates.RunLive{
 		URL: url, LiveURL: url + "/live", ID: name, State: string(r.State), Cutoff: r.Cutoff, Minimum: amountOf(r.MinimumMinor, r.Currency), Total: amountOf(r.TotalMinor, r.Currency),
-		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Deeds: runDeeds(r),
+		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Deeds: runDeeds(r),
 		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: k.stepUp(), Errors: mistakes,
-		OwnRun: r.PreparerID == k.by.Staff, CanApprove: k.may(approvePayouts), CanPay: k.may(approvePayouts) && r.State == models.RunApproved,
-		CanCancel: k.may(writePayouts) && (r.State == models.RunPrepared || r.State == models.RunApproved),
+		OwnRun: r.PreparerID == k.by.Staff, CanApprove: k.everywhere(approvePayouts), CanPay: k.everywhere(approvePayouts) && r.State == models.RunApproved,
+		CanCancel: k.everywhere(writePayouts) && cancellable(r),
 	}
-	if k.may(exportPayouts) && payable(r) == nil {
-		v.Payments = templates.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What the bank needs: " + countWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
+	if k.everywhere(exportPayouts) && payable(r) == nil {
+		v.Payments = templates.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + countWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
 	}
 	if r.State == models.RunPreparing {
 		work, found, err := k.Work.Of(k.r.Context(), r.ID)
@@ -94,9 +95,18 @@ func runDeeds(r models.PayoutRun) (all []templates.RunDeed) {
 	return all
 }
 
-var outcomeOptions = []templates.Option{
-	{Value: string(models.StatementPays), Label: "Paid with this run"}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
-	{Value: string(models.StatementNegative), Label: "Held: below zero"}, {Value: string(models.StatementEven), Label: "Comes to nothing"},
+func outcomeOptions(run models.RunState) []templates.Option {
+	pays := "To be paid"
+	switch run {
+	case models.RunPaid:
+		pays = "Paid"
+	case models.RunCancelled:
+		pays = "Would have been paid"
+	}
+	return []templates.Option{
+		{Value: string(models.StatementPays), Label: pays}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
+		{Value: string(models.StatementNegative), Label: "Held: below zero"}, {Value: string(models.StatementEven), Label: "Comes to nothing"},
+	}
 }
 
 func (k *call) runStatements(r models.PayoutRun, v *templates.RunLive) error {
@@ -106,7 +116,7 @@ func (k *call) runStatements(r models.PayoutRun, v *templates.RunLive) error {
 	if err != nil {
 		return err
 	}
-	v.Outcomes = chosen(outcomeOptions, q.Get("outcome"))
+	v.Outcomes = chosen(outcomeOptions(r.State), q.Get("outcome"))
 	v.List = templates.ListState{Filtered: filtered(q, "outcome"), ClearURL: v.URL}
 	for _, s := range all {
 		v.Statements = append(v.Statements, templates.StatementRow{
@@ -132,13 +142,25 @@ func (k *call) approveRun() error {
 		return k.showRun(http.StatusUnprocessableEntity, r, nil, mistakes)
 	}
 	if err := k.payouts().ApproveRun(k.r.Context(), k.scope, r.ID, k.version()); err != nil {
-		return k.runRefused(err)
+		return k.runRefused("payout_run.approve", err)
 	}
 	return k.to(runURL(r.ID))
 }
 
-// runRefused shows the run as it is by now, and what somebody else did to it.
-func (k *call) runRefused(refused error) error {
+// runConflict is what was done to a run while a form was open, perhaps by the form itself:
+// sent twice, it finds its own deed done.
+func (k *call) runConflict(r models.PayoutRun, action string) (*templates.Conflict, error) {
+	last, err := k.lastDeed(audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
+	conflict := &templates.Conflict{Who: last.Actor, At: last.At, Changes: changes(last.Before, last.After)}
+	if last.StaffID != nil && *last.StaffID == k.session.Staff.ID {
+		conflict.Who, conflict.Already = "You", last.Action == action
+	}
+	return conflict, err
+}
+
+// runRefused shows the run as it is by now, and what was done to it since the form was
+// made that asked for the action.
+func (k *call) runRefused(action string, refused error) error {
 	status, mistakes, other := k.mistakes(refused)
 	if other != nil {
 		return other
@@ -150,7 +172,7 @@ func (k *call) runRefused(refused error) error {
 	if fault.As(refused).Reason != "stale" {
 		return k.showRun(status, r, nil, mistakes)
 	}
-	conflict, err := k.conflict("payout_run", payouts.RunID(r.ID), r.MadeAt)
+	conflict, err := k.runConflict(r, action)
 	if err != nil {
 		return err
 	}
@@ -182,7 +204,7 @@ func (k *call) payRun() error {
 		return err
 	}
 	if r.RowVersion != k.version() || r.State != models.RunApproved {
-		return k.runRefused(payouts.ErrRunStale)
+		return k.runRefused("payout_run.pay", payouts.ErrRunStale)
 	}
 	var mistakes templates.Errors
 	total := amountOf(r.TotalMinor, r.Currency).Decimal()
@@ -201,7 +223,7 @@ func (k *call) payRun() error {
 		return k.to(runURL(r.ID))
 	}
 	if f := fault.As(err); f == nil || f.Code != fault.Invalid {
-		return k.runRefused(err)
+		return k.runRefused("payout_run.pay", err)
 	}
 	status, mistakes, err := k.mistakes(err)
 	if err != nil {
@@ -210,13 +232,21 @@ func (k *call) payRun() error {
 	return k.showPayRun(status, r, mistakes)
 }
 
-func (k *call) cancelRunView(r models.PayoutRun, mistakes templates.Errors) templates.ConfirmView {
-	return templates.ConfirmView{
+// cancellable reports whether a run can be cancelled: while it is prepared its work is stopped.
+func cancellable(r models.PayoutRun) bool {
+	return r.State == models.RunPrepared || r.State == models.RunApproved
+}
+
+func (k *call) showCancelRun(status int, r models.PayoutRun, mistakes templates.Errors) error {
+	if !cancellable(r) {
+		return k.to(runURL(r.ID)) // which says what it is by now
+	}
+	return k.show(status, templates.Confirm(templates.ConfirmView{
 		Shell: k.shell("Cancel a payout run", allRuns, templates.Link{Label: payouts.RunID(r.ID), URL: runURL(r.ID)}), Action: runURL(r.ID) + "/cancel",
 		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
 		AskReason:   true, StepUp: k.stepUp(), Submit: "Cancel the run", Cancel: runURL(r.ID),
 		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.r.PostForm.Get("reason"), Errors: mistakes,
-	}
+	}))
 }
 
 func (k *call) cancelRunPage() error {
@@ -224,7 +254,7 @@ func (k *call) cancelRunPage() error {
 	if err != nil {
 		return err
 	}
-	return k.show(http.StatusOK, templates.Confirm(k.cancelRunView(r, nil)))
+	return k.showCancelRun(http.StatusOK, r, nil)
 }
 
 func (k *call) cancelRun() error {
@@ -237,19 +267,19 @@ func (k *call) cancelRun() error {
 		return err
 	}
 	if len(mistakes) > 0 {
-		return k.show(http.StatusUnprocessableEntity, templates.Confirm(k.cancelRunView(r, mistakes)))
+		return k.showCancelRun(http.StatusUnprocessableEntity, r, mistakes)
 	}
 	err = k.payouts().CancelRun(k.r.Context(), k.scope, r.ID, k.version(), k.r.PostForm.Get("reason"))
 	if err == nil {
 		return k.to(runURL(r.ID))
 	}
 	if f := fault.As(err); f == nil || f.Code != fault.Invalid {
-		return k.runRefused(err)
+		return k.runRefused("payout_run.cancel", err)
 	}
 	status, mistakes, err := k.mistakes(err)
 	if err != nil {
 		return err
 	}
 	mistakes[0].Field = "reason"
-	return k.show(status, templates.Confirm(k.cancelRunView(r, mistakes)))
+	return k.showCancelRun(status, r, mistakes)
 }

@@ -29,13 +29,13 @@ func (k *call) runsPage() error {
 		return err
 	}
 	v := templates.RunsView{Shell: k.shell("Payout runs"), Tabs: k.payoutTabs("runs")}
-	if k.may(writePayouts) {
+	if k.everywhere(writePayouts) {
 		v.NewURL = "/payouts/runs/new"
 	}
 	for _, r := range all {
 		v.Runs = append(v.Runs, templates.RunRow{
 			ID: templates.Link{Label: payouts.RunID(r.ID), URL: runURL(r.ID)}, State: string(r.State), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
-			Payouts: r.Payouts, Held: r.Held, Total: amountOf(r.TotalMinor, r.Currency),
+			Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Total: amountOf(r.TotalMinor, r.Currency),
 		})
 	}
 	v.Pager = pagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })

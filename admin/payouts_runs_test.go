@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -40,7 +41,7 @@ func TestRun(t *testing.T) {
 	c.works(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.get(t, at+"/live").body, "waits for approval") })
 	p = c.get(t, at)
-	p.wants(t, "prepared", http.StatusOK, "58.00<span", "1 paid, 1 held", "held: below the minimum", "You prepared it", "finance@example.com")
+	p.wants(t, "prepared", http.StatusOK, "58.00<span", "1 to pay, 1 held", "held: below the minimum", "to be paid", "You prepared it", "finance@example.com")
 	version := url.Values{"version": {"2"}}
 	c.post(t, at+"/approve", version).wants(t, "approved by whoever prepared it", http.StatusForbidden, "somebody else approves it")
 	if p := c.get(t, at+"/payments.csv"); p.status != http.StatusConflict {
@@ -50,7 +51,8 @@ func TestRun(t *testing.T) {
 	if p := c.get(t, "/"); strings.Contains(p.body, "waits for approval") {
 		t.Error("it waits for whoever prepared it")
 	}
-	fay.post(t, at+"/approve", url.Values{"version": {"1"}}).wants(t, "approved as it was", http.StatusConflict, "changed this while you had it open", "Nothing was done")
+	fay.post(t, at+"/approve", url.Values{"version": {"1"}}).wants(t, "approved as it was", http.StatusConflict, "changed this while you had it open", "Nothing was done", "preparing → <strong>prepared")
+	c.get(t, "/payouts/runs").wants(t, "the list", http.StatusOK, "1 to pay")
 	if p := fay.post(t, at+"/approve", version); p.location() != at {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
@@ -67,8 +69,10 @@ func TestRun(t *testing.T) {
 	if p := fay.post(t, at+"/pay", form); p.location() != at {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
-	fay.post(t, at+"/pay", form).wants(t, "paid again", http.StatusConflict, "Nothing was done")
-	fay.get(t, at).wants(t, "paid", http.StatusOK, "BACS 77", "fay@example.com", "does not change any more")
+	fay.get(t, at+"/payments.csv") // which changes nothing
+	fay.post(t, at+"/pay", form).wants(t, "paid again", http.StatusConflict, "You did this already", "approved → <strong>paid")
+	c.post(t, at+"/pay", form).wants(t, "paid by another", http.StatusConflict, "fay@example.com changed this", "Nothing was done", "approved → <strong>paid")
+	fay.get(t, at).wants(t, "paid", http.StatusOK, "1 paid, 1 held", "BACS 77", "fay@example.com", "does not change any more")
 	statements(t, c, at)
 	c.intact(t)
 }
@@ -84,6 +88,14 @@ func statements(t *testing.T, c *till, at string) {
 	if len(rows) != 3 || rows[2]["kind"] != "payment" || rows[2]["amount"] != "-58.00" {
 		t.Errorf("%v", rows)
 	}
+	if p := mine.get(t, "/audit"); strings.Contains(p.body, "/payouts/runs/") || !strings.Contains(p.body, "ledger: export") {
+		t.Errorf("the audit trail leads to a run that is not theirs to see: %s", p.text())
+	}
+	mine.get(t, leadURL(c.leads[0])).wants(t, "the lead", http.StatusOK, ">Paid<", "BACS 77", `href="`+harbour+`"`)
+	if p := mine.get(t, leadURL(c.leads[2])); strings.Contains(p.body, ">Paid<") {
+		t.Errorf("a lead in another currency is paid: %s", p.text())
+	}
+	c.get(t, leadURL(c.leads[0])).wants(t, "the lead", http.StatusOK, ">Paid<", `href="`+at+`"`)
 	none := mine.get(t, "/no-such-page")
 	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs", "/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
 		if p := mine.get(t, path); p.status != http.StatusNotFound || p.body != none.body {
@@ -103,7 +115,21 @@ func TestRunIsCancelled(t *testing.T) {
 	if p := c.post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {"A mistake"}}); p.location() != at {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
-	c.get(t, at).wants(t, "cancelled", http.StatusOK, "A mistake", "for the next run")
+	c.get(t, at).wants(t, "cancelled", http.StatusOK, "A mistake", "for the next run", "2 would have been paid, 0 held", "Would have been paid")
+	c.get(t, "/payouts/runs").wants(t, "the list", http.StatusOK, "2 would have been paid")
+	letter := c.get(t, at+"/statements/"+id.Format(id.Partner, c.harbour.ID))
+	letter.wants(t, "the statement", http.StatusOK, "cancelled: nothing is paid by it", "It would have been")
+	for _, not := range []string{"to be paid", "is paid with this run", "not paid yet", "/payouts?partner"} {
+		if strings.Contains(letter.body, not) {
+			t.Errorf("the statement of a cancelled run says %q: %s", not, letter.text())
+		}
+	}
+	if p := c.get(t, at); strings.Contains(p.body, "to be paid") || strings.Contains(p.body, "> paid<") {
+		t.Errorf("a cancelled run pays: %s", p.text())
+	}
+	if p := c.get(t, at+"/cancel"); p.location() != at {
+		t.Errorf("it can be cancelled again: %d %s", p.status, p.text())
+	}
 	if p := c.get(t, at+"/pay"); p.location() != at {
 		t.Errorf("%d", p.status)
 	}
@@ -131,10 +157,87 @@ func TestWork(t *testing.T) {
 		t.Errorf("%d to %s", p.status, p.location())
 	}
 	c.get(t, at).wants(t, "stopped", http.StatusOK, "It was cancelled")
+	if p := c.get(t, at); strings.Contains(p.body, "No statements") || strings.Contains(p.body, "0 held") {
+		t.Errorf("what a run that was never prepared comes to: %s", p.text())
+	}
 	c.post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).wants(t, "stopped again", http.StatusConflict, "had ended already")
 	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.time.Now())
 	c.get(t, "/").wants(t, "the overview", http.StatusOK, "1 piece of long work failed", `href="/work"`)
 	c.intact(t)
+}
+
+// Who sees every run, and does payouts at one partner, is offered nothing of the whole
+// platform's that would be refused.
+func TestRunsOfAMixedRole(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	c.person(t, "mixed@example.com", models.StaffRole{Role: models.Auditor}, models.StaffRole{Role: models.Finance, PartnerID: &c.harbour.ID})
+	c.reload(t)
+	mixed := c.other(t, "mixed@example.com")
+	at := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}}).location()
+	for _, path := range []string{at, "/work"} {
+		if p := mixed.get(t, path); p.status != http.StatusOK || strings.Contains(p.body, "/cancel") {
+			t.Errorf("%s: %d, offers to stop what it may not: %s", path, p.status, p.text())
+		}
+	}
+	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	if p := mixed.post(t, number+"/cancel", nil); p.status != http.StatusForbidden {
+		t.Errorf("stops it: %d", p.status)
+	}
+	c.works(t)
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.get(t, at+"/live").body, "waits for approval") })
+	for _, path := range []string{at, "/payouts/runs"} {
+		p := mixed.get(t, path)
+		for _, not := range []string{at + "/approve", at + "/cancel", "/payouts/runs/new"} {
+			if p.status != http.StatusOK || strings.Contains(p.body, not) {
+				t.Errorf("%s: %d, offers %s", path, p.status, not)
+			}
+		}
+	}
+	c.other(t, "fay@example.com").post(t, at+"/approve", url.Values{"version": {"2"}})
+	if p := mixed.get(t, at); strings.Contains(p.body, at+"/pay\"") || !strings.Contains(p.body, at+"/payments.csv") {
+		t.Errorf("offers to pay: %s", p.text())
+	}
+}
+
+// Whoever asked for an export may stop it, whatever else they may.
+func TestOwnExportIsStopped(t *testing.T) {
+	t.Parallel()
+	c := newTill(t) // nobody works at the desk: it waits
+	auditor := c.as(t, models.Auditor)
+	at := auditor.post(t, "/payouts/exports", url.Values{"kind": {"accrual"}}).location()
+	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	auditor.get(t, "/work").wants(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`, `aria-current="page"`)
+	if p := auditor.post(t, number+"/cancel", nil); p.location() != "/work" {
+		t.Errorf("%d %s", p.status, p.text())
+	}
+	auditor.get(t, "/work").wants(t, "stopped", http.StatusOK, "cancelled")
+}
+
+// The house is nobody's partner: its leads and entries are there, and lead to no page of
+// its own that is not.
+func TestHouseInTheLedger(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	lead := c.lead(t, payee{models.Partner{ID: models.House.Partner}, models.Account{ID: models.House.Account}}, money.Amount{Minor: 700, Currency: money.GBP})
+	c.time.Advance(time.Minute) // so that it is before a cutoff
+	own := "/payouts?account=" + id.Format(id.Account, models.House.Account)
+	c.works(t)
+	at := c.prepared(t, "")
+	c.post(t, "/payouts/returns/new", url.Values{"lead": {leadID(lead)}, "reason": {"fraud"}, "evidence": {"x"}})
+	statement := at + "/statements/" + id.Format(id.Partner, models.House.Partner)
+	run := strings.TrimPrefix(at, "/payouts/runs/")
+	c.get(t, "/payouts/balances").wants(t, "balances", http.StatusOK, `href="`+own+`"`)
+	c.get(t, statement).wants(t, "the statement", http.StatusOK, `href="`+own+"&amp;run="+run+`"`)
+	c.get(t, own+"&run="+run).wants(t, "its entries", http.StatusOK, leadID(lead))
+	slug := testkit.Value[string](t, c.Database, `SELECT slug FROM partners WHERE id = $1`, models.House.Partner)
+	c.get(t, "/payouts/returns").wants(t, "returns", http.StatusOK, leadID(lead), slug)
+	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads", leadURL(lead), "/audit"} {
+		p := c.get(t, path)
+		if p.status != http.StatusOK || strings.Contains(p.body, partnerURL(models.House.Partner)) || strings.Contains(p.body, "partner="+slug) {
+			t.Errorf("%s: %d, leads to a page of the house", path, p.status)
+		}
+	}
 }
 
 // What is asked for by lists of another kind, or for nothing, is no page.

@@ -113,6 +113,7 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 	}
 	return audit.Write(tx, s.clock.Now(), audit.Service, audit.Event{
 		Action: "payout_run.prepared", Kind: "payout_run", Object: RunID(r.ID),
-		After: map[string]any{"currency": r.Currency, "payouts": sum.Payouts, "held": sum.Held, "total": sum.Total, "entries": sum.Entries},
+		Before: map[string]any{"state": r.State},
+		After:  map[string]any{"state": models.RunPrepared, "currency": r.Currency, "payouts": sum.Payouts, "held": sum.Held, "total": sum.Total, "entries": sum.Entries},
 	})
 }

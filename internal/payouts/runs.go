@@ -102,12 +102,13 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 		if err != nil {
 			return err
 		}
-		after := map[string]any{"currency": r.Currency, "total": r.TotalMinor, "payouts": r.Payouts}
 		columns["row_version"] = r.RowVersion + 1
 		if err := tx.Model(&models.PayoutRun{}).Where("id = ?", r.ID).Updates(columns).Error; err != nil {
 			return err
 		}
-		return s.note(tx, action, "payout_run", RunID(r.ID), uuid.Nil, after, why)
+		return audit.Write(tx, now, s.by, audit.Event{
+			Action: action, Kind: "payout_run", Object: RunID(r.ID), Before: map[string]any{"state": r.State}, After: map[string]any{"state": columns["state"]}, Reason: why,
+		})
 	})
 }
 
