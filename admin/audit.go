@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -39,9 +38,12 @@ func (k *call) auditList() error { return k.showAudit(nil) }
 func (k *call) showAudit(chain *templates.ChainResult) error {
 	q := k.r.URL.Query()
 	f, mistakes := auditFilter(q)
-	found, err := k.Audit.List(k.r.Context(), k.scope, f, pageByKey(q))
-	if err != nil {
-		return err
+	var found audit.Found
+	if len(mistakes) == 0 {
+		var err error
+		if found, err = k.Audit.List(k.r.Context(), k.scope, f, pageByKey(q)); err != nil {
+			return err
+		}
 	}
 	v := templates.AuditListView{
 		Shell: k.shell("Audit"), Person: q.Get("person"), Object: q.Get("object"), From: q.Get("from"), To: q.Get("to"),
@@ -57,28 +59,34 @@ func (k *call) showAudit(chain *templates.ChainResult) error {
 	return k.show(http.StatusOK, templates.AuditList(v))
 }
 
-// auditFilter reads the filter; a date that is none is told and left out.
+// auditFilter reads the filter; a date that is none is told.
 func auditFilter(q url.Values) (f audit.Filter, mistakes []notice) {
 	f = audit.Filter{Actor: typed(q, "person"), Action: typed(q, "action"), Kind: typed(q, "kind"), Object: typed(q, "object")}
 	if outcome := models.AuditOutcome(q.Get("outcome")); outcome == models.AuditDone || outcome == models.AuditRefused {
 		f.Outcome = outcome
 	}
-	for name, into := range map[string]*time.Time{"from": &f.From, "to": &f.Until} {
-		text := q.Get(name)
-		if text == "" {
-			continue
-		}
-		day, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			mistakes = append(mistakes, notice{Kind: "warn", Text: "A date is written like 2026-01-31; the filter does without this one."})
-			continue
-		}
-		*into = day
-	}
-	if !f.Until.IsZero() {
-		f.Until = f.Until.AddDate(0, 0, 1) // the day itself counts
-	}
+	f.From, f.Until, mistakes = days(q)
 	return f, mistakes
+}
+
+// days reads the first and the last day of a filter, in UTC; to is the moment after the
+// last. What is no date is told, once, and then nothing is listed: without it a filter
+// would choose more than was asked for.
+func days(q url.Values) (from, to time.Time, mistakes []notice) {
+	for name, into := range map[string]*time.Time{"from": &from, "to": &to} {
+		day, err := time.Parse(time.DateOnly, q.Get(name))
+		switch {
+		case q.Get(name) == "":
+		case err != nil:
+			mistakes = []notice{{Kind: "warn", Text: "A date is written like 2026-01-31: write it so, or leave it empty."}}
+		default:
+			*into = day
+		}
+	}
+	if !to.IsZero() {
+		to = to.AddDate(0, 0, 1) // the day itself counts
+	}
+	return from, to, mistakes
 }
 
 func pageByKey(q url.Values) audit.Page {
@@ -139,12 +147,12 @@ func (k *call) auditRows(events []models.AuditEvent) []templates.AuditRow {
 			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
 		case e.ObjectKind == "reconciliation" && e.PartnerID != nil && k.mayAt(readReconciliation, *e.PartnerID):
 			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
-		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.may(readPayouts):
+		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.everywhere(readPayouts):
 			rows[i].ObjectURL = "/payouts/runs/" + e.ObjectID
-		case e.ObjectKind == "return" && e.ObjectID != "" && k.may(readPayouts):
+		case e.ObjectKind == "return" && e.PartnerID != nil && k.mayAt(readPayouts, *e.PartnerID):
 			rows[i].ObjectURL = "/payouts/returns/" + e.ObjectID
-		case e.PartnerID != nil && k.mayAt(readPartners, *e.PartnerID):
-			rows[i].ObjectURL = partnerURL(*e.PartnerID)
+		case e.PartnerID != nil:
+			rows[i].ObjectURL = k.partnerLink(*e.PartnerID, "").URL
 		}
 	}
 	return rows
@@ -225,85 +233,6 @@ func filtered(q url.Values, names ...string) bool {
 // keys is the list of keys as a page, for whoever has no script.
 func (k *call) keys() error {
 	return k.show(http.StatusOK, templates.Keys(templates.KeysView{Shell: k.shell("Keys")}))
-}
-
-// jump leads to whatever an id names.
-func (k *call) jump() error {
-	q := strings.TrimSpace(k.r.URL.Query().Get("q"))
-	if to := k.pageOf(q); to != "" {
-		return k.to(to)
-	}
-	v := templates.JumpView{Shell: k.shell("Nothing to jump to"), Query: short(q)}
-	if strings.Contains(q, "@") {
-		// It stands in the address already; it need not stand in the page as well.
-		v.Personal, v.Query, v.Shell.Path = true, "", "/"
-	}
-	return k.show(http.StatusNotFound, templates.JumpNothing(v))
-}
-
-// pageOf is the page of an id; of what has no page of its own, its audit trail.
-func (k *call) pageOf(text string) string {
-	if staff, err := id.Parse(id.Staff, text); err == nil && k.may(readStaff) {
-		return "/staff/" + id.Format(id.Staff, staff)
-	}
-	if to := k.partnerPageOf(text); to != "" {
-		return to
-	}
-	if to := k.cardPageOf(text); to != "" {
-		return to
-	}
-	if to := k.reconciliationPageOf(text); to != "" {
-		return to
-	}
-	if to := k.payoutPageOf(text); to != "" {
-		return to
-	}
-	if to := k.leadPageOf(text); to != "" {
-		return to
-	}
-	if !k.may(readAudit) {
-		return ""
-	}
-	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead, id.RateCard} {
-		if object, err := id.Parse(kind, text); err == nil {
-			return "/audit?object=" + id.Format(kind, object)
-		}
-	}
-	return ""
-}
-
-// partnerPageOf is the page of a partner, or of a request of theirs that was refused.
-func (k *call) partnerPageOf(text string) string {
-	sc, ok := k.access.Scope(k.session.Staff.ID, readPartners)
-	if !ok {
-		return ""
-	}
-	if partner, err := id.Parse(id.Partner, text); err == nil {
-		if p, err := k.Partners.Find(k.r.Context(), sc, id.Format(id.Partner, partner)); err == nil {
-			return partnerURL(p.ID)
-		}
-	}
-	if request, err := id.Parse(id.Request, text); err == nil {
-		if r, there, err := k.Figures.FindRefusal(k.r.Context(), sc, request); err == nil && there {
-			return partnerURL(r.Partner) + "?tab=refusals&request=" + id.Format(id.Request, request)
-		}
-	}
-	return ""
-}
-
-// cardPageOf is the page of a draft of prices, or of the version that it became.
-func (k *call) cardPageOf(text string) string {
-	if !k.may(readPricing) {
-		return ""
-	}
-	card, err := k.Prices.Draft(k.r.Context(), text)
-	switch {
-	case err != nil:
-		return ""
-	case card.Version > 0:
-		return versionURL(card.Version)
-	}
-	return draftURL(card.ID)
 }
 
 // short is what was typed, as far as a page repeats it.

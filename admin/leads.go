@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -77,16 +76,7 @@ func (k *call) leadQuery(q url.Values) (query leads.Query, mistakes []notice, er
 	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // what is no cursor is the first page
 	query.After, _ = id.Parse(id.Lead, q.Get("after"))
 	tell := func(text string) { mistakes = append(mistakes, notice{Kind: "warn", Text: text}) }
-	for name, into := range map[string]*time.Time{"from": &query.From, "to": &query.To} {
-		if text := q.Get(name); text != "" {
-			if *into, err = time.Parse(time.DateOnly, text); err != nil {
-				tell("A date is written like 2026-01-31: write it so, or leave it empty.")
-			}
-		}
-	}
-	if !query.To.IsZero() {
-		query.To = query.To.AddDate(0, 0, 1) // the day itself counts
-	}
+	query.From, query.To, mistakes = days(q)
 	if ref := typed(q, "partner"); ref != "" {
 		p, err := k.Partners.Find(k.r.Context(), k.scope, ref)
 		switch f := fault.As(err); {
@@ -120,9 +110,9 @@ func (k *call) leadRows(found []leads.Row) (rows []templates.LeadRow) {
 	return rows
 }
 
-// partnerLink leads to a partner's page where this person may see it.
+// partnerLink leads to a partner's page where this person may see it. The house has none.
 func (k *call) partnerLink(partner uuid.UUID, name string) templates.Link {
-	if !k.mayAt(readPartners, partner) {
+	if partner == models.House.Partner || !k.mayAt(readPartners, partner) {
 		return templates.Link{Label: name}
 	}
 	return templates.Link{Label: name, URL: partnerURL(partner)}

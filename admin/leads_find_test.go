@@ -100,4 +100,16 @@ func TestJumpToALead(t *testing.T) {
 		t.Errorf("an e-mail address: %d %s", p.status, p.text())
 	}
 	personal(t, "the page of a jump", p.body)
+	p = s.as(t, models.Finance).get(t, "/jump?q=%2B44+20+7946+0018")
+	if p.status != http.StatusNotFound || !strings.Contains(p.body, `<a href="/leads">form`) {
+		t.Errorf("a phone number: %d %s", p.status, p.text())
+	}
+	personal(t, "the page of a jump", p.body)
+	for _, role := range []models.Role{models.Administrator, models.PricingManager} { // who would find no form there
+		p := s.as(t, role).get(t, "/jump?q=jo.bloggs%40example.com")
+		if p.status != http.StatusNotFound || strings.Contains(p.body, `<a href="/leads">form`) {
+			t.Errorf("%s is led to a form that is not theirs: %s", role, p.text())
+		}
+		personal(t, "the page of a jump", p.body)
+	}
 }

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/fault"
@@ -10,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -20,27 +23,44 @@ import (
 // and its return there are adjustments, by hand.
 const leadEntries = 100
 
-func (k *call) leadMoney(l leads.File, returns []models.Return) (*templates.LeadMoney, error) {
+// leadMoney shows what a lead earned and what became of it, and adds to the timeline that
+// it was paid.
+func (k *call) leadMoney(l leads.File, returns []models.Return, v *templates.LeadView) error {
 	sc, _ := k.access.Scope(k.session.Staff.ID, readPayouts)
 	entries, _, _, err := k.Payouts.Entries(k.r.Context(), sc, payouts.Filter{Lead: l.ID}, store.Page{Size: leadEntries})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m := &templates.LeadMoney{Sandbox: l.Sandbox}
 	for _, e := range entries {
 		row := templates.LeadEntry{At: e.OccurredAt, Kind: title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
 		if e.Run != uuid.Nil {
-			row.Run.Label = payouts.RunID(e.Run)
-			if sc.All() { // a run is the whole platform's
-				row.Run.URL = "/payouts/runs/" + row.Run.Label
-			}
+			row.Run = k.runLink(e)
 		}
 		m.Entries = append(m.Entries, row)
+		if e.Kind == models.EntryAccrual && e.RunState == models.RunPaid {
+			if err := k.leadPaid(sc, e, v); err != nil {
+				return err
+			}
+		}
 	}
 	for _, r := range returns {
 		m.Returns = append(m.Returns, templates.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReasonWords(r.Reason), At: r.AskedAt})
 	}
-	return m, nil
+	v.Money = m
+	return nil
+}
+
+// leadPaid adds to the timeline that what a lead earned was paid: with the rest of its
+// account, by one payment of the run. An account that came to nothing has none.
+func (k *call) leadPaid(sc scope.Scope, earned payouts.Entry, v *templates.LeadView) error {
+	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
+	payments, _, _, err := k.Payouts.Entries(k.r.Context(), sc, f, store.Page{Size: 1})
+	for _, p := range payments {
+		v.Timeline = append(v.Timeline, templates.LeadStep{At: p.OccurredAt, What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: k.runLink(p)})
+		slices.SortStableFunc(v.Timeline, func(a, b templates.LeadStep) int { return a.At.Compare(b.At) })
+	}
+	return err
 }
 
 // leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.

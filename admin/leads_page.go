@@ -31,7 +31,7 @@ func (k *call) leadPage() error {
 		return err
 	}
 	if k.mayAt(readPayouts, l.PartnerID) {
-		if v.Money, err = k.leadMoney(l, returns); err != nil {
+		if err = k.leadMoney(l, returns, &v); err != nil {
 			return err
 		}
 	}

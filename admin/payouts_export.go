@@ -27,27 +27,26 @@ func (k *call) ledgerExport(q url.Values, n int64, more bool) (e templates.Ledge
 		}
 	}
 	e.CSV = templates.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + countWords(n, more, "entry", "entries") + ", no personal data."}
-	switch {
-	case !more:
-		e.Prepare = nil
-	case len(e.Prepare) == 0:
-		e.Prepare = []templates.Hidden{{Name: "open", Value: ""}}
-	}
+	e.Large = more
 	return e
 }
 
 // ledgerCSV streams what the filter of the address chooses.
 func (k *call) ledgerCSV() error {
-	f, err := k.ledgerFilter(k.r.URL.Query())
+	q := k.r.URL.Query()
+	f, err := k.ledgerFilter(q)
 	if err != nil {
 		return err
+	}
+	if len(f.mistakes) > 0 {
+		return k.showLedger(http.StatusUnprocessableEntity, q, f)
 	}
 	return k.streamEntries(f.Filter, "ledger-"+k.now.UTC().Format("20060102-1504"), audit.Event{Action: "ledger.export", Kind: "ledger", Partner: f.partner.ID})
 }
 
 // streamEntries sends entries of the ledger, once it is written down that they were taken.
 func (k *call) streamEntries(f payouts.Filter, name string, e audit.Event) error {
-	e.After = map[string]any{"filter": f}
+	e.After = f.Words()
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
@@ -73,6 +72,9 @@ func (k *call) prepareExport() error {
 	f, err := k.ledgerFilter(k.r.PostForm)
 	if err != nil {
 		return err
+	}
+	if len(f.mistakes) > 0 {
+		return k.showLedger(http.StatusUnprocessableEntity, k.r.PostForm, f)
 	}
 	if f.Partner == uuid.Max {
 		return errNoPage

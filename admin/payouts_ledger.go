@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -39,7 +38,8 @@ type chosenEntries struct {
 	mistakes []notice
 }
 
-// ledgerFilter reads the filter of an address or of a form.
+// ledgerFilter reads the filter of an address or of a form. One that cannot be read is
+// told, and chooses nothing.
 func (k *call) ledgerFilter(q url.Values) (f chosenEntries, err error) {
 	if f.partner, err = k.partnerNamed(q, "partner"); err != nil {
 		return f, err
@@ -57,21 +57,11 @@ func (k *call) ledgerFilter(q url.Values) (f chosenEntries, err error) {
 			f.Account, err = uuid.Max, nil // nothing is in such a currency
 		}
 	}
-	for name, into := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
-		text := q.Get(name)
-		if text == "" {
-			continue
-		}
-		day, wrong := time.Parse(time.DateOnly, text)
-		if wrong != nil {
-			f.mistakes = append(f.mistakes, notice{Kind: "warn", Text: "A date is written like 2026-01-31; the filter does without this one."})
-			continue
-		}
-		*into = day
+	var undated []notice
+	if f.From, f.To, undated = days(q); len(undated) > 0 {
+		f.Account = uuid.Max
 	}
-	if !f.To.IsZero() {
-		f.To = f.To.AddDate(0, 0, 1) // the day itself counts
-	}
+	f.mistakes = append(f.mistakes, undated...)
 	return f, nil
 }
 
@@ -100,6 +90,10 @@ func (k *call) ledgerPage() error {
 	if err != nil {
 		return err
 	}
+	return k.showLedger(http.StatusOK, q, f)
+}
+
+func (k *call) showLedger(status int, q url.Values, f chosenEntries) error {
 	entries, newer, older, err := k.Payouts.Entries(k.r.Context(), k.scope, f.Filter, pageByKey(q))
 	if err != nil {
 		return err
@@ -127,7 +121,7 @@ func (k *call) ledgerPage() error {
 	if err := k.ledgerSums(f, &v); err != nil {
 		return err
 	}
-	return k.show(http.StatusOK, templates.Ledger(v))
+	return k.show(status, templates.Ledger(v))
 }
 
 // ledgerSums are of one partner, account, lead or run: of a whole ledger nobody waits for them.
@@ -166,24 +160,27 @@ func payoutSum(s payouts.Sum) templates.PayoutSum {
 
 func (k *call) ledgerRow(e payouts.Entry) templates.LedgerRow {
 	row := templates.LedgerRow{
-		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: templates.Link{Label: e.PartnerName}, Identifier: e.Identifier,
+		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: k.partnerLink(e.PartnerID, e.PartnerName), Identifier: e.Identifier,
 		Lead: k.leadLink(e.LeadID, e.PartnerID), RunState: string(e.RunState), Amount: e.Amount(),
-	}
-	if k.mayAt(readPartners, e.PartnerID) {
-		row.Partner.URL = partnerURL(e.PartnerID)
 	}
 	if e.Kind == models.EntryReturn {
 		row.Return = "/payouts/returns?lead=" + row.Lead.Label
 	}
-	if e.Run == uuid.Nil {
-		return row
-	}
-	row.Run = templates.Link{Label: payouts.RunID(e.Run)}
-	switch {
-	case k.scope.All():
-		row.Run.URL = runURL(e.Run)
-	case e.RunState != models.RunPreparing:
-		row.Run.URL = statementURL(e.Run, e.PartnerID)
+	if e.Run != uuid.Nil {
+		row.Run = k.runLink(e)
 	}
 	return row
+}
+
+// runLink leads to an entry's run, or where that is not theirs to see to the partner's
+// statement of it.
+func (k *call) runLink(e payouts.Entry) templates.Link {
+	link := templates.Link{Label: payouts.RunID(e.Run)}
+	switch {
+	case k.everywhere(readPayouts):
+		link.URL = runURL(e.Run)
+	case e.RunState != models.RunPreparing && k.mayAt(readPayouts, e.PartnerID):
+		link.URL = statementURL(e.Run, e.PartnerID)
+	}
+	return link
 }

@@ -37,22 +37,22 @@ type LedgerView struct {
 // LedgerExport is how the entries that are chosen are taken away.
 type LedgerExport struct {
 	CSV     Download // no URL where this person may not
-	Prepare []Hidden // the filter, where there is so much that it is better prepared
+	Prepare []Hidden // the filter
+	Large   bool     // so much that it is better prepared
 }
 
 // LedgerRow is an entry.
 type LedgerRow struct {
-	Number        int64
-	At            time.Time
-	Kind          string // "accrual", "return", "adjustment" or "payment"
-	Note, By      string
-	Partner       Link
-	Identifier    string
-	Lead, Run     Link // no label where there is none
-	RunState      string
-	Return        string // where the return is; empty where there is none
-	Amount        money.Amount
-	TransactionID string
+	Number     int64
+	At         time.Time
+	Kind       string // "accrual", "return", "adjustment" or "payment"
+	Note, By   string
+	Partner    Link
+	Identifier string
+	Lead, Run  Link // no label where there is none
+	RunState   string
+	Return     string // where the return is; empty where there is none
+	Amount     money.Amount
 }
 
 var ledgerColumns = []Column{{Label: "Time (UTC)"}, {Label: "What"}, {Label: "Partner, account"}, {Label: "Lead"}, {Label: "Run"}, {Label: "Amount", Number: true}}
@@ -102,7 +102,7 @@ func Ledger(v LedgerView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = FilterText("text", "partner", "Partner (slug or id)", v.Partner).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = FilterSearch("partner", "Partner", v.Partner, "Slug or id").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -819,7 +819,7 @@ func ledgerExport(e LedgerExport) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(e.Prepare) > 0 {
+			if e.Large {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<form class=\"mt-4\" action=\"/payouts/exports\" method=\"post\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -93,8 +93,8 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 		}
 		return w.Write(e.record(record))
 	})
-	w.Flush()
-	if err == nil {
+	if err == nil { // else what failed before the first part was written can still be told
+		w.Flush()
 		err = w.Error()
 	}
 	return rows, err
@@ -160,7 +160,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 		if _, err := s.desk.Ask(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
 			return err
 		}
-		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, map[string]any{"filter": json.RawMessage(filter)}, "")
+		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Words(), "")
 	})
 	return e, err
 }
