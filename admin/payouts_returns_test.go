@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -102,6 +104,46 @@ func TestAdjust(t *testing.T) {
 		t.Errorf("in the ledger is %s", got)
 	}
 	c.intact(t)
+}
+
+// The same form sent twice at once: the second waits for the first, and finds it made.
+func TestAdjustAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	own, account := id.Format(id.Adjustment, uuid.New()), id.Format(id.Account, c.harbour.account.ID)
+	form := url.Values{"own": {own}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"7.25"}, "currency": {"GBP"}, "why": {"set-up fee"}}
+	first, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
+	if err == nil {
+		_, err = first.Exec(t.Context(), `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
+			VALUES ($1, $2, 'adjustment', $3, 725, 'GBP', $4, 'set-up fee')`, c.harbour.ID, c.harbour.account.ID, own, c.time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second sync.WaitGroup
+	second.Go(func() {
+		if p := c.post(t, "/payouts/adjust", form); p.location() != "/payouts?account="+account {
+			t.Errorf("%d %s", p.status, p.text())
+		}
+	})
+	defer second.Wait()
+	testkit.Eventually(t, time.Minute, "the second waits", func() bool {
+		return testkit.Value[bool](t, c.Database, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "ledger_entries"%')`)
+	})
+	if err := first.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A partner whose accounts are all for trying out has no balance to adjust.
+func TestAdjustWithoutAnAccount(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	c.Exec(t, `UPDATE accounts SET sandbox = true WHERE id = $1`, c.meadow.account.ID)
+	p := c.get(t, "/payouts/adjust?partner=meadow-media")
+	if p.wants(t, "none", http.StatusOK, "sandbox accounts earn nothing"); strings.Contains(p.body, `name="amount"`) {
+		t.Errorf("it asks for an amount: %s", p.text())
+	}
 }
 
 func TestBadAdjustments(t *testing.T) {

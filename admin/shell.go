@@ -48,7 +48,7 @@ func (k *call) shell(title string, above ...templates.Link) templates.Shell {
 	s.Person = templates.Person{Name: k.session.Staff.Name, Role: k.roleWords()}
 	for _, a := range areas {
 		if k.may(a.needs) {
-			s.Nav = append(s.Nav, templates.NavItem{Label: a.label, URL: a.path, Icon: a.icon, Current: k.inArea(a.path)})
+			s.Nav = append(s.Nav, templates.NavItem{Label: a.label, URL: a.path, Icon: a.icon, Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/work")})
 		}
 	}
 	return s

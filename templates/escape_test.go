@@ -27,11 +27,12 @@ func TestTextIsNeverMarkup(t *testing.T) {
 		"invited": templates.StaffInvited(templates.StaffInvitedView{Shell: s, Name: hostile, Link: hostile, PersonURL: address}),
 		"confirm": templates.Confirm(templates.ConfirmView{Shell: s, Prefix: hostile, Action: address, Consequence: hostile, TypeName: hostile, Hidden: []templates.Hidden{{Name: hostile, Value: hostile}}, Cancel: address, Errors: errors}),
 		"error":   templates.ErrorPage(templates.ErrorView{Shell: s, Status: 403, Permission: hostile, GivenBy: hostile, RequestID: hostile, RetryURL: address}),
-		"jump":    templates.JumpNothing(templates.JumpView{Shell: s, Query: hostile}),
+		"jump":    templates.JumpNothing(templates.JumpView{Shell: s, Query: hostile, LeadsURL: address}),
 	}
 	maps.Copy(pages, partnersOf(s, hostile, address))
 	maps.Copy(pages, pricesOf(s, hostile, address))
 	maps.Copy(pages, payoutsOf(s, hostile, address))
+	maps.Copy(pages, leadsOf(s, hostile, address))
 	for name, page := range pages {
 		var b strings.Builder
 		if err := page.Render(t.Context(), &b); err != nil {
@@ -103,7 +104,7 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 	work := templates.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := templates.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := templates.RunLive{
-		URL: "/payouts/runs/" + text, LiveURL: "/x", ID: text, Note: text, Reference: text, EndedWhy: text, Deeds: []templates.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
+		URL: "/payouts/runs/" + text, LiveURL: "/x", ID: text, Prepared: true, Note: text, Reference: text, EndedWhy: text, Deeds: []templates.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
 		Statements: []templates.StatementRow{{Account: link, Partner: text, Outcome: text}}, Pager: templates.Pager{Older: address},
 	}
 	preparing, cancelled := run, run
@@ -112,10 +113,11 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 		"ledger": templates.Ledger(templates.LedgerView{
 			Shell: s, Partner: text, Account: text, Lead: text, Run: text, SumsOf: text, Sums: sum, Statements: []templates.Link{link}, AdjustURL: address, ReturnURL: address, WorkURL: address,
 			Entries: []templates.LedgerRow{{Kind: text, Note: text, By: text, Partner: link, Identifier: text, Lead: link, Run: link, RunState: text, Return: address}},
-			Export:  templates.LedgerExport{CSV: file, Prepare: []templates.Hidden{{Name: text, Value: text}}},
+			Export:  templates.LedgerExport{CSV: file, Prepare: []templates.Hidden{{Name: text, Value: text}}, Large: true},
 		}),
 		"balances":   templates.Balances(templates.BalancesView{Shell: s, Balances: []templates.BalanceRow{{Partner: link, Account: link}}}),
-		"adjust":     templates.Adjust(templates.AdjustView{Shell: s, Partner: text, Name: text, Own: text, Amount: text, Lead: text, Why: text, Cancel: address, Errors: errors}),
+		"adjust":     templates.Adjust(templates.AdjustView{Shell: s, Partner: text, Name: text, Accounts: []templates.Option{{Value: text, Label: text}}, Own: text, Amount: text, Lead: text, Why: text, Cancel: address, Errors: errors}),
+		"unadjusted": templates.Adjust(templates.AdjustView{Shell: s, Name: text}),
 		"returns":    templates.Returns(templates.ReturnsView{Shell: s, Partner: text, Lead: text, NewURL: address, Returns: []templates.ReturnRow{{ID: link, Lead: link, Partner: text, Reason: text, State: text, AskedBy: text}}}),
 		"return new": templates.ReturnNew(templates.ReturnNewView{Shell: s, Lead: text, Evidence: text, Window: text, Earned: &lead, Errors: errors}),
 		"return":     templates.Return(templates.ReturnView{Shell: s, URL: address, ID: text, State: "open", Lead: lead, Reason: text, Evidence: text, AskedBy: text, DecidedBy: text, Answer: text, CanDecide: true, Errors: errors}),
@@ -127,6 +129,27 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 		"statement": templates.Statement(templates.StatementView{Shell: s, LegalName: text, Slug: text, Address: text, TaxID: text, RunID: text, State: text, Reference: text, BankReference: text, Currency: text, LedgerURL: address, CSV: file, Accounts: []templates.StatementAccount{{Identifier: text, Outcome: text}}}),
 		"export":    templates.ExportPage(templates.ExportView{Shell: s, Live: templates.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: work, File: file}}),
 		"work":      templates.WorkList(templates.WorkView{Shell: s, Rows: []templates.WorkRow{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: work}}}),
+	}
+}
+
+// leadsOf are pages of leads, in the same way; disclosures and certificates come from outside.
+func leadsOf(s templates.Shell, text, address string) map[string]templ.Component {
+	link := templates.Link{Label: text, URL: address}
+	rows := []templates.LeadRow{{ID: text, URL: address, Partner: link, Account: text, Industry: text, Country: text, States: []string{text}}}
+	find := templates.LeadFindForm{By: []templates.Option{{Value: text, Label: text}}, Value: text, Errors: templates.Errors{{Field: "value", Message: text}}}
+	lead := templates.LeadView{
+		Shell: s, ID: text, TransactionID: text, States: []string{text}, Partner: link, Account: text, ReturnURL: address, Timeline: []templates.LeadStep{{What: text, Detail: text, More: link}},
+		Money:    &templates.LeadMoney{Entries: []templates.LeadEntry{{Kind: text, Note: text, Run: link, RunState: text}}, Returns: []templates.LeadReturn{{Return: link, State: text, Reason: text}}},
+		Quote:    templates.LeadQuote{Industry: text, Country: text, Postcode: text, Urgency: text, For: text, Card: link, Currency: text, Why: text},
+		Contact:  templates.LeadContact{Country: text, Postcode: text},
+		Consent:  templates.LeadConsent{Disclosure: text, Recipient: text, Certificate: text, ThirdParty: text},
+		Envelope: templates.LeadEnvelope{Wrapper: text, Version: text},
+	}
+	return map[string]templ.Component{
+		"leads":        templates.Leads(templates.LeadsView{Shell: s, Partner: text, Account: text, Country: text, From: text, To: text, Leads: rows, Find: &find}),
+		"leads found":  templates.LeadsFound(templates.LeadsFoundView{Shell: s, By: text, Leads: rows, Find: find}),
+		"lead unfound": templates.LeadsUnfound(templates.LeadsUnfoundView{Shell: s, Find: find}),
+		"lead":         templates.Lead(lead),
 	}
 }
 

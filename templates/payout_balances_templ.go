@@ -14,7 +14,6 @@ import "slices"
 type BalancesView struct {
 	Shell    Shell
 	Tabs     []Tab
-	State    ListState
 	Balances []BalanceRow
 	Pager    Pager
 }
@@ -136,7 +135,7 @@ func Balances(v BalancesView) templ.Component {
 							var templ_7745c5c3_Var7 templ.SafeURL
 							templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs(b.Account.URL)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_balances.templ`, Line: 35, Col: 52}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_balances.templ`, Line: 34, Col: 52}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 							if templ_7745c5c3_Err != nil {
@@ -149,7 +148,7 @@ func Balances(v BalancesView) templ.Component {
 							var templ_7745c5c3_Var8 string
 							templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(b.Account.Label)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_balances.templ`, Line: 35, Col: 72}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_balances.templ`, Line: 34, Col: 72}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 							if templ_7745c5c3_Err != nil {
@@ -197,7 +196,7 @@ func Balances(v BalancesView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = why(v.State, EmptyState("payouts", "No balances yet", "A partner has one from its first delivered lead on.")).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = EmptyState("payouts", "No balances yet", "A partner has one from its first delivered lead on.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -241,11 +241,13 @@
   });
   // A part that asks for itself again says what is new, and stays as it is while it
   // is read: a selection or the focus in it would be lost.
-  let heard = document.querySelector("[data-news]")?.dataset.news;
+  const news = () => new Map([...document.querySelectorAll("[data-news]")].map((part) => [part.id, part.dataset.news]));
+  let heard = news();
   document.addEventListener("htmx:afterSettle", () => {
-    const news = document.querySelector("[data-news]")?.dataset.news;
-    if (news && news !== heard) say(news);
-    heard = news;
+    const now = news();
+    const fresh = [...now].filter(([part, text]) => text && heard.has(part) && heard.get(part) !== text);
+    if (fresh.length) say(fresh.map(([, text]) => text).join(". "));
+    heard = now;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const part = event.detail.target;

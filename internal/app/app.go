@@ -153,24 +153,14 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if a.keys, err = OpenKeys(a.cfg, a.clock); err != nil {
 		return err
 	}
-	prices, err := ratecard.NewService(a.db, a.clock)
-	if err != nil {
+	if err := a.openPrices(ctx); err != nil {
 		return err
-	}
-	prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
-	a.prices = prices
-	published, err := prices.PublishShipped(ctx)
-	if err != nil {
-		return fmt.Errorf("publishing the shipped rate card: %w", err)
-	}
-	if published {
-		a.log.Info("the shipped rate card is version 1")
 	}
 	if err := a.ensurePartitions(ctx); err != nil {
 		return fmt.Errorf("making the partitions of pings: %w", err)
 	}
 	a.directory = snapshot.New("directory", a.tellingWhatIsUnread(partners.NewService(a.db, keys, a.clock).LoadDirectory))
-	a.card = snapshot.New("rate_card", prices.LoadCurrent)
+	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
 	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access)
 	if err := a.watcher.Load(ctx); err != nil {
@@ -204,7 +194,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	return a.handlers(o, intake.Parts{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
-	}, prices, partners.NewService(a.db, keys, a.clock))
+	}, a.prices, partners.NewService(a.db, keys, a.clock))
 }
 
 func staffSettings(c config.Console) staff.Settings {

@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
@@ -54,4 +56,21 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 		case <-tick.C:
 		}
 	}
+}
+
+// openPrices builds the prices, and publishes the shipped rate card where there is none.
+func (a *App) openPrices(ctx context.Context) error {
+	prices, err := ratecard.NewService(a.db, a.clock)
+	if err != nil {
+		return err
+	}
+	a.prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
+	published, err := a.prices.PublishShipped(ctx)
+	if err != nil {
+		return fmt.Errorf("publishing the shipped rate card: %w", err)
+	}
+	if published {
+		a.log.Info("the shipped rate card is version 1")
+	}
+	return nil
 }
