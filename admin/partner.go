@@ -252,38 +252,6 @@ func (k *call) back(partner string) string {
 	return partner
 }
 
-// conflict is what somebody else did to a thing while a form was open.
-func (k *call) conflict(kind, object string, at time.Time) (*templates.Conflict, error) {
-	return k.conflictOf(audit.Filter{Kind: kind, Object: object}, at)
-}
-
-// conflictOf is conflict for a thing that the audit trail knows by more than its id.
-func (k *call) conflictOf(f audit.Filter, at time.Time) (*templates.Conflict, error) {
-	last, err := k.lastDeed(f)
-	if err != nil {
-		return nil, err
-	}
-	if last.ID == 0 {
-		return &templates.Conflict{Who: "Somebody", At: at}, nil
-	}
-	return &templates.Conflict{Who: last.Actor, At: last.At, Changes: changes(last.Before, last.After)}, nil
-}
-
-// lastDeed is the newest event of what was done to a thing; the zero one where there is none.
-func (k *call) lastDeed(f audit.Filter) (last models.AuditEvent, err error) {
-	f.Outcome = models.AuditDone
-	found, err := k.Audit.List(k.r.Context(), k.scope, f, audit.Page{Size: 1})
-	if err == nil && len(found.Events) > 0 {
-		last = found.Events[0]
-	}
-	return last, err
-}
-
-func isStale(err error) bool {
-	f := fault.As(err)
-	return f != nil && (f.Reason == "changed" || f.Reason == "stale")
-}
-
 func (k *call) detailsTab(p models.Partner) error {
 	return k.showDetails(http.StatusOK, p, templates.PartnerDetailsView{
 		Name: p.Name, LegalName: p.LegalName, Address: p.Address, TaxID: p.TaxID, PaymentTerms: p.PaymentTerms, Notes: p.Notes,

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -158,4 +159,18 @@ func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	if n := c.house.count(t, "payout_runs", "state = $1", models.RunCancelled); n != 1 {
 		t.Errorf("%d runs are cancelled", n)
 	}
+}
+
+// workIsHeard tells whoever does not see the page of each row that changes, not of the
+// first alone.
+func workIsHeard(t *testing.T, chromium *browser.Browser) {
+	c := newTill(t)
+	for range 2 {
+		c.post(t, "/payouts/exports", url.Values{"kind": {"accrual"}})
+	}
+	p := chromium.Page(t, browser.Look{})
+	signIn(c.house, p, "finance@example.com")
+	p.Open(c.url + "/work")
+	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1 WHERE id = (SELECT min(id) FROM work)`, c.time.Now())
+	p.Wait(`document.querySelector("#announce").textContent === "Export of the ledger failed"`)
 }

@@ -176,13 +176,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err := a.caps.Count(ctx); err != nil {
 		return fmt.Errorf("counting the leads of partners with a cap: %w", err)
 	}
-	a.leads = leads.NewStore(a.db.Pool)
-	if o.SinglePosts {
-		a.leads = leads.NewStoreOfSingles(a.db.Pool)
-	}
-	if state := a.leadKeysState(ctx); state != stateOK {
-		a.log.Error("not every stored lead can be read", "why", state)
-	}
+	a.openLeads(ctx, o)
 	a.audit = audit.New(a.db, a.clock)
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
