@@ -7,6 +7,9 @@
 -- +goose StatementBegin
 DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO pingpost_app', current_database()); END $$;
 -- +goose StatementEnd
+-- A temporary table is found before the real one of its name unless pg_temp is named: a
+-- trigger that reads a table says where it looks, as everything that runs as the owner.
+ALTER FUNCTION refuse_published_rules() SET search_path = pg_catalog, public, pg_temp;
 
 -- What takes longer than a page may: asked for by a person, done by whichever node
 -- takes it. job_id is the one job of the queue that may write: work that was taken up
@@ -57,7 +60,7 @@ CREATE INDEX files_by_end ON files (expires_at);
 GRANT SELECT, INSERT, DELETE ON files, file_parts TO pingpost_app;
 GRANT UPDATE (whole, size, sha256) ON files TO pingpost_app;
 
--- Why an adjustment was made, and of what run a payment is: in the words that a
+-- Why an adjustment was made, or the bank's reference of a payment: in the words that a
 -- statement shows.
 ALTER TABLE ledger_entries ADD COLUMN note text NOT NULL DEFAULT '';
 ALTER TABLE ledger_entries ADD COLUMN made_by text NOT NULL DEFAULT ''; -- '' is the service itself
@@ -170,11 +173,20 @@ END
 $$;
 -- Entries and statements go into a run while it is prepared, and its payments when it
 -- is paid, in the transaction that pays it.
-CREATE FUNCTION refuse_late_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_late_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM payout_runs r WHERE r.id IN (SELECT run_id FROM added)
         AND r.state <> 'preparing' AND NOT (r.state = 'approved' AND TG_TABLE_NAME = 'payout_run_entries')) THEN
         RAISE EXCEPTION 'this payout run takes nothing more' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- What a paid run claimed it keeps, whoever asks.
+CREATE FUNCTION refuse_late_release() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM payout_runs r WHERE r.state = 'paid' AND r.id IN (SELECT run_id FROM gone)) THEN
+        RAISE EXCEPTION 'a paid run keeps its entries' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
     END IF;
     RETURN NULL;
 END
@@ -200,9 +212,13 @@ GRANT EXECUTE ON FUNCTION release_payout_run(uuid) TO pingpost_app;
 CREATE TRIGGER payout_runs_immutable BEFORE UPDATE ON payout_runs FOR EACH ROW EXECUTE FUNCTION refuse_run_change();
 CREATE TRIGGER payout_run_entries_in_time AFTER INSERT ON payout_run_entries REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_late_claim();
+CREATE TRIGGER payout_run_entries_stay AFTER DELETE ON payout_run_entries REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_late_release();
+CREATE TRIGGER payout_run_entries_unchanged BEFORE UPDATE OR TRUNCATE ON payout_run_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER statements_in_time AFTER INSERT ON statements REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_late_claim();
 CREATE TRIGGER statements_stay BEFORE UPDATE OR DELETE ON statements FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER statements_no_truncate BEFORE TRUNCATE ON statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Exports that were too large to wait for.
 CREATE TABLE exports (
@@ -289,7 +305,7 @@ BEGIN
     RETURN NEW;
 END
 $$;
-CREATE FUNCTION refuse_late_line() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_late_line() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM (SELECT DISTINCT reconciliation_id FROM added) a LEFT JOIN reconciliations r ON r.id = a.reconciliation_id
         WHERE r.state IS DISTINCT FROM 'comparing') THEN
@@ -323,10 +339,11 @@ CREATE TRIGGER reconciliation_settlements_append_only BEFORE UPDATE OR DELETE ON
 
 -- +goose Down
 DROP TABLE reconciliation_settlements, reconciliation_lines, reconciliations, exports, statements, payout_run_entries, payout_runs, returns, file_parts, files, work;
-DROP FUNCTION release_payout_run(uuid), drop_reconciliation_lines(uuid), refuse_run_change(), refuse_late_claim(), refuse_reconciliation_change(), refuse_late_line();
+DROP FUNCTION release_payout_run(uuid), drop_reconciliation_lines(uuid), refuse_run_change(), refuse_late_claim(), refuse_late_release(), refuse_reconciliation_change(), refuse_late_line();
 DROP INDEX ledger_entries_by_account;
 DROP INDEX ledger_entries_others;
 DROP INDEX ledger_entries_of_lead;
+ALTER FUNCTION refuse_published_rules() RESET search_path;
 ALTER TABLE ledger_entries DROP COLUMN made_by, DROP COLUMN note;
 -- +goose StatementBegin
 DO $$ BEGIN EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM pingpost_app', current_database()); END $$;

@@ -61,8 +61,40 @@ func TestAPaidRunStays(t *testing.T) {
 			refuses(t, conn, integrityViolation, runImmutable, `SELECT release_payout_run($1)`, run)
 			refuses(t, conn, insufficientPrivilege, "", `UPDATE statements SET net_minor = 0, accrued_minor = 0 WHERE run_id = $1`, run)
 			refuses(t, conn, insufficientPrivilege, "", `DELETE FROM statements WHERE run_id = $1`, run)
+			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE statements`)
+			refuses(t, conn, insufficientPrivilege, "", `UPDATE payout_run_entries SET run_id = run_id WHERE run_id = $1`, run)
+			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE payout_run_entries`)
+			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE payout_runs CASCADE`)
+			deleted, constraint := insufficientPrivilege, ""
+			if name == "owner" {
+				deleted, constraint = integrityViolation, runImmutable
+			}
+			refuses(t, conn, deleted, constraint, `DELETE FROM payout_run_entries WHERE run_id = $1`, run)
 		})
 	}
+}
+
+// A temporary table is found before the real one of its name, unless the search path says
+// otherwise: the service may make such tables, and must not lead a guard astray with one.
+func TestGuardsLookAtTheRealTables(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	conn := testkit.Connect(t, d.AppURL)
+	run, list, card := uuid.New(), uuid.New(), putCard(t, conn)
+	exec(t, conn, insertRun, run, "GBP", uuid.New())
+	exec(t, conn, prepared, run)
+	exec(t, conn, insertReconciliation, list)
+	exec(t, conn, compared, list)
+	exec(t, conn, publish, card, 1)
+	claimed := entry(t, conn)
+
+	exec(t, conn, `CREATE TEMP TABLE payout_runs AS SELECT id, 'preparing' AS state FROM public.payout_runs`)
+	exec(t, conn, `CREATE TEMP TABLE reconciliations AS SELECT id, 'comparing' AS state FROM public.reconciliations`)
+	exec(t, conn, `CREATE TEMP TABLE rate_cards AS SELECT id, 'draft' AS state FROM public.rate_cards`)
+	exec(t, conn, `CREATE TEMP TABLE added (run_id uuid, reconciliation_id uuid)`)
+	refuses(t, conn, integrityViolation, runImmutable, insertClaim, claimed, run)
+	refuses(t, conn, integrityViolation, runImmutable, insertStatement, run, "pays", 1)
+	refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, list, 1)
+	refuses(t, conn, integrityViolation, "pricing_rules_immutable", `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
 }
 
 func TestARunThatIsNotPaidLetsGo(t *testing.T) {
