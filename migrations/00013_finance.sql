@@ -65,12 +65,6 @@ GRANT UPDATE (whole, size, sha256) ON files TO pingpost_app;
 ALTER TABLE ledger_entries ADD COLUMN note text NOT NULL DEFAULT '';
 ALTER TABLE ledger_entries ADD COLUMN made_by text NOT NULL DEFAULT ''; -- '' is the service itself
 
--- An account's entries: its balance, its statement, what a run claims for it.
-CREATE INDEX ledger_entries_by_account ON ledger_entries (account_id, id);
--- What is not a lead's first entry is rare, and looked for among very many that are.
-CREATE INDEX ledger_entries_others ON ledger_entries (id) WHERE kind <> 'accrual';
-CREATE INDEX ledger_entries_of_lead ON ledger_entries (lead_id) WHERE kind <> 'accrual' AND lead_id IS NOT NULL;
-
 CREATE TABLE returns (
     id           uuid        CONSTRAINT returns_pkey PRIMARY KEY,
     lead_id      uuid        NOT NULL CONSTRAINT returns_lead_fkey REFERENCES leads,
@@ -340,9 +334,6 @@ CREATE TRIGGER reconciliation_settlements_append_only BEFORE UPDATE OR DELETE ON
 -- +goose Down
 DROP TABLE reconciliation_settlements, reconciliation_lines, reconciliations, exports, statements, payout_run_entries, payout_runs, returns, file_parts, files, work;
 DROP FUNCTION release_payout_run(uuid), drop_reconciliation_lines(uuid), refuse_run_change(), refuse_late_claim(), refuse_late_release(), refuse_reconciliation_change(), refuse_late_line();
-DROP INDEX ledger_entries_by_account;
-DROP INDEX ledger_entries_others;
-DROP INDEX ledger_entries_of_lead;
 ALTER FUNCTION refuse_published_rules() RESET search_path;
 ALTER TABLE ledger_entries DROP COLUMN made_by, DROP COLUMN note;
 -- +goose StatementBegin

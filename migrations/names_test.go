@@ -14,7 +14,7 @@ var (
 	comment     = regexp.MustCompile(`--.*`)
 	constraint  = regexp.MustCompile(`(PRIMARY KEY|UNIQUE|CHECK|REFERENCES)\b`)
 	named       = regexp.MustCompile(`(CONSTRAINT\s+[a-z_]+\s+|FOREIGN KEY\s+\([a-z_, ]+\)\s+|CREATE\s+)$`)
-	index       = regexp.MustCompile(`CREATE\s+(UNIQUE\s+)?INDEX\s+(\S+\s+)?ON\b`)
+	index       = regexp.MustCompile(`CREATE\s+(UNIQUE\s+)?INDEX\s+(?:CONCURRENTLY\s+)?(\S+\s+)?ON\b`)
 	byPostgres  = regexp.MustCompile(`_(check|idx|excl|not_null)\d*$|_(key|fkey|pkey)\d+$`)
 	goosesTable = "goose_db_version"
 )
