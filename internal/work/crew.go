@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/migrations"
@@ -25,12 +25,11 @@ const (
 	// lookEvery is how often a node looks for work. River's LISTEN would take one more
 	// connection of each node for good, to save a second of a job of minutes.
 	lookEvery = time.Second
-	// silentFor is how long a worker may not be heard of before its work is given to
-	// another, and searchEvery how often nodes look for such.
-	silentFor   = 20 * time.Second
-	searchEvery = 5 * time.Second
-	endWithin   = 5 * time.Second
-	stopWithin  = 20 * time.Second
+	// waitAtMost is how long a node waits, at last, before it tries a database again that
+	// did not answer when the node began to look.
+	waitAtMost = 30 * time.Second
+	endWithin  = 5 * time.Second
+	stopWithin = 20 * time.Second
 )
 
 // Work does what is asked for until ctx ends. Nodes may do it side by side.
@@ -38,13 +37,13 @@ func (d *Desk) Work(ctx context.Context) {
 	var search sync.WaitGroup
 	search.Go(func() { d.searchForDead(ctx) })
 	defer search.Wait()
-	for ctx.Err() == nil {
+	for wait := lookEvery; ctx.Err() == nil; wait = min(2*wait, waitAtMost) {
 		if err := d.workUntil(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn("the queue of work does not answer and is tried again", "error", store.Translate(err))
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookEvery):
+		case <-time.After(wait):
 		}
 	}
 }
@@ -131,7 +130,7 @@ func (d *Desk) settle(ctx context.Context, j *river.Job[job], r *Run, err error)
 	case errors.Is(err, ErrLost):
 		return river.JobCancel(ErrLost)
 	case ctx.Err() != nil: // the node stops: another one goes on
-		d.note(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
+		d.tell(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
 		return river.JobSnooze(0)
 	case told != nil:
 		return d.giveUp(ending, r, told.Message)
@@ -140,12 +139,12 @@ func (d *Desk) settle(ctx context.Context, j *river.Job[job], r *Run, err error)
 		return d.giveUp(ending, r, fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.", r.Attempt, r.ID))
 	}
 	d.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", store.Translate(err))
-	d.note(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
+	d.tell(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
 	return river.JobSnooze(time.Duration(r.Attempt) * time.Second)
 }
 
-// note is not needed for what is right, only for what is shown.
-func (d *Desk) note(ctx context.Context, r *Run, columns map[string]any) {
+// tell is not needed for what is right, only for what is shown.
+func (d *Desk) tell(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(d.db.Gorm.WithContext(ctx), columns); err != nil {
 		d.log.Warn("the state of work was not written down", "kind", r.Kind, "work", r.ID, "error", store.Translate(err))
 	}
@@ -156,7 +155,7 @@ func (d *Desk) giveUp(ctx context.Context, r *Run, failure string) error {
 		if err := r.update(tx, r.progress()); err != nil {
 			return err
 		}
-		return d.end(tx, r.Work, models.WorkFailed, failure)
+		return d.fail(tx, r.Work, failure)
 	})
 	if err != nil && !errors.Is(err, ErrLost) {
 		return errors.New("that the work failed could not be written down")
@@ -164,52 +163,10 @@ func (d *Desk) giveUp(ctx context.Context, r *Run, failure string) error {
 	return river.JobCancel(errors.New(failure))
 }
 
-// searchForDead gives work whose worker was not heard of to another. What that worker
-// may still be doing comes to nothing: its job is not the work's any more.
-func (d *Desk) searchForDead(ctx context.Context) {
-	tick := time.NewTicker(searchEvery)
-	defer tick.Stop()
-	for {
-		if err := d.takeUp(ctx); err != nil && ctx.Err() == nil {
-			d.log.Warn("work of workers that died was not looked for", "error", store.Translate(err))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+// fail gives work up for good, in nobody's name.
+func (d *Desk) fail(tx *gorm.DB, w models.Work, failure string) error {
+	if err := d.end(tx, w, models.WorkFailed, failure); err != nil {
+		return err
 	}
+	return d.note(tx, audit.Service, "work.fail", w, failure)
 }
-
-func (d *Desk) takeUp(ctx context.Context) error {
-	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var dead []models.Work
-		err := tx.Raw(`SELECT * FROM work WHERE state = 'running' AND beat_at < ? LIMIT 20 FOR UPDATE SKIP LOCKED`, d.clock.Now().Add(-silentFor)).Scan(&dead).Error
-		if err != nil {
-			return err
-		}
-		for _, w := range dead {
-			if w.Attempt >= tries {
-				err = d.end(tx, w, models.WorkFailed, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
-			} else {
-				_, err = d.put(tx, w.ID)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// quiet is the log for River, which tells of each of its steps otherwise.
-func quiet(log *slog.Logger) *slog.Logger { return slog.New(onlyErrors{log.Handler()}) }
-
-type onlyErrors struct{ slog.Handler }
-
-func (h onlyErrors) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelError && h.Handler.Enabled(ctx, l)
-}
-
-func (h onlyErrors) WithAttrs(a []slog.Attr) slog.Handler { return onlyErrors{h.Handler.WithAttrs(a)} }
-func (h onlyErrors) WithGroup(name string) slog.Handler   { return onlyErrors{h.Handler.WithGroup(name)} }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -62,26 +63,48 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 }
 
 // Step writes a part of the work that stays when the rest fails: what was done by an
-// earlier try is not done again. The work's row comes first, as it does for whoever
-// cancels the work, so that the two cannot wait for each other.
+// earlier try is not done again. It may take minutes: the work's row stays free, for the
+// heart that says how far the work is, and for whoever stops it.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return r.write(ctx, r.progress(), fn)
-}
-
-func (r *Run) write(ctx context.Context, columns map[string]any, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := r.update(tx, columns); err != nil {
+		if err := r.hold(tx); err != nil {
 			return err
 		}
 		return fn(tx)
 	})
 }
 
+// hold has whoever takes the work away wait for the end of the transaction, and fails
+// where somebody did so already.
+func (r *Run) hold(tx *gorm.DB) error {
+	if r.JobID == nil {
+		return nil
+	}
+	if err := tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('work'), ?)`, lockOf(r.ID)).Error; err != nil {
+		return err
+	}
+	var own int64
+	err := tx.Model(&models.Work{}).Where("id = ? AND job_id = ? AND state = ?", r.ID, *r.JobID, models.WorkRunning).Count(&own).Error
+	if err == nil && own == 0 {
+		return ErrLost
+	}
+	return err
+}
+
+// lockOf is the lock that a step shares, and that is taken alone to take the work from its
+// worker. Two pieces of work that have the same by chance wait for each other, no more.
+func lockOf(work int64) int32 { return int32(work) }
+
 // Commit writes what the work comes to, and that it is done, at once.
 func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	columns := r.progress()
 	columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
-	return r.write(ctx, columns, fn)
+	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := r.update(tx, columns); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
 }
 
 // CommitPgx is Commit for work that writes with pgx, in a transaction that it began
@@ -119,8 +142,7 @@ func (r *Run) beat(ctx context.Context, lost context.CancelCauseFunc) {
 			return
 		case <-tick.C:
 		}
-		err := r.update(r.db.Gorm.WithContext(ctx), r.progress())
-		if f := fault.As(err); f != nil && f.Reason == ErrLost.Reason {
+		if err := r.update(r.db.Gorm.WithContext(ctx), r.progress()); errors.Is(err, ErrLost) {
 			lost(ErrLost)
 			return
 		}

@@ -2,10 +2,9 @@
 // reconciliations, large exports. A row of work says what it is, how far it is and
 // what became of it; River hands it to a node, tries it again, and stops it.
 //
-// One job of the queue may write for a piece of work at a time. Everything that it
-// writes begins with taking the work's row, if it still is that one (Run.Step,
-// Run.Commit), in the same transaction: work that was cancelled, or taken from a worker that seemed
-// dead, writes nothing more.
+// One job of the queue may write for a piece of work at a time. Whatever it writes, it
+// makes sure in the same transaction that it still is that one (Run.Step, Run.Commit):
+// work that was cancelled, or taken from a worker that seemed dead, writes nothing more.
 package work
 
 import (
@@ -143,7 +142,8 @@ func (d *Desk) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p stor
 
 // FailedSince counts the work that failed for good after a moment.
 func (d *Desk) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
-	return n, store.Translate(d.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error)
+	err = d.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
+	return n, store.Translate(err)
 }
 
 // Cancel gives up work that has not ended. What it wrote so far is undone.
@@ -152,12 +152,26 @@ func (d *Desk) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numbe
 	if err != nil {
 		return err
 	}
+	// First it is nobody's: its worker finds that out with its next beat and lets go of the
+	// step that it is at. Should what follows fail, the work is taken up again.
+	err = d.change(d.db.Gorm.WithContext(ctx), w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": d.clock.Now()})
+	if err != nil {
+		return store.Translate(err)
+	}
 	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Error; err != nil {
+			return err
+		}
 		if err := d.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
 			return err
 		}
-		return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: "work.cancel", Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w)})
+		return d.note(tx, by, "work.cancel", w, "")
 	})
+}
+
+// note is what became of the work in the audit trail; the last thing of its transaction.
+func (d *Desk) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
+	return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why})
 }
 
 // kinds are those of the ids of what work is for.
@@ -172,15 +186,19 @@ func partnerOf(w models.Work) uuid.UUID {
 
 var errEnded = fault.New(fault.Conflict, "work_ended", "This has ended already: load the page again.")
 
-// end gives work up: cancelled, or failed for good.
-func (d *Desk) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
-	q := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).
-		Updates(map[string]any{"state": state, "failure": failure, "ended_at": d.clock.Now()})
-	if q.Error != nil {
-		return q.Error
-	}
-	if q.RowsAffected == 0 {
+// change changes work that has not ended, whoever has it.
+func (d *Desk) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
+	q := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+	if q.Error == nil && q.RowsAffected == 0 {
 		return errEnded
+	}
+	return q.Error
+}
+
+// end gives work up: cancelled, or failed for good. Nobody writes for it meanwhile.
+func (d *Desk) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
+	if err := d.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": d.clock.Now()}); err != nil {
+		return err
 	}
 	if undo := d.doers[w.Kind].Undo; undo != nil {
 		return undo(tx, w)

@@ -185,6 +185,9 @@ func TestWorkThatFails(t *testing.T) {
 			if n := s.wrote(t); n != c.lines {
 				t.Errorf("%d lines, want %d", n, c.lines)
 			}
+			if n := testkit.Value[int64](t, s.db, `SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND reason = $1`, w.Failure); (n == 1) != (c.state == models.WorkFailed) {
+				t.Errorf("%d events in the audit trail", n)
+			}
 			if strings.Contains(testkit.Value[string](t, s.db, `SELECT coalesce(string_agg(river_job::text, ' '), '') FROM river.river_job`), "password") {
 				t.Error("the queue keeps what failed in the words of the program")
 			}
@@ -201,105 +204,6 @@ func onTry(r *work.Run, try int, err error) error {
 		panic("out of cheese")
 	}
 	return err
-}
-
-// Whoever cancels stops what is under way; its next write comes to nothing, and what it
-// wrote before is undone.
-func TestWorkIsCancelled(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	written, ended := make(chan struct{}), make(chan error, 1)
-	s.Handle(models.WorkExport, work.Doer{
-		Do: func(ctx context.Context, r *work.Run) error {
-			if err := r.Step(ctx, line); err != nil {
-				return err
-			}
-			close(written)
-			<-ctx.Done()
-			ended <- r.Commit(context.WithoutCancel(ctx), line)
-			return ctx.Err()
-		},
-		Undo: func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
-	})
-	runs(t, s.Desk)
-	w := s.ask(t, uuid.Nil)
-	<-written
-	if err := s.Cancel(t.Context(), scope.Partners(uuid.New()), audit.Actor{Name: "another", Staff: uuid.New()}, w.ID); fault.As(err) == nil || fault.As(err).Code != fault.NotFound {
-		t.Errorf("somebody who may not see it: %v", err)
-	}
-	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; !errors.Is(err, work.ErrLost) {
-		t.Errorf("its commit: %v", err)
-	}
-	if w = s.get(t, w); w.State != models.WorkCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {
-		t.Errorf("%s, %q, %d lines", w.State, w.Failure, s.wrote(t))
-	}
-	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); fault.As(err) == nil || fault.As(err).Code != fault.Conflict {
-		t.Errorf("again: %v", err)
-	}
-}
-
-// A worker that is not heard of loses its work to another node, and cannot write any
-// more, though it lives.
-func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	first, late := make(chan *work.Run, 1), make(chan struct{})
-	doer := work.Doer{Do: func(ctx context.Context, r *work.Run) error {
-		if r.Attempt > 1 { // on either node
-			return r.Commit(ctx, line)
-		}
-		first <- r
-		<-late // it does not notice anything
-		return r.Commit(context.WithoutCancel(ctx), line)
-	}}
-	s.Handle(models.WorkExport, doer)
-	runs(t, s.Desk)
-	w := s.ask(t, uuid.Nil)
-	silent := <-first
-
-	another := s.desk(t)
-	another.Handle(models.WorkExport, doer)
-	runs(t, another)
-	// The first one's heart goes on beating, and what it says is overwritten: it is as if
-	// it were not heard.
-	testkit.Eventually(t, soon, "it is taken up", func() bool {
-		s.db.Exec(t, `UPDATE work SET beat_at = $1 WHERE id = $2 AND attempt = 1`, testkit.Began().Add(-time.Hour), w.ID)
-		return s.get(t, w).Attempt == 2
-	})
-	s.becomes(t, w, models.WorkDone)
-	close(late)
-	if err := silent.Commit(t.Context(), line); !errors.Is(err, work.ErrLost) {
-		t.Errorf("the first worker's commit: %v", err)
-	}
-	if n := s.wrote(t); n != 1 {
-		t.Errorf("%d lines, want the second worker's", n)
-	}
-}
-
-// A node that stops hands on what it was doing, and that is no failed try.
-func TestWorkOutlivesANode(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	begun := make(chan struct{}, 1)
-	s.Handle(models.WorkExport, work.Doer{Do: func(ctx context.Context, r *work.Run) error {
-		begun <- struct{}{}
-		<-ctx.Done()
-		return ctx.Err()
-	}})
-	stop := runs(t, s.Desk)
-	w := s.ask(t, uuid.Nil)
-	<-begun
-	stop()
-	if w = s.get(t, w); w.State != models.WorkWaiting || w.Attempt != 0 {
-		t.Errorf("%s after try %d", w.State, w.Attempt)
-	}
-	next := s.desk(t)
-	next.Handle(models.WorkExport, work.Doer{Do: func(ctx context.Context, r *work.Run) error { return r.Commit(ctx, line) }})
-	runs(t, next)
-	s.becomes(t, w, models.WorkDone)
 }
 
 func TestWhoSeesWork(t *testing.T) {

@@ -1,0 +1,4 @@
+package work
+
+// Quiet is the log for River.
+var Quiet = quiet
