@@ -97,12 +97,17 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 	if l.Sandbox {
 		return l, e, errSandbox
 	}
-	return l, e, tx.Where("lead_id = ? AND kind = 'accrual'", lead).Take(&e).Error
+	err = tx.Where("lead_id = ? AND kind = 'accrual'", lead).Take(&e).Error
+	return l, e, err
 }
 
 // AcceptReturn takes what the lead earned back: the entry's mirror, once.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
-	return s.decide(ctx, sc, ret, models.ReturnAccepted, strings.TrimSpace(answer), func(tx *gorm.DB, r models.Return, now time.Time) error {
+	answer, err := optional("answer", answer)
+	if err != nil {
+		return err
+	}
+	return s.decide(ctx, sc, ret, models.ReturnAccepted, answer, func(tx *gorm.DB, r models.Return, now time.Time) error {
 		entry := ledger.Return(r, s.by.Name, now)
 		if err := tx.Create(&entry).Error; err != nil {
 			return err
@@ -125,9 +130,6 @@ func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 }
 
 func (s *Service) decide(ctx context.Context, sc scope.Scope, ret uuid.UUID, state models.ReturnState, answer string, do func(*gorm.DB, models.Return, time.Time) error) error {
-	if utf8.RuneCountInString(answer) > MaxNote || !plain(answer) {
-		return field("answer", fault.TooLong, fmt.Sprintf("Write at most %d characters, and no control characters.", MaxNote))
-	}
 	now := s.clock.Now()
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var r models.Return
@@ -164,13 +166,14 @@ func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r 
 	return r, store.Translate(q.Error)
 }
 
-// ReturnsOf are a lead's returns, the newest first. Whoever asks may see the lead.
+// ReturnsOf are a lead's returns in the scope, the newest first.
 func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead)
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
-	return all, store.Translate(q.Order("id DESC").Find(&all).Error)
+	err = q.Order("id DESC").Find(&all).Error
+	return all, store.Translate(err)
 }
 
 // ReturnQuery chooses returns. Before and After are cursors of ReturnPage.
@@ -209,15 +212,23 @@ func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
-	return n, store.Translate(q.Count(&n).Error)
+	err = q.Count(&n).Error
+	return n, store.Translate(err)
 }
 
 // text is what a person must write.
 func text(name, value, ask string) (string, error) {
+	value, err := optional(name, value)
+	if err == nil && value == "" {
+		err = field(name, fault.Required, ask)
+	}
+	return value, err
+}
+
+// optional is what a person may write, on several lines: browsers end each with CR and LF.
+func optional(name, value string) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
-	case value == "":
-		return "", field(name, fault.Required, ask)
 	case utf8.RuneCountInString(value) > MaxNote:
 		return "", field(name, fault.TooLong, fmt.Sprintf("Write at most %d characters.", MaxNote))
 	case !plain(value):

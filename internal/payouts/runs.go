@@ -47,7 +47,8 @@ const MaxMinimum = 100_000_000
 // platform's: a scope that is restricted has none.
 func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
 	now := s.clock.Now()
-	switch n.Note = strings.TrimSpace(n.Note); {
+	note, err := optional("note", n.Note)
+	switch {
 	case !sc.All():
 		return r, errNoRun
 	case s.by.Staff == uuid.Nil:
@@ -58,11 +59,11 @@ func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r m
 		return r, field("cutoff", fault.InvalidValue, "The cutoff is a moment that has passed.")
 	case n.Minimum < 0 || n.Minimum > MaxMinimum:
 		return r, field("minimum", fault.InvalidValue, "The minimum payout is between 0 and 1,000,000.")
-	case utf8.RuneCountInString(n.Note) > MaxNote || !plain(n.Note):
-		return r, field("note", fault.TooLong, fmt.Sprintf("Write at most %d characters, and no control characters.", MaxNote))
+	case err != nil:
+		return r, err
 	}
 	r = models.PayoutRun{
-		ID: id.New(now), Currency: n.Currency.String(), Cutoff: n.Cutoff.UTC(), MinimumMinor: n.Minimum, Note: n.Note,
+		ID: id.New(now), Currency: n.Currency.String(), Cutoff: n.Cutoff.UTC(), MinimumMinor: n.Minimum, Note: note,
 		State: models.RunPreparing, Preparer: s.by.Name, PreparerID: s.by.Staff, MadeAt: now, RowVersion: 1,
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -72,7 +73,7 @@ func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r m
 		if _, err := s.desk.Ask(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
 			return err
 		}
-		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{"currency": r.Currency, "cutoff": r.Cutoff, "minimum": r.MinimumMinor}, n.Note)
+		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{"currency": r.Currency, "cutoff": r.Cutoff, "minimum": r.MinimumMinor}, note)
 	})
 	return r, err
 }
