@@ -143,12 +143,9 @@ func (k *call) ledgerSums(f chosenEntries, v *templates.LedgerView) error {
 	if f.Partner == uuid.Nil {
 		return nil
 	}
-	statements, err := k.Payouts.StatementsOf(k.r.Context(), k.scope, f.Partner, statementsListed)
-	for _, s := range statements {
-		link := templates.Link{Label: payouts.RunID(s.RunID) + " of " + id.Time(s.RunID).Format("2 January 2006"), URL: statementURL(s.RunID, s.PartnerID)}
-		if n := len(v.Statements); n == 0 || v.Statements[n-1] != link { // each account has its own part of it
-			v.Statements = append(v.Statements, link)
-		}
+	runs, err := k.Payouts.RunsOf(k.r.Context(), k.scope, f.Partner, statementsListed)
+	for _, r := range runs {
+		v.Statements = append(v.Statements, templates.Link{Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"), URL: statementURL(r, f.Partner)})
 	}
 	return err
 }

@@ -35,7 +35,7 @@ type Service struct {
 	desk   *work.Desk
 	files  *files.Cabinet
 	policy Policy
-	atOnce int // accounts that a run claims in a transaction
+	atOnce int // accounts that a run claims in a transaction at most
 	by     audit.Actor
 }
 

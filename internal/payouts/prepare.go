@@ -12,8 +12,20 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// accountsAtOnce is how many accounts are claimed in a transaction, as a rule.
-const accountsAtOnce = 200
+// A step claims the entries of some accounts: of as many as have about entriesAtOnce,
+// which takes seconds, judging by those before; at first of a few. An account is claimed
+// whole, however many it has: its sum decides whether it is claimed at all.
+const (
+	accountsAtOnce  = 200
+	accountsAtFirst = 8
+	entriesAtOnce   = 20_000
+)
+
+// accountsNext is how many accounts the next step takes, after one that took some and
+// claimed so many entries of them.
+func accountsNext(took int, claimed int64) int {
+	return max(1, int(min(int64(took)*entriesAtOnce/max(claimed, 1), 2*int64(took))))
+}
 
 // claimSQL gives a run every entry of some accounts before its cutoff that no run has,
 // and each account its statement: of one that is paid, or that comes to nothing, the
@@ -56,13 +68,18 @@ func (s *Service) prepare(ctx context.Context, w *work.Run) error {
 	if err != nil {
 		return err
 	}
-	for done := 0; done < len(accounts); {
+	for done, next := 0, accountsAtFirst; done < len(accounts); {
 		w.Progress("claiming the entries of accounts", int64(done), int64(len(accounts)))
-		some := accounts[done:min(done+s.atOnce, len(accounts))]
-		if err := w.Step(ctx, func(tx *gorm.DB) error { return claim(tx, r, some) }); err != nil {
+		some := accounts[done:min(done+min(next, s.atOnce), len(accounts))]
+		var claimed int64
+		err := w.Step(ctx, func(tx *gorm.DB) (err error) {
+			claimed, err = claim(tx, r, some)
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		done += len(some)
+		done, next = done+len(some), accountsNext(len(some), claimed)
 	}
 	w.Progress("claiming the entries of accounts", int64(len(accounts)), int64(len(accounts)))
 	return w.Commit(ctx, func(tx *gorm.DB) error { return s.prepared(tx, r) })
@@ -76,13 +93,15 @@ func (s *Service) unprepared(ctx context.Context, r models.PayoutRun) (all []uui
 	return all, err
 }
 
-func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) error {
+// claim returns how many entries it claimed.
+func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
 	if err := longStatements(tx); err != nil {
-		return err
+		return 0, err
 	}
-	return tx.Exec(claimSQL, map[string]any{
+	q := tx.Exec(claimSQL, map[string]any{
 		"accounts": accounts, "currency": r.Currency, "cutoff": r.Cutoff, "run": r.ID, "minimum": r.MinimumMinor,
-	}).Error
+	})
+	return q.RowsAffected, q.Error
 }
 
 // prepared writes what the run comes to.

@@ -24,6 +24,10 @@ type AccountStatement struct {
 const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s.entries, s.accrued_minor, s.returned_minor, s.adjusted_minor, s.net_minor, p.slug, p.name, a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
+// wasPrepared keeps to runs that were prepared to their end: of another, some accounts'
+// statements may be there, and they say nothing.
+const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.prepared_at IS NOT NULL)"
+
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
 	err = row.Scan(&s.RunID, &s.AccountID, &s.PartnerID, &s.Outcome, &s.Entries, &s.AccruedMinor, &s.ReturnedMinor, &s.AdjustedMinor, &s.NetMinor,
 		&s.Partner, &s.PartnerName, &s.Identifier)
@@ -43,6 +47,7 @@ type StatementQuery struct {
 func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQuery) (all []AccountStatement, newer, older bool, err error) {
 	c, order := &chosen{}, "ASC"
 	c.and("s.run_id = $%d", f.Run)
+	c.sql = append(c.sql, wasPrepared)
 	if !sc.All() {
 		c.and("s.partner_id = ANY ($%d)", sc.IDs())
 	}
@@ -82,7 +87,7 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	if !sc.Allows(partner) {
 		return v, errNoStatement
 	}
-	rows, err := s.db.Pool.Query(ctx, statementsSQL+` WHERE s.run_id = $1 AND s.partner_id = $2 ORDER BY a.identifier`, run, partner)
+	rows, err := s.db.Pool.Query(ctx, statementsSQL+` WHERE s.run_id = $1 AND s.partner_id = $2 AND `+wasPrepared+` ORDER BY a.identifier`, run, partner)
 	if err != nil {
 		return v, store.Translate(err)
 	}
@@ -93,21 +98,19 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	if err := db.Where("id = ?", run).Limit(1).Find(&v.Run).Error; err != nil {
 		return v, store.Translate(err)
 	}
-	if len(v.Accounts) == 0 || v.Run.State == models.RunPreparing {
+	if len(v.Accounts) == 0 {
 		return PartnerStatement{}, errNoStatement
 	}
-	return v, store.Translate(db.Where("id = ?", partner).Take(&v.Partner).Error)
+	err = db.Where("id = ?", partner).Take(&v.Partner).Error
+	return v, store.Translate(err)
 }
 
-// StatementsOf are a partner's of runs that were prepared, the newest run first.
-func (s *Service) StatementsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []AccountStatement, err error) {
+// RunsOf are the newest runs that have a partner's statement, and were not cancelled.
+func (s *Service) RunsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []uuid.UUID, err error) {
 	if !sc.Allows(partner) {
 		return nil, errNoStatement
 	}
-	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s WHERE s.partner_id = $1 AND EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.state <> 'preparing') ORDER BY s.run_id DESC, a.identifier LIMIT %d", statementsSQL, size), partner)
-	if err != nil {
-		return nil, store.Translate(err)
-	}
-	all, err = pgx.CollectRows(rows, scanStatement)
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT r.id FROM payout_runs r WHERE r.prepared_at IS NOT NULL AND r.state <> 'cancelled'
+		AND EXISTS (SELECT FROM statements s WHERE s.run_id = r.id AND s.partner_id = ?) ORDER BY r.id DESC LIMIT ?`, partner, size).Scan(&all).Error
 	return all, store.Translate(err)
 }

@@ -1,0 +1,92 @@
+package payouts_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// What was prepared in part and then stopped has statements of some accounts, which are
+// nobody's to see.
+func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.deliver(t, tr.Required, "GB")
+	ctx := t.Context()
+	r, err := tr.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.DB.Exec(t, `INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
+		VALUES ($1, $2, $3, 'pays', 1, 5, 0, 0, 5)`, r.ID, tr.Required.Accounts[0].ID, tr.Required.ID)
+	w, _, err := tr.desk.Of(ctx, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.desk.Cancel(ctx, scope.Everywhere, tr.dmitri.who, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.get(t, r).State; got != models.RunCancelled {
+		t.Fatalf("the run is %s", got)
+	}
+	if all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10}); err != nil || len(all) != 0 {
+		t.Errorf("the run's: %+v (%v)", all, err)
+	}
+	_, err = tr.PartnerStatement(ctx, scope.Everywhere, r.ID, tr.Required.ID)
+	refused(t, "the partner's", err, fault.NotFound, "statement")
+	if all, err := tr.RunsOf(ctx, scope.Everywhere, tr.Required.ID, 10); err != nil || len(all) != 0 {
+		t.Errorf("the partner's runs: %v (%v)", all, err)
+	}
+}
+
+// However many accounts a partner has, its newest runs are listed, each once, and none that
+// was cancelled.
+func TestTheRunsOfAPartner(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	ctx := t.Context()
+	tr.DB.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+		SELECT gen_random_uuid(), $1, 'many-' || n, 'Many', false, false, 'active', 'inherit', now(), now() FROM generate_series(1, 5) n`, tr.Required.ID)
+	var paid []uuid.UUID
+	for run := range 3 {
+		tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+			SELECT partner_id, id, 'adjustment', identifier || '/' || $1::int, 5, 'GBP', $2 FROM accounts WHERE name = 'Many'`, run, tr.Time.Now())
+		tr.Time.Advance(time.Hour)
+		r := tr.run(t, money.GBP, 0)
+		if run == 1 {
+			if err := tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		paid = append([]uuid.UUID{tr.pays(t, r).ID}, paid...)
+	}
+	if all, err := tr.RunsOf(ctx, scope.Partners(tr.Required.ID), tr.Required.ID, 2); err != nil || !slices.Equal(all, paid) {
+		t.Errorf("%v (%v), want %v", all, err, paid)
+	}
+	_, err := tr.RunsOf(ctx, scope.Partners(tr.Off.ID), tr.Required.ID, 2)
+	refused(t, "for another partner's people", err, fault.NotFound, "statement")
+}
+
+// A step of a run is bounded by the entries that it claims, and by accounts where those
+// have few.
+func TestHowMuchAStepClaims(t *testing.T) {
+	for _, c := range []struct {
+		took    int
+		claimed int64
+		want    int
+	}{{8, 0, 16}, {8, 8_000, 16}, {8, 80_000, 2}, {2, 1_000_000, 1}, {1, 1_000_000, 1}, {1, 20_000, 1}, {1, 7_000, 2}, {200, 20_000, 200}} {
+		if got := payouts.AccountsNext(c.took, c.claimed); got != c.want {
+			t.Errorf("after %d accounts with %d entries: %d, want %d", c.took, c.claimed, got, c.want)
+		}
+	}
+}
