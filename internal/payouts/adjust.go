@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -11,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -57,18 +59,14 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 			return err
 		}
 		e = ledger.Adjustment(account.PartnerID, account.ID, lead, a.Amount, a.Own, a.Why, s.by.Name, now)
-		var known int64
-		if err := tx.Model(&models.LedgerEntry{}).Where("partner_id = ? AND kind = ? AND reference = ?", e.PartnerID, e.Kind, e.Reference).Count(&known).Error; err != nil {
-			return err
-		}
-		if known > 0 {
-			return errAdjusted
-		}
 		if err := tx.Create(&e).Error; err != nil {
 			return err
 		}
 		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{"amount": e.AmountMinor, "currency": e.Currency, "account": account.Identifier}, a.Why)
 	})
+	if errors.Is(err, store.ErrEntryExists) {
+		err = errAdjusted
+	}
 	return e, err
 }
 

@@ -14,6 +14,9 @@ import (
 	"github.com/pingpost/pingpost/internal/fault"
 )
 
+// ErrEntryExists says that a partner has a ledger entry of this kind and reference.
+var ErrEntryExists = fault.New(fault.Conflict, "entry_exists", "This ledger entry exists already.")
+
 // constraints turns what the schema refuses into what a person can mend. A
 // constraint that is not named here is a defect of ours, not of the request.
 var constraints = map[string]*fault.Error{
@@ -36,7 +39,7 @@ var constraints = map[string]*fault.Error{
 	"payout_runs_immutable":           fault.New(fault.Conflict, "stale", "This run does not change any more: load the page again."),
 	"payout_runs_two_people":          fault.New(fault.Forbidden, "same_person", "You prepared this run: somebody else approves it."),
 	"reconciliations_immutable":       fault.New(fault.Conflict, "stale", "This reconciliation does not change any more: load the page again."),
-	"ledger_entries_reference_key":    fault.New(fault.Conflict, "entry_exists", "This ledger entry exists already."),
+	"ledger_entries_reference_key":    ErrEntryExists,
 	"staff_email_folded":              fault.New(fault.Conflict, "email_taken", "There is somebody with this e-mail address already."),
 	"partner_prices_adjustment_range": fault.New(fault.Invalid, "adjustment", "A price adjustment is between -90 % and +900 %."),
 }
