@@ -126,7 +126,7 @@ func (k *call) exportPart() (v templates.ExportLive, err error) {
 	if found {
 		v.Work = k.workStatus(work)
 	}
-	if e.FileID != nil {
+	if k.Payouts.Kept(e) {
 		v.File = templates.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + countWords(e.Rows, false, "entry", "entries") + ", no personal data."}
 	}
 	return v, nil

@@ -135,7 +135,10 @@ func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p store
 	if err != nil {
 		return nil, false, false, store.Translate(err)
 	}
-	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Entry, err error) { return e, scanEntry(rows, &e) })
+	all, err = pgx.CollectRows(rows, func(pgx.CollectableRow) (e Entry, err error) {
+		err = scanEntry(rows, &e)
+		return e, err
+	})
 	if err != nil {
 		return nil, false, false, store.Translate(err)
 	}
@@ -149,7 +152,10 @@ func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int
 	c := f.among(sc)
 	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS bounded`,
 		c.where(), bound+1), c.args...).Scan(&n)
-	return min(n, bound), n > bound, store.Translate(err)
+	if err != nil {
+		return 0, false, store.Translate(err)
+	}
+	return min(n, bound), n > bound, nil
 }
 
 // Sum is what entries of a currency come to, by kind.
@@ -204,7 +210,7 @@ type BalancePage struct {
 	After, Before string
 }
 
-// BalancesWithin bounds the sum of a page of balances.
+// balancesWithin bounds the sum of a page of balances.
 const balancesWithin = "20s"
 
 // Balances are those of a page of partners that have entries: after a slug, or before
@@ -218,23 +224,7 @@ func (s *Service) Balances(ctx context.Context, sc scope.Scope, after, before st
 	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesWithin+`'`); err != nil {
 		return page, store.Translate(err)
 	}
-	c, order := &chosen{}, "ASC"
-	c.sql = append(c.sql, "EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")
-	if !sc.All() {
-		c.and("p.id = ANY ($%d)", sc.IDs())
-	}
-	switch {
-	case before != "":
-		c.and("p.slug < $%d", before)
-		order = "DESC"
-	case after != "":
-		c.and("p.slug > $%d", after)
-	}
-	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT p.slug FROM partners p%s ORDER BY p.slug %s LIMIT %d", c.where(), order, partners+1), c.args...)
-	if err != nil {
-		return page, store.Translate(err)
-	}
-	slugs, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	slugs, err := earning(ctx, tx, sc, after, before, partners+1)
 	if err != nil {
 		return page, store.Translate(err)
 	}
@@ -248,13 +238,39 @@ func (s *Service) Balances(ctx context.Context, sc scope.Scope, after, before st
 	if older {
 		page.After = slugs[len(slugs)-1]
 	}
-	rows, err = tx.Query(ctx, `SELECT p.id, p.slug, p.name, a.id, a.identifier, e.currency, `+sumColumns+`
+	page.Balances, err = balancesOf(ctx, tx, slugs)
+	return page, store.Translate(err)
+}
+
+// earning are the slugs of some partners that have entries.
+func earning(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
+	c, order := &chosen{}, "ASC"
+	c.sql = append(c.sql, "EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")
+	if !sc.All() {
+		c.and("p.id = ANY ($%d)", sc.IDs())
+	}
+	switch {
+	case before != "":
+		c.and("p.slug < $%d", before)
+		order = "DESC"
+	case after != "":
+		c.and("p.slug > $%d", after)
+	}
+	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT p.slug FROM partners p%s ORDER BY p.slug %s LIMIT %d", c.where(), order, limit), c.args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func balancesOf(ctx context.Context, tx pgx.Tx, slugs []string) ([]Balance, error) {
+	rows, err := tx.Query(ctx, `SELECT p.id, p.slug, p.name, a.id, a.identifier, e.currency, `+sumColumns+`
 		FROM partners p JOIN accounts a ON a.partner_id = p.id JOIN ledger_entries e ON e.account_id = a.id
 		WHERE p.slug = ANY ($1) GROUP BY p.id, p.slug, p.name, a.id, a.identifier, e.currency ORDER BY p.slug, a.identifier, e.currency`, slugs)
 	if err != nil {
-		return page, store.Translate(err)
+		return nil, err
 	}
-	page.Balances, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Balance, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Balance, err error) {
 		var code string
 		if err := row.Scan(&b.PartnerID, &b.Partner, &b.PartnerName, &b.AccountID, &b.Identifier, &code, &b.Entries, &b.Accrued, &b.Returned, &b.Adjusted, &b.Paid); err != nil {
 			return b, err
@@ -262,5 +278,4 @@ func (s *Service) Balances(ctx context.Context, sc scope.Scope, after, before st
 		b.Currency, err = money.ParseCurrency(code)
 		return b, err
 	})
-	return page, store.Translate(err)
 }

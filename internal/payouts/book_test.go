@@ -3,10 +3,12 @@ package payouts_test
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"io"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -223,6 +225,53 @@ func TestExportsAreStreamed(t *testing.T) {
 	}
 }
 
+// Whoever reads slowly keeps no statement waiting: what is fetched is taken whole before
+// the first of it is handed on. And each holds a connection, so that only a few may.
+func TestSlowReaders(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
+		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began())
+	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {
+		testkit.Eventually(t, time.Minute, "no statement is under way", func() bool {
+			return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH %' AND state = 'idle in transaction')`)
+		})
+		return io.EOF
+	})
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	read, full := make(chan struct{}), make(chan error)
+	var all sync.WaitGroup
+	_, err = tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) {
+		var begun sync.Once
+		for range 20 { // more than may be under way, whatever the pool
+			all.Go(func() {
+				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) { <-read; return len(p), nil }), nil)
+				if errors.Is(err, store.ErrDownloads) {
+					begun.Do(func() { full <- err })
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		<-full
+		return 0, io.EOF
+	}), nil)
+	close(read)
+	all.Wait()
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, io.Discard, nil); err != nil {
+		t.Errorf("when the others have ended: %v", err)
+	}
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
 func TestAPreparedExport(t *testing.T) {
 	t.Parallel()
 	tr := open(t)
@@ -253,7 +302,13 @@ func TestAPreparedExport(t *testing.T) {
 	refused(t, "for somebody else", err, fault.NotFound, "export")
 	_, err = tr.Fetch(ctx, scope.Partners(tr.Off.ID), e)
 	refused(t, "for who may not see it any more", err, fault.NotFound, "export")
+	if !tr.Kept(e) {
+		t.Error("the file is said not to be kept")
+	}
 	tr.Time.Advance(8 * 24 * time.Hour)
+	if tr.Kept(e) {
+		t.Error("the file is said to be kept for ever")
+	}
 	if n, err := tr.ForgetExports(ctx); n != 1 || err != nil {
 		t.Errorf("%d went (%v)", n, err)
 	}

@@ -49,37 +49,53 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
 		return store.Translate(err)
 	}
-	var e Entry
+	some := make([]Entry, 0, rowsAtOnce)
 	for {
-		rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", rowsAtOnce))
-		if err != nil {
+		// All of a part is taken before the first of it is handed on: while the server
+		// sends, its time-out runs, and whoever reads may be slow.
+		if some, err = fetch(ctx, tx, some[:0]); err != nil {
 			return store.Translate(err)
 		}
-		n := 0
-		for rows.Next() {
-			n++
-			e = Entry{}
-			if err := scanEntry(rows, &e); err != nil {
-				rows.Close()
-				return store.Translate(err)
-			}
-			if err := each(&e); err != nil {
-				rows.Close()
+		for i := range some {
+			if err := each(&some[i]); err != nil {
 				return err
 			}
 		}
-		if err := rows.Err(); err != nil {
-			return store.Translate(err)
-		}
-		if n < rowsAtOnce {
+		if len(some) < rowsAtOnce {
 			return nil
 		}
 	}
 }
 
-// CSV writes the entries that the filter chooses, with a head, and returns how many. At
-// intervals it calls pause with the number so far.
+// fetch appends the cursor's next entries.
+func fetch(ctx context.Context, tx pgx.Tx, some []Entry) ([]Entry, error) {
+	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", rowsAtOnce))
+	if err != nil {
+		return some, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		some = append(some, Entry{})
+		if err := scanEntry(rows, &some[len(some)-1]); err != nil {
+			return some, err
+		}
+	}
+	return some, rows.Err()
+}
+
+// CSV sends the entries that the filter chooses, with a head, to somebody who waits for
+// them, and returns how many. A few are sent at once: each holds a connection.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64) error) (rows int64, err error) {
+	end, err := s.db.Download()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	return s.writeCSV(ctx, sc, f, to, pause)
+}
+
+// writeCSV calls pause at intervals with the number of rows so far.
+func (s *Service) writeCSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64) error) (rows int64, err error) {
 	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // whose buffer it takes for its own
 	if err := w.Write(Columns); err != nil {
 		return 0, err
@@ -145,7 +161,7 @@ func (w wanted) scope() scope.Scope {
 // RequestExport asks for entries as a file: more than a page can wait for.
 func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (e models.Export, err error) {
 	if s.by.Staff == uuid.Nil {
-		return e, errNobody
+		return e, errNoReader
 	}
 	filter, err := json.Marshal(wanted{Filter: f, All: sc.All(), Partners: sc.IDs()})
 	if err != nil {
@@ -179,26 +195,28 @@ func (s *Service) writeExport(ctx context.Context, w *work.Run) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.CSV(ctx, want.scope(), want.Filter, file, func(rows int64) error {
+	rows, err := s.writeCSV(ctx, want.scope(), want.Filter, file, func(rows int64) error {
 		w.Progress("writing entries", rows, 0)
 		return nil
 	})
 	if err == nil {
 		err = file.Close()
 	}
-	if err == nil {
-		w.Progress("writing entries", rows, rows)
-		err = w.Commit(ctx, func(tx *gorm.DB) error {
-			return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
-		})
-	}
 	if err != nil {
 		s.files.Delete(context.WithoutCancel(ctx), file.ID) // else it goes when it has expired
+		return err
 	}
-	return err
+	w.Progress("writing entries", rows, rows)
+	// A commit that fails may have come about all the same: its file goes when it has expired.
+	return w.Commit(ctx, func(tx *gorm.DB) error {
+		return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
+	})
 }
 
-var errNoExport = fault.New(fault.NotFound, "export", "Not Found")
+var (
+	errNoExport = fault.New(fault.NotFound, "export", "Not Found")
+	errNoReader = fault.New(fault.Forbidden, "person", "A prepared export is for the person who asked for it: the command line is none.")
+)
 
 // Export is one that this person asked for; nobody else's.
 func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export, err error) {
@@ -207,6 +225,11 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 		return models.Export{}, errNoExport
 	}
 	return e, store.Translate(q.Error)
+}
+
+// Kept reports whether the file of an export that was written can still be fetched.
+func (s *Service) Kept(e models.Export) bool {
+	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportsKept))
 }
 
 // Fetch opens an export's file. Whoever may see less by now than when they asked asks anew.

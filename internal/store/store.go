@@ -34,6 +34,8 @@ type DB struct {
 	Pool *pgxpool.Pool
 	Gorm *gorm.DB
 	sql  *sql.DB
+
+	downloads chan struct{}
 }
 
 // Open prepares the pool. It does not connect: whoever opens it says in its own
@@ -71,7 +73,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("preparing GORM: %w", redact(err))
 	}
-	return &DB{Pool: pool, Gorm: g, sql: conn}, nil
+	return &DB{Pool: pool, Gorm: g, sql: conn, downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload))}, nil
 }
 
 // Close ends all connections and waits for those in use.
