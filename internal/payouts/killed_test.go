@@ -85,7 +85,7 @@ func TestARunIsKilledHalfway(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, time.Minute, "the node waits for the entry that is held", func() bool {
-			return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+			return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payout_run_entries%')`)
 		})
 		before := done()
 		if err := node.Process.Kill(); err != nil {
