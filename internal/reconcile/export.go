@@ -37,6 +37,11 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 	if err != nil {
 		return 0, err
 	}
+	end, err := s.db.Download() // it holds a connection for as long as somebody reads
+	if err != nil {
+		return 0, err
+	}
+	defer end()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return s.note(tx, "reconciliation.export", r.Reconciliation, map[string]any{"finding": finding}, "")
 	})
