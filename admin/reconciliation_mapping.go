@@ -30,9 +30,7 @@ func (k *call) mappingOf(r reconcile.Reconciliation) (*mapping, error) {
 	}
 	s, err := k.Reconcile.Suggest(k.r.Context(), r)
 	m := &mapping{Mapping: s.Mapping, remembered: s.Remembered}
-	if !s.From.IsZero() {
-		m.from, m.to = s.From.Format(time.DateOnly), s.To.Format(time.DateOnly)
-	}
+	m.propose(s.From, s.To)
 	return m, err
 }
 
@@ -46,15 +44,30 @@ func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	} else {
 		m.Fixed, _ = money.ParseCurrency(column) // what is none is refused as one
 	}
-	m.Numbers = formOf(openForms(columnOf(p, m.Amount).Numbers, numberForms), reconcile.NumberForm(f.Get("numbers")))
-	m.Dates = formOf(openForms(columnOf(p, m.Date).Dates, dateForms), reconcile.DateForm(f.Get("dates")))
+	m.Numbers = reconcile.OneOf(openNumbers(p, m.Amount), reconcile.NumberForm(f.Get("numbers")))
+	m.Dates = reconcile.OneOf(openDates(p, m.Date), reconcile.DateForm(f.Get("dates")))
+	if m.from == "" && m.to == "" {
+		m.propose(p.Period(m.Date, m.Dates)) // which the page could not while the form was open
+	}
 	return m
 }
 
-var (
-	numberForms = []reconcile.NumberForm{reconcile.DotDecimal, reconcile.CommaDecimal}
-	dateForms   = []reconcile.DateForm{reconcile.YearFirst, reconcile.DayFirst, reconcile.MonthFirst}
-)
+// propose takes the days that the list's dates have, where they have any.
+func (m *mapping) propose(from, to time.Time) {
+	if !from.IsZero() {
+		m.from, m.to = from.Format(time.DateOnly), to.Format(time.DateOnly)
+	}
+}
+
+func openNumbers(p reconcile.Profile, column string) []reconcile.NumberForm {
+	c, _ := p.Column(column)
+	return openForms(c.Numbers, reconcile.NumberForms)
+}
+
+func openDates(p reconcile.Profile, column string) []reconcile.DateForm {
+	c, _ := p.Column(column)
+	return openForms(c.Dates, reconcile.DateForms)
+}
 
 // openForms are the ways in which a column may be meant: those that its texts have, and
 // where they have none, any.
@@ -63,26 +76,6 @@ func openForms[F ~string](found, all []F) []F {
 		return all
 	}
 	return found
-}
-
-func formOf[F ~string](possible []F, typed F) (none F) {
-	switch {
-	case len(possible) == 1:
-		return possible[0]
-	case slices.Contains(possible, typed):
-		return typed
-	}
-	return none
-}
-
-// columnOf is a column by its name, an empty one where there is none.
-func columnOf(p reconcile.Profile, name string) reconcile.Column {
-	for _, c := range p.Columns {
-		if c.Name == name {
-			return c
-		}
-	}
-	return reconcile.Column{}
 }
 
 func (k *call) compareList() error {
@@ -130,26 +123,32 @@ func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
 	f.Dates = chosen(append([]templates.Option{{Label: "No dates"}}, columns...), m.Date)
 	f.Currencies = currencyChoices(p, m)
 	if m.Amount != "" {
-		f.Numbers = formChoices(openForms(columnOf(p, m.Amount).Numbers, numberForms), m.Numbers, numberHints)
+		f.Numbers = formChoices(openNumbers(p, m.Amount), m.Numbers, func(form reconcile.NumberForm) string { return numberHints[form] })
 	}
 	if m.Date != "" {
-		f.DateForms = formChoices(openForms(columnOf(p, m.Date).Dates, dateForms), m.Dates, dateHints)
+		f.DateForms = formChoices(openDates(p, m.Date), m.Dates, func(form reconcile.DateForm) string { return dateHint(p, m.Date, form) })
 	}
 	return f
 }
 
 // currencyChoices are the currencies that all amounts may be in, and the columns that
-// may say it for each.
+// may say it for each: those that hold currencies first, then any, for a few cells that
+// hold none are no reason to read all others by one.
 func currencyChoices(p reconcile.Profile, m mapping) []templates.Option {
 	all := []templates.Option{{Label: "Choose the currency, or its column"}}
+	var others []templates.Option
 	for _, c := range p.Columns {
-		if len(c.Currencies) > 0 || c.Name == m.Currency {
-			all = append(all, templates.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + strings.Join(c.Currencies, ", ") + ")"})
+		choice := templates.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + holdsWords(c) + ")"}
+		if len(c.Currencies) > 0 {
+			all = append(all, choice)
+		} else {
+			others = append(others, choice)
 		}
 	}
 	for _, c := range money.Currencies {
 		all = append(all, templates.Option{Value: c.String(), Label: c.String() + " in every row"})
 	}
+	all = append(all, others...)
 	switch {
 	case m.Currency != "":
 		return chosen(all, inColumn+m.Currency)
@@ -169,13 +168,22 @@ var dateHints = map[reconcile.DateForm]string{
 	reconcile.MonthFirst: "The month comes first: 02/03/2026 is the third of February.",
 }
 
+// dateHint says what a form means, and of which days the list is then.
+func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) string {
+	from, to := p.Period(column, form)
+	if from.IsZero() {
+		return dateHints[form]
+	}
+	return dateHints[form] + " The list is then of " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) + "."
+}
+
 // formChoices ask how texts are written, where the column leaves it open.
-func formChoices[F ~string](possible []F, value F, hints map[F]string) (all []templates.Option) {
+func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []templates.Option) {
 	if len(possible) < 2 {
 		return nil
 	}
 	for _, form := range possible {
-		all = append(all, templates.Option{Value: string(form), Label: string(form), Hint: hints[form]})
+		all = append(all, templates.Option{Value: string(form), Label: string(form), Hint: hint(form)})
 	}
 	return chosen(all, string(value))
 }
@@ -189,8 +197,8 @@ func holdsWords(c reconcile.Column) string {
 		return countWords(int64(c.LeadIDs), false, "leadId", "leadIds")
 	case len(c.Currencies) > 0:
 		return "currencies: " + strings.Join(c.Currencies, ", ")
-	case c.FirstDay != "":
-		return fmt.Sprintf("days, %s to %s", c.FirstDay, c.LastDay)
+	case len(c.Days) == 1:
+		return fmt.Sprintf("days, %s to %s", c.Days[0].First, c.Days[0].Last)
 	case len(c.Dates) > 0:
 		return "dates"
 	case len(c.Numbers) > 0:

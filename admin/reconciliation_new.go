@@ -17,7 +17,7 @@ import (
 const maxList = reconcile.MaxFile + maxForm
 
 var (
-	errListSize    = atField("file", fault.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
+	errListSize    = atField("file", fault.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
 	errListPartner = atField("partner", fault.Invalid, "partner", "Choose whose list it is.")
 	errListFile    = atField("file", fault.Invalid, "file", "Choose the file.")
 )
@@ -39,7 +39,7 @@ func (k *call) showReconciliationNew(status int, partner string, mistakes templa
 	first := []templates.Option{{Label: "Choose a partner"}}
 	return k.show(status, templates.ReconciliationNew(templates.ReconciliationNewView{
 		Shell: k.shell("Reconcile a list", allReconciliations), Partners: chosen(append(first, partners...), partner), Errors: mistakes,
-		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
+		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
 	}))
 }
 

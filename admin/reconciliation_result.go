@@ -46,8 +46,7 @@ func (k *call) reconciliationResult(r reconcile.Reconciliation) (*templates.Reco
 func (k *call) fillLines(v *templates.ReconciliationResult, r reconcile.Reconciliation, f finding, q url.Values) error {
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
-	query.Before, _ = strconv.Atoi(q.Get("before")) // what is no line is the first page
-	query.After, _ = strconv.Atoi(q.Get("after"))
+	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // what is no line is the first page
 	if v.Settles = r.State == models.ReconciliationKept && f.Finding != models.Matched; v.Settles {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []templates.Tab{
@@ -76,6 +75,15 @@ func (k *call) fillLines(v *templates.ReconciliationResult, r reconcile.Reconcil
 	return nil
 }
 
+// lineNumber is a line's number in an address, 0 where it is none.
+func lineNumber(text string) int {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
 func linesURL(address string, f models.Finding, open string) string {
 	q := url.Values{"finding": {string(f)}}
 	if open != "" {
@@ -90,7 +98,7 @@ func linesFile(address string, f models.Finding, name string, lines int64) templ
 	if f != "" {
 		to += "?finding=" + escape(string(f))
 	}
-	return templates.Download{URL: to, Label: "CSV", Holds: name + ", " + countWords(lines, false, "row", "rows") + ", no personal data"}
+	return templates.Download{URL: to, Label: "CSV", Holds: name + ", " + countWords(lines, false, "row", "rows") + ", with notes and who wrote them; no contact data of leads"}
 }
 
 // firstFinding is what a person looks at first: what does not match.

@@ -105,8 +105,9 @@ func (b books) settles(t *testing.T, at string) {
 		t.Errorf("%d to %s, want %s", p.status, p.location(), want)
 	}
 	b.get(t, at+"?finding=amount_differs").says(t, http.StatusOK, "Agreed by phone:\n&lt;b&gt;2.50 is theirs&lt;/b&gt;", "finance@example.com", "1, 0 open", "Settle anew")
+	b.get(t, at+"?finding=amount_differs&after=3000000000").says(t, http.StatusOK, "Agreed by phone")
 	b.get(t, at+"?finding=amount_differs&open=yes").says(t, http.StatusOK, "Nothing matches")
-	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle", "/lines/99999999999999999999/settle"} { // the first has matched
+	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle", "/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // the first has matched
 		if p := b.get(t, at+one); p.status != http.StatusNotFound {
 			t.Errorf("%s: %d", one, p.status)
 		}
@@ -182,7 +183,31 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 	b.compared(t, at, good)
-	b.get(t, at).says(t, http.StatusOK, "1.23") // theirs: 1,234 has three decimals, and is no amount
+	b.get(t, at).says(t, http.StatusOK, "more than two decimals") // 1,234 has three, and is no amount
+}
+
+// Of dates that may be meant in two ways each way says of which days the list is, and
+// what is chosen is taken where no days are given.
+func TestDaysOfTheDatesThatWereMeant(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	at := b.given(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
+	b.get(t, at).says(t, http.StatusOK, "of 2026-03-02 to 2026-04-03", "of 2026-02-03 to 2026-03-04")
+	form := url.Values{"version": {"1"}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"in:currency"}, "date": {"when"}}
+	b.post(t, at+"/compare", form).says(t, http.StatusUnprocessableEntity, `id="f-dates-error"`, `id="f-from-error"`)
+	form.Set("dates", "01/31/2006")
+	b.compared(t, at, form)
+	b.get(t, at).says(t, http.StatusOK, "2026-02-03 to 2026-03-04")
+}
+
+// A currency that is none of ours makes its row unreadable, not the column unusable.
+func TestAColumnOfCurrenciesWithAnother(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	at := b.given(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP", id.Format(id.Lead, uuid.New())+",1.50,CHF")
+	b.get(t, at).says(t, http.StatusOK, `value="in:currency"`)
+	b.compared(t, at, b.inColumns(t, at))
+	b.get(t, at+"?finding=unreadable").says(t, http.StatusOK, "The currency is none of GBP")
 }
 
 // The same file again is noticed, and the columns are what they were last time.

@@ -18,8 +18,8 @@ func settleURL(r reconcile.Reconciliation, line int) string {
 // line is the one that the address names, of a result that was kept and not of what
 // matched: nothing else is settled.
 func (k *call) line(r reconcile.Reconciliation) (l reconcile.Line, err error) {
-	n, err := strconv.Atoi(k.r.PathValue("line"))
-	if err != nil || n < 1 || r.State != models.ReconciliationKept {
+	n := lineNumber(k.r.PathValue("line"))
+	if n < 1 || r.State != models.ReconciliationKept {
 		return l, errNoPage
 	}
 	found, _, _, err := k.Reconcile.Lines(k.r.Context(), k.scope, reconcile.LineQuery{Reconciliation: r.ID, After: n - 1, Size: 1})

@@ -35,9 +35,6 @@ var signs = []struct {
 	{"£", setOf(money.GBP)}, {"€", setOf(money.EUR)}, {"$", setOf(money.USD, money.CAD, money.AUD)},
 }
 
-// numberForms are the ways to write a number; parseAmount reads each by its decimal mark.
-var numberForms = []NumberForm{DotDecimal, CommaDecimal}
-
 func (f NumberForm) marks() (decimal, group byte) {
 	if f == CommaDecimal {
 		return ',', '.'
@@ -46,8 +43,8 @@ func (f NumberForm) marks() (decimal, group byte) {
 }
 
 // maxWhole bounds an amount's digits before the decimal mark: what is longer is no amount
-// of money, and sums of millions of them would not fit.
-const maxWhole = 11
+// of money, and the sum of MaxRows of them would not fit into 64 bits.
+const maxWhole = 10
 
 // parseAmount reads a text in a form. A problem of decimals means that the text is a
 // number in this form, yet not an amount.
@@ -172,7 +169,7 @@ func wholeUnits(whole string, group byte) (units string, ok bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits reports whether s has nothing else; "" has not.
+// digits reports whether s has nothing else; "" has nothing at all.
 func digits(s string) bool {
 	for i := range len(s) {
 		if !isDigit(s[i]) {

@@ -66,7 +66,7 @@ func TestAmounts(t *testing.T) {
 		{"-A1", no, no, problemFormula},
 		{"123456789012.00", no, no, problemLarge},
 	} {
-		for i, form := range numberForms {
+		for i, form := range NumberForms {
 			want := []int64{c.dot, c.comma}[i]
 			got, problem := parseAmount(c.text, form)
 			if want == no && problem == "" || want != no && (problem != "" || got.minor != want) {
@@ -100,7 +100,7 @@ func TestAmountsComeBack(t *testing.T) {
 	for range 20_000 {
 		minor := r.Int64N(1_000_000_000_000) >> r.IntN(40)
 		whole, cents := fmt.Sprint(minor/100), fmt.Sprintf("%02d", minor%100)
-		form := numberForms[r.IntN(2)]
+		form := NumberForms[r.IntN(2)]
 		decimal, group := form.marks()
 		mark := append([]string{"", string(group)}, blanks...)[r.IntN(2+len(blanks))]
 		for i := len(whole) - 3; i > 0 && mark != ""; i -= 3 {
@@ -119,9 +119,9 @@ func TestAmountsComeBack(t *testing.T) {
 		if got, problem := parseAmount(text, form); got.minor != want || problem != "" {
 			t.Fatalf("%q as %s: %d (%s), want %d", text, form, got.minor, problem, want)
 		}
-		other := numberForms[0]
+		other := NumberForms[0]
 		if form == other {
-			other = numberForms[1]
+			other = NumberForms[1]
 		}
 		if got, problem := parseAmount(text, other); problem == "" && got.minor != want {
 			t.Fatalf("%q as %s: %d, want %d or nothing", text, other, got.minor, want)
@@ -134,7 +134,7 @@ func FuzzAmount(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, form := range numberForms {
+		for _, form := range NumberForms {
 			a, problem := parseAmount(text, form)
 			if problem == "" && (a.minor > 1e13 || a.minor < -1e13 || !strings.ContainsAny(text, "0123456789")) {
 				t.Errorf("%q is read as %d", text, a.minor)

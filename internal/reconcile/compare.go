@@ -132,7 +132,7 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 			refuse(field, fault.Required, missing)
 			return false
 		}
-		if _, ok := p.column(name); !ok {
+		if _, ok := p.Column(name); !ok {
 			refuse(field, fault.InvalidValue, "The list has no such column: choose one that it has.")
 			return false
 		}
@@ -146,16 +146,18 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	case m.Currency != "" && m.Fixed != 0:
 		refuse("fixed", fault.FieldClash, "Choose a column of currencies or one currency, not both.")
 	case m.Currency != "":
-		column("currency", m.Currency, "")
+		if column("currency", m.Currency, "") && (m.Currency == m.LeadID || m.Currency == m.Amount) {
+			refuse("currency", fault.FieldClash, "The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
+		}
 	case m.Fixed == 0:
 		refuse("currency", fault.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
 	case !m.Fixed.Valid():
 		refuse("fixed", fault.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
 	}
-	if !slices.Contains(numberForms, m.Numbers) {
+	if !slices.Contains(NumberForms, m.Numbers) {
 		refuse("numbers", fault.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
 	}
-	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(dateForms, m.Dates) {
+	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(DateForms, m.Dates) {
 		refuse("dates", fault.Required, "Say how the list writes dates: year, day or month first.")
 	}
 	if from.IsZero() {

@@ -186,6 +186,8 @@ func TestMappingsThatAreRefused(t *testing.T) {
 	}{
 		"nothing":        {fields: "lead_id amount currency numbers from to"},
 		"another column": {with(func(m *reconcile.Mapping) { m.LeadID = "id" }), january(1), january(2), "lead_id"},
+		"amounts, too":   {with(func(m *reconcile.Mapping) { m.Currency = "amount" }), january(1), january(2), "currency"},
+		"leadIds, too":   {with(func(m *reconcile.Mapping) { m.Currency = "leadId" }), january(1), january(2), "currency"},
 		"one column":     {with(func(m *reconcile.Mapping) { m.Amount = "leadId" }), january(1), january(2), "amount"},
 		"two currencies": {with(func(m *reconcile.Mapping) { m.Fixed = money.GBP }), january(1), january(2), "fixed"},
 		"no currency":    {with(func(m *reconcile.Mapping) { m.Currency, m.Fixed = "", 9 }), january(1), january(2), "fixed"},
@@ -286,7 +288,7 @@ func TestDiscard(t *testing.T) {
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if got = (comparison{o.get(t, got.ID), o.lines(t, scope.Everywhere, got.ID)}); got.State != models.ReconciliationDiscarded || len(got.lines) != 0 || got.FileID != nil {
+	if got = (comparison{o.get(t, got.ID), o.lines(t, scope.Everywhere, got.ID)}); got.State != models.ReconciliationDiscarded || len(got.lines) != 0 || got.FileID != nil || got.Result != nil || got.Mapping != nil {
 		t.Errorf("%+v", got)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-var dateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
-
 // parseDay reads the day of a date, with or without a time. A time with a zone counts
 // where it falls in UTC, as the ledger's days do.
 func parseDay(text string, form DateForm) (day time.Time, ok bool) {

@@ -23,7 +23,7 @@ func TestDocument(t *testing.T) {
 		}
 		text, want := strings.Trim(cells[0], "| `"), strings.Trim(strings.Join(cells[1:], " "), " |")
 		var got []string
-		for _, form := range numberForms {
+		for _, form := range NumberForms {
 			if a, problem := parseAmount(text, form); problem == "" {
 				got = append(got, money.Amount{Minor: a.minor}.Decimal())
 			} else {
@@ -32,7 +32,7 @@ func TestDocument(t *testing.T) {
 		}
 		if len(cells) == 4 {
 			got = nil
-			for _, form := range dateForms {
+			for _, form := range DateForms {
 				if day, ok := parseDay(text, form); ok {
 					got = append(got, day.Format(time.DateOnly))
 				} else {

@@ -50,14 +50,14 @@ func profile(list io.Reader) (p Profile, err error) {
 type look struct {
 	filled, leads, coded int
 	codes                currencies
-	numbers              [2]tally // by numberForms
-	dates                [3]tally // by dateForms
+	numbers              [2]tally // by NumberForms
+	dates                [3]tally // by DateForms
 	first, last          [3]time.Time
 }
 
-// tally is of one form: the texts that it reads, and those that it alone reads, or reads
-// otherwise than another form does.
-type tally struct{ fits, alone, differs int }
+// tally is of one form: the texts that it may be, those that it alone may be or is
+// otherwise than in another form, and those that it reads without a problem.
+type tally struct{ fits, alone, differs, reads int }
 
 func (l *look) at(text string) {
 	text = strings.TrimSpace(text)
@@ -85,13 +85,16 @@ func (l *look) atNumber(text string) {
 	var read [2]amount
 	var problems [2]string
 	var fits [2]bool
-	for i, form := range numberForms {
+	for i, form := range NumberForms {
 		read[i], problems[i] = parseAmount(text, form)
 		fits[i] = problems[i] == "" || problems[i] == problemDecimals
 	}
 	differ := read[0] != read[1] || problems[0] != problems[1]
-	for i := range numberForms {
+	for i := range NumberForms {
 		l.numbers[i].count(fits[i], fits[i] && !fits[1-i], fits[i] && differ)
+		if problems[i] == "" {
+			l.numbers[i].reads++
+		}
 	}
 }
 
@@ -102,13 +105,13 @@ func (l *look) atDate(text string) {
 	var days [3]time.Time
 	var fits [3]bool
 	read := 0
-	for i, form := range dateForms {
+	for i, form := range DateForms {
 		if days[i], fits[i] = parseDay(text, form); fits[i] {
 			read++
 		}
 	}
 	differ := read == 2 && days[1] != days[2] // what is read year first is not read otherwise
-	for i := range dateForms {
+	for i := range DateForms {
 		l.dates[i].count(fits[i], fits[i] && read == 1, fits[i] && differ)
 		if !fits[i] {
 			continue
@@ -140,32 +143,36 @@ func (l *look) column(name string) Column {
 	if l.filled == 0 {
 		return c
 	}
-	if l.coded == l.filled {
+	if l.mostly(l.coded) {
 		for _, currency := range money.Currencies {
 			if l.codes&setOf(currency) != 0 {
 				c.Currencies = append(c.Currencies, currency.String())
 			}
 		}
 	}
-	for _, i := range l.forms(l.numbers[:]) {
-		c.Numbers = append(c.Numbers, numberForms[i])
+	numbers := l.forms(l.numbers[:])
+	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
+		numbers = []int{0, 1} // what speaks for the one may be a slip: the other reads more
 	}
-	forms := l.forms(l.dates[:])
-	for _, i := range forms {
-		c.Dates = append(c.Dates, dateForms[i])
+	for _, i := range numbers {
+		c.Numbers = append(c.Numbers, NumberForms[i])
 	}
-	if len(forms) == 1 {
-		c.FirstDay, c.LastDay = l.first[forms[0]].Format(time.DateOnly), l.last[forms[0]].Format(time.DateOnly)
+	for _, i := range l.forms(l.dates[:]) {
+		c.Dates = append(c.Dates, DateForms[i])
+		c.Days = append(c.Days, Days{First: l.first[i].Format(time.DateOnly), Last: l.last[i].Format(time.DateOnly)})
 	}
 	return c
 }
 
-// forms are those in which all the column's texts but a few, one in twenty, can be read.
+// mostly reports whether so many of the column's texts are all but a few, one in twenty.
+func (l *look) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
+
+// forms are those in which all the column's texts but a few can be read.
 // Two are left only where they read something differently and no text speaks for one of
 // them alone.
 func (l *look) forms(all []tally) (fit []int) {
 	for i, t := range all {
-		if t.fits > 0 && (l.filled-t.fits)*20 <= l.filled {
+		if l.mostly(t.fits) {
 			fit = append(fit, i)
 		}
 	}

@@ -41,17 +41,19 @@ func TestFormsOfColumns(t *testing.T) {
 		"plain":                  {texts: []string{"12", "13"}, numbers: []NumberForm{DotDecimal}},
 		"dots":                   {texts: []string{"12.5", "13"}, numbers: []NumberForm{DotDecimal}},
 		"commas":                 {texts: []string{"12,50", "13"}, numbers: []NumberForm{CommaDecimal}},
-		"who knows":              {texts: []string{"1,234", "13"}, numbers: numberForms},
-		"who knows, with a dot":  {texts: []string{"1.234", "13"}, numbers: numberForms},
+		"who knows":              {texts: []string{"1,234", "13"}, numbers: NumberForms},
+		"who knows, with a dot":  {texts: []string{"1.234", "13"}, numbers: NumberForms},
 		"proved by decimals":     {texts: []string{"1,234", "12,50"}, numbers: []NumberForm{CommaDecimal}},
 		"proved by both marks":   {texts: []string{"1,234", "1.234,56"}, numbers: []NumberForm{CommaDecimal}},
 		"proved by groups":       {texts: []string{"1,234", "1,234,567"}, numbers: []NumberForm{DotDecimal}},
 		"a few are something":    {texts: many(40, "12,50", "n/a"), numbers: []NumberForm{CommaDecimal}},
 		"too many are something": {texts: many(10, "12,50", "n/a"), numbers: nil},
-		"both ways":              {texts: many(100, "12", "12,50", "12.50"), numbers: numberForms},
+		"both ways":              {texts: many(100, "12", "12,50", "12.50"), numbers: NumberForms},
 		"days":                   {texts: []string{"2026-01-31", "2026-02-01T10:00:00Z"}, dates: []DateForm{YearFirst}, days: "2026-01-31..2026-02-01"},
 		"zones":                  {texts: []string{"2026-01-31T23:30:00-01:00", "2026-01-31 09:00"}, dates: []DateForm{YearFirst}, days: "2026-01-31..2026-02-01"},
-		"either day":             {texts: []string{"01/02/2026", "03.04.2026"}, dates: []DateForm{DayFirst, MonthFirst}},
+		"either day":             {texts: []string{"01/02/2026", "03.04.2026"}, dates: []DateForm{DayFirst, MonthFirst}, days: "2026-02-01..2026-04-03 2026-01-02..2026-03-04"},
+		"a slip among many":      {texts: many(39, "1,234", "12,50"), numbers: NumberForms},
+		"decimals among many":    {texts: many(39, "12.50", "12.345"), numbers: []NumberForm{DotDecimal}},
 		"proved day":             {texts: []string{"01/02/2026", "13/02/2026"}, dates: []DateForm{DayFirst}, days: "2026-02-01..2026-02-13"},
 		"proved month":           {texts: []string{"1-2-2026", "1-31-2026 3:04 PM"}, dates: []DateForm{MonthFirst}, days: "2026-01-02..2026-01-31"},
 		"all the same":           {texts: []string{"02/02/2026", "03/03/2026"}, dates: []DateForm{DayFirst}, days: "2026-02-02..2026-03-03"},
@@ -62,12 +64,22 @@ func TestFormsOfColumns(t *testing.T) {
 		if !reflect.DeepEqual(got.Numbers, c.numbers) || !reflect.DeepEqual(got.Dates, c.dates) {
 			t.Errorf("%s: %v %v, want %v %v", name, got.Numbers, got.Dates, c.numbers, c.dates)
 		}
-		if days := got.FirstDay + ".." + got.LastDay; c.days != "" && days != c.days || c.days == "" && days != ".." {
+		var days []string
+		for _, d := range got.Days {
+			days = append(days, d.First+".."+d.Last)
+		}
+		if strings.Join(days, " ") != c.days {
 			t.Errorf("%s: %s, want %s", name, days, c.days)
 		}
 	}
 	if got := columnOf(t, "GBP", "eur", " GBP "); !reflect.DeepEqual(got.Currencies, []string{"GBP", "EUR"}) {
 		t.Errorf("currencies %v", got.Currencies)
+	}
+	if got := columnOf(t, many(40, "GBP", "EUR", "CHF", "n/a")...); !reflect.DeepEqual(got.Currencies, []string{"GBP", "EUR"}) {
+		t.Errorf("currencies with two that are none: %v", got.Currencies)
+	}
+	if got := columnOf(t, many(10, "GBP", "CHF")...); len(got.Currencies) != 0 {
+		t.Errorf("currencies with too many that are none: %v", got.Currencies)
 	}
 	if got := columnOf(t, lead(1), strings.ToLower(lead(2)), "  "+lead(3)+" ", "ld_1"); got.LeadIDs != 3 || got.Filled != 4 {
 		t.Errorf("%d leadIds of %d", got.LeadIDs, got.Filled)

@@ -9,6 +9,7 @@
 package reconcile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,6 +64,9 @@ const (
 	CommaDecimal NumberForm = "1.234,56" // also 1234,56, 1 234,56
 )
 
+// NumberForms are all of them; parseAmount reads each by its decimal mark.
+var NumberForms = []NumberForm{DotDecimal, CommaDecimal}
+
 // DateForm is how a list writes dates.
 type DateForm string
 
@@ -72,16 +76,36 @@ const (
 	MonthFirst DateForm = "01/31/2006"
 )
 
+// DateForms are all of them.
+var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
+
+// OneOf is the one form that is possible, or of several the one that was chosen; "" where
+// that is none of them.
+func OneOf[F ~string](possible []F, chosen F) (none F) {
+	switch {
+	case len(possible) == 1:
+		return possible[0]
+	case slices.Contains(possible, chosen):
+		return chosen
+	}
+	return none
+}
+
 // Column is what a column of a file holds, without its values.
 type Column struct {
 	Name       string       `json:"name"`
 	Filled     int          `json:"filled"`               // rows with something in it
 	LeadIDs    int          `json:"lead_ids,omitempty"`   // rows with a leadId
-	Currencies []string     `json:"currencies,omitempty"` // where every filled row has a currency's code: which
+	Currencies []string     `json:"currencies,omitempty"` // where every filled row but a few has a currency's code: which
 	Numbers    []NumberForm `json:"numbers,omitempty"`    // the forms in which every filled row but a few is an amount; two are a question
 	Dates      []DateForm   `json:"dates,omitempty"`      // as Numbers
-	FirstDay   string       `json:"first_day,omitempty"`  // where Dates has one form only: the earliest and the latest day, 2006-01-31
-	LastDay    string       `json:"last_day,omitempty"`
+	Days       []Days       `json:"days,omitempty"`       // as each of Dates has them
+}
+
+// Days are the earliest and the latest of a column, as 2006-01-31.
+type Days struct {
+	First string `json:"first"`
+	Last  string `json:"last"`
 }
 
 // Profile is what was found in a file when it was taken in.
@@ -89,6 +113,26 @@ type Profile struct {
 	Delimiter string   `json:"delimiter"` // "," ";" or a tab
 	Rows      int      `json:"rows"`      // below the head
 	Columns   []Column `json:"columns"`
+}
+
+// Column is a column by its name.
+func (p Profile) Column(name string) (Column, bool) {
+	i := slices.IndexFunc(p.Columns, func(c Column) bool { return c.Name == name })
+	if i < 0 || name == "" {
+		return Column{}, false
+	}
+	return p.Columns[i], true
+}
+
+// Period is from the first to the last day of a column whose dates have a form; zero
+// where they cannot have it.
+func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
+	c, _ := p.Column(column)
+	if i := slices.Index(c.Dates, form); i >= 0 {
+		from, _ = time.Parse(time.DateOnly, c.Days[i].First)
+		to, _ = time.Parse(time.DateOnly, c.Days[i].Last)
+	}
+	return from, to
 }
 
 // Mapping says what the columns are, by name, and how their texts are read.

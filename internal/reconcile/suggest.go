@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -27,72 +26,61 @@ func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mappi
 	if err != nil {
 		return Suggestion{}, err
 	}
-	suggestion := Suggestion{Mapping: guess(r.Profile)}
+	suggestion, names := Suggestion{Mapping: guess(r.Profile)}, r.Profile.names()
 	for _, l := range last {
-		if l.Mapping != nil && slices.EqualFunc(l.Profile.Columns, r.Profile.Columns, func(a, b Column) bool { return a.Name == b.Name }) {
+		if l.Mapping != nil && slices.Equal(l.Profile.names(), names) {
 			suggestion = Suggestion{Mapping: *l.Mapping, Remembered: true}
 			break
 		}
 	}
 	suggestion.take(given)
-	suggestion.fit(r.Profile)
-	suggestion.Numbers, suggestion.Dates = cmp.Or(given.Numbers, suggestion.Numbers), cmp.Or(given.Dates, suggestion.Dates)
+	suggestion.fit(r.Profile, given)
 	return suggestion, nil
 }
 
-// take puts what is known in place of what was guessed.
+// names are those of the columns, in an order of their own: lists are the same in any.
+func (p Profile) names() (all []string) {
+	for _, c := range p.Columns {
+		all = append(all, c.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// take puts what is known in place of what was guessed. What was known of another column
+// says nothing of the one that is given instead: neither its form nor its currency.
 func (s *Suggestion) take(m Mapping) {
+	if m.Amount != "" && m.Amount != s.Amount {
+		s.Numbers = ""
+		if s.Currency == "" {
+			s.Fixed = named(m.Amount)
+		}
+	}
+	if m.Date != "" && m.Date != s.Date {
+		s.Dates = ""
+	}
 	s.LeadID, s.Amount, s.Date = cmp.Or(m.LeadID, s.LeadID), cmp.Or(m.Amount, s.Amount), cmp.Or(m.Date, s.Date)
 	if m.Currency != "" || m.Fixed != 0 {
 		s.Currency, s.Fixed = m.Currency, m.Fixed
 	}
 }
 
-// Has reports whether the list has a column of this name.
-func (p Profile) Has(name string) bool {
-	_, ok := p.column(name)
-	return ok
-}
-
 // fit settles how texts are read by what this very list shows: a form that was chosen
-// for another list stays where both are possible.
-func (s *Suggestion) fit(p Profile) {
-	if c, ok := p.column(s.Amount); ok {
-		s.Numbers = theOne(c.Numbers, s.Numbers)
+// for another list stays where both are possible, and one that is given wherever.
+func (s *Suggestion) fit(p Profile, given Mapping) {
+	if c, ok := p.Column(s.Amount); ok {
+		s.Numbers = OneOf(c.Numbers, s.Numbers)
 	}
-	c, ok := p.column(s.Date)
-	if !ok {
-		s.Dates = ""
-		return
-	}
-	if s.Dates = theOne(c.Dates, s.Dates); s.Dates != "" && c.FirstDay != "" {
-		s.From, _ = time.Parse(time.DateOnly, c.FirstDay)
-		s.To, _ = time.Parse(time.DateOnly, c.LastDay)
-	}
-}
-
-func theOne[F comparable](possible []F, before F) (none F) {
-	switch {
-	case len(possible) == 1:
-		return possible[0]
-	case slices.Contains(possible, before):
-		return before
-	}
-	return none
-}
-
-func (p Profile) column(name string) (Column, bool) {
-	i := slices.IndexFunc(p.Columns, func(c Column) bool { return c.Name == name })
-	if i < 0 || name == "" {
-		return Column{}, false
-	}
-	return p.Columns[i], true
+	c, _ := p.Column(s.Date)
+	s.Dates = OneOf(c.Dates, s.Dates)
+	s.Numbers, s.Dates = cmp.Or(given.Numbers, s.Numbers), cmp.Or(given.Dates, s.Dates)
+	s.From, s.To = p.Period(s.Date, s.Dates)
 }
 
 // What columns are named, the surest names first; compared without case and marks.
 var (
 	leadNames     = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
-	amountNames   = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag", "montant", "importe"}
+	amountNames   = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag", "montant", "importe"} // two are a question
 	currencyNames = []string{"currency", "currencycode", "ccy", "curr", "währung", "devise", "moneda"}
 	dateNames     = []string{"date", "receivedat", "received", "deliveredat", "delivered", "createdat", "created", "leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )
@@ -102,12 +90,32 @@ var (
 func guess(p Profile) (m Mapping) {
 	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
 	m.Currency = p.pick(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })
-	m.Amount = p.pick(amountNames, func(c Column) bool { return len(c.Numbers) > 0 && len(c.Dates) == 0 })
+	m.Amount = p.money()
 	m.Date = p.pick(dateNames, func(c Column) bool { return len(c.Dates) > 0 })
 	if m.Currency == "" {
 		m.Fixed = named(m.Amount)
 	}
 	return m
+}
+
+// money is the one column of numbers whose name says that they are amounts; "" where that
+// is none or two: which of them is meant is not for us to say.
+func (p Profile) money() (found string) {
+	for _, c := range p.Columns {
+		if len(c.Numbers) == 0 || len(c.Dates) > 0 || !saysMoney(c.Name) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = c.Name
+	}
+	return found
+}
+
+func saysMoney(name string) bool {
+	isOne := func(word string) bool { return slices.Contains(amountNames, word) }
+	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
 // pick is the one column that holds what is looked for; of several the one with the

@@ -170,7 +170,7 @@ func (t *table) readNames() error {
 }
 
 func isAmount(text string) bool {
-	for _, form := range numberForms {
+	for _, form := range NumberForms {
 		if _, problem := parseAmount(text, form); problem == "" {
 			return true
 		}
