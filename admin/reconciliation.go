@@ -50,7 +50,7 @@ func (k *call) reconciliation() (r reconcile.Reconciliation, err error) {
 	if err != nil {
 		return r, errNoPage
 	}
-	r, err = k.Reconcile.Get(k.r.Context(), k.scope, named)
+	r, err = k.Reconcile.Look(k.r.Context(), k.scope, named)
 	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
 		return r, errNoPage
 	}

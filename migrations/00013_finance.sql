@@ -308,23 +308,25 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Lets go of the lines of a comparison that was not kept; runs as the owner, as above.
-CREATE FUNCTION drop_reconciliation_lines(reconciliation uuid) RETURNS bigint
+-- Lets go of lines, so many at most, of a comparison that was discarded or is made anew;
+-- runs as the owner, as above. Lines are numbered without gaps, and go from the first.
+CREATE FUNCTION drop_reconciliation_lines(reconciliation uuid, most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;
 BEGIN
-    PERFORM FROM reconciliations WHERE id = reconciliation AND state <> 'kept' FOR UPDATE;
+    PERFORM FROM reconciliations WHERE id = reconciliation AND state NOT IN ('compared', 'kept') FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'this reconciliation does not change any more' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'reconciliations_immutable';
     END IF;
-    DELETE FROM reconciliation_lines WHERE reconciliation_id = reconciliation;
+    DELETE FROM reconciliation_lines WHERE reconciliation_id = reconciliation
+        AND line < most + (SELECT min(line) FROM reconciliation_lines WHERE reconciliation_id = reconciliation);
     GET DIAGNOSTICS n = ROW_COUNT;
     RETURN n;
 END
 $$;
 -- +goose StatementEnd
-REVOKE ALL ON FUNCTION drop_reconciliation_lines(uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION drop_reconciliation_lines(uuid) TO pingpost_app;
+REVOKE ALL ON FUNCTION drop_reconciliation_lines(uuid, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drop_reconciliation_lines(uuid, integer) TO pingpost_app;
 CREATE TRIGGER reconciliations_immutable BEFORE UPDATE ON reconciliations FOR EACH ROW EXECUTE FUNCTION refuse_reconciliation_change();
 CREATE TRIGGER reconciliation_lines_in_time AFTER INSERT ON reconciliation_lines REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_late_line();
@@ -333,7 +335,7 @@ CREATE TRIGGER reconciliation_settlements_append_only BEFORE UPDATE OR DELETE ON
 
 -- +goose Down
 DROP TABLE reconciliation_settlements, reconciliation_lines, reconciliations, exports, statements, payout_run_entries, payout_runs, returns, file_parts, files, work;
-DROP FUNCTION release_payout_run(uuid), drop_reconciliation_lines(uuid), refuse_run_change(), refuse_late_claim(), refuse_late_release(), refuse_reconciliation_change(), refuse_late_line();
+DROP FUNCTION release_payout_run(uuid), drop_reconciliation_lines(uuid, integer), refuse_run_change(), refuse_late_claim(), refuse_late_release(), refuse_reconciliation_change(), refuse_late_line();
 ALTER FUNCTION refuse_published_rules() RESET search_path;
 ALTER TABLE ledger_entries DROP COLUMN made_by, DROP COLUMN note;
 -- +goose StatementBegin

@@ -138,7 +138,7 @@ func TestAKeptReconciliationStays(t *testing.T) {
 			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
 			exec(t, conn, kept, one)
 			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1)`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
 			refuses(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
 			refuses(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
 			refuses(t, conn, insufficientPrivilege, "", `UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
@@ -150,9 +150,14 @@ func TestAKeptReconciliationStays(t *testing.T) {
 			another := uuid.New()
 			exec(t, conn, insertReconciliation, another)
 			exec(t, conn, insertLine, another, 1)
-			if n := value[int64](t, conn, `SELECT drop_reconciliation_lines($1)`, another); n != 1 {
-				t.Errorf("%d lines went", n)
+			exec(t, conn, insertLine, another, 2)
+			for range 2 {
+				if n := value[int64](t, conn, `SELECT drop_reconciliation_lines($1, 1)`, another); n != 1 {
+					t.Errorf("%d lines went", n)
+				}
 			}
+			exec(t, conn, compared, another)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, another)
 		})
 	}
 }

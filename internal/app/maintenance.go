@@ -12,7 +12,7 @@ const (
 	// stepWithin bounds a step of retention from this side: the server's own time-out
 	// does not help when the network between has gone. What is left of a step is
 	// done the next hour, and all of them end before it.
-	stepWithin = 7 * time.Minute
+	stepWithin = 6 * time.Minute
 	// partitionsAhead are made before they are needed, in days.
 	partitionsAhead  = 7
 	partitionsWithin = 30 * time.Second
@@ -44,6 +44,7 @@ func (a *App) retention(now time.Time) []step {
 		{"files", a.files.Forget},
 		{"exports", a.payouts.ForgetExports},
 		{"ended work", a.desk.Forget},
+		{"discarded reconciliations", a.reconcile.Forget},
 		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
 	}
 }

@@ -42,7 +42,9 @@ func (s *Service) CompareNow(ctx context.Context, sc scope.Scope, reconciliation
 	alone := work.Alone(s.db, s.clock, models.Work{Kind: models.WorkReconciliation, ObjectID: reconciliation})
 	if err = s.put(ctx, alone, progress); err != nil {
 		after := context.WithoutCancel(ctx)
-		s.db.Transaction(after, func(tx *gorm.DB) error { return s.undo(tx, alone.Work) }) // else it can be begun anew all the same
+		s.db.Transaction(after, func(tx *gorm.DB) error { // else it can be begun anew all the same
+			return s.undo(tx.Where("row_version = ?", version+1), alone.Work) // not what somebody began meanwhile
+		})
 	}
 	return err
 }
@@ -62,9 +64,6 @@ func (s *Service) begin(ctx context.Context, sc scope.Scope, reconciliation uuid
 		}
 		mapping, err := json.Marshal(m)
 		if err != nil {
-			return nil, err
-		}
-		if err := dropLines(tx, r.ID); err != nil { // of the comparison before
 			return nil, err
 		}
 		if err := ask(tx, r); err != nil {
@@ -114,11 +113,37 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uui
 	})
 }
 
-// busy reports whether the desk has a comparison under way. One that is said to be
-// under way and is not was the command line's, which died.
+// busy reports whether a comparison is under way, at the desk or on a command line. One
+// that is said to be and is not was a command line's, which died.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.desk.Of(ctx, reconciliation)
-	return found && (w.State == models.WorkWaiting || w.State == models.WorkRunning), store.Translate(err)
+	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
+		return err == nil, err
+	}
+	var free bool
+	err = s.db.Pool.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock_shared(`+lockOf+`)`, reconciliation).Scan(&free)
+	return !free, store.Translate(err)
+}
+
+// lockOf is what a command line holds while it compares $1: it goes with its connection.
+const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
+
+// Look is Get as people see it: what a command that died was comparing waits for its
+// columns again.
+func (s *Service) Look(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
+	r, err := s.Get(ctx, sc, reconciliation)
+	if err != nil || r.State != models.ReconciliationComparing {
+		return r, err
+	}
+	busy, err := s.busy(ctx, reconciliation)
+	if err != nil || busy {
+		return r, err
+	}
+	now, err := s.Get(ctx, sc, reconciliation) // it may have ended between the two
+	if now.RowVersion == r.RowVersion && now.State == r.State {
+		now.State = models.ReconciliationUploaded
+	}
+	return now, err
 }
 
 // check finds what is missing in a mapping, all of it at once.
@@ -180,12 +205,4 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 func (s *Service) undo(tx *gorm.DB, w models.Work) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{"state": models.ReconciliationUploaded, "row_version": gorm.Expr("row_version + 1")}).Error
-}
-
-// dropLines lets go of the lines of a comparison that was not kept; there may be millions.
-func dropLines(tx *gorm.DB, reconciliation uuid.UUID) error {
-	if err := tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error; err != nil {
-		return err
-	}
-	return tx.Exec(`SELECT drop_reconciliation_lines(?)`, reconciliation).Error
 }

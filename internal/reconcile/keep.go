@@ -23,14 +23,18 @@ func (s *Service) Keep(ctx context.Context, sc scope.Scope, reconciliation uuid.
 	})
 }
 
-// Discard gives up what was not kept.
+// Discard gives up what was not kept: neither a result nor the file stays. Of many lines
+// the rest goes afterwards (DropLines, Forget).
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
-	return s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
-		if err := dropLines(tx, r.ID); err != nil {
-			return nil, err
-		}
-		return map[string]any{"state": models.ReconciliationDiscarded}, deleteFile(tx, r)
+	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+		return map[string]any{
+			"state": models.ReconciliationDiscarded, "mapping": nil, "period_from": nil, "period_to": nil, "result": nil, "as_of": nil, "compared_at": nil,
+		}, deleteFile(tx, r)
 	})
+	if err == nil {
+		s.db.Transaction(ctx, func(tx *gorm.DB) error { return dropSome(tx, reconciliation) }) // else all of them go afterwards
+	}
+	return err
 }
 
 // deleteFile lets go of the list, which its reconciliation does not name any more then.

@@ -50,7 +50,8 @@ func scanLine(row pgx.CollectableRow) (l Line, err error) {
 
 // Lines is a page of lines, in the file's order.
 func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all []Line, newer, older bool, err error) {
-	if _, err := s.Get(ctx, sc, q.Reconciliation); err != nil {
+	r, err := s.Get(ctx, sc, q.Reconciliation)
+	if err != nil || r.Result == nil { // lines that are there all the same are about to go
 		return nil, false, false, err
 	}
 	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {

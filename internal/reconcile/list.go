@@ -90,7 +90,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 // sameShown bounds how many of the same file are told.
 const sameShown = 20
 
-// SameFile are the other reconciliations, not discarded, of the very same file that the person may see.
+// SameFile are the earlier reconciliations, not discarded, of the very same file that the person may see.
 func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
-	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND r.id <> ? AND r.state <> 'discarded'", r.FileSHA256, r.ID).Order("r.id DESC").Limit(sameShown))
+	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.made_at, r.id) < (?, ?) AND r.state <> 'discarded'", r.FileSHA256, r.MadeAt, r.ID).Order("r.id DESC").Limit(sameShown))
 }

@@ -42,11 +42,11 @@ var problemWords = map[string]string{
 	problemNoAmount:   "There is no amount: give one, 0 where the lead earned nothing.",
 	problemAmount:     "The amount cannot be read in the form that was chosen for its column: write it as the others.",
 	problemDecimals:   "The amount has more than two decimals: round it as it was invoiced.",
-	problemLarge:      "The amount is too large to be one.",
-	problemSign:       "The sign beside the amount is another currency's: one of the two is wrong.",
+	problemLarge:      "The amount is too large to be one: look whether another number is in its place.",
+	problemSign:       "The sign beside the amount is another currency's than the row's: mend the one that is wrong.",
 	problemNoCurrency: "There is no currency: give its code, like GBP.",
 	problemCurrency:   "The currency is none of GBP, EUR, USD, CAD, AUD: give its code.",
-	problemDiffers:    "The amounts are in two currencies.",
+	problemDiffers:    "The amounts are in two currencies: agree with the partner which it is.",
 }
 
 // ProblemWords says why a row could not be read, with the mend.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -24,12 +25,15 @@ const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id
 // period that no row names, and adds them up. It is one statement, so that all of it is
 // compared with the ledger of one moment.
 //
+// Of the ledger it reads what each half needs, the list's leads and the partner's
+// period: ours is not materialized, which would be every lead of every partner.
+//
 // A lead's accrual came about when the lead was received; sandbox leads have none.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
 	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner GROUP BY lead_id, currency
-), ours AS (
+), ours AS NOT MATERIALIZED (
 	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
 	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
 	WHERE a.kind = 'accrual'
@@ -90,15 +94,24 @@ func (s *Service) put(ctx context.Context, w *work.Run, progress func(phase stri
 		w.Progress(phase, done, total)
 		progress(phase, done, total)
 	}
+	tell("dropping what was found before", 0, 0)
+	if err := s.dropLines(ctx, r.ID, func(drop func(*gorm.DB) error) error { return w.Step(ctx, drop) }); err != nil {
+		return err
+	}
 	tx, err := s.db.Pool.Begin(ctx)
 	if err != nil {
 		return store.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
+	if w.JobID == nil { // nobody else knows that it is under way
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
+			return store.Translate(err)
+		}
+	}
 	if err := copyList(ctx, tx, list, r, tell); err != nil {
 		return err
 	}
-	tell("comparing with the ledger, and writing the findings", int64(r.Profile.Rows), int64(r.Profile.Rows))
+	tell("comparing with the ledger, and writing the findings", 0, 0) // the database does not say how far it is
 	result, asOf, err := s.judge(ctx, tx, r)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -53,15 +55,85 @@ func TestComparisonIsCancelled(t *testing.T) {
 	}
 }
 
-// A command that died while it compared does not hold the list for ever, and what it
-// may still be writing comes to nothing.
+// A command that died while it compared does not hold the list for ever; one that lives
+// does.
 func TestComparisonOfACommandThatDied(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
+	state := func() models.ReconciliationState {
+		seen, err := o.Look(t.Context(), scope.Everywhere, r.ID)
+		if err != nil {
+			t.Error(err)
+		}
+		return seen.State
+	}
 	o.DB.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, r.ID)
-	if got := o.compare(t, r, inColumns, 2); got.State != models.ReconciliationCompared || len(got.lines) != 1 {
-		t.Errorf("%s, %d lines", got.State, len(got.lines))
+	if got := state(); got != models.ReconciliationUploaded {
+		t.Errorf("of one that died it is %s", got)
+	}
+	looked := false
+	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(phase string, _, _ int64) {
+		if phase != "reading the list" {
+			return
+		}
+		looked = true
+		if got := state(); got != models.ReconciliationComparing {
+			t.Errorf("while it lives it is %s", got)
+		}
+		err := o.Compare(t.Context(), scope.Everywhere, r.ID, o.get(t, r.ID).RowVersion, inColumns, january(1), january(2))
+		if f := fault.As(err); f == nil || f.Reason != "comparing" {
+			t.Errorf("begun a second time: %v", err)
+		}
+	})
+	if got := state(); err != nil || !looked || got != models.ReconciliationCompared || len(o.lines(t, scope.Everywhere, r.ID)) != 1 {
+		t.Errorf("%v, %t, %s", err, looked, got)
+	}
+}
+
+// A command whose comparison was overtaken leaves the other's alone.
+func TestACommandThatWasOvertaken(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
+	overtaken := false
+	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(phase string, _, _ int64) {
+		if !overtaken && phase == "reading the list" {
+			overtaken = true
+			o.DB.Exec(t, `UPDATE reconciliations SET row_version = row_version + 1 WHERE id = $1`, r.ID)
+		}
+	})
+	if got := o.get(t, r.ID); fault.As(err) == nil || got.State != models.ReconciliationComparing || got.RowVersion != r.RowVersion+2 {
+		t.Errorf("%v; it is %s, version %d", err, got.State, got.RowVersion)
+	}
+}
+
+// Lines of many rows go in steps, before the list is compared anew and after it was discarded.
+func TestManyLinesGo(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	many := func(r reconcile.Reconciliation) {
+		o.DB.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, r.ID)
+		o.DB.Exec(t, `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) SELECT $1, n, 'unknown' FROM generate_series(2, 20001) n`, r.ID)
+		o.DB.Exec(t, `UPDATE reconciliations SET state = 'compared' WHERE id = $1`, r.ID)
+	}
+	left := func() int64 { return testkit.Value[int64](t, o.DB, `SELECT count(*) FROM reconciliation_lines`) }
+	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
+	many(got.Reconciliation)
+	if got = o.compare(t, o.get(t, got.ID), inColumns, 2); len(got.lines) != 1 || left() != 1 {
+		t.Errorf("compared anew it has %d lines, and there are %d", len(got.lines), left())
+	}
+	many(got.Reconciliation)
+	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
+		t.Fatal(err)
+	}
+	if shown := o.lines(t, scope.Everywhere, got.ID); len(shown) != 0 || left() != 1 {
+		t.Errorf("discarded it shows %d lines, and there are %d", len(shown), left())
+	}
+	if n, err := o.Forget(t.Context()); err != nil || n != 1 || left() != 0 {
+		t.Errorf("%d went, %d are left: %v", n, left(), err)
 	}
 }

@@ -1,0 +1,57 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// dropAtOnce is how many lines go in a transaction: few enough for a page to wait for.
+const dropAtOnce = 20_000
+
+// dropSome lets go of lines of what is neither compared nor kept.
+func dropSome(tx *gorm.DB, reconciliation uuid.UUID) error {
+	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, dropAtOnce).Error
+}
+
+// hasLines reports whether there are lines left.
+func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has bool, err error) {
+	err = s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM reconciliation_lines WHERE reconciliation_id = $1)`, reconciliation).Scan(&has)
+	return has, store.Translate(err)
+}
+
+// DropLines lets go of the lines that a comparison left which was discarded or given up;
+// there may be millions.
+func (s *Service) DropLines(ctx context.Context, reconciliation uuid.UUID) error {
+	return s.dropLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
+}
+
+// dropLines drops them in steps.
+func (s *Service) dropLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
+	for {
+		has, err := s.hasLines(ctx, reconciliation)
+		if err != nil || !has {
+			return err
+		}
+		if err := step(func(tx *gorm.DB) error { return dropSome(tx, reconciliation) }); err != nil {
+			return err
+		}
+	}
+}
+
+// Forget lets go of all such lines, and returns of how many reconciliations.
+func (s *Service) Forget(ctx context.Context) (n int64, err error) {
+	var left []uuid.UUID
+	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')
+		AND EXISTS (SELECT FROM reconciliation_lines l WHERE l.reconciliation_id = r.id)`).Scan(&left).Error
+	for _, reconciliation := range left {
+		if err = s.DropLines(ctx, reconciliation); err != nil {
+			break
+		}
+		n++
+	}
+	return n, store.Translate(err)
+}
