@@ -35,7 +35,7 @@ type reconcileFlags struct {
 	lead, amount, currency, date string
 	decimal, dates               string
 	from, to                     string
-	keep                         bool
+	keep, again                  bool
 }
 
 func reconcileCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func reconcileCommand() *cobra.Command {
 		Use: "reconcile --partner PARTNER --file FILE", Short: "Compare a partner's own list of leads with the ledger, line by line",
 		Long: `Compare a partner's own list of leads, a CSV file, with the ledger, line by line. What the list
 shows of its columns need not be said; what it leaves open is asked for. The comparison is a dry
-run that is gone afterwards, unless --keep makes it a result that never changes.`,
+run, of which neither result nor file stays, unless --keep makes it a result that never changes.`,
 		Args: noArgs,
 	}
 	reach, asJSON, f := reachFlags(c), jsonFlag(c), &reconcileFlags{}
@@ -65,6 +65,7 @@ run that is gone afterwards, unless --keep makes it a result that never changes.
 		c.Flags().StringVar(flag.into, flag.name, "", flag.what+" (`"+flag.form+"`)")
 	}
 	c.Flags().BoolVar(&f.keep, "keep", false, "keep the comparison as a result, which never changes")
+	c.Flags().BoolVar(&f.again, "again", false, "keep it although a result of the very same file was kept before")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.partner == "" || f.file == "" {
 			return usageError{errors.New("give --partner and --file")}
@@ -79,7 +80,11 @@ run that is gone afterwards, unless --keep makes it a result that never changes.
 // reconcileList takes the list in, compares it, prints what was found, and leaves nothing
 // behind that was not to be kept.
 func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconcileFlags, asJSON bool) (err error) {
-	ctx := c.Context()
+	ctx, says := c.Context(), c.ErrOrStderr()
+	given, err := f.read()
+	if err != nil {
+		return err
+	}
 	partner, err := partners.NewService(db, keys, clock.System{}).Find(ctx, scope.System, f.partner)
 	if err != nil {
 		return err
@@ -98,11 +103,15 @@ func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconci
 			err = errors.Join(err, discard(context.WithoutCancel(ctx), s, r.ID))
 		}
 	}()
-	m, from, to, err := f.mapping(ctx, s, r)
+	if err := f.sameFile(ctx, says, s, r); err != nil {
+		return err
+	}
+	m, err := f.suggested(ctx, s, r, given)
 	if err != nil {
 		return err
 	}
-	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m, from, to, progressOn(c.ErrOrStderr())); err != nil {
+	printMapping(says, m)
+	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m.Mapping, m.From, m.To, progressOn(says)); err != nil {
 		return f.asked(err, r)
 	}
 	if r, err = s.Get(ctx, scope.System, r.ID); err != nil {
@@ -143,42 +152,67 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	if err != nil || r.State == models.ReconciliationKept {
 		return err
 	}
-	return s.Discard(ctx, scope.System, r.ID, r.RowVersion)
+	if err := s.Discard(ctx, scope.System, r.ID, r.RowVersion); err != nil {
+		return err
+	}
+	return s.DropLines(ctx, r.ID)
 }
 
-// mapping is what the list suggests, with what the flags say instead.
-func (f *reconcileFlags) mapping(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (m reconcile.Mapping, from, to time.Time, err error) {
-	given := reconcile.Mapping{LeadID: f.lead, Amount: f.amount, Date: f.date}
-	if f.currency != "" {
-		given.Currency = f.currency
-		if c, err := money.ParseCurrency(f.currency); err == nil && !r.Profile.Has(f.currency) {
-			given.Currency, given.Fixed = "", c
-		}
+// sameFile tells which earlier reconciliations are of the very same file. A second result
+// of it is kept only by somebody who knows.
+func (f *reconcileFlags) sameFile(ctx context.Context, says io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
+	same, err := s.SameFile(ctx, scope.System, r)
+	kept := false
+	for _, other := range same {
+		fmt.Fprintf(says, "This very file was given before: %s of %s, %s, %s\n", reconcile.ID(other.ID), other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
+		kept = kept || other.State == models.ReconciliationKept
 	}
+	if err == nil && kept && f.keep && !f.again {
+		return usageError{errors.New("a result of this very file was kept before; give --again to keep another")}
+	}
+	return err
+}
+
+// read is what the flags say, but for the currency: whether it is a column the list tells.
+func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
+	given.LeadID, given.Amount, given.Date = f.lead, f.amount, f.date
 	var ok bool
 	if given.Numbers, ok = map[string]reconcile.NumberForm{"": "", "dot": reconcile.DotDecimal, "comma": reconcile.CommaDecimal}[f.decimal]; !ok {
-		return m, from, to, usageError{errors.New("--decimal is dot or comma")}
+		return given, usageError{errors.New("--decimal is dot or comma")}
 	}
 	if given.Dates, ok = map[string]reconcile.DateForm{"": "", "ymd": reconcile.YearFirst, "dmy": reconcile.DayFirst, "mdy": reconcile.MonthFirst}[f.dates]; !ok {
-		return m, from, to, usageError{errors.New("--dates is ymd, dmy or mdy")}
+		return given, usageError{errors.New("--dates is ymd, dmy or mdy")}
 	}
-	suggested, err := s.SuggestWith(ctx, r, given)
-	if err != nil {
-		return m, from, to, err
-	}
-	from, to = suggested.From, suggested.To
 	for _, day := range []struct {
 		flag, text string
 		into       *time.Time
-	}{{"--from", f.from, &from}, {"--to", f.to, &to}} {
+	}{{"--from", f.from, &given.From}, {"--to", f.to, &given.To}} {
 		if day.text == "" {
 			continue
 		}
 		if *day.into, err = time.Parse(time.DateOnly, day.text); err != nil {
-			return m, from, to, usageError{fmt.Errorf("%s is a day, like 2026-01-31", day.flag)}
+			return given, usageError{fmt.Errorf("%s is a day, like 2026-01-31", day.flag)}
 		}
 	}
-	return suggested.Mapping, from, to, nil
+	return given, nil
+}
+
+// suggested is what the list suggests, with what the flags say instead.
+func (f *reconcileFlags) suggested(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, given reconcile.Suggestion) (reconcile.Suggestion, error) {
+	if given.Currency = f.currency; f.currency != "" {
+		_, isColumn := r.Profile.Column(f.currency)
+		if c, err := money.ParseCurrency(f.currency); err == nil && !isColumn {
+			given.Currency, given.Fixed = "", c
+		}
+	}
+	m, err := s.SuggestWith(ctx, r, given.Mapping)
+	if !given.From.IsZero() {
+		m.From = given.From
+	}
+	if !given.To.IsZero() {
+		m.To = given.To
+	}
+	return m, err
 }
 
 // flagOf is the flag that mends a field of a mapping.
@@ -194,7 +228,7 @@ func (f *reconcileFlags) asked(err error, r reconcile.Reconciliation) error {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("the list leaves open how it is to be read; give")
+	b.WriteString("the list cannot be compared yet; give")
 	for _, field := range told.Fields {
 		fmt.Fprintf(&b, "\n  %-22s %s", flagOf[field.Path[0]], field.Message)
 	}
@@ -210,7 +244,11 @@ func progressOn(w io.Writer) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {
 		tenth := done * 10 / cmp.Or(total, 1)
-		if phase != last || tenth != tenths {
+		switch {
+		case phase == last && tenth == tenths:
+		case total == 0: // nobody knows how far it is
+			fmt.Fprintln(w, phase)
+		default:
 			fmt.Fprintf(w, "%s: %d of %d rows\n", phase, done, total)
 		}
 		last, tenths = phase, tenth

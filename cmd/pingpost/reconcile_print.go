@@ -25,10 +25,33 @@ type comparisonView struct {
 	To      string                     `json:"to"`
 	AsOf    time.Time                  `json:"as_of"`
 	Mapping *reconcile.Mapping         `json:"mapping"`
-	Result  *reconcile.Result          `json:"result"`
+	Result  resultView                 `json:"result"`
 }
 
-// lineView is a line other than a matched one. Amounts are minor units.
+// resultView is what it came to. Amounts are in major units, exact: 12.50.
+type resultView struct {
+	Rows    int         `json:"rows"`
+	Tallies []tallyView `json:"tallies"`
+	Took    string      `json:"took"`
+}
+
+type tallyView struct {
+	Finding  models.Finding `json:"finding"`
+	Currency string         `json:"currency,omitempty"`
+	Lines    int64          `json:"lines"`
+	Theirs   json.Number    `json:"theirs"`
+	Ours     json.Number    `json:"ours"`
+}
+
+func viewResult(r *reconcile.Result) resultView {
+	v := resultView{Rows: r.Rows, Took: r.Took, Tallies: []tallyView{}}
+	for _, t := range r.Tallies {
+		v.Tallies = append(v.Tallies, tallyView{Finding: t.Finding, Currency: t.Currency, Lines: t.Lines, Theirs: json.Number(decimal(t.Theirs)), Ours: json.Number(decimal(t.Ours))})
+	}
+	return v
+}
+
+// lineView is a line other than a matched one. Amounts are as resultView's.
 type lineView struct {
 	Row          int            `json:"row,omitempty"` // as a spreadsheet numbers it; none of what the list lacks
 	Finding      models.Finding `json:"finding"`
@@ -37,9 +60,9 @@ type lineView struct {
 	PartnerID    string         `json:"partner_id,omitempty"`
 	OtherPartner string         `json:"other_partner,omitempty"`
 	FirstRow     int            `json:"first_row,omitempty"`
-	Theirs       *int64         `json:"theirs,omitempty"`
+	Theirs       json.Number    `json:"theirs,omitempty"`
 	Currency     string         `json:"currency,omitempty"`
-	Ours         *int64         `json:"ours,omitempty"`
+	Ours         json.Number    `json:"ours,omitempty"`
 	OurCurrency  string         `json:"our_currency,omitempty"`
 	ReceivedAt   *time.Time     `json:"received_at,omitempty"`
 }
@@ -47,12 +70,20 @@ type lineView struct {
 func viewLine(l reconcile.Line) lineView {
 	v := lineView{
 		Row: value(l.FileRow), Finding: l.Finding, Problem: l.Problem, PartnerID: l.Account, OtherPartner: l.OtherPartner, FirstRow: value(l.FirstRow),
-		Theirs: l.TheirsMinor, Currency: value(l.Currency), Ours: l.OursMinor, OurCurrency: value(l.OurCurrency), ReceivedAt: l.ReceivedAt,
+		Theirs: exact(l.TheirsMinor), Currency: value(l.Currency), Ours: exact(l.OursMinor), OurCurrency: value(l.OurCurrency), ReceivedAt: l.ReceivedAt,
 	}
 	if l.LeadID != nil {
 		v.LeadID = id.Format(id.Lead, *l.LeadID)
 	}
 	return v
+}
+
+// exact is an amount that a line may lack.
+func exact(minor *int64) json.Number {
+	if minor == nil {
+		return ""
+	}
+	return json.Number(decimal(*minor))
 }
 
 // value is what a pointer points to, or nothing.
@@ -91,7 +122,7 @@ func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconcil
 func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	head, err := json.MarshalIndent(comparisonView{
 		ID: reconcile.ID(r.ID), Partner: r.Partner, State: r.State, From: r.PeriodFrom.Format(time.DateOnly), To: r.PeriodTo.Format(time.DateOnly),
-		AsOf: r.AsOf.UTC(), Mapping: r.Mapping, Result: r.Result,
+		AsOf: r.AsOf.UTC(), Mapping: r.Mapping, Result: viewResult(r.Result),
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -113,6 +144,31 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
+// printMapping says how the list is read; what it leaves open is asked for next.
+func printMapping(w io.Writer, m reconcile.Suggestion) {
+	var says []string
+	say := func(known bool, form string, values ...any) {
+		if known {
+			says = append(says, fmt.Sprintf(form, values...))
+		}
+	}
+	say(m.LeadID != "", "leadIds in %q", m.LeadID)
+	say(m.Amount != "", "amounts in %q", m.Amount)
+	say(m.Numbers != "", "written as %s", m.Numbers)
+	say(m.Currency != "", "currencies in %q", m.Currency)
+	say(m.Fixed.Valid(), "all in %s", m.Fixed)
+	say(m.Date != "", "dates in %q", m.Date)
+	say(m.Date != "" && m.Dates != "", "written as %s", m.Dates)
+	say(!m.From.IsZero() && !m.To.IsZero(), "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
+	how := "The list is read with "
+	if m.Remembered {
+		how = "The list is read as this partner's last one with the same columns, and with what was given: "
+	}
+	if len(says) > 0 {
+		fmt.Fprintf(w, "%s%s\n", how, strings.Join(says, ", "))
+	}
+}
+
 func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	var rows [][]any
 	for _, t := range r.Result.Tallies {
@@ -124,7 +180,7 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if err := eachFinding(ctx, s, r, func(l lineView) error { return l.print(w) }); err != nil {
 		return err
 	}
-	became := "This was a dry run, and is gone: --keep makes it a result."
+	became := "This was a dry run, and its result is gone: --keep makes it stay."
 	if r.State == models.ReconciliationKept {
 		became = "Kept as " + reconcile.ID(r.ID) + "."
 	}
@@ -143,11 +199,11 @@ func (l lineView) print(w io.Writer) error {
 	if l.LeadID != "" {
 		says = append(says, l.LeadID)
 	}
-	if l.Theirs != nil {
-		says = append(says, "theirs "+decimal(*l.Theirs)+" "+l.Currency)
+	if l.Theirs != "" {
+		says = append(says, "theirs "+l.Theirs.String()+" "+l.Currency)
 	}
-	if l.Ours != nil {
-		says = append(says, "ours "+decimal(*l.Ours)+" "+l.OurCurrency)
+	if l.Ours != "" {
+		says = append(says, "ours "+l.Ours.String()+" "+l.OurCurrency)
 	}
 	switch {
 	case l.OtherPartner != "":

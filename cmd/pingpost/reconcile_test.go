@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -20,26 +19,31 @@ func TestReconcile(t *testing.T) {
 	p := &platform{dir: filepath.Join(folder(t), "data")}
 	p.development = startDev(t, nil, "--data-dir", p.dir)
 	seller := p.partner(0)
+	before := clock.System{}.Now().UTC() // the leads may come about on the next day
 	one, two := seller.deliver(t), seller.deliver(t)
-	today := clock.System{}.Now().UTC()
-	day := today.Format(time.DateOnly)
+	day, last := before.Format(time.DateOnly), clock.System{}.Now().UTC().Format(time.DateOnly)
 	list := func(name, text string) []string {
 		return []string{"reconcile", "--partner", seller.slug, "--file", p.file(t, name, text)}
 	}
-	good := list("good.csv", "leadId;Payout;Currency;Date\n"+one.id+";45,60;GBP;"+day+"\n"+two.id+";1,00;GBP;"+day+"\nnonsense;2,00;GBP;"+day+"\n")
+	good := list("good.csv", "leadId;Payout;Currency;Date\n"+one.id+";45,60;GBP;"+day+"\n"+two.id+";1,00;GBP;"+last+"\nnonsense;2,00;GBP;"+day+"\n")
 	t.Run("a dry run", func(t *testing.T) {
 		o := p.on(t, good...)
 		text := o.ok(t)
 		for _, want := range []string{
 			"matched         1      GBP", "amount_differs  1      GBP       1.00", "amount_differs: row 3, " + two.id + ", theirs 1.00 GBP, ours 45.60 GBP",
-			"unreadable: row 4, This is not a leadId", "3 rows of " + seller.slug + ", " + day + " to " + day, "a dry run",
+			"unreadable: row 4, This is not a leadId", "3 rows of " + seller.slug + ", " + day + " to " + last, "a dry run",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)
 			}
 		}
-		if !strings.Contains(o.stderr, "reading the list: 3 of 3 rows") {
-			t.Errorf("no progress: %s", o.stderr)
+		for _, want := range []string{
+			"reading the list: 3 of 3 rows", "comparing with the ledger, and writing the findings\n",
+			`leadIds in "leadId", amounts in "Payout", written as 1.234,56, currencies in "Currency", dates in "Date", written as 2006-01-31, ` + day + " to " + last,
+		} {
+			if !strings.Contains(o.stderr, want) {
+				t.Errorf("it does not tell %q: %s", want, o.stderr)
+			}
 		}
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1})
 	})
@@ -53,17 +57,35 @@ func TestReconcile(t *testing.T) {
 			text, _ := json.Marshal(got)
 			t.Errorf("%s", text)
 		}
+		for _, tally := range got.Result.Tallies {
+			if tally.Finding == models.Matched && (tally.Theirs != "45.60" || tally.Ours != "45.60") {
+				t.Errorf("the sums are %+v", tally)
+			}
+		}
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1, models.ReconciliationKept: 1})
+	})
+	t.Run("the very same file", func(t *testing.T) {
+		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "This very file was given before: rn_") {
+			t.Errorf("it is not noticed: %s", o.stderr)
+		}
+		p.on(t, append(good, "--keep")...).refused(t, 2, "give --again")
+		p.on(t, append(good, "--keep", "--again")...).ok(t)
+		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 3, models.ReconciliationKept: 2})
 	})
 	t.Run("what is left open", func(t *testing.T) {
 		open := list("open.csv", "leadId,net,gross,when\n"+one.id+",\"1,234\",\"1,234\",01/02/2026\n")
 		p.on(t, open...).refused(t, 2, "--amount COL", "--currency COL|GBP", "--decimal dot|comma", "--dates ymd|dmy|mdy", "--from D", "--to D", `"gross"`)
-		p.on(t, append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day, "--to", day)...).ok(t)
+		p.on(t, append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day, "--to", last)...).ok(t)
+		dates := list("dates.csv", "leadId,payout,ccy,when\n"+one.id+",\"1.50\",GBP,01/02/2026\n")
+		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "2026-01-02 to 2026-01-02") {
+			t.Errorf("the order of the dates says nothing of the days: %s", o.stdout)
+		}
 	})
 	t.Run("refusals", func(t *testing.T) {
 		p.on(t, "reconcile", "--partner", seller.slug).refused(t, 2, "give --partner and --file")
 		p.on(t, append(good, "--decimal", "point")...).refused(t, 2, "--decimal is dot or comma")
 		p.on(t, append(good, "--from", "1/2/2026")...).refused(t, 2, "--from is a day")
+		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 6, models.ReconciliationKept: 2}) // as before
 		p.on(t, append(good, "--amount", "nothing")...).refused(t, 2, "no such column")
 		p.on(t, list("empty.csv", "")...).refused(t, 1, "The file is empty")
 		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).refused(t, 1, "No such partner")
@@ -73,7 +95,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func countOf(tallies []reconcile.Tally, finding models.Finding) (n int) {
+func countOf(tallies []tallyView, finding models.Finding) (n int) {
 	for _, t := range tallies {
 		if t.Finding == finding {
 			n += int(t.Lines)
