@@ -217,8 +217,12 @@ func TestTheSameListAgain(t *testing.T) {
 	rows, _ := b.everyFinding(t)
 	first := b.given(t, "harbour-leads", rows...)
 	b.compared(t, first, b.inColumns(t, first))
+	b.house.time.Advance(time.Second)
 	second := b.given(t, "harbour-leads", rows...)
 	b.get(t, second).says(t, http.StatusOK, "This very file was given before", `href="`+first+`"`, "as last time")
+	if p := b.get(t, first); strings.Contains(p.body, "This very file") {
+		t.Error("the first is told of one that was given later")
+	}
 	b.get(t, second+"/discard").says(t, http.StatusOK, "The file is deleted")
 	if p := b.post(t, second+"/discard", url.Values{"version": {"1"}}); p.status != http.StatusSeeOther || p.location() != "/reconciliation" {
 		t.Errorf("%d %s", p.status, p.text())
@@ -302,6 +306,19 @@ func TestStoppingAComparison(t *testing.T) {
 	if n := b.count(t, "audit_events", `action = 'work.cancel' AND outcome = $1`, models.AuditDone); n != 1 {
 		t.Errorf("%d events", n)
 	}
+}
+
+// What a command that died was comparing can be compared or discarded in the console.
+func TestAComparisonThatDied(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	at := b.given(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
+	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, idOf(t, at))
+	b.get(t, at).says(t, http.StatusOK, "What the columns are", at+"/discard")
+	if p := b.get(t, at+"/live"); p.header.Get("HX-Refresh") != "true" {
+		t.Errorf("%v", p.header)
+	}
+	b.compared(t, at, b.inColumns(t, at))
 }
 
 // The list is paged by key, within its filter.

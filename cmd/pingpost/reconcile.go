@@ -80,7 +80,7 @@ run, of which neither result nor file stays, unless --keep makes it a result tha
 // reconcileList takes the list in, compares it, prints what was found, and leaves nothing
 // behind that was not to be kept.
 func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconcileFlags, asJSON bool) (err error) {
-	ctx, says := c.Context(), c.ErrOrStderr()
+	ctx := c.Context()
 	given, err := f.read()
 	if err != nil {
 		return err
@@ -103,15 +103,16 @@ func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconci
 			err = errors.Join(err, discard(context.WithoutCancel(ctx), s, r.ID))
 		}
 	}()
-	if err := f.sameFile(ctx, says, s, r); err != nil {
+	same, err := f.sameFile(ctx, s, r)
+	if err != nil {
 		return err
 	}
 	m, err := f.suggested(ctx, s, r, given)
 	if err != nil {
 		return err
 	}
-	printMapping(says, m)
-	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m.Mapping, m.From, m.To, progressOn(says)); err != nil {
+	progress := progressOn(c.ErrOrStderr(), same+mappingWords(m))
+	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m.Mapping, m.From, m.To, progress); err != nil {
 		return f.asked(err, r)
 	}
 	if r, err = s.Get(ctx, scope.System, r.ID); err != nil {
@@ -158,19 +159,18 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	return s.DropLines(ctx, r.ID)
 }
 
-// sameFile tells which earlier reconciliations are of the very same file. A second result
+// sameFile says which earlier reconciliations are of the very same file. A second result
 // of it is kept only by somebody who knows.
-func (f *reconcileFlags) sameFile(ctx context.Context, says io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
+func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (string, error) {
 	same, err := s.SameFile(ctx, scope.System, r)
-	kept := false
+	var says strings.Builder
 	for _, other := range same {
-		fmt.Fprintf(says, "This very file was given before: %s of %s, %s, %s\n", reconcile.ID(other.ID), other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
-		kept = kept || other.State == models.ReconciliationKept
+		if other.State == models.ReconciliationKept && f.keep && !f.again {
+			return "", usageError{fmt.Errorf("this very file was given before, and its result was kept as %s of %s; give --again to keep another", reconcile.ID(other.ID), other.Partner)}
+		}
+		fmt.Fprintf(&says, "This very file was given before: %s of %s, %s, %s.\n", reconcile.ID(other.ID), other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
 	}
-	if err == nil && kept && f.keep && !f.again {
-		return usageError{errors.New("a result of this very file was kept before; give --again to keep another")}
-	}
-	return err
+	return says.String(), err
 }
 
 // read is what the flags say, but for the currency: whether it is a column the list tells.
@@ -239,10 +239,13 @@ func (f *reconcileFlags) asked(err error, r reconcile.Reconciliation) error {
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn tells of each phase, and of every tenth of it.
-func progressOn(w io.Writer) func(phase string, done, total int64) {
+// progressOn tells what is known before, of each phase, and of every tenth of it.
+func progressOn(w io.Writer, before string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {
+		if last == "" {
+			fmt.Fprint(w, before)
+		}
 		tenth := done * 10 / cmp.Or(total, 1)
 		switch {
 		case phase == last && tenth == tenths:

@@ -144,29 +144,24 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
-// printMapping says how the list is read; what it leaves open is asked for next.
-func printMapping(w io.Writer, m reconcile.Suggestion) {
+// mappingWords say how the list is read.
+func mappingWords(m reconcile.Suggestion) string {
 	var says []string
 	say := func(known bool, form string, values ...any) {
 		if known {
 			says = append(says, fmt.Sprintf(form, values...))
 		}
 	}
-	say(m.LeadID != "", "leadIds in %q", m.LeadID)
-	say(m.Amount != "", "amounts in %q", m.Amount)
-	say(m.Numbers != "", "written as %s", m.Numbers)
+	say(true, "leadIds in %q, amounts in %q, written as %s", m.LeadID, m.Amount, m.Numbers)
 	say(m.Currency != "", "currencies in %q", m.Currency)
 	say(m.Fixed.Valid(), "all in %s", m.Fixed)
-	say(m.Date != "", "dates in %q", m.Date)
-	say(m.Date != "" && m.Dates != "", "written as %s", m.Dates)
-	say(!m.From.IsZero() && !m.To.IsZero(), "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
+	say(m.Date != "", "dates in %q, written as %s", m.Date, m.Dates)
+	say(true, "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
 	how := "The list is read with "
 	if m.Remembered {
 		how = "The list is read as this partner's last one with the same columns, and with what was given: "
 	}
-	if len(says) > 0 {
-		fmt.Fprintf(w, "%s%s\n", how, strings.Join(says, ", "))
-	}
+	return how + strings.Join(says, ", ") + ".\n"
 }
 
 func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
