@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,6 @@ import (
 type books struct {
 	*database
 	keys           *sealed.Keys
-	key            string
 	large, another models.Account
 	from, to       time.Time // days, both included
 	list           string    // the large partner's own, a file
@@ -37,7 +37,7 @@ const booksDays = 30
 
 func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books, err error) {
 	platform := newKey()
-	k := &books{key: encode(platform), rows: rows, list: filepath.Join(s.folder, name+".csv")}
+	k := &books{rows: rows, list: filepath.Join(s.folder, name+".csv")}
 	if k.keys, err = sealed.NewKeys([][]byte{platform}); err != nil {
 		return nil, err
 	}
@@ -46,10 +46,13 @@ func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books
 	}
 	k.to = clock.System{}.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
 	k.from = k.to.AddDate(0, 0, 1-booksDays)
-	if err := k.admit(ctx); err != nil {
-		return nil, err
+	if err = k.admit(ctx); err == nil {
+		err = k.fill(ctx)
 	}
-	return k, k.fill(ctx)
+	if err != nil {
+		return nil, errors.Join(err, k.close())
+	}
+	return k, nil
 }
 
 func (k *books) admit(ctx context.Context) error {

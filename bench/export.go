@@ -65,7 +65,7 @@ func export(ctx context.Context, k *books) (e exported, err error) {
 	return e, p.Receive(&e)
 }
 
-// counting is a reader of an export that only counts.
+// counting takes an export in, and only counts.
 type counting int64
 
 func (c *counting) Write(p []byte) (int, error) {
