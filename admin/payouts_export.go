@@ -50,8 +50,8 @@ func (k *call) streamEntries(f payouts.Filter, name string, e audit.Event) error
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
-	return k.takenCSV(name, e, func(to io.Writer) error {
-		_, err := k.Payouts.CSV(k.r.Context(), k.scope, f, to, nil)
+	return k.sendCSV(name, func(to io.Writer) error {
+		_, err := k.Payouts.CSV(k.r.Context(), k.scope, f, to, func() error { return k.Audit.Done(k.r.Context(), k.by, e) })
 		return err
 	})
 }

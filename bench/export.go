@@ -103,7 +103,7 @@ func playExport(ctx context.Context, l *child.Link) error {
 	}
 	var read counting
 	began := clock.System{}.Now()
-	if e.Rows, err = s.CSV(ctx, scope.System, payouts.Filter{}, &read, nil); err != nil {
+	if e.Rows, err = s.CSV(ctx, scope.System, payouts.Filter{}, &read, func() error { return nil }); err != nil {
 		return err
 	}
 	e.Seconds, e.Bytes = since(began), int64(read)

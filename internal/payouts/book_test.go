@@ -87,7 +87,7 @@ func TestTheLedgerByFilter(t *testing.T) {
 		}
 		var streamed []string
 		var file bytes.Buffer
-		if rows, err := tr.CSV(ctx, one.sc, one.f, &file, nil); err != nil || rows != int64(len(one.want)) {
+		if rows, err := tr.CSV(ctx, one.sc, one.f, &file, atOnce); err != nil || rows != int64(len(one.want)) {
 			t.Errorf("%s: %d rows are exported (%v)", name, rows, err)
 		}
 		records, err := csv.NewReader(&file).ReadAll()
@@ -179,7 +179,7 @@ func TestExportedCells(t *testing.T) {
 		}
 	}
 	var file bytes.Buffer
-	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, &file, nil); err != nil {
+	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, &file, atOnce); err != nil {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&file).ReadAll()
@@ -207,16 +207,17 @@ func TestExportsAreStreamed(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	var most uint64
-	rows, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, io.Discard, func(n int64) error {
-		if n%40_000 == 0 {
+	parts := 0
+	rows, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) {
+		if parts++; parts%50 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
 			most = max(most, now.HeapAlloc)
 		}
-		return nil
-	})
+		return len(p), nil
+	}), atOnce)
 	if err != nil || rows != entries || most == 0 {
-		t.Fatalf("%d rows (%v)", rows, err)
+		t.Fatalf("%d rows in %d parts (%v)", rows, parts, err)
 	}
 	if grown := int64(most) - int64(before.HeapAlloc); grown > 8<<20 {
 		t.Errorf("%d bytes more are held while %d entries are streamed", grown, entries)

@@ -84,28 +84,30 @@ func fetch(ctx context.Context, tx pgx.Tx, some []Entry) ([]Entry, error) {
 }
 
 // CSV sends the entries that the filter chooses, with a head, to somebody who waits for
-// them, and returns how many. A few are sent at once: each holds a connection.
-func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64) error) (rows int64, err error) {
+// them, and returns how many. A few are sent at once, since each holds a connection: begin
+// is called when this is one of them.
+func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
 	end, err := s.db.Download()
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	return s.writeCSV(ctx, sc, f, to, pause)
+	if err := begin(); err != nil {
+		return 0, err
+	}
+	return s.writeCSV(ctx, sc, f, to, func(int64) {})
 }
 
 // writeCSV calls pause at intervals with the number of rows so far.
-func (s *Service) writeCSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64) error) (rows int64, err error) {
+func (s *Service) writeCSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64)) (rows int64, err error) {
 	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // whose buffer it takes for its own
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}
 	record := make([]string, len(Columns))
 	err = s.Stream(ctx, sc, f, func(e *Entry) error {
-		if rows++; rows%rowsAtOnce == 0 && pause != nil {
-			if err := pause(rows); err != nil {
-				return err
-			}
+		if rows++; rows%rowsAtOnce == 0 {
+			pause(rows)
 		}
 		return w.Write(e.record(record))
 	})
@@ -195,10 +197,7 @@ func (s *Service) writeExport(ctx context.Context, w *work.Run) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.writeCSV(ctx, want.scope(), want.Filter, file, func(rows int64) error {
-		w.Progress("writing entries", rows, 0)
-		return nil
-	})
+	rows, err := s.writeCSV(ctx, want.scope(), want.Filter, file, func(rows int64) { w.Progress("writing entries", rows, 0) })
 	if err == nil {
 		err = file.Close()
 	}

@@ -35,7 +35,7 @@ func TestSlowReaders(t *testing.T) {
 		var begun sync.Once
 		for range 20 { // more than may be under way, whatever the pool
 			all.Go(func() {
-				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) { <-read; return len(p), nil }), nil)
+				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
 				if errors.Is(err, store.ErrDownloads) {
 					begun.Do(func() { full <- err })
 				} else if err != nil {
@@ -45,16 +45,18 @@ func TestSlowReaders(t *testing.T) {
 		}
 		<-full
 		return 0, io.EOF
-	}), nil)
+	}), atOnce)
 	close(read)
 	all.Wait()
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, io.Discard, nil); err != nil {
+	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, io.Discard, atOnce); err != nil {
 		t.Errorf("when the others have ended: %v", err)
 	}
 }
+
+func atOnce() error { return nil }
 
 type writer func(p []byte) (int, error)
 
