@@ -94,8 +94,11 @@ func (s *Service) put(ctx context.Context, w *work.Run, progress func(phase stri
 		w.Progress(phase, done, total)
 		progress(phase, done, total)
 	}
-	tell("dropping what was found before", 0, 0)
-	if err := s.dropLines(ctx, r.ID, func(drop func(*gorm.DB) error) error { return w.Step(ctx, drop) }); err != nil {
+	err = s.dropLines(ctx, r.ID, func(drop func(*gorm.DB) error) error {
+		tell("dropping what was found before", 0, 0)
+		return w.Step(ctx, drop)
+	})
+	if err != nil {
 		return err
 	}
 	tx, err := s.db.Pool.Begin(ctx)
@@ -189,10 +192,17 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (resul
 	return result, asOf, nil
 }
 
+func tookWords(d time.Duration) string {
+	if d < 100*time.Millisecond {
+		return "less than 0.1 s"
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
 // compared writes what the comparison came to, unless it was given up meanwhile.
 func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
 	now := s.clock.Now()
-	result.Took = fmt.Sprintf("%.1f s", now.Sub(began).Seconds())
+	result.Took = tookWords(now.Sub(began))
 	text, err := json.Marshal(result)
 	if err != nil {
 		return err
