@@ -67,7 +67,7 @@ func (k *call) adjust() error {
 		return k.showAdjust(http.StatusUnprocessableEntity, f, mistakes)
 	}
 	_, err = k.payouts().Adjust(k.r.Context(), k.scope, a)
-	if again := fault.As(err); again != nil && (again.Reason == "adjusted" || again.Reason == "entry_exists") { // before this one, or at once with it
+	if again := fault.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
 		same, other := k.sameAdjustment(a)
 		if other != nil {
 			return other
