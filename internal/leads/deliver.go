@@ -24,8 +24,9 @@ const readBackWithin = 3 * time.Second
 // timeline events in one round trip and one transaction. The unique transaction
 // is the guard (D3): of many posts at once one inserts, the others find a
 // conflict and store nothing. Who delivers must be active now, whatever a
-// snapshot said (D21). Children are stored only for the leads that were. Rows
-// go in by transaction, so that two groups cannot wait for each other.
+// snapshot said (D21): senders and secrets are few, and looked up once each for
+// all of their posts. Children are stored only for the leads that were. Rows go
+// in by transaction, so that two groups cannot wait for each other.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bool[], $8::bool[],
@@ -40,6 +41,13 @@ WITH post AS MATERIALIZED (
 		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version,
 		acknowledged_at, disclosure_text, recipient_hash, form_cert_url, third_party_lead_id,
 		entry_kind, reference, amount_minor, event_kind, detail)
+), sender AS MATERIALIZED (
+	SELECT account_id, partner_id FROM (SELECT DISTINCT account_id, partner_id FROM post) AS named
+	WHERE (SELECT status FROM partners WHERE id = named.partner_id) = 'approved'
+		AND (SELECT status FROM accounts WHERE id = named.account_id AND partner_id = named.partner_id) = 'active'
+), secret AS MATERIALIZED (
+	SELECT secret_id, active.* FROM (SELECT DISTINCT secret_id FROM post) AS named CROSS JOIN LATERAL (
+		SELECT partner_id, not_before, retires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
 ), lead AS (
 	INSERT INTO leads (id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
 		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
@@ -49,12 +57,8 @@ WITH post AS MATERIALIZED (
 		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
 		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
 		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version
-	FROM post
-	WHERE EXISTS (SELECT FROM accounts a JOIN partners p ON p.id = a.partner_id
-			WHERE a.id = post.account_id AND a.partner_id = post.partner_id AND a.status = 'active' AND p.status = 'approved')
-		AND (post.secret_id IS NULL OR EXISTS (SELECT FROM signing_secrets s
-			WHERE s.id = post.secret_id AND s.partner_id = post.partner_id AND s.state = 'active'
-				AND s.not_before <= post.received_at AND (s.retires_at IS NULL OR s.retires_at > post.received_at)))
+	FROM post JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
+	WHERE secret_id IS NULL OR (not_before <= received_at AND (retires_at IS NULL OR retires_at > received_at))
 	ORDER BY transaction
 	ON CONFLICT (transaction) DO NOTHING
 	RETURNING id
