@@ -26,6 +26,11 @@ const (
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
 	copyTimeout   = 10 * time.Second
+	// copyPart bytes of a batch are sent at once, and copyPause lies between: a batch
+	// in one piece keeps Postgres busy for many milliseconds on end, which pings on the
+	// same processors wait for.
+	copyPart  = 16 << 10
+	copyPause = time.Millisecond
 )
 
 // Ping is a row of the log.
@@ -203,10 +208,32 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 		return store.Translate(err)
 	}
 	defer conn.Release()
-	_, err = copyFrom(ctx, conn.Conn().PgConn(), batch)
+	_, err = copyFrom(ctx, conn.Conn().PgConn(), &parts{of: bytes.NewReader(batch), hurry: r.hurried})
 	return store.Translate(err)
 }
 
-func copyFrom(ctx context.Context, conn *pgconn.PgConn, batch []byte) (pgconn.CommandTag, error) {
-	return conn.CopyFrom(ctx, io.MultiReader(bytes.NewReader(batch), bytes.NewReader(copyTrailer)), copyPings)
+// hurried tells that the next batch is complete, or the last.
+func (r *Recorder) hurried() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed || r.rows >= recorderBatch
+}
+
+func copyFrom(ctx context.Context, conn *pgconn.PgConn, batch io.Reader) (pgconn.CommandTag, error) {
+	return conn.CopyFrom(ctx, io.MultiReader(batch, bytes.NewReader(copyTrailer)), copyPings)
+}
+
+// parts reads a batch part by part, with a pause between them unless there is hurry.
+type parts struct {
+	of    *bytes.Reader
+	hurry func() bool
+	begun bool
+}
+
+func (p *parts) Read(into []byte) (int, error) {
+	if p.begun && p.of.Len() > 0 && !p.hurry() {
+		time.Sleep(copyPause)
+	}
+	p.begun = true
+	return p.of.Read(into[:min(len(into), copyPart)])
 }
