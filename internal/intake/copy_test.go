@@ -3,6 +3,8 @@ package intake
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -82,4 +84,60 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A batch arrives as it was, in parts that are not too large, with one pause between
+// each two of them.
+func TestBatchGoesInParts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		batch := bytes.Repeat([]byte("ping"), rapid.IntRange(0, copyPart).Draw(t, "quarters of the batch"))
+		space := make([]byte, rapid.IntRange(copyPart/4, 4*copyPart).Draw(t, "space"))
+		pauses, reads := 0, 0
+		p := &parts{of: bytes.NewReader(batch), between: func() { pauses++ }}
+		var got []byte
+		for {
+			n, err := p.Read(space)
+			if n > copyPart {
+				t.Fatalf("a part of %d bytes", n)
+			}
+			got = append(got, space[:n]...)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			reads++
+		}
+		if !bytes.Equal(got, batch) {
+			t.Fatalf("%d bytes arrived of %d, or others", len(got), len(batch))
+		}
+		if pauses != max(0, reads-1) {
+			t.Fatalf("%d pauses between %d parts", pauses, reads)
+		}
+	})
+}
+
+func TestRecorderHurries(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder(nil, nil, nil)
+	for range recorderBatch - 1 {
+		r.Offer(Ping{})
+	}
+	if r.hurried() {
+		t.Error("it hurries while the next batch fills")
+	}
+	r.Offer(Ping{})
+	if !r.hurried() {
+		t.Error("it does not hurry when the next batch is complete")
+	}
+	r.take(nil)
+	if r.hurried() {
+		t.Error("it hurries with nothing to follow")
+	}
+	r.closed = true
+	if !r.hurried() {
+		t.Error("it does not hurry at the end")
+	}
 }

@@ -26,11 +26,11 @@ const (
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
 	copyTimeout   = 10 * time.Second
-	// copyPart bytes of a batch are sent at once, and copyPause lies between: a batch
-	// in one piece keeps Postgres busy for many milliseconds on end, which pings on the
-	// same processors wait for.
-	copyPart  = 16 << 10
-	copyPause = time.Millisecond
+	// copyPart bytes of a batch are sent at once, which Postgres inserts at once, and
+	// copyPause lies between: a batch in one piece keeps it busy for many milliseconds
+	// on end, which pings on the same processors wait for.
+	copyPart  = 64 << 10
+	copyPause = 3 * time.Millisecond
 )
 
 // Ping is a row of the log.
@@ -208,11 +208,18 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 		return store.Translate(err)
 	}
 	defer conn.Release()
-	_, err = copyFrom(ctx, conn.Conn().PgConn(), &parts{of: bytes.NewReader(batch), hurry: r.hurried})
+	_, err = copyFrom(ctx, conn.Conn().PgConn(), &parts{of: bytes.NewReader(batch), between: r.breathe})
 	return store.Translate(err)
 }
 
-// hurried tells that the next batch is complete, or the last.
+// breathe leaves the processors to pings for a moment.
+func (r *Recorder) breathe() {
+	if !r.hurried() {
+		time.Sleep(copyPause)
+	}
+}
+
+// hurried tells that the next batch is complete already, or that the service stops.
 func (r *Recorder) hurried() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,16 +230,16 @@ func copyFrom(ctx context.Context, conn *pgconn.PgConn, batch io.Reader) (pgconn
 	return conn.CopyFrom(ctx, io.MultiReader(batch, bytes.NewReader(copyTrailer)), copyPings)
 }
 
-// parts reads a batch part by part, with a pause between them unless there is hurry.
+// parts reads a batch part by part, and calls between before each but the first.
 type parts struct {
-	of    *bytes.Reader
-	hurry func() bool
-	begun bool
+	of      *bytes.Reader
+	between func()
+	begun   bool
 }
 
 func (p *parts) Read(into []byte) (int, error) {
-	if p.begun && p.of.Len() > 0 && !p.hurry() {
-		time.Sleep(copyPause)
+	if p.begun && p.of.Len() > 0 {
+		p.between()
 	}
 	p.begun = true
 	return p.of.Read(into[:min(len(into), copyPart)])
