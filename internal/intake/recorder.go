@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pingpost/pingpost/internal/quote"
@@ -208,7 +207,8 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 		return store.Translate(err)
 	}
 	defer conn.Release()
-	_, err = copyFrom(ctx, conn.Conn().PgConn(), &parts{of: bytes.NewReader(batch), between: r.breathe})
+	rows := &parts{of: bytes.NewReader(batch), between: r.breathe}
+	_, err = conn.Conn().PgConn().CopyFrom(ctx, io.MultiReader(rows, bytes.NewReader(copyTrailer)), copyPings)
 	return store.Translate(err)
 }
 
@@ -224,10 +224,6 @@ func (r *Recorder) hurried() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.closed || r.rows >= recorderBatch
-}
-
-func copyFrom(ctx context.Context, conn *pgconn.PgConn, batch io.Reader) (pgconn.CommandTag, error) {
-	return conn.CopyFrom(ctx, io.MultiReader(batch, bytes.NewReader(copyTrailer)), copyPings)
 }
 
 // parts reads a batch part by part, and calls between before each but the first.
