@@ -230,13 +230,11 @@ func (r *Recorder) hurried() bool {
 type parts struct {
 	of      *bytes.Reader
 	between func()
-	begun   bool
 }
 
 func (p *parts) Read(into []byte) (int, error) {
-	if p.begun && p.of.Len() > 0 {
+	if left := int64(p.of.Len()); 0 < left && left < p.of.Size() {
 		p.between()
 	}
-	p.begun = true
 	return p.of.Read(into[:min(len(into), copyPart)])
 }

@@ -2,6 +2,7 @@ package leads_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/leads"
@@ -34,5 +35,37 @@ func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
 	unchanged := delivery(p, p.Required)
 	if _, isNew, err := p.Leads.Deliver(t.Context(), unchanged); err != nil || !isNew {
 		t.Errorf("a delivery of its own: new %v, %v", isNew, err)
+	}
+}
+
+// Posts of several senders that share a statement are judged each by its own.
+func TestSendersOfAGroupAreKeptApart(t *testing.T) {
+	p := platform(t)
+	const posts = 300
+	inParallel(t, posts, func(i int) error {
+		d, active := delivery(p, p.Required), true
+		switch i % 5 {
+		case 1:
+			d = delivery(p, p.Off)
+		case 2: // unsigned
+			d = delivery(p, p.Off)
+			d.Lead.SecretID = nil
+		case 3:
+			d.Lead.SecretID, active = &p.Off.SecretID, false
+		case 4:
+			d.Lead.AccountID, active = p.Off.Accounts[0].ID, false
+		}
+		d.Lead.HMACVerified = d.Lead.SecretID != nil
+		d.Accrual = accrualOf(d)
+		switch _, isNew, err := p.Leads.Deliver(t.Context(), d); {
+		case active && (err != nil || !isNew):
+			return fmt.Errorf("post %d, whose sender is active: new %v, %w", i, isNew, err)
+		case !active && !errors.Is(err, leads.ErrInactive):
+			return fmt.Errorf("post %d, under another's account or secret: new %v, %w", i, isNew, err)
+		}
+		return nil
+	})
+	if got := stored(t, p); got != "180/180/180/180" {
+		t.Errorf("stored %s: three of five", got)
 	}
 }

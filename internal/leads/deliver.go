@@ -25,8 +25,9 @@ const readBackWithin = 3 * time.Second
 // is the guard (D3): of many posts at once one inserts, the others find a
 // conflict and store nothing. Who delivers must be active now, whatever a
 // snapshot said (D21): senders and secrets are few, and looked up once each for
-// all of their posts. Children are stored only for the leads that were. Rows go
-// in by transaction, so that two groups cannot wait for each other.
+// all of their posts; written as look-ups one by one, or a plan made for small
+// tables might join all of them. Children are stored only for the leads that were.
+// Rows go in by transaction, so that two groups cannot wait for each other.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bool[], $8::bool[],
