@@ -132,9 +132,22 @@ func (r *report) overload(name string, greatest, pressed *contender, recoveries 
 		figure{part: part, what: "stored at best" + in, unit: "posts a second", values: greatest.series(round.rate)},
 		figure{part: part, what: "stored of too many" + in, unit: "posts a second", values: pressed.series(round.rate)},
 		figure{part: part, what: "answered of too many" + in, unit: "posts a second", values: pressed.series(round.answered)},
-		figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: pressed.series(func(r round) float64 { return float64(r.Refusal.Microseconds()) / 1e3 })},
 	)
+	if refusals := refusalMillis(pressed.rounds); len(refusals) > 0 {
+		r.add(figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: refusals})
+	}
 	r.others(part, greatest, pressed)
+}
+
+// refusalMillis leaves out the rounds in which nothing was refused: there was no time
+// to measure.
+func refusalMillis(rounds []round) (millis []float64) {
+	for _, r := range rounds {
+		if r.Refused > 0 {
+			millis = append(millis, float64(r.Refusal.Microseconds())/1e3)
+		}
+	}
+	return millis
 }
 
 // contender tells its rate, and what each request costs it and Postgres.
