@@ -252,7 +252,7 @@ func progressOn(w io.Writer, before string) func(phase string, done, total int64
 		case total == 0: // nobody knows how far it is
 			fmt.Fprintln(w, phase)
 		default:
-			fmt.Fprintf(w, "%s: %d of %d rows\n", phase, done, total)
+			fmt.Fprintf(w, "%s: %d of %s\n", phase, done, rowsInWords(total))
 		}
 		last, tenths = phase, tenth
 	}

@@ -179,8 +179,15 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if r.State == models.ReconciliationKept {
 		became = "Kept as " + reconcile.ID(r.ID) + "."
 	}
-	_, err := fmt.Fprintf(w, "%d rows of %s, %s to %s, compared in %s. %s\n", r.Result.Rows, r.Partner, r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
+	_, err := fmt.Fprintf(w, "%s of %s, %s to %s, compared in %s. %s\n", rowsInWords(int64(r.Result.Rows)), r.Partner, r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
 	return err
+}
+
+func rowsInWords(n int64) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return fmt.Sprintf("%d rows", n)
 }
 
 func decimal(minor int64) string { return money.Amount{Minor: minor}.Decimal() }

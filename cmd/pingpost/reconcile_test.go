@@ -77,7 +77,7 @@ func TestReconcile(t *testing.T) {
 		p.on(t, open...).refused(t, 2, "--amount COL", "--currency COL|GBP", "--decimal dot|comma", "--dates ymd|dmy|mdy", "--from D", "--to D", `"gross"`)
 		p.on(t, append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day, "--to", last)...).ok(t)
 		dates := list("dates.csv", "leadId,payout,ccy,when\n"+one.id+",\"1.50\",GBP,01/02/2026\n")
-		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "2026-01-02 to 2026-01-02") {
+		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "\n1 row of "+seller.slug+", 2026-01-02 to 2026-01-02") || !strings.Contains(o.stderr, "1 of 1 row\n") {
 			t.Errorf("the order of the dates says nothing of the days: %s", o.stdout)
 		}
 	})
