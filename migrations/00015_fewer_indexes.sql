@@ -1,0 +1,33 @@
+-- Each index is one more place that every post writes to. Two of them repeated others:
+-- an entry's lead and an event's number are found by what has to be unique anyway.
+-- Leads go on being delivered meanwhile; what was broken off is built anew.
+
+-- +goose NO TRANSACTION
+
+-- +goose Up
+
+-- One accrual a lead, as before, and the entries of a lead of every kind: the number
+-- of an entry is never 0.
+DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead_once;
+CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_by_lead_once ON ledger_entries (lead_id, (CASE WHEN kind = 'accrual' THEN 0 ELSE id END));
+DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_one_accrual;
+DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead;
+
+-- Events are read lead by lead, and by nothing else.
+DROP INDEX CONCURRENTLY IF EXISTS lead_events_key;
+CREATE UNIQUE INDEX CONCURRENTLY lead_events_key ON lead_events (lead_id, id);
+ALTER TABLE lead_events DROP CONSTRAINT lead_events_pkey, ADD CONSTRAINT lead_events_pkey PRIMARY KEY USING INDEX lead_events_key;
+DROP INDEX CONCURRENTLY IF EXISTS lead_events_by_lead;
+
+-- +goose Down
+DROP INDEX CONCURRENTLY IF EXISTS lead_events_key;
+CREATE UNIQUE INDEX CONCURRENTLY lead_events_key ON lead_events (id);
+ALTER TABLE lead_events DROP CONSTRAINT lead_events_pkey, ADD CONSTRAINT lead_events_pkey PRIMARY KEY USING INDEX lead_events_key;
+DROP INDEX CONCURRENTLY IF EXISTS lead_events_by_lead;
+CREATE INDEX CONCURRENTLY lead_events_by_lead ON lead_events (lead_id, id);
+
+DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_one_accrual;
+CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_one_accrual ON ledger_entries (lead_id) WHERE kind = 'accrual';
+DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead;
+CREATE INDEX CONCURRENTLY ledger_entries_by_lead ON ledger_entries (lead_id);
+DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead_once;
