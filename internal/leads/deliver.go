@@ -25,7 +25,7 @@ const readBackWithin = 3 * time.Second
 // is the guard (D3): of many posts at once one inserts, the others find a
 // conflict and store nothing. Who delivers must be active now, whatever a
 // snapshot said (D21): senders and secrets are few, and looked up once each for
-// all of their posts; written as look-ups one by one, or a plan made for small
+// all of their posts; they are written as look-ups, else a plan made for small
 // tables might join all of them. Children are stored only for the leads that were.
 // Rows go in by transaction, so that two groups cannot wait for each other.
 const deliverSQL = `
