@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -31,26 +32,45 @@ func TestALeadAccruesOnce(t *testing.T) {
 	}
 }
 
-// What is looked up of one lead has an index, the guard of its deletion among them.
+// What an entry is for happens once in a partner's entries of its kind.
+func TestAnEntryIsMadeOnce(t *testing.T) {
+	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
+	partner, other := uuid.New(), uuid.New()
+	lead := putLead(t, app, partner, false, testkit.Began())
+	const insert = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+		VALUES ($2, gen_random_uuid(), $1, $3, 'once', $4, 'GBP', now())`
+	for kind, minor := range map[string]int{"return": -4560, "adjustment": 100, "payment": -100} {
+		exec(t, app, insert, lead, partner, kind, minor)
+		refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insert, lead, partner, kind, minor)
+		exec(t, app, insert, lead, other, kind, minor)
+	}
+	refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insert, nil, partner, "adjustment", 200)
+}
+
+// What is looked up of one lead or one person has an index, the guard of a lead's
+// deletion among them.
 func TestALeadsRowsHaveAnIndex(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	exec(t, app, `SET enable_seqscan = off`)
 	const ofLead = `WHERE lead_id = '00000000-0000-7000-8000-000000000001'`
+	const ofPerson = `WHERE substr(uuid_send(id), 1, 3) || substr(%[1]s_digest, 5, 4) = '\x01a20402000001' AND %[1]s_digest IS NOT NULL`
 	for query, index := range map[string]string{
 		`SELECT FROM ledger_entries ` + ofLead:                           "ledger_entries_by_lead_once",
 		`SELECT FROM ledger_entries ` + ofLead + ` AND kind = 'accrual'`: "ledger_entries_by_lead_once",
 		`SELECT FROM lead_events ` + ofLead + ` ORDER BY id`:             "lead_events_pkey",
+		`SELECT FROM leads ` + fmt.Sprintf(ofPerson, "email"):            "leads_by_span_email",
+		`SELECT FROM leads ` + fmt.Sprintf(ofPerson, "phone"):            "leads_by_span_phone",
 	} {
 		plan := value[string](t, app, "EXPLAIN (FORMAT JSON) "+query)
-		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "(lead_id`) {
+		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "(`) {
 			t.Errorf("%s does not use %s:\n%s", query, index, plan)
 		}
 	}
 }
 
-// The step that leaves indexes out keeps the rows, both ways, and ends what it had
-// begun when it was broken off.
-func TestFewerIndexesAndBack(t *testing.T) {
+// The steps that leave indexes out or make them smaller keep the rows, both ways, and
+// end what they had begun when they were broken off.
+func TestIndexesAndBack(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
 	up := func(version int64) []string {
@@ -60,28 +80,50 @@ func TestFewerIndexesAndBack(t *testing.T) {
 		}
 		return readCatalogue(t, owner)
 	}
-	before := up(14)
+	up(14)
 	partner := uuid.New()
 	lead := putLead(t, conn, partner, false, testkit.Began())
-	for _, left := range []string{
-		`CREATE INDEX lead_events_key ON lead_events (at)`, `CREATE INDEX ledger_entries_by_lead_once ON ledger_entries (occurred_at)`,
-		`DROP INDEX ledger_entries_one_accrual`,
+	const returned = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+		VALUES ($2, gen_random_uuid(), $1, 'return', 'once', -4560, 'GBP', now())`
+	exec(t, conn, returned, lead, partner)
+	for _, step := range []struct {
+		to            int64
+		broken        []string // what it had done when it was broken off
+		before, after string   // the guard of the lead's accrual
+	}{
+		{15, []string{
+			`CREATE INDEX lead_events_key ON lead_events (at)`, `CREATE INDEX ledger_entries_by_lead_once ON ledger_entries (occurred_at)`,
+			`DROP INDEX ledger_entries_one_accrual`,
+		}, "ledger_entries_one_accrual", "ledger_entries_by_lead_once"},
+		{16, []string{
+			`ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_reference_key`,
+			`CREATE INDEX ledger_entries_reference_key ON ledger_entries (occurred_at)`, `CREATE INDEX ledger_entries_reference_new ON ledger_entries (occurred_at)`,
+			`CREATE INDEX leads_by_span_email ON leads (received_at)`, `DROP INDEX leads_by_day_phone`,
+		}, "ledger_entries_by_lead_once", "ledger_entries_by_lead_once"},
 	} {
-		exec(t, conn, left)
-	}
-	after := up(15)
-	if slices.Equal(before, after) {
-		t.Fatal("the step changes nothing, or the catalogue does not tell")
-	}
-	refuses(t, conn, uniqueViolation, "ledger_entries_by_lead_once", insertAnyEntry, lead, partner, "accrual", 4560)
-	if err := migrations.DownTo(t.Context(), owner, 14); err != nil {
-		t.Fatal(err)
-	}
-	if got := readCatalogue(t, owner); !slices.Equal(got, before) {
-		t.Errorf("it does not leave on its way down what it found:\n%s", strings.Join(got, "\n"))
-	}
-	refuses(t, conn, uniqueViolation, "ledger_entries_one_accrual", insertAnyEntry, lead, partner, "accrual", 4560)
-	if got := up(15); !slices.Equal(got, after) {
-		t.Errorf("it is not the same the second time:\n%s", strings.Join(got, "\n"))
+		before := readCatalogue(t, owner)
+		for _, done := range step.broken {
+			exec(t, conn, done)
+		}
+		after := up(step.to)
+		if slices.Equal(before, after) {
+			t.Fatalf("%d: the step changes nothing, or the catalogue does not tell", step.to)
+		}
+		guarded := func(accrual string) {
+			t.Helper()
+			refuses(t, conn, uniqueViolation, accrual, insertAnyEntry, lead, partner, "accrual", 4560)
+			refuses(t, conn, uniqueViolation, "ledger_entries_reference_key", returned, lead, partner)
+		}
+		guarded(step.after)
+		if err := migrations.DownTo(t.Context(), owner, step.to-1); err != nil {
+			t.Fatal(err)
+		}
+		if got := readCatalogue(t, owner); !slices.Equal(got, before) {
+			t.Errorf("%d: it does not leave on its way down what it found:\n%s", step.to, strings.Join(got, "\n"))
+		}
+		guarded(step.before)
+		if got := up(step.to); !slices.Equal(got, after) {
+			t.Errorf("%d: it is not the same the second time:\n%s", step.to, strings.Join(got, "\n"))
+		}
 	}
 }

@@ -76,11 +76,24 @@ func unfit(field, message string) error {
 	return fault.New(fault.Invalid, field, message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{field}, Message: message})
 }
 
-// findPersonSQL asks each day's part of the index on digests, from the first lead's day to
-// the last's: a few milliseconds for years.
-const findPersonSQL = `SELECT l.id FROM generate_series($1::timestamp, $2::timestamp, '1 day') AS day (at) CROSS JOIN LATERAL (
-		SELECT d.id, d.partner_id FROM leads d WHERE (d.received_at AT TIME ZONE 'UTC')::date = day.at::date AND d.%[1]s_digest = ANY ($3) AND d.%[1]s_digest IS NOT NULL) l
-	WHERE $4 OR l.partner_id = ANY ($5) ORDER BY l.id DESC LIMIT %[2]d`
+// findPersonSQL looks each key up that a person's leads may have: a few milliseconds for
+// years.
+const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS near (key) CROSS JOIN LATERAL (
+		SELECT d.id, d.partner_id FROM leads d WHERE substr(uuid_send(d.id), 1, 3) || substr(d.%[1]s_digest, 5, 4) = near.key
+			AND d.%[1]s_digest = ANY ($2) AND d.%[1]s_digest IS NOT NULL) l
+	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
+
+// nearKeys are the keys that the index has for digests of the leads between two times:
+// the first three of the id's bytes, which are spans of 2^24 ms, and four of the digest
+// after the name of its key.
+func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
+	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
+		for _, d := range digests {
+			keys = append(keys, append([]byte{byte(span >> 16), byte(span >> 8), byte(span)}, d[4:8]...))
+		}
+	}
+	return keys
+}
 
 func (o *Office) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f Found, err error) {
 	var first uuid.UUID
@@ -90,11 +103,10 @@ func (o *Office) find(ctx context.Context, sc scope.Scope, by string, digests []
 	case err != nil:
 		return f, store.Translate(err)
 	default:
-		day := id.Time(first).Truncate(24 * time.Hour)
-		chosen := fmt.Sprintf(findPersonSQL, by, MaxFound+1)
 		// Another node's clock may be ahead.
-		until := o.clock.Now().UTC().AddDate(0, 0, 1)
-		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, chosen, "DESC"), day, until, digests, sc.All(), sc.IDs()); err != nil {
+		keys := nearKeys(id.Time(first), o.clock.Now().AddDate(0, 0, 1), digests)
+		chosen := fmt.Sprintf(findPersonSQL, by, MaxFound+1)
+		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, chosen, "DESC"), keys, digests, sc.All(), sc.IDs()); err != nil {
 			return f, err
 		}
 	}
