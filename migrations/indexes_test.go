@@ -53,7 +53,7 @@ func TestALeadsRowsHaveAnIndex(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	exec(t, app, `SET enable_seqscan = off`)
 	const ofLead = `WHERE lead_id = '00000000-0000-7000-8000-000000000001'`
-	const ofPerson = `WHERE substr(uuid_send(id), 1, 3) || substr(%[1]s_digest, 5, 4) = '\x01a20402000001' AND %[1]s_digest IS NOT NULL`
+	const ofPerson = `WHERE substr(uuid_send(id), 1, 3) || substr(%s_digest, 5, 4) = '\x01a20402000001'`
 	for query, index := range map[string]string{
 		`SELECT FROM ledger_entries ` + ofLead:                           "ledger_entries_by_lead_once",
 		`SELECT FROM ledger_entries ` + ofLead + ` AND kind = 'accrual'`: "ledger_entries_by_lead_once",
