@@ -56,14 +56,15 @@ func Start(t testing.TB) *Browser {
 	// The library logs events that it does not know yet; they are no finding.
 	silent := func(string, ...any) {}
 	ctx, closeBrowser := chromedp.NewContext(allocator, chromedp.WithErrorf(silent), chromedp.WithLogf(silent))
+	if err := chromedp.Do(ctx); err != nil {
+		stop() // closeBrowser would wait for what never began
+		t.Fatalf("Chromium does not start: %v (install it, or name its program in CHROMIUM)", err)
+	}
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // waits for the process, which is gone either way
 		closeBrowser()
 		stop()
 	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("Chromium does not start: %v (install it, or name its program in CHROMIUM)", err)
-	}
 	return &Browser{ctx: ctx}
 }
 
