@@ -1,7 +1,6 @@
 package migrations_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +11,12 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
+// An entry with a reference of its own, and one that has the same as every other.
 const insertAnyEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	VALUES ($2, gen_random_uuid(), $1, $3, gen_random_uuid()::text, $4, 'GBP', now())`
+
+const insertSameEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+	VALUES ($2, gen_random_uuid(), $1, $3, 'once', $4, 'GBP', now())`
 
 // One index stands for two: a lead accrues once, whatever the reference, and has as
 // many other entries as it likes.
@@ -37,32 +40,26 @@ func TestAnEntryIsMadeOnce(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner, other := uuid.New(), uuid.New()
 	lead := putLead(t, app, partner, false, testkit.Began())
-	const insert = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
-		VALUES ($2, gen_random_uuid(), $1, $3, 'once', $4, 'GBP', now())`
 	for kind, minor := range map[string]int{"return": -4560, "adjustment": 100, "payment": -100} {
-		exec(t, app, insert, lead, partner, kind, minor)
-		refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insert, lead, partner, kind, minor)
-		exec(t, app, insert, lead, other, kind, minor)
+		exec(t, app, insertSameEntry, lead, partner, kind, minor)
+		refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, kind, minor)
+		exec(t, app, insertSameEntry, lead, other, kind, minor)
 	}
-	refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insert, nil, partner, "adjustment", 200)
+	refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, nil, partner, "adjustment", 200)
 }
 
-// What is looked up of one lead or one person has an index, the guard of a lead's
-// deletion among them.
+// What is looked up of one lead has an index, the guard of its deletion among them.
 func TestALeadsRowsHaveAnIndex(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	exec(t, app, `SET enable_seqscan = off`)
 	const ofLead = `WHERE lead_id = '00000000-0000-7000-8000-000000000001'`
-	const ofPerson = `WHERE substr(uuid_send(id), 1, 3) || substr(%s_digest, 5, 4) = '\x01a20402000001'`
 	for query, index := range map[string]string{
 		`SELECT FROM ledger_entries ` + ofLead:                           "ledger_entries_by_lead_once",
 		`SELECT FROM ledger_entries ` + ofLead + ` AND kind = 'accrual'`: "ledger_entries_by_lead_once",
 		`SELECT FROM lead_events ` + ofLead + ` ORDER BY id`:             "lead_events_pkey",
-		`SELECT FROM leads ` + fmt.Sprintf(ofPerson, "email"):            "leads_by_span_email",
-		`SELECT FROM leads ` + fmt.Sprintf(ofPerson, "phone"):            "leads_by_span_phone",
 	} {
 		plan := value[string](t, app, "EXPLAIN (FORMAT JSON) "+query)
-		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "(`) {
+		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "(lead_id`) {
 			t.Errorf("%s does not use %s:\n%s", query, index, plan)
 		}
 	}
@@ -83,9 +80,7 @@ func TestIndexesAndBack(t *testing.T) {
 	up(14)
 	partner := uuid.New()
 	lead := putLead(t, conn, partner, false, testkit.Began())
-	const returned = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
-		VALUES ($2, gen_random_uuid(), $1, 'return', 'once', -4560, 'GBP', now())`
-	exec(t, conn, returned, lead, partner)
+	exec(t, conn, insertSameEntry, lead, partner, "return", -4560)
 	for _, step := range []struct {
 		to            int64
 		broken        []string // what it had done when it was broken off
@@ -112,7 +107,7 @@ func TestIndexesAndBack(t *testing.T) {
 		guarded := func(accrual string) {
 			t.Helper()
 			refuses(t, conn, uniqueViolation, accrual, insertAnyEntry, lead, partner, "accrual", 4560)
-			refuses(t, conn, uniqueViolation, "ledger_entries_reference_key", returned, lead, partner)
+			refuses(t, conn, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, "return", -4560)
 		}
 		guarded(step.after)
 		if err := migrations.DownTo(t.Context(), owner, step.to-1); err != nil {

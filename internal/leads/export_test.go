@@ -1,6 +1,9 @@
 package leads
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // DeliverTogether stores deliveries as one group, in this order. Which posts
 // happen to share a group is otherwise up to their arrival.
@@ -23,3 +26,6 @@ func (o *Office) Looking(everybodys, partners int) *Office {
 	less.look = look{everybodys, partners}
 	return &less
 }
+
+// PersonSQL looks the leads of a person up, by email or phone.
+func PersonSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }

@@ -114,6 +114,25 @@ func TestFindAPerson(t *testing.T) {
 	}
 }
 
+// A person is looked for among all leads: by the index, else each of them would be read.
+func TestAPersonIsLookedUp(t *testing.T) {
+	t.Parallel()
+	conn := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
+	if _, err := conn.Exec(t.Context(), `SET enable_seqscan = off`); err != nil {
+		t.Fatal(err)
+	}
+	for by, index := range map[string]string{"email": "leads_by_span_email", "phone": "leads_by_span_phone"} {
+		var plan string
+		one := [][]byte{{1}}
+		if err := conn.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) "+leads.PersonSQL(by), one, one, false, []uuid.UUID{}).Scan(&plan); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "((substr(uuid_send(id)`) {
+			t.Errorf("by %s it does not use %s:\n%s", by, index, plan)
+		}
+	}
+}
+
 func TestFindRefuses(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
