@@ -4,6 +4,7 @@
 -- +goose NO TRANSACTION
 
 -- +goose Up
+SET lock_timeout = 0; -- nobody waits behind what is built concurrently
 
 -- An account's entries: its balance, its statement, what a run claims for it.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_account;

@@ -5,6 +5,7 @@
 -- +goose NO TRANSACTION
 
 -- +goose Up
+SET lock_timeout = 0; -- nobody waits behind what is built concurrently
 
 -- A lead's accrual is referred to by its lead, and that is unique already: only the other
 -- entries' references are left to be.
@@ -13,9 +14,19 @@ CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_reference_new ON ledger_entries 
 -- +goose StatementBegin
 DO $$
 BEGIN
-    ALTER TABLE ledger_entries DROP CONSTRAINT IF EXISTS ledger_entries_reference_key;
-    DROP INDEX IF EXISTS ledger_entries_reference_key;
-    ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key;
+    -- Tried again here: the step from its beginning would build the index anew.
+    SET LOCAL lock_timeout = '1500ms';
+    FOR try IN 1..20 LOOP
+        BEGIN
+            ALTER TABLE ledger_entries DROP CONSTRAINT IF EXISTS ledger_entries_reference_key;
+            DROP INDEX IF EXISTS ledger_entries_reference_key;
+            ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            IF try = 20 THEN RAISE; END IF;
+            PERFORM pg_sleep(3);
+        END;
+    END LOOP;
 END
 $$;
 -- +goose StatementEnd

@@ -32,7 +32,7 @@ func provider(db *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker), goose.WithGoMigrations(riverTables()))
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(polite{locker}), goose.WithGoMigrations(riverTables()))
 }
 
 // Encoding is what the database's must be: partners and people write in every script.
@@ -54,13 +54,16 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := p.Up(ctx)
 	var names []string
-	for _, r := range done {
-		names = append(names, nameOf(r.Source))
-	}
-	if err != nil {
-		return names, fmt.Errorf("migrating: %w", explain(err))
+	for {
+		step, err := nextStep(ctx, p)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			break
+		}
+		if err != nil {
+			return names, fmt.Errorf("migrating: %w", explain(err))
+		}
+		names = append(names, nameOf(step.Source))
 	}
 	// The service asks for the schema's version with its own, lesser role.
 	_, err = db.ExecContext(ctx, "GRANT SELECT ON goose_db_version TO pingpost_app")
@@ -109,6 +112,8 @@ func explain(err error) error {
 	case !errors.As(err, &refused):
 	case refused.Code == "42501": // insufficient privilege
 		return errors.New("this role may not migrate: give the URL of pingpost_owner, which owns the tables")
+	case refused.Code == lockNotAvailable:
+		return errors.New("a table that has to change is in use by a transaction that does not end, a backup perhaps: pg_stat_activity shows it; migrate again when it is over, nothing is half done")
 	case refused.Hint != "":
 		return fmt.Errorf("%w: %s", err, refused.Hint)
 	}

@@ -1,0 +1,56 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Whoever waits for a table keeps everybody waiting who comes after: a step behind a
+// long transaction, as a backup's, would stop the posts. It waits for less than the two
+// seconds that a post does, and for more than the one after which Postgres sends its own
+// vacuum away; it tries again when those that queued behind it are through.
+const (
+	lockTimeout = "1500ms"
+	lockPause   = 3 * time.Second
+	lockTries   = 20
+
+	lockNotAvailable = "55P03"
+)
+
+// polite bounds how long a step waits for a table, on the connection that it runs on.
+type polite struct{ lock.SessionLocker }
+
+func (p polite) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	if err := p.SessionLocker.SessionLock(ctx, conn); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, "SET lock_timeout = '"+lockTimeout+"'")
+	return err
+}
+
+func (p polite) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "RESET lock_timeout")
+	return errors.Join(err, p.SessionLocker.SessionUnlock(ctx, conn))
+}
+
+// nextStep applies one step, as often as it takes to get at its tables.
+func nextStep(ctx context.Context, p *goose.Provider) (*goose.MigrationResult, error) {
+	for try := 1; ; try++ {
+		step, err := p.UpByOne(ctx)
+		var refused *pgconn.PgError
+		if try == lockTries || !errors.As(err, &refused) || refused.Code != lockNotAvailable {
+			return step, err
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
