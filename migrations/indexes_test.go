@@ -12,11 +12,13 @@ import (
 )
 
 // An entry with a reference of its own, and one that has the same as every other.
-const insertAnyEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
-	VALUES ($2, gen_random_uuid(), $1, $3, gen_random_uuid()::text, $4, 'GBP', now())`
+const (
+	insertAnyEntry  = insertEntryOf + `, gen_random_uuid()::text)`
+	insertSameEntry = insertEntryOf + `, 'once')`
 
-const insertSameEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
-	VALUES ($2, gen_random_uuid(), $1, $3, 'once', $4, 'GBP', now())`
+	insertEntryOf = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, amount_minor, currency, occurred_at, reference)
+		VALUES ($2, gen_random_uuid(), $1, $3, $4, 'GBP', now()`
+)
 
 // One index stands for two: a lead accrues once, whatever the reference, and has as
 // many other entries as it likes.

@@ -1,9 +1,6 @@
 package leads
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // DeliverTogether stores deliveries as one group, in this order. Which posts
 // happen to share a group is otherwise up to their arrival.
@@ -27,5 +24,5 @@ func (o *Office) Looking(everybodys, partners int) *Office {
 	return &less
 }
 
-// PersonSQL looks the leads of a person up, by email or phone.
-func PersonSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
+// PersonSQL looks the leads of a person up by "email" or "phone".
+var PersonSQL = personSQL

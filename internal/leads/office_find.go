@@ -84,6 +84,9 @@ const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS
 			AND d.%[1]s_digest = ANY ($2) OFFSET 0) l
 	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
 
+// personSQL looks the leads of a person up by "email" or "phone".
+func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
+
 // nearKeys are the keys that the index has for digests of the leads between two times:
 // the first three of the id's bytes, which are spans of 2^24 ms, and four of the digest
 // after the name of its key.
@@ -106,8 +109,7 @@ func (o *Office) find(ctx context.Context, sc scope.Scope, by string, digests []
 	default:
 		// Another node's clock may be ahead.
 		keys := nearKeys(id.Time(first), o.clock.Now().AddDate(0, 0, 1), digests)
-		chosen := fmt.Sprintf(findPersonSQL, by, MaxFound+1)
-		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, chosen, "DESC"), keys, digests, sc.All(), sc.IDs()); err != nil {
+		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), keys, digests, sc.All(), sc.IDs()); err != nil {
 			return f, err
 		}
 	}
