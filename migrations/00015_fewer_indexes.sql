@@ -17,23 +17,7 @@ DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead;
 -- Events are read lead by lead, and by nothing else.
 DROP INDEX CONCURRENTLY IF EXISTS lead_events_key;
 CREATE UNIQUE INDEX CONCURRENTLY lead_events_key ON lead_events (lead_id, id);
--- +goose StatementBegin
-DO $$
-BEGIN
-    -- Tried again here: the step from its beginning would build the indexes anew.
-    SET LOCAL lock_timeout = '1500ms';
-    FOR try IN 1..20 LOOP
-        BEGIN
-            ALTER TABLE lead_events DROP CONSTRAINT lead_events_pkey, ADD CONSTRAINT lead_events_pkey PRIMARY KEY USING INDEX lead_events_key;
-            RETURN;
-        EXCEPTION WHEN lock_not_available THEN
-            IF try = 20 THEN RAISE; END IF;
-            PERFORM pg_sleep(3);
-        END;
-    END LOOP;
-END
-$$;
--- +goose StatementEnd
+CALL pg_temp.when_free('ALTER TABLE lead_events DROP CONSTRAINT lead_events_pkey, ADD CONSTRAINT lead_events_pkey PRIMARY KEY USING INDEX lead_events_key');
 DROP INDEX CONCURRENTLY IF EXISTS lead_events_by_lead;
 
 -- +goose Down

@@ -12,23 +12,10 @@ SET lock_timeout = 0; -- nobody waits behind what is built concurrently
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_reference_new;
 CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_reference_new ON ledger_entries (partner_id, kind, reference) WHERE kind <> 'accrual';
 -- +goose StatementBegin
-DO $$
-BEGIN
-    -- Tried again here: the step from its beginning would build the index anew.
-    SET LOCAL lock_timeout = '1500ms';
-    FOR try IN 1..20 LOOP
-        BEGIN
-            ALTER TABLE ledger_entries DROP CONSTRAINT IF EXISTS ledger_entries_reference_key;
-            DROP INDEX IF EXISTS ledger_entries_reference_key;
-            ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key;
-            RETURN;
-        EXCEPTION WHEN lock_not_available THEN
-            IF try = 20 THEN RAISE; END IF;
-            PERFORM pg_sleep(3);
-        END;
-    END LOOP;
-END
-$$;
+CALL pg_temp.when_free('
+    ALTER TABLE ledger_entries DROP CONSTRAINT IF EXISTS ledger_entries_reference_key;
+    DROP INDEX IF EXISTS ledger_entries_reference_key;
+    ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key');
 -- +goose StatementEnd
 
 -- Seven bytes find a person's leads: when a lead came, in spans of 2^24 ms, which is how

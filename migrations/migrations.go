@@ -26,13 +26,17 @@ type Step struct {
 	Applied bool   `json:"applied"`
 }
 
-func provider(db *sql.DB) (*goose.Provider, error) {
+// provider takes steps, or only looks: at a standby too, so that it writes nothing.
+func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
 	// Two nodes that migrate at once take turns.
-	locker, err := lock.NewPostgresSessionLocker()
+	turns, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(polite{locker}), goose.WithGoMigrations(riverTables()))
+	if changes {
+		turns = polite{turns}
+	}
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(turns), goose.WithGoMigrations(riverTables()))
 }
 
 // Encoding is what the database's must be: partners and people write in every script.
@@ -50,7 +54,7 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 	if encoding != Encoding {
 		return nil, ErrEncoding
 	}
-	p, err := provider(db)
+	p, err := provider(db, true)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 
 // DownTo steps back to a version; 0 is an empty schema. Tests use it.
 func DownTo(ctx context.Context, db *sql.DB, version int64) error {
-	p, err := provider(db)
+	p, err := provider(db, true)
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func DownTo(ctx context.Context, db *sql.DB, version int64) error {
 
 // UpTo steps up to a version. Tests use it to put rows in between.
 func UpTo(ctx context.Context, db *sql.DB, version int64) error {
-	p, err := provider(db)
+	p, err := provider(db, true)
 	if err != nil {
 		return err
 	}
@@ -92,7 +96,7 @@ func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 
 // Status lists every migration that this program knows.
 func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
-	p, err := provider(db)
+	p, err := provider(db, false)
 	if err != nil {
 		return nil, err
 	}

@@ -114,6 +114,23 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// A standby tells its status too: to look writes nothing.
+func TestStatusWhereNothingCanBeWritten(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	if _, err := migrations.Up(t.Context(), openOwner(t, d)); err != nil {
+		t.Fatal(err)
+	}
+	reader := *d
+	reader.OwnerURL += "&default_transaction_read_only=on"
+	owner := openOwner(t, &reader)
+	if steps, err := migrations.Status(t.Context(), owner); err != nil || !steps[len(steps)-1].Applied {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	if _, err := migrations.Up(t.Context(), owner); err == nil {
+		t.Error("it can be written")
+	}
+}
+
 // Every step leaves the rows of the others alone, in both directions.
 func TestStepsKeepRows(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)

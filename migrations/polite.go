@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,19 +24,38 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// polite bounds how long a step waits for a table, on the connection that it runs on.
+// politeSQL bounds how long a step waits for a table, on the connection that it runs on.
+// when_free makes a change of a step that has no transaction, and tries that alone again:
+// the step from its beginning would build its indexes anew.
+const politeSQL = `
+SET lock_timeout = '%[1]s';
+CREATE OR REPLACE PROCEDURE pg_temp.when_free(change text) LANGUAGE plpgsql AS $$
+BEGIN
+	SET LOCAL lock_timeout = '%[1]s';
+	FOR try IN 1..%[2]d LOOP
+		BEGIN
+			EXECUTE change;
+			RETURN;
+		EXCEPTION WHEN lock_not_available THEN
+			IF try = %[2]d THEN RAISE; END IF;
+			PERFORM pg_sleep(%[3]g);
+		END;
+	END LOOP;
+END $$`
+
+// polite has whoever migrates wait politely for as long as it is their turn.
 type polite struct{ lock.SessionLocker }
 
 func (p polite) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err := p.SessionLocker.SessionLock(ctx, conn); err != nil {
 		return err
 	}
-	_, err := conn.ExecContext(ctx, "SET lock_timeout = '"+lockTimeout+"'")
+	_, err := conn.ExecContext(ctx, fmt.Sprintf(politeSQL, lockTimeout, lockTries, lockPause.Seconds()))
 	return err
 }
 
 func (p polite) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "RESET lock_timeout")
+	_, err := conn.ExecContext(ctx, "RESET lock_timeout; DROP PROCEDURE pg_temp.when_free")
 	return errors.Join(err, p.SessionLocker.SessionUnlock(ctx, conn))
 }
 
