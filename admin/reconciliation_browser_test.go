@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/browser"
@@ -14,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -130,10 +132,7 @@ func (b books) otherStates(t *testing.T, p *browser.Page, kept string) {
 	p.Open(b.house.url + at)
 	see(p, "reconciliation-discarded")
 
-	held := b.given(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
-	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, idOf(t, held)) // for as long as one likes
-	b.Exec(t, `INSERT INTO work (kind, object_id, partner_id, asked_by, state, phase, done, total, asked_at, started_at, beat_at, job_id)
-		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the list', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, idOf(t, held), b.harbour().ID, b.house.time.Now())
+	held := b.comparing(t)
 	p.Open(b.house.url + held)
 	see(p, "reconciliation-comparing")
 	b.house.time.Advance(time.Minute)
@@ -151,6 +150,50 @@ func (b books) otherStates(t *testing.T, p *browser.Page, kept string) {
 	if page := auditor.get(t, kept); strings.Contains(page.body, "/settle") {
 		t.Error("an auditor is offered to settle lines")
 	}
+}
+
+// comparing is a list that is being compared for as long as one likes.
+func (b books) comparing(t *testing.T) (at string) {
+	t.Helper()
+	at = b.given(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
+	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, idOf(t, at))
+	b.Exec(t, `INSERT INTO work (kind, object_id, partner_id, asked_by, state, phase, done, total, asked_at, started_at, beat_at, job_id)
+		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the list', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, idOf(t, at), b.harbour().ID, b.house.time.Now())
+	return at
+}
+
+// leavesInPeace has a comparison end while its page is being left: that the page would
+// come anew does not keep anybody on it.
+func leavesInPeace(t *testing.T, chromium *browser.Browser) {
+	b := newBooks(t)
+	held := b.comparing(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(b.house, p, "finance@example.com")
+	p.Open(b.house.url + held)
+	part, next := testkit.Connect(t, b.RootURL), testkit.Connect(t, b.RootURL)
+	do := func(conn *pgx.Conn, sql string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := func(table string) {
+		t.Helper()
+		testkit.Eventually(t, 30*time.Second, "something waits for "+table, func() bool {
+			return testkit.Value[bool](t, b.Database, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass)`, table)
+		})
+	}
+	do(part, `BEGIN; LOCK TABLE reconciliations; UPDATE reconciliations SET state = 'uploaded' WHERE state = 'comparing'`)
+	do(next, `BEGIN; LOCK TABLE ledger_entries`)
+	asked("reconciliations")
+	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
+	asked("ledger_entries")
+	// The answer comes, and the page takes it: it asks again (or loads itself anew).
+	do(part, `COMMIT; BEGIN; LOCK TABLE reconciliations`)
+	asked("reconciliations")
+	do(part, `COMMIT`)
+	do(next, `COMMIT`)
+	p.Wait(`location.pathname === "/payouts"`)
 }
 
 // reconcileWithoutScript takes a list from the file to the result where no script runs,

@@ -14,6 +14,14 @@
     requestAnimationFrame(() => { voice.textContent = text; });
   };
 
+  // Whoever is on their way to another page gets there: nothing loads this one anew
+  // meanwhile. Where no other page comes (the link gave a file), they are here again
+  // after longer than a page takes.
+  let left = -Infinity;
+  addEventListener("beforeunload", () => { left = performance.now(); });
+  addEventListener("pageshow", () => { left = -Infinity; });
+  const leaving = () => performance.now() - left < 30_000;
+
   const typing = (target) =>
     target instanceof Element && target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]") !== null;
 
@@ -157,7 +165,7 @@
         byId("save-error").hidden = true;
         patch(part, id, sent);
       } else if (answer.status < 500) {
-        location.reload(); // signed out, or the draft is no more: the page says so
+        if (!leaving()) location.reload(); // signed out, or the draft is no more: the page says so
       } else {
         byId("save-error").hidden = false;
       }
@@ -256,13 +264,16 @@
       event.detail.shouldSwap = false;
     }
   });
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    if (leaving() && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
+  });
   // Led elsewhere, such as to the sign-in page: the browser goes there itself.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const came = new URL(event.detail.xhr.responseURL, location.href);
     const asked = new URL(event.detail.pathInfo.requestPath, location.href);
     if (came.pathname === asked.pathname) return;
     event.detail.shouldSwap = false;
-    location.assign(came);
+    if (!leaving()) location.assign(came);
   });
   const failed = () => {
     const notice = byId("load-error");
