@@ -2,12 +2,14 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
@@ -90,7 +92,21 @@ func (p *Page) Open(url string) {
 // Click presses what the selector finds, once it can be seen.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
-	do(p, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	do(p, press(selector))
+}
+
+// press presses what the selector finds, once it can be seen. A part of the page that
+// comes anew by itself may take away what was found: then what came is pressed.
+func press(selector string) chromedp.Action[chromedp.Void] {
+	click := chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		for {
+			done, err := click(ctx, t)
+			if refused, ok := errors.AsType[*cdproto.Error](err); !ok || refused.Message != "Could not find node with given id" {
+				return done, err
+			}
+		}
+	}
 }
 
 // Submit presses a button or a link, and waits for the page that it leads to.
@@ -98,7 +114,7 @@ func (p *Page) Submit(selector string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)); err != nil {
+	if _, err := chromedp.RunResponse(ctx, press(selector)); err != nil {
 		p.t.Fatal(err)
 	}
 }
