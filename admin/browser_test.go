@@ -28,7 +28,7 @@ func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
 		"every page": everyPage, "every page of a partner": everyPartnerPage, "every page of a draft": everyDraftPage, "every page of publishing prices": everyPublishingPage, "every page of a lead": everyLeadPage, "leads looked up": findInBrowser,
-		"every page of reconciliation": everyReconciliationPage, "reconciling without script": reconcileWithoutScript, "every page of the payouts": everyPayoutPage, "payouts without script": payoutsWithoutScript, "work is heard": workIsHeard, "leaving in peace": leavesInPeace,
+		"every page of reconciliation": everyReconciliationPage, "reconciling without script": reconcileWithoutScript, "every page of the payouts": everyPayoutPage, "payouts without script": payoutsWithoutScript, "work is heard": workIsHeard, "leaving in peace": leavesInPeace, "pressed while it comes": pressedWhileItComes,
 		"the grid": gridInBrowser, "a column in the grid": columnInBrowser, "the grid without script": gridWithoutScript, "a form is sent once": sentOnce, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
 		"revoked": revokedInBrowser, "without script": withoutScript, "jump": jumpInBrowser, "filter": filterInBrowser,
 	} {

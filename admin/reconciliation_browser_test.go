@@ -196,6 +196,28 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
+// pressedWhileItComes lets the part with the button come anew between the press and the
+// letting go: the press counts all the same. Some browsers give what is pressed no focus.
+func pressedWhileItComes(t *testing.T, chromium *browser.Browser) {
+	b := newBooks(t)
+	held := b.comparing(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(b.house, p, "finance@example.com")
+	p.Open(b.house.url + held)
+	browser.Eval[bool](p, `(() => {
+		addEventListener("mousedown", (event) => event.preventDefault());
+		document.addEventListener("htmx:afterRequest", () => { document.body.dataset.came = "" });
+		return true;
+	})()`)
+	letGo := p.Hold(`form[action$="/stop"] button`)
+	p.Wait(`document.body.dataset.came === "" && document.activeElement === document.body`)
+	letGo()
+	p.Wait(`document.querySelector("form[action$='/compare']")`)
+	if got := b.stateOf(t, held); got != models.ReconciliationUploaded {
+		t.Errorf("it is %s", got)
+	}
+}
+
 // reconcileWithoutScript takes a list from the file to the result where no script runs,
 // on a narrow screen.
 func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {

@@ -248,7 +248,7 @@
     if (count) say(count.textContent.trim());
   });
   // A part that asks for itself again says what is new, and stays as it is while it
-  // is read: a selection or the focus in it would be lost.
+  // is read or pressed: a selection, the focus or the press would be lost.
   const news = () => new Map([...document.querySelectorAll("[data-news]")].map((part) => [part.id, part.dataset.news]));
   let heard = news();
   document.addEventListener("htmx:afterSettle", () => {
@@ -260,7 +260,7 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const part = event.detail.target;
     const selected = getSelection();
-    if (part.matches?.("[data-news]") && (part.contains(document.activeElement) || (!selected.isCollapsed && part.contains(selected.anchorNode)))) {
+    if (part.matches?.("[data-news]") && (part.matches(":active") || part.contains(document.activeElement) || (!selected.isCollapsed && part.contains(selected.anchorNode)))) {
       event.detail.shouldSwap = false;
     }
   });

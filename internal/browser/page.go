@@ -109,6 +109,18 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	}
 }
 
+// Hold presses the mouse on what the selector finds and does not let go: letGo does.
+func (p *Page) Hold(selector string) (letGo func()) {
+	p.t.Helper()
+	at := Eval[[2]float64](p, fmt.Sprintf(`(() => { const at = document.querySelector(%q).getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2] })()`, selector))
+	mouse := func(what input.DispatchMouseEventType) {
+		p.t.Helper()
+		call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: what, X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1})
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed)
+	return func() { p.t.Helper(); mouse(input.DispatchMouseEventTypeMouseReleased) }
+}
+
 // Submit presses a button or a link, and waits for the page that it leads to.
 func (p *Page) Submit(selector string) {
 	p.t.Helper()
