@@ -139,9 +139,7 @@ func TestAFileOutlastsPages(t *testing.T) {
 		}
 	})
 	defer asked.Wait()
-	testkit.Eventually(t, time.Minute, "the file waits for the table", func() bool {
-		return testkit.Value[bool](t, c.Database, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'payout_runs'::regclass)`)
-	})
+	c.AwaitLockOn(t, "payout_runs")
 	// From now on it takes twice as long as a page may.
 	if _, err := lock.Exec(t.Context(), `SELECT pg_sleep(0.6)`); err != nil {
 		t.Fatal(err)

@@ -162,14 +162,20 @@ func (b books) comparing(t *testing.T) (at string) {
 	return at
 }
 
+// atComparison has the page open of a list that is being compared.
+func atComparison(t *testing.T, chromium *browser.Browser) (b books, p *browser.Page, held string) {
+	t.Helper()
+	b, p = newBooks(t), chromium.Page(t, browser.Look{})
+	held = b.comparing(t)
+	signIn(b.house, p, "finance@example.com")
+	p.Open(b.house.url + held)
+	return b, p, held
+}
+
 // leavesInPeace has a comparison end while its page is being left: that the page would
 // come anew does not keep anybody on it.
 func leavesInPeace(t *testing.T, chromium *browser.Browser) {
-	b := newBooks(t)
-	held := b.comparing(t)
-	p := chromium.Page(t, browser.Look{})
-	signIn(b.house, p, "finance@example.com")
-	p.Open(b.house.url + held)
+	b, p, _ := atComparison(t, chromium)
 	part, next := testkit.Connect(t, b.RootURL), testkit.Connect(t, b.RootURL)
 	do := func(conn *pgx.Conn, sql string) {
 		t.Helper()
@@ -177,20 +183,14 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 			t.Fatal(err)
 		}
 	}
-	asked := func(table string) {
-		t.Helper()
-		testkit.Eventually(t, 30*time.Second, "something waits for "+table, func() bool {
-			return testkit.Value[bool](t, b.Database, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass)`, table)
-		})
-	}
 	do(part, `BEGIN; LOCK TABLE reconciliations; UPDATE reconciliations SET state = 'uploaded' WHERE state = 'comparing'`)
 	do(next, `BEGIN; LOCK TABLE ledger_entries`)
-	asked("reconciliations")
+	b.AwaitLockOn(t, "reconciliations")
 	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
-	asked("ledger_entries")
+	b.AwaitLockOn(t, "ledger_entries")
 	// The answer comes, and the page takes it: it asks again (or loads itself anew).
 	do(part, `COMMIT; BEGIN; LOCK TABLE reconciliations`)
-	asked("reconciliations")
+	b.AwaitLockOn(t, "reconciliations")
 	do(part, `COMMIT`)
 	do(next, `COMMIT`)
 	p.Wait(`location.pathname === "/payouts"`)
@@ -199,11 +199,7 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 // pressedWhileItComes lets the part with the button come anew between the press and the
 // letting go: the press counts all the same. Some browsers give what is pressed no focus.
 func pressedWhileItComes(t *testing.T, chromium *browser.Browser) {
-	b := newBooks(t)
-	held := b.comparing(t)
-	p := chromium.Page(t, browser.Look{})
-	signIn(b.house, p, "finance@example.com")
-	p.Open(b.house.url + held)
+	b, p, held := atComparison(t, chromium)
 	browser.Eval[bool](p, `(() => {
 		addEventListener("mousedown", (event) => event.preventDefault());
 		document.addEventListener("htmx:afterRequest", () => { document.body.dataset.came = "" });

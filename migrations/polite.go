@@ -63,8 +63,7 @@ func (p polite) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 func nextStep(ctx context.Context, p *goose.Provider) (*goose.MigrationResult, error) {
 	for try := 1; ; try++ {
 		step, err := p.UpByOne(ctx)
-		var refused *pgconn.PgError
-		if try == lockTries || !errors.As(err, &refused) || refused.Code != lockNotAvailable {
+		if refused, ok := errors.AsType[*pgconn.PgError](err); try == lockTries || !ok || refused.Code != lockNotAvailable {
 			return step, err
 		}
 		select {

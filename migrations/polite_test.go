@@ -49,7 +49,7 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 				migrated <- err
 			}()
 			for range 2 { // it tries again, and is as polite then
-				awaitLockOn(t, d, step.table)
+				d.AwaitLockOn(t, step.table)
 				putLead(t, posts, partner, false, testkit.Began())
 			}
 			if err := dump.Commit(t.Context()); err != nil {
@@ -68,14 +68,6 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 			}
 		})
 	}
-}
-
-// awaitLockOn returns when a statement waits for the table.
-func awaitLockOn(t *testing.T, d *testkit.Database, table string) {
-	t.Helper()
-	testkit.Eventually(t, 30*time.Second, "a statement waits for "+table, func() bool {
-		return testkit.Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass)`, table)
-	})
 }
 
 // What the operator hears who migrates while a table is in use for good.

@@ -147,6 +147,14 @@ func Value[T any](t testing.TB, d *Database, sql string, args ...any) T {
 	return v
 }
 
+// AwaitLockOn returns when a statement waits for the table.
+func (d *Database) AwaitLockOn(t testing.TB, table string) {
+	t.Helper()
+	Eventually(t, 30*time.Second, "a statement waits for "+table, func() bool {
+		return Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass)`, table)
+	})
+}
+
 // Connect opens a plain connection for one test.
 func Connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
