@@ -76,6 +76,7 @@ type App struct {
 	payouts   *payouts.Service
 	reconcile *reconcile.Service
 	registry  *prometheus.Registry
+	readiness *readiness
 
 	api, admin, ops *server
 	draining        atomic.Bool
@@ -185,6 +186,8 @@ func (a *App) build(ctx context.Context, o Options) error {
 		return err
 	}
 	a.registerMetrics()
+	a.readiness = newReadiness(a.registry)
+	a.tryCommit(ctx)
 	return a.handlers(o, intake.Parts{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
@@ -265,7 +268,7 @@ func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
-		a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.maintainHourly,
+		a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.followReadiness, a.maintainHourly,
 		figures.NewRollup(a.db, a.clock, a.log).Run, a.publishDue, a.replay, a.desk.Work,
 	} {
 		a.background.Go(func() { work(ctx) })

@@ -131,7 +131,7 @@ func (a *App) leadKeysState(ctx context.Context) string {
 		}
 	}
 	if k.state == "" {
-		return "not known"
+		return stateUnknown
 	}
 	return k.state
 }

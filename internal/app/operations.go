@@ -49,9 +49,6 @@ func (a *App) pingChecks() map[string]string {
 	if a.directory.Get() == nil {
 		states["directory"] = "not loaded"
 	}
-	if a.draining.Load() {
-		states["draining"] = "the node is stopping"
-	}
 	return states
 }
 
@@ -59,13 +56,16 @@ func (a *App) pingChecks() map[string]string {
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
-	states["database"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, stateOK, stateOK, a.keys.state()
+	states["database"], states["commits"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, *a.readiness.commits.Load(), stateOK, stateOK, a.keys.state()
 	ctx, cancel := context.WithTimeout(ctx, inspectWithin)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"], states["schema"], states["clock"], states["lead_keys"] = "does not answer", "not known", "not known", "not known"
+		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not answer", stateUnknown, stateUnknown, stateUnknown, stateUnknown
 		return states
+	}
+	if state.ReadOnly {
+		states["database"] = "read-only"
 	}
 	if err := state.CheckSchema(); err != nil {
 		states["schema"] = err.Error()
@@ -81,7 +81,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
 	if directory == nil {
-		return "not known"
+		return stateUnknown
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
 		return few(unread) + " cannot be read: is a platform key missing?"
@@ -90,6 +90,9 @@ func (a *App) platformKeys() string {
 }
 
 func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]string) {
+	if a.draining.Load() {
+		states["draining"] = "the node is stopping"
+	}
 	ready := true
 	for _, state := range states {
 		ready = ready && state == stateOK

@@ -45,7 +45,7 @@ var (
 	pingChecks = map[string]string{"rate_card": "ok", "directory": "ok"}
 	postChecks = map[string]string{
 		"platform_keys": "ok", "rate_card": "ok", "directory": "ok",
-		"database": "ok", "schema": "ok", "clock": "ok", "key_wrapper": "ok", "lead_keys": "ok",
+		"database": "ok", "commits": "ok", "schema": "ok", "clock": "ok", "key_wrapper": "ok", "lead_keys": "ok",
 	}
 )
 

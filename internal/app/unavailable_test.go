@@ -92,7 +92,7 @@ func TestDatabaseAway(t *testing.T) {
 			}
 			c.disturb(way)
 			testkit.Eventually(t, 5*time.Second, "the node is not ready", func() bool { return !n.readiness(t, "/readyz").Ready })
-			n.isReady(t, "/readyz", but(postChecks, "database", "does not answer", "schema", "not known", "clock", "not known", "lead_keys", "not known"))
+			n.isReady(t, "/readyz", but(postChecks, "database", "does not answer", "commits", "not known", "schema", "not known", "clock", "not known", "lead_keys", "not known"))
 			n.isReady(t, "/readyz/ping", pingChecks)
 			n.get(t, n.ops+"/healthz")
 			n.works(t)

@@ -94,6 +94,7 @@ type State struct {
 	Role       string
 	OwnsTables bool // the role could undo what its grants forbid
 	Encoding   string
+	ReadOnly   bool
 }
 
 // Inspect reads the state. A member of the tables' owner counts as the owner,
@@ -103,12 +104,19 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
 		EXISTS (SELECT FROM pg_tables WHERE schemaname = 'public' AND pg_has_role(current_user, tableowner, 'MEMBER'))
 		OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
-		current_setting('server_encoding')`).Scan(&s.Clock, &s.Role, &s.OwnsTables, &s.Encoding)
+		current_setting('server_encoding'), current_setting('transaction_read_only')::boolean`).Scan(&s.Clock, &s.Role, &s.OwnsTables, &s.Encoding, &s.ReadOnly)
 	if err != nil {
 		return s, Translate(err)
 	}
 	s.Schema, err = schemaVersion(ctx, db.Pool)
 	return s, err
+}
+
+// Commit commits a transaction that changes no row. Postgres confirms it as it
+// confirms a lead's, after a synchronous standby has it.
+func (db *DB) Commit(ctx context.Context) error {
+	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
+	return Translate(err)
 }
 
 func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {

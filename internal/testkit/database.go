@@ -25,6 +25,8 @@ var template struct {
 
 const templateName = "pingpost_template"
 
+const connectWithin = 5 * time.Second
+
 var passwords = devpg.Passwords{Owner: "owner-of-tests", App: "app-of-tests"}
 
 // Database is a test's own, migrated and empty.
@@ -57,7 +59,7 @@ func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
 // Open opens a pool of its own on a test's database: another node's.
 func Open(t testing.TB, url string) *store.DB {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{URL: url, MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
+	db, err := store.Open(t.Context(), store.Options{URL: url, MaxConnections: 20, ConnectTimeout: connectWithin, StatementTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func makeTemplate(server *devpg.Server) error {
 	if err := server.Provision(ctx, templateName, passwords); err != nil {
 		return err
 	}
-	owner, err := store.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), 5*time.Second)
+	owner, err := store.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectWithin)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,90 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	readinessEvery = 2 * time.Second
+	// commitWithin bounds a trial commit. A post waits no longer for its own.
+	commitWithin = 3 * time.Second
+
+	stateUnknown = "not known"
+)
+
+// readiness follows the checks in the background, so that changes are logged
+// whether or not a load balancer asks.
+type readiness struct {
+	commits atomic.Pointer[string]
+	gauge   *prometheus.GaugeVec
+	failing map[string]bool // touched by follow's goroutine only
+}
+
+func newReadiness(registry *prometheus.Registry) *readiness {
+	r := &readiness{
+		gauge:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pingpost_ready", Help: "1 while a check of /readyz is ok."}, []string{"check"}),
+		failing: map[string]bool{},
+	}
+	registry.MustRegister(r.gauge)
+	return r
+}
+
+// tryCommit finds out whether commits are confirmed, which a query cannot show
+// while a synchronous standby is away.
+func (a *App) tryCommit(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, commitWithin)
+	defer cancel()
+	state := stateOK
+	switch err := a.db.Commit(bounded); {
+	case errors.Is(err, context.DeadlineExceeded):
+		state = "not confirmed within " + commitWithin.String() + ": check that the synchronous standby is running"
+	case err != nil:
+		state = err.Error()
+	}
+	a.readiness.commits.Store(&state)
+}
+
+// followReadiness tries a commit and evaluates the checks until ctx ends.
+func (a *App) followReadiness(ctx context.Context) {
+	tick := time.NewTicker(readinessEvery)
+	defer tick.Stop()
+	for {
+		if states := a.checks(ctx); ctx.Err() == nil {
+			a.noteChanges(states)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			a.tryCommit(ctx)
+		}
+	}
+}
+
+// noteChanges logs each check that fails or recovers. One that is not known has
+// not changed.
+func (a *App) noteChanges(states map[string]string) {
+	r := a.readiness
+	for check, state := range states {
+		ok := state == stateOK
+		value := 0.0
+		if ok {
+			value = 1
+		}
+		r.gauge.WithLabelValues(check).Set(value)
+		switch {
+		case state == stateUnknown || ok != r.failing[check]:
+		case ok:
+			a.log.Info("check passes again", "check", check)
+			r.failing[check] = false
+		default:
+			a.log.Warn("check fails", "check", check, "why", state)
+			r.failing[check] = true
+		}
+	}
+}

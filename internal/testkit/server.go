@@ -1,0 +1,118 @@
+package testkit
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/migrations"
+)
+
+// Server is a whole Postgres of one test, for a test that stops it or changes
+// its settings. It can have standbys.
+type Server struct {
+	*devpg.Server
+	options devpg.Options
+}
+
+// NewServer starts a Postgres that ends with the test.
+func NewServer(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{options: serverOptions(t)}
+	s.Start(t)
+	return s
+}
+
+func serverOptions(t testing.TB) devpg.Options {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "pingpost-test-server-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return devpg.Options{
+		DataDir:       folder,
+		ExtraSettings: map[string]string{"shared_buffers": "16MB", "max_connections": "60", "jit": "off", "synchronous_commit": "on"},
+	}
+}
+
+// Start starts the server, or starts it again on the port that it had.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	s.started(t, func() (*devpg.Server, error) { return devpg.Start(t.Context(), s.options) })
+}
+
+func (s *Server) started(t testing.TB, start func() (*devpg.Server, error)) {
+	t.Helper()
+	server, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server, s.options.Port = server, server.Port()
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error("stopping Postgres:", err)
+		}
+	})
+}
+
+// Halt stops the server until Start.
+func (s *Server) Halt(t testing.TB) {
+	t.Helper()
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Standby starts a standby of the server.
+func (s *Server) Standby(t testing.TB) *Server {
+	t.Helper()
+	standby := &Server{options: serverOptions(t)}
+	standby.started(t, func() (*devpg.Server, error) { return s.Server.Standby(t.Context(), standby.options) })
+	return standby
+}
+
+const serverDatabase = "pingpost"
+
+// NewDatabase makes the server's one database, migrated and empty.
+func (s *Server) NewDatabase(t testing.TB) *Database {
+	t.Helper()
+	if err := s.Provision(t.Context(), serverDatabase, passwords); err != nil {
+		t.Fatal(err)
+	}
+	d := s.URLs()
+	owner, err := store.OpenOwner(d.OwnerURL, connectWithin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	if _, err := migrations.Up(context.WithoutCancel(t.Context()), owner); err != nil {
+		t.Fatal(err)
+	}
+	d.DB = Open(t, d.AppURL)
+	return d
+}
+
+// URLs reach the server's one database; a standby has the same.
+func (s *Server) URLs() *Database {
+	return &Database{
+		AppURL:   s.URL(devpg.AppRole, passwords.App, serverDatabase),
+		OwnerURL: s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase),
+		RootURL:  s.SuperuserURL(serverDatabase),
+	}
+}
+
+// Set changes a setting of the whole server at once; "" takes the change back.
+func (s *Server) Set(t testing.TB, name, value string) {
+	t.Helper()
+	change := "ALTER SYSTEM SET " + name + " = '" + value + "'"
+	if value == "" {
+		change = "ALTER SYSTEM RESET " + name
+	}
+	// Whatever the setting is, this session can write and waits for no standby.
+	url := s.SuperuserURL("postgres") + "&default_transaction_read_only=off&synchronous_commit=local"
+	statement(t, url, change)
+	statement(t, url, "SELECT pg_reload_conf()")
+}
