@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -38,6 +39,46 @@ func TestPingPartitions(t *testing.T) {
 	}
 	if got, want := partitions(t, d), []string{"pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Dropping a partition that a long transaction reads does not hold up new pings,
+// and succeeds once that transaction has ended.
+func TestDropPingPartitionsDoesNotHoldUpPings(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	newYear := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := d.EnsurePingPartitions(t.Context(), newYear, 2); err != nil {
+		t.Fatal(err)
+	}
+	reader := testkit.Connect(t, d.AppURL)
+	if _, err := reader.Exec(t.Context(), `BEGIN; SELECT FROM pings WHERE issued_at < '2025-01-01'`); err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		dropped int64
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := d.DropPingPartitions(t.Context(), newYear)
+		done <- result{n, err}
+	}()
+	d.AwaitLockOn(t, "pings")
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := d.Pool.Exec(ctx, `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
+			VALUES ('2025-01-02 12:00+00', false, 1, 'GB', 'SW1A 1AA', '', '', '', 'excluded', 0, 'GBP', 1, 1)`)
+		cancel()
+		if err != nil {
+			t.Fatalf("a ping waits for the partition to be dropped: %v", err)
+		}
+	}
+	if _, err := reader.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.err != nil || r.dropped != 1 {
+		t.Errorf("dropped %d (%v), want 1", r.dropped, r.err)
 	}
 }
 
