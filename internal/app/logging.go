@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -28,17 +29,20 @@ const (
 type lineBuffer struct {
 	out     io.Writer
 	wake    chan struct{}
-	dropped atomic.Int64
+	dropped atomic.Int64      // lines that never reached out
+	report  func(lines int64) // called when writing works again, with the lines dropped since the last report
 
 	mu  sync.Mutex // never held while out is written to, which may block
 	buf []byte
 
-	writing sync.Mutex
-	spare   []byte
+	writing  sync.Mutex
+	spare    []byte
+	cut      bool // the last write ended inside a line
+	reported int64
 }
 
 func newLineBuffer(out io.Writer) *lineBuffer {
-	return &lineBuffer{out: out, wake: make(chan struct{}, 1)}
+	return &lineBuffer{out: out, wake: make(chan struct{}, 1), report: func(int64) {}}
 }
 
 func (b *lineBuffer) Write(line []byte) (int, error) {
@@ -72,11 +76,32 @@ func (b *lineBuffer) Flush() {
 	b.buf = b.spare[:0]
 	b.mu.Unlock()
 	if len(lines) > 0 {
-		b.out.Write(lines) // where the log goes is gone: there is nobody left to tell
+		b.write(lines)
 	}
 	b.spare = lines
 	if cap(lines) > 2*logBuffer { // grown while nobody read: let it go
 		b.spare = nil
+	}
+}
+
+// write counts the lines that did not reach out whole, as when its disk is full.
+func (b *lineBuffer) write(lines []byte) {
+	if b.cut {
+		if _, err := b.out.Write([]byte{'\n'}); err != nil {
+			b.dropped.Add(int64(bytes.Count(lines, []byte{'\n'})))
+			return
+		}
+		b.cut = false
+	}
+	n, err := b.out.Write(lines)
+	if err != nil {
+		b.dropped.Add(int64(bytes.Count(lines[n:], []byte{'\n'})))
+		b.cut = n > 0 && lines[n-1] != '\n'
+		return
+	}
+	if dropped := b.dropped.Load(); dropped > b.reported {
+		b.report(dropped - b.reported)
+		b.reported = dropped
 	}
 }
 
@@ -130,14 +155,23 @@ func (h promptHandler) WithGroup(name string) slog.Handler {
 	return promptHandler{h.Handler.WithGroup(name), h.buffer}
 }
 
+// NewLogger logs without a buffer, in the configured format: for lines from
+// before a node has started and after it has stopped.
+func NewLogger(c config.Log, out io.Writer) *slog.Logger { return slog.New(newHandler(c, out)) }
+
+func newHandler(c config.Log, out io.Writer) slog.Handler {
+	options := &slog.HandlerOptions{Level: c.SlogLevel()}
+	if c.Format == "text" {
+		return slog.NewTextHandler(out, options)
+	}
+	return slog.NewJSONHandler(out, options)
+}
+
 func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
 	buffer := newLineBuffer(out)
-	options := &slog.HandlerOptions{Level: c.SlogLevel()}
-	var handler slog.Handler = slog.NewJSONHandler(buffer, options)
-	if c.Format == "text" {
-		handler = slog.NewTextHandler(buffer, options)
-	}
-	return slog.New(promptHandler{handler, buffer}), buffer
+	log := slog.New(promptHandler{newHandler(c, buffer), buffer})
+	buffer.report = func(lines int64) { log.Warn("log lines lost", "lines", lines) }
+	return log, buffer
 }
 
 // accessLog shares the log's buffer; nil when nobody wants the lines.

@@ -2,10 +2,14 @@ package app
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +54,65 @@ func TestNobodyWaitsForTheLog(t *testing.T) {
 	}
 	if got != lines-lost {
 		t.Errorf("read %d lines and %d were dropped, of %d", got, lost, lines)
+	}
+}
+
+// fullDisk accepts room bytes and then fails as a full disk does.
+type fullDisk struct {
+	room    int
+	written bytes.Buffer
+}
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	n := min(d.room, len(p))
+	d.written.Write(p[:n])
+	d.room -= n
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+func TestLogLinesLostToAFullDiskAreCounted(t *testing.T) {
+	t.Parallel()
+	disk := &fullDisk{room: 25} // two lines and a half
+	log, b := newLogger(config.Log{Level: "info", Format: "json"}, disk)
+	for range 5 {
+		b.Write([]byte("012345678\n"))
+	}
+	b.Flush()
+	if got := b.dropped.Load(); got != 3 {
+		t.Errorf("%d lines counted as dropped, want 3", got)
+	}
+	b.Write([]byte("012345678\n"))
+	b.Flush()
+	if got := b.dropped.Load(); got != 4 {
+		t.Errorf("%d lines counted as dropped after the second write, want 4", got)
+	}
+	disk.room = 1 << 20
+	for range 2 { // the second flush writes the report that the first one logs
+		log.Info("room again")
+		b.Flush()
+	}
+	lines := strings.Split(strings.TrimSpace(disk.written.String()), "\n")
+	if len(lines) != 6 || lines[2] != "01234" {
+		t.Fatalf("wrote %q", lines)
+	}
+	var reports []int
+	for _, line := range lines[3:] {
+		var entry struct {
+			Level string
+			Lines int
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("not a whole line: %q", line)
+		}
+		if entry.Level == "WARN" {
+			reports = append(reports, entry.Lines)
+		}
+	}
+	if !slices.Equal(reports, []int{4}) {
+		t.Errorf("reported %v, want 4 lines once", reports)
 	}
 }
 

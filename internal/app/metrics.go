@@ -29,7 +29,7 @@ func (a *App) registerMetrics() {
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
 	count("pingpost_traffic_dropped_total", "Counts and refusals lost to the bounds of memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
-	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read.", nil,
+	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read or could not be written.", nil,
 		func() float64 { return float64(a.lines.dropped.Load()) })
 	gauge("pingpost_rate_card_version", "The rate card that prices pings.", func() float64 { return float64(a.card.Get().Version) })
 	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be read and partners whose prices are not understood.", func() float64 {
