@@ -29,11 +29,18 @@ func run(ctx context.Context, unhook func(), args []string) int {
 		fmt.Fprintf(os.Stderr, "pingpost: %v\n", err)
 		return 2
 	}
-	if f := fault.As(err); f != nil {
-		err = errors.New(f.Message)
+	if !errors.As(err, new(loggedError)) {
+		fmt.Fprintf(os.Stderr, "pingpost: %v\n", plain(err))
 	}
-	fmt.Fprintf(os.Stderr, "pingpost: %v\n", err)
 	return 1
+}
+
+// plain is an error in the words meant for people.
+func plain(err error) error {
+	if f := fault.As(err); f != nil {
+		return errors.New(f.Message)
+	}
+	return err
 }
 
 // usageError is a wrong use of the command line.

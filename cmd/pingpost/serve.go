@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -45,19 +46,43 @@ func serveCommand(unhook func()) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))
 		if err != nil {
-			return err
+			return logProblems(app.NewLogger(config.Defaults(config.Serve).Log, os.Stdout), err)
 		}
+		log := app.NewLogger(cfg.Log, os.Stdout)
 		for _, w := range cfg.Warnings() {
-			fmt.Fprintln(os.Stderr, "warning:", w)
+			log.Warn("configuration", "setting", w.Path, "problem", w.Text)
 		}
 		app.PaceCollector()
 		node, err := app.Start(c.Context(), app.Options{Config: cfg, Environment: "production", Clock: clock.System{}, Log: os.Stdout})
 		if err != nil {
-			return err
+			return logFatal(log, "start failed", err)
 		}
-		return wait(c.Context(), unhook, node)
+		if err := wait(c.Context(), unhook, node); err != nil {
+			return logFatal(log, "stopped with an error", err)
+		}
+		return nil
 	}
 	return c
+}
+
+// loggedError is an error that is in the log already; run prints it no second time.
+type loggedError struct{ error }
+
+// logProblems logs each problem of the configuration as a line of its own.
+func logProblems(log *slog.Logger, err error) error {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return logFatal(log, "start failed", err)
+	}
+	for _, p := range problems {
+		log.Error("configuration", "setting", p.Path, "origin", p.Origin, "problem", p.Text)
+	}
+	return loggedError{err}
+}
+
+func logFatal(log *slog.Logger, msg string, err error) error {
+	log.Error(msg, "error", plain(err))
+	return loggedError{err}
 }
 
 // wait serves until a signal or a failure, then stops the node in order.

@@ -102,21 +102,49 @@ func secondNode(t *testing.T, p *platform) {
 	}
 }
 
+// logsFatal fails the test unless serve exited with 1, printed nothing but log
+// lines in JSON, and its error lines have all the parts. It returns those lines.
+func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
+	t.Helper()
+	if o.code != 1 || o.stderr != "" {
+		t.Errorf("exit code %d, want 1; standard error %q", o.code, o.stderr)
+	}
+	for line := range strings.Lines(o.stdout) {
+		var entry struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Time == "" || entry.Msg == "" {
+			t.Errorf("not a log line: %q", line)
+		}
+		if entry.Level == "ERROR" {
+			lines = append(lines, line)
+		}
+	}
+	message := strings.Join(lines, "")
+	for _, part := range parts {
+		if quoted, _ := json.Marshal(part); !strings.Contains(message, strings.Trim(string(quoted), `"`)) {
+			t.Errorf("the log does not say %q: %s", part, message)
+		}
+	}
+	return lines
+}
+
 func serveRefuses(t *testing.T, p *platform) {
 	running, err := devstack.ReadRunning(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pingpost(t, "serve").refused(t, 1, "pingpost: 6 problems in the configuration:\n", "database.url", "PINGPOST_DATABASE_URL",
+	missing := pingpost(t, "serve").logsFatal(t, "database.url", "PINGPOST_DATABASE_URL",
 		"http.api_addr", "http.admin_addr", "http.ops_addr", "http.public_url", "keys.platform_keys", "PINGPOST_PLATFORM_KEYS")
+	if len(missing) != 6 {
+		t.Errorf("%d lines, want one for each of 6 settings", len(missing))
+	}
 	call(t, "", []string{"PINGPOST_DATABASE_URL=secret-word", "PINGPOST_PLATFORM_KEYS=secret-word", "LEAD_VAULT_KEK=secret-word", "PINGPOST_HTTP_API_ADDR=8080",
 		"PINGPOST_HTTP_PUBLIC_URL=http://leads.example.com/", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_HTTP_READ_TIMEOUT=1", "PINGPOST_FROBNICATE=1"}, "serve").
-		refused(t, 1, "database.url", "keys.platform_keys", "keys.local_kek", "http.api_addr", "http.public_url", "log.level", "http.read_timeout", "PINGPOST_FROBNICATE", "http.ops_addr")
+		logsFatal(t, "database.url", "keys.platform_keys", "keys.local_kek", "http.api_addr", "http.public_url", "log.level", "http.read_timeout", "PINGPOST_FROBNICATE", "http.ops_addr")
 	file := filepath.Join(folder(t), "pingpost.yaml")
 	if err := os.WriteFile(file, []byte("http:\n  api_adr: :1\nkeys:\n  platform_keys: [x]\nnonsense: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pingpost(t, "serve", "--config", file).refused(t, 1, "http.api_adr", "api_addr", "nonsense", "keys.platform_keys", file)
+	pingpost(t, "serve", "--config", file).logsFatal(t, "http.api_adr", "api_addr", "nonsense", "keys.platform_keys", file)
 
 	owner := strings.Split(running.OwnerURL, "@")[0]
 	for _, c := range []struct {
@@ -131,10 +159,9 @@ func serveRefuses(t *testing.T, p *platform) {
 		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // another key than wrote the secrets
 	} {
 		o := call(t, "", p.production(t, c.setting), "serve")
-		o.stdout = "" // its log
-		o.refused(t, 1, c.says...)
-		if strings.Contains(o.stderr, "wrong-word") || strings.Contains(o.stderr, owner) {
-			t.Errorf("a password is in the message: %s", o.stderr)
+		o.logsFatal(t, c.says...)
+		if strings.Contains(o.stdout, "wrong-word") || strings.Contains(o.stdout, owner) {
+			t.Errorf("a password is in the log: %s", o.stdout)
 		}
 	}
 }
@@ -189,7 +216,7 @@ func fromNothing(t *testing.T, p *platform) {
 
 	behind := func() {
 		t.Helper()
-		call(t, "", app, "serve").refused(t, 1, "the schema is at version 0", "pingpost migrate up")
+		call(t, "", app, "serve").logsFatal(t, "the schema is at version 0", "pingpost migrate up")
 	}
 	behind()
 	steps := printed[[]struct {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Warnings lists what is legal but seldom meant, as "key: text" sorted by key.
+// Warnings lists settings that are legal but seldom intended, sorted by path.
 // The configuration must be valid.
-func (c *Config) Warnings() []string {
+func (c *Config) Warnings() Problems {
 	var ps Problems
 	if c.needs(SectionHTTP) {
 		c.HTTP.warn(&ps)
@@ -31,11 +31,7 @@ func (c *Config) Warnings() []string {
 	}
 
 	ps.sort()
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.String()
-	}
-	return lines
+	return ps
 }
 
 func (h *HTTP) warn(ps *Problems) {

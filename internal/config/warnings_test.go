@@ -29,9 +29,18 @@ func TestWarnings(t *testing.T) {
 					strings.Contains(c.text, "url:") && strings.Contains(v, "DATABASE_URL") && strings.Contains(c.text, "database") ||
 					strings.Contains(c.text, "local_kek") && strings.Contains(v, "KEK")
 			})
-			if got := strings.Join(mustLoad(t, c.text, environ...).Warnings(), "\n"); got != c.want {
+			if got := lines(mustLoad(t, c.text, environ...).Warnings()); got != c.want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, c.want)
 			}
 		})
 	}
+}
+
+// lines are the problems, one a line.
+func lines(ps Problems) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, "\n")
 }
