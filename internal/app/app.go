@@ -238,7 +238,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
 			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
-			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, PostRate: l.PostsPerPartner,
+			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
 		Partners: office, Taxonomy: prices.Taxonomy(), Markets: a.card.Get().Markets, DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),

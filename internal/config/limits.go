@@ -11,7 +11,8 @@ type Limits struct {
 
 	SignatureFailuresPerMinute int // per client address, then 429
 	PingsPerAddress            int // a second, then 429
-	PostsPerPartner            int // a second, then 429
+	PostsPerPartner            int // verified signed posts a second, then 429 (D28)
+	UnsignedPostsPerAddress    int // a second, then 429
 
 	PostConcurrency int           // posts at the database at once
 	PostWait        time.Duration // for a place among them, then 503
@@ -26,13 +27,14 @@ func defaultLimits(p Profile) Limits {
 		SignatureFailuresPerMinute: 600,
 		PingsPerAddress:            5000,
 		PostsPerPartner:            500,
+		UnsignedPostsPerAddress:    50,
 
 		PostConcurrency: 256,
 		PostWait:        2 * time.Second,
 	}
 	if p == Dev {
 		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0 // someone trying signatures out makes mistakes
-		l.PingsPerAddress, l.PostsPerPartner = 0, 0                                          // and someone measuring is one address and one partner
+		l.PingsPerAddress, l.PostsPerPartner, l.UnsignedPostsPerAddress = 0, 0, 0            // and someone measuring is one address and one partner
 	}
 	return l
 }
@@ -45,6 +47,7 @@ func (l *Limits) fields() []field {
 		whole("signature_failures_per_minute", &l.SignatureFailuresPerMinute),
 		whole("pings_per_address", &l.PingsPerAddress),
 		whole("posts_per_partner", &l.PostsPerPartner),
+		whole("unsigned_posts_per_address", &l.UnsignedPostsPerAddress),
 		whole("post_concurrency", &l.PostConcurrency),
 		duration("post_wait", &l.PostWait),
 	}
@@ -60,6 +63,7 @@ func (l *Limits) Validate() error {
 	between(&ps, "limits.signature_failures_per_minute", l.SignatureFailuresPerMinute, 0, most)
 	between(&ps, "limits.pings_per_address", l.PingsPerAddress, 0, most)
 	between(&ps, "limits.posts_per_partner", l.PostsPerPartner, 0, most)
+	between(&ps, "limits.unsigned_posts_per_address", l.UnsignedPostsPerAddress, 0, most)
 	between(&ps, "limits.post_concurrency", l.PostConcurrency, 0, most)
 	between(&ps, "limits.post_wait", l.PostWait, 0, time.Minute)
 	return ps.asError()

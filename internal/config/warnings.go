@@ -64,6 +64,7 @@ func (l *Limits) warn(ps *Problems) {
 		{"limits.signature_failures_per_minute", l.SignatureFailuresPerMinute},
 		{"limits.pings_per_address", l.PingsPerAddress},
 		{"limits.posts_per_partner", l.PostsPerPartner},
+		{"limits.unsigned_posts_per_address", l.UnsignedPostsPerAddress},
 		{"limits.post_concurrency", l.PostConcurrency},
 	} {
 		if limit.value == 0 {

@@ -36,10 +36,11 @@ func (in *Intake) replay(p *post, result PostResult, receipt leads.Receipt) (Pos
 // would get, and never the refusal: to a partner that is final, and a lead that
 // is stored and paid for would be written off. The same post again tells.
 func (in *Intake) findAgain(ctx context.Context, p *post, refusal error) (PostResult, error) {
-	if !in.storing.enter(ctx) {
+	gate := in.gate(p)
+	if !gate.enter(ctx) {
 		return PostResult{}, errStoring
 	}
-	defer in.storing.leave()
+	defer gate.leave()
 	receipt, err := in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
 		return PostResult{}, refusal

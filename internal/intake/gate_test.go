@@ -11,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/signing"
 )
 
 func TestGateLetsABoundedNumberThrough(t *testing.T) {
@@ -133,18 +134,38 @@ func TestNoPlaceToMatch(t *testing.T) {
 
 // A post that could not even wait is refused before anything of it is looked at.
 func TestNoPlaceToWait(t *testing.T) {
-	in := &Intake{storing: newGate(1, 0, time.Hour)}
-	in.storing.enter(t.Context())
+	in := &Intake{storingUnsigned: newGate(1, 0, time.Hour)}
+	in.storingUnsigned.enter(t.Context())
 	_, err := in.post(t.Context(), &post{directory: &partners.Directory{}})
 	if f := fault.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
 		t.Errorf("refused with %v", err)
 	}
 }
 
+// Unsigned posts that fill their gate leave the signed ones' free.
+func TestUnsignedPostsHaveAGateOfTheirOwn(t *testing.T) {
+	for places, unsigned := range map[int]int{0: 0, 1: 1, 256: 64} {
+		in := New(Parts{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})
+		for range unsigned {
+			if !in.gate(&post{}).enter(t.Context()) {
+				t.Fatalf("%d places: an unsigned post found none", places)
+			}
+		}
+		if in.gate(&post{}).enter(t.Context()) != (places == 0) {
+			t.Errorf("%d places: want %d for unsigned posts", places, unsigned)
+		}
+		for range places {
+			if !in.gate(&post{claim: signing.Claim{Signed: true}}).enter(t.Context()) {
+				t.Fatalf("%d places: a signed post found none", places)
+			}
+		}
+	}
+}
+
 // What looks for a lead takes a place too: quotes that cost nothing must not
 // crowd the database.
 func TestNoPlaceToStore(t *testing.T) {
-	in := &Intake{storing: full(t)}
+	in := &Intake{storingUnsigned: full(t)}
 	_, delivering := in.deliver(t.Context(), &post{})
 	_, finding := in.findAgain(t.Context(), &post{}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {

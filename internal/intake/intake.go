@@ -53,7 +53,8 @@ type Settings struct {
 	MatchFailures    int                // failed matches an address may have a minute; 0 for no bound
 	Forgeries        int                // wrong signatures an address may send a minute; 0 for no bound
 	PingRate         int                // pings an address may send a second; 0 for no bound
-	PostRate         int                // posts a partner may send a second; 0 for no bound
+	PostRate         int                // verified signed posts a partner may send a second; 0 for no bound
+	UnsignedRate     int                // unsigned posts an address may send a second; 0 for no bound
 	PostConcurrency  int                // posts at the database at once; 0 for no bound
 	PostWait         time.Duration      // for a place among them
 }
@@ -78,10 +79,13 @@ type Intake struct {
 	settings Settings
 	match    *gate
 	storing  *gate
-	decoys   sync.Pool // verifiers of a secret that nobody has
+
+	storingUnsigned *gate     // of their own: anyone can send unsigned posts
+	decoys          sync.Pool // verifiers of a secret that nobody has
 
 	pings     *budget[netip.Addr]
-	posts     *budget[uuid.UUID]  // of partners: only what they signed is on their account
+	posts     *budget[uuid.UUID] // of partners: spent by verified signed posts only (D28)
+	unsigned  *budget[netip.Addr]
 	unmatched *budget[netip.Addr] // signatures for which a partner was searched in vain
 	forged    *budget[netip.Addr] // wrong signatures, whomever they name
 }
@@ -93,18 +97,24 @@ const (
 	// postQueue is how many posts wait for each that is on its way to the database:
 	// with a database at its usual speed, a second's.
 	postQueue = 4
+	// unsignedShare is the fraction of the posts at the database, 1 in so many, that
+	// may be unsigned.
+	unsignedShare = 4
 )
 
 // New puts the parts to work.
 func New(p Parts, s Settings) *Intake {
+	unsignedConcurrency := (s.PostConcurrency + unsignedShare - 1) / unsignedShare
 	in := &Intake{
 		Parts: p, settings: s,
-		match:     newGate(s.MatchConcurrency, matchQueue, s.MatchWait),
-		storing:   newGate(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
-		pings:     newBudget[netip.Addr](s.PingRate, time.Second),
-		posts:     newBudget[uuid.UUID](s.PostRate, time.Second),
-		unmatched: newBudget[netip.Addr](s.MatchFailures, time.Minute),
-		forged:    newBudget[netip.Addr](s.Forgeries, time.Minute),
+		match:           newGate(s.MatchConcurrency, matchQueue, s.MatchWait),
+		storing:         newGate(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
+		storingUnsigned: newGate(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
+		pings:           newBudget[netip.Addr](s.PingRate, time.Second),
+		posts:           newBudget[uuid.UUID](s.PostRate, time.Second),
+		unsigned:        newBudget[netip.Addr](s.UnsignedRate, time.Second),
+		unmatched:       newBudget[netip.Addr](s.MatchFailures, time.Minute),
+		forged:          newBudget[netip.Addr](s.Forgeries, time.Minute),
 	}
 	var decoy [32]byte
 	rand.Read(decoy[:])

@@ -15,6 +15,7 @@ func TestLimits(t *testing.T) {
 	n := newNode(t)
 	t.Run("pings of an address", func(t *testing.T) { pingsOfAnAddress(t, n) })
 	t.Run("posts of a partner", func(t *testing.T) { postsOfAPartner(t, n) })
+	t.Run("unsigned posts of an address", func(t *testing.T) { unsignedPostsOfAnAddress(t, n) })
 	t.Run("wrong signatures of an address", func(t *testing.T) { forgeriesOfAnAddress(t, n) })
 }
 
@@ -74,6 +75,33 @@ func postsOfAPartner(t *testing.T, n *node) {
 	n.post(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 	n.Time.Advance(time.Second)
 	n.stores(t, oneLead, func() { n.post(t, third) })
+}
+
+// An address has its unsigned posts each second, whatever they say and whichever
+// partner they name. Signed posts do not spend that budget (D28).
+func unsignedPostsOfAnAddress(t *testing.T, n *node) {
+	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
+	from := func(address, slug string, body []byte) intake.PostRequest {
+		r := unsigned(slug, body)
+		r.Address = intake.Address(address)
+		return r
+	}
+	junk := func(address, slug string) intake.PostRequest { return from(address, slug, []byte(`{}`)) }
+	n.refused(t, junk("2001:db8::1", n.Required.Slug), noSignature)
+	n.refused(t, junk("2001:db8::2", n.Off.Slug), badPost)
+	for _, slug := range []string{n.Required.Slug, n.ReportOnly.Slug, n.Off.Slug, shared} {
+		if f := n.refused(t, junk("2001:db8::3", slug), tooMany); f.RetryAfter != time.Second {
+			t.Errorf("retry after %s", f.RetryAfter)
+		}
+	}
+	signed := n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug)))
+	signed.Address = intake.Address("2001:db8::1")
+	n.post(t, signed)
+	// The partner's budget is spent now, by that post alone.
+	n.refused(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))), tooMany)
+	n.post(t, from("2001:db8:0:1::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
+	n.Time.Advance(time.Second)
+	n.post(t, from("2001:db8::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 }
 
 // Wrong signatures have a budget of their own: neither rightly signed posts nor

@@ -106,12 +106,12 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 		return PostResult{}, err
 	}
 	p.owner.base = base
-	if in.storing.full() {
-		return PostResult{}, errStoring // before its bytes have cost anything: there are more than can be stored
-	}
 	var claimErr error
 	if p.claim, claimErr = signing.Check(p.Headers, p.start); claimErr != nil && p.claim.Signed {
 		return PostResult{}, claimErr
+	}
+	if in.gate(p).full() {
+		return PostResult{}, errStoring // before its bytes have cost anything: there are more than can be stored
 	}
 	// Parsed before the signature is checked, to learn whose secret to check it
 	// with; what is wrong with the payload is told only after (D12).
@@ -135,24 +135,27 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 	}
 }
 
-// authenticate decides whose post it is, whether it must be signed, and whether
-// the signature is right, as long as neither the address has sent too many wrong
-// signatures nor the partner too many posts.
-func (in *Intake) authenticate(ctx context.Context, p *post, unsignedClaim error) error {
+// gate is where the post waits for the database.
+func (in *Intake) gate(p *post) *gate {
 	if p.claim.Signed {
-		if ok, wait := in.forged.left(p.Address, p.start); !ok {
-			return errTooMany.Retry(wait)
-		}
+		return in.storing
+	}
+	return in.storingUnsigned
+}
+
+// authenticate decides whose post it is, whether it must be signed, and whether
+// the signature is right. Unsigned posts and wrong signatures spend the budget of
+// the client's address, verified signed posts that of their partner (D28).
+func (in *Intake) authenticate(ctx context.Context, p *post, unsignedClaim error) error {
+	if !p.claim.Signed {
+		return in.admitUnsigned(ctx, p, unsignedClaim)
+	}
+	if ok, wait := in.forged.left(p.Address, p.start); !ok {
+		return errTooMany.Retry(wait)
 	}
 	err := in.findOwner(ctx, p)
 	if err == nil {
-		partner := p.owner.account.Partner.ID
-		if ok, wait := in.posts.left(partner, p.start); !ok {
-			return errTooMany.Retry(wait)
-		}
-		if err = in.checkSignature(p, unsignedClaim); err == nil {
-			in.posts.spend(partner, p.start)
-		}
+		err = in.checkSignature(p)
 	}
 	if errors.Is(err, signing.ErrSignature) {
 		in.forged.spend(p.Address, p.start)
@@ -160,20 +163,32 @@ func (in *Intake) authenticate(ctx context.Context, p *post, unsignedClaim error
 	return err
 }
 
-func (in *Intake) checkSignature(p *post, unsignedClaim error) error {
-	if p.claim.Signed {
-		if p.owner.secret == nil {
-			p.owner.secret = in.verify(p, p.owner.account.Partner)
-		}
-		if p.owner.secret == nil {
-			return signing.ErrSignature
-		}
-		return nil
+func (in *Intake) admitUnsigned(ctx context.Context, p *post, claimErr error) error {
+	if ok, wait := in.unsigned.take(p.Address, p.start); !ok {
+		return errTooMany.Retry(wait)
+	}
+	if err := in.findOwner(ctx, p); err != nil {
+		return err
 	}
 	if in.required(p.owner.account.Mode(in.settings.DefaultMode)) {
 		return signing.ErrNoSignature
 	}
-	return unsignedClaim
+	return claimErr
+}
+
+func (in *Intake) checkSignature(p *post) error {
+	partner := p.owner.account.Partner
+	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
+		return errTooMany.Retry(wait)
+	}
+	if p.owner.secret == nil {
+		p.owner.secret = in.verify(p, partner)
+	}
+	if p.owner.secret == nil {
+		return signing.ErrSignature
+	}
+	in.posts.spend(partner.ID, p.start)
+	return nil
 }
 
 // checkQuote judges the transactionId, then whether this account may use it
@@ -197,10 +212,11 @@ func (in *Intake) checkQuote(p *post) error {
 
 // deliver stores the lead, or finds that its transaction holds one already.
 func (in *Intake) deliver(ctx context.Context, p *post) (PostResult, error) {
-	if !in.storing.enter(ctx) {
+	gate := in.gate(p)
+	if !gate.enter(ctx) {
 		return PostResult{}, errStoring
 	}
-	defer in.storing.leave()
+	defer gate.leave()
 	ctx = context.WithoutCancel(ctx)
 
 	result, err := in.result(p)
