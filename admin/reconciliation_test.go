@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/money"
@@ -53,7 +54,7 @@ func (b books) deliver(t testing.TB, by testkit.Partner) (lead string, earned mo
 		t.Fatalf("a ping: %+v, %v", q, err)
 	}
 	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, q.TransactionID, by.Accounts[0].Identifier)
-	r, err := b.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: intake.Address("192.0.2.1"), Body: body, Headers: by.Sign(b.platform.Time.Now(), body)})
+	r, err := b.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(b.platform.Time.Now(), body)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/money"
@@ -22,7 +23,7 @@ func (s *server) ping(c *gin.Context, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: slug, Address: intake.Address(c.ClientIP()), Body: x.body})
+	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.body})
 	x.partner = r.Quote.Partner
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (s *server) post(c *gin.Context, x *exchange) error {
 	}
 	h := c.Request.Header
 	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
-		ID: x.requestID, Slug: slug, Address: intake.Address(c.ClientIP()), Body: x.body,
+		ID: x.requestID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.body,
 		Headers: signing.Headers{Timestamp: h["X-Timestamp"], Signature: h["X-Signature-Sha256"], Alias: h["X-Signature"]},
 	})
 	x.partner = r.Partner

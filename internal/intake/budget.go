@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -64,22 +63,4 @@ func (b *budget[K]) turn(now time.Time) {
 	if passed := now.Sub(b.since); passed >= b.window || passed < 0 || len(b.spent) > budgetSpenders {
 		b.since, b.spent = now, map[K]int{}
 	}
-}
-
-// addressSize is how much of an IPv6 address one client has at will.
-const addressSize = 64
-
-// Address is where a client is, as the limits count it: an IPv6 client is its
-// network.
-func Address(text string) netip.Addr {
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Addr{} // all that have none are one
-	}
-	address = address.Unmap().WithZone("")
-	if address.Is4() {
-		return address
-	}
-	network, _ := address.Prefix(addressSize)
-	return network.Addr()
 }

@@ -73,15 +73,3 @@ func TestBudgetForgets(t *testing.T) {
 		t.Errorf("%d are remembered, want the last alone", len(b.spent))
 	}
 }
-
-// An IPv6 client has as many addresses as it likes, and one budget.
-func TestAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "2001:db8:1:2::": "2001:db8:1:2::",
-		"fe80::1%eth0": "fe80::", "": "invalid IP", "somewhere": "invalid IP",
-	} {
-		if got := Address(text).String(); got != want {
-			t.Errorf("%q counts as %s, want %s", text, got, want)
-		}
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -23,7 +24,7 @@ func TestLimits(t *testing.T) {
 func pingsOfAnAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{PingRate: 3})
 	ping := func(address, slug, body string) error {
-		_, err := n.in.Ping(intake.PingRequest{Slug: slug, Address: intake.Address(address), Body: []byte(body)})
+		_, err := n.in.Ping(intake.PingRequest{Slug: slug, Address: clientaddr.Group(address), Body: []byte(body)})
 		return err
 	}
 	const good, bad = `{"industry":"plumber","postcode":"1"}`, `{}`
@@ -83,7 +84,7 @@ func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
 	from := func(address, slug string, body []byte) intake.PostRequest {
 		r := unsigned(slug, body)
-		r.Address = intake.Address(address)
+		r.Address = clientaddr.Group(address)
 		return r
 	}
 	junk := func(address, slug string) intake.PostRequest { return from(address, slug, []byte(`{}`)) }
@@ -95,7 +96,7 @@ func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 		}
 	}
 	signed := n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug)))
-	signed.Address = intake.Address("2001:db8::1")
+	signed.Address = clientaddr.Group("2001:db8::1")
 	n.post(t, signed)
 	// The partner's budget is spent now, by that post alone.
 	n.refused(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))), tooMany)
@@ -118,7 +119,7 @@ func forgeriesOfAnAddress(t *testing.T, n *node) {
 	n.refused(t, signed(someSecret, n.Off.Slug, here), badSignature)
 	n.refused(t, signed(someSecret, n.Required.Slug, here), badSignature)
 	nobody := unsigned(shared, []byte(`{"partnerId":"nobody-at-all"}`))
-	nobody.Address, nobody.Headers = intake.Address(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), nobody.Body)
+	nobody.Address, nobody.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), nobody.Body)
 	n.refused(t, nobody, badSignature)
 	for _, r := range []intake.PostRequest{signed(n.Off.Secret, n.Off.Slug, here), nobody, signed(n.Off.Secret, shared, here)} {
 		if f := n.refused(t, r, tooMany); f.RetryAfter != time.Minute {
@@ -127,7 +128,7 @@ func forgeriesOfAnAddress(t *testing.T, n *node) {
 	}
 	n.post(t, signed(n.Off.Secret, n.Off.Slug, there))
 	open := unsigned(n.Off.Slug, body(n.quote(t, n.Off.Slug)))
-	open.Address = intake.Address(here)
+	open.Address = clientaddr.Group(here)
 	n.post(t, open)
 	n.Time.Advance(time.Minute)
 	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -75,7 +76,7 @@ func body(transactionID string, members ...string) []byte {
 func partnerID(identifier string) string { return fmt.Sprintf(`"partnerId":%q`, identifier) }
 
 func unsigned(slug string, body []byte) intake.PostRequest {
-	return intake.PostRequest{ID: uuid.New(), Slug: slug, Address: intake.Address("192.0.2.1"), Body: body}
+	return intake.PostRequest{ID: uuid.New(), Slug: slug, Address: clientaddr.Group("192.0.2.1"), Body: body}
 }
 
 // signed is a post that the partner signs now.

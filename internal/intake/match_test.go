@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -16,7 +17,7 @@ const someSecret = "a-secret-that-nobody-has"
 func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {
 	t.Helper()
 	r := unsigned(shared, body(n.quote(t, shared)))
-	r.Headers, r.Address = testkit.SignWith(secret, n.Time.Now(), r.Body), intake.Address(address)
+	r.Headers, r.Address = testkit.SignWith(secret, n.Time.Now(), r.Body), clientaddr.Group(address)
 	return r
 }
 
@@ -86,7 +87,7 @@ func failedMatchesHaveABudget(t *testing.T, n *node) {
 
 	// The budget is of posts that name nobody.
 	own := n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared)))
-	own.Address = intake.Address(here)
+	own.Address = clientaddr.Group(here)
 	n.post(t, own)
 	n.Time.Advance(45 * time.Second)
 	n.post(t, n.anonymous(t, n.Off.Secret, here))

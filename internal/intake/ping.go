@@ -31,7 +31,7 @@ const (
 type PingRequest struct {
 	ID      uuid.UUID
 	Slug    string     // of the base URL; "" for the shared address
-	Address netip.Addr // of the client, as Address has it
+	Address netip.Addr // of the client, grouped by clientaddr
 	Body    []byte
 }
 

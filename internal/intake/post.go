@@ -24,7 +24,7 @@ import (
 type PostRequest struct {
 	ID      uuid.UUID
 	Slug    string     // of the base URL; "" for the shared address
-	Address netip.Addr // of the client, as Address has it
+	Address netip.Addr // of the client, grouped by clientaddr
 	Headers signing.Headers
 	Body    []byte
 }

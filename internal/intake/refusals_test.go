@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -118,7 +119,7 @@ func TestRefusalsHoldNoValues(t *testing.T) {
 		{Timestamp: []string{canary}, Signature: []string{canary}}, {Timestamp: []string{"1"}, Alias: []string{canary}}, {Timestamp: []string{canary}},
 	} {
 		r := unsigned(n.Off.Slug, body("tx_1"))
-		r.Headers, r.Address = headers, intake.Address(canary)
+		r.Headers, r.Address = headers, clientaddr.Group(canary)
 		refuse(r)
 	}
 	_, _ = n.in.Post(t.Context(), unsigned(canary, body("tx_1")))

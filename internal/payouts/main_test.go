@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -83,7 +84,7 @@ func (tr *trade) quote(t testing.TB, country string) string {
 func (tr *trade) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
 	t.Helper()
 	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transaction, by.Accounts[account].Identifier)
-	r, err := tr.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: intake.Address("192.0.2.1"), Body: body, Headers: by.Sign(tr.Time.Now(), body)})
+	r, err := tr.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(tr.Time.Now(), body)})
 	return delivered{r.LeadID, transaction, r.Payout}, err
 }
 

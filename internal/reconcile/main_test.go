@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -58,7 +59,7 @@ func (o *office) deliver(t testing.TB, by testkit.Partner, account int) (uuid.UU
 		t.Fatalf("a ping: %+v, %v", q, err)
 	}
 	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, q.TransactionID, by.Accounts[account].Identifier)
-	r, err := o.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: intake.Address("192.0.2.1"), Body: body, Headers: by.Sign(o.Time.Now(), body)})
+	r, err := o.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(o.Time.Now(), body)})
 	if err != nil {
 		t.Fatal(err)
 	}

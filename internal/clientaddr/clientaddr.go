@@ -1,0 +1,23 @@
+// Package clientaddr groups client addresses for counting.
+package clientaddr
+
+import "net/netip"
+
+// ipv6Prefix is the part of an IPv6 address that one client usually cannot change.
+const ipv6Prefix = 64
+
+// Group returns what a client's address counts as: an IPv4 address is itself, an
+// IPv6 address is its /64 network (D28). All texts that are not addresses are one
+// group, the zero Addr.
+func Group(text string) netip.Addr {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is4() {
+		return address
+	}
+	network, _ := address.Prefix(ipv6Prefix)
+	return network.Addr()
+}

@@ -1,0 +1,25 @@
+package clientaddr_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/clientaddr"
+)
+
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"192.0.2.1":               "192.0.2.1",
+		"::ffff:192.0.2.1":        "192.0.2.1",
+		"2001:db8:1:2:3:4:5:6":    "2001:db8:1:2::",
+		"2001:db8:1:2:ffff::1%e0": "2001:db8:1:2::",
+		"2001:db8:1:3::1":         "2001:db8:1:3::",
+		"":                        "invalid IP",
+		"192.0.2.1:80":            "invalid IP",
+		"somewhere":               "invalid IP",
+	} {
+		if got := clientaddr.Group(text).String(); got != want {
+			t.Errorf("Group(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
