@@ -130,6 +130,8 @@ func redact(err error) error {
 	var netErr net.Error
 	var connect *pgconn.ConnectError
 	switch {
+	case errors.Is(err, errReplaced):
+		kind = "the server was replaced by a newer primary, which does not answer"
 	case errors.Is(err, context.Canceled):
 		kind = "cancelled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():

@@ -27,6 +27,7 @@ type Options struct {
 	MaxConnections   int
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
+	Timelines        []Timeline // seen before: primaries on lower ones are refused
 }
 
 // DB is the one pool, seen as pgx and as GORM.
@@ -35,6 +36,7 @@ type DB struct {
 	Gorm *gorm.DB
 	sql  *sql.DB
 
+	primaries *primaries
 	downloads chan struct{}
 }
 
@@ -57,10 +59,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.StatementTimeout > 0 {
 		params["statement_timeout"] = fmt.Sprint(o.StatementTimeout.Milliseconds())
 	}
+	primaries := guard(cfg, o.Timelines)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the database pool: %w", redact(err))
 	}
+	primaries.pool.Store(pool)
 	conn := stdlib.OpenDBFromPool(pool)
 	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
 		// Only slow or failing statements would be logged, with their values in
@@ -73,7 +77,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("preparing GORM: %w", redact(err))
 	}
-	return &DB{Pool: pool, Gorm: g, sql: conn, downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload))}, nil
+	return &DB{Pool: pool, Gorm: g, sql: conn, primaries: primaries, downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload))}, nil
 }
 
 // Close ends all connections and waits for those in use.
