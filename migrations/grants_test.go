@@ -57,6 +57,7 @@ var granted = map[string]string{
 	"staff_recovery_codes": "SELECT INSERT UPDATE DELETE",
 	"staff_sessions":       "SELECT INSERT UPDATE DELETE",
 	"login_attempts":       "SELECT INSERT UPDATE DELETE",
+	"vault_logins":         "SELECT INSERT DELETE",
 	"audit_events":         "SELECT INSERT",
 }
 
@@ -67,6 +68,7 @@ var updatable = map[string]string{
 	"accounts":        "name is_default status signing_mode row_version updated_at",
 	"partner_links":   "revoked_at",
 	"signing_secrets": "sealed digest state retires_at revoked_at",
+	"vault_logins":    "counts_until",
 	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at",
 	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
 

@@ -23,6 +23,7 @@ import (
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/transit"
 )
 
 func keysCommand() *cobra.Command {
@@ -59,7 +60,7 @@ func onKeys(c *cobra.Command, r *reach, role string, use func(*keyRing) error) e
 	}
 	defer db.Close()
 	// One call at a time and no post that waits: no keys are held ready.
-	wrappers, err := app.OpenKeysUnpooled(cfg, clock.System{})
+	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), clock.System{})
 	if err != nil {
 		return err
 	}

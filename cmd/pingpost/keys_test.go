@@ -67,9 +67,14 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 		if len(want) == 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", role, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if settings := made("auth/approle/role/" + role); !strings.Contains(settings, "token_no_default_policy:true") || !strings.Contains(settings, "["+role+"]") {
+	}
+	for role, policy := range map[string]string{"pingpost-node-1": devvault.Serve, "pingpost-node-2": devvault.Serve, devvault.Rewrap: devvault.Rewrap, devvault.Rotate: devvault.Rotate} {
+		if settings := made("auth/approle/role/" + role); !strings.Contains(settings, "token_no_default_policy:true") || !strings.Contains(settings, "["+policy+"]") {
 			t.Errorf("%s: %s", role, settings)
 		}
+	}
+	if mount := made("sys/auth/approle/tune"); !strings.Contains(mount, "user_lockout_disable:true") {
+		t.Errorf("the mount: %s", mount)
 	}
 	if key := made("transit/keys/pingpost-leads"); !strings.Contains(key, "exportable:false") || !strings.Contains(key, "type:aes256-gcm96") {
 		t.Errorf("the key: %s", key)

@@ -36,6 +36,7 @@ import (
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/transit"
 	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
@@ -151,7 +152,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if a.keys, err = OpenKeys(a.cfg, a.clock); err != nil {
+	if a.keys, err = OpenKeys(a.cfg, transit.NewAttempts(a.db, keys), a.clock); err != nil {
 		return err
 	}
 	if err := a.openPrices(ctx); err != nil {

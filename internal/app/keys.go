@@ -24,8 +24,8 @@ type Keys struct {
 }
 
 // OpenKeys prepares the key wrappers of a node. It calls none yet.
-func OpenKeys(cfg *config.Config, c clock.Clock) (*Keys, error) {
-	k, err := OpenKeysUnpooled(cfg, c)
+func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
+	k, err := OpenKeysUnpooled(cfg, attempts, c)
 	if err == nil && cfg.Wrapper() == config.WrapperVault {
 		k.pool = envelope.NewPool(k.Vault, c)
 		k.Wrappers = envelope.NewPooledWrappers(k.pool, k.readers...)
@@ -34,7 +34,7 @@ func OpenKeys(cfg *config.Config, c clock.Clock) (*Keys, error) {
 }
 
 // OpenKeysUnpooled is OpenKeys for who makes no data keys, or few: none are held ready.
-func OpenKeysUnpooled(cfg *config.Config, c clock.Clock) (*Keys, error) {
+func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k := &Keys{}
 	var local *envelope.Local
 	if kek := cfg.Keys.LocalKEK(); kek != nil {
@@ -47,7 +47,7 @@ func OpenKeysUnpooled(cfg *config.Config, c clock.Clock) (*Keys, error) {
 	if v := cfg.Vault; v.Address != "" {
 		var err error
 		k.Vault, err = transit.New(transit.Options{
-			Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Mount: v.Mount, Key: v.Key, Timeout: v.Timeout, Clock: c,
+			Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Mount: v.Mount, Key: v.Key, Timeout: v.Timeout, Attempts: attempts, Clock: c,
 			Login: transit.Login{
 				Method: string(v.Auth), Mount: v.LoginMount(), RoleID: v.RoleID, SecretID: v.SecretID.Reveal(),
 				Role: v.Role, JWTFile: v.JWTFile, Token: v.Token.Reveal(),

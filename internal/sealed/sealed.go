@@ -40,11 +40,13 @@ const (
 
 	// File seals files that are kept for a while: a partner's list, an export.
 	File Purpose = "file"
+	// VaultCredential digests what a node logs in to Vault with.
+	VaultCredential Purpose = "vault-credential"
 
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File}
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.

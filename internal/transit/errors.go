@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	statusBadRequest  = 400
 	statusForbidden   = 403
 	statusNotFound    = 404
 	statusTooMany     = 429
@@ -23,7 +24,7 @@ const (
 // neither token nor path.
 type Error struct {
 	Status int    // of Vault's answer; 0 when there was none
-	Reason string // a word for metrics: sealed, denied, timeout, unreachable, refused, …
+	Reason string // a word for metrics: sealed, denied, login, paused, timeout, unreachable, refused, …
 	text   string
 }
 

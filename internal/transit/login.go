@@ -39,6 +39,8 @@ const (
 	// retryLogin is the pause after a login that failed, doubled up to retryLoginMax.
 	retryLogin    = 100 * time.Millisecond
 	retryLoginMax = 2 * time.Second
+	// retryRejected is the pause after an AppRole login that Vault rejected.
+	retryRejected = time.Minute
 	// settleLogin is how long a fresh token that was never taken is not replaced
 	// when it is refused: then it is the policy that refuses, and another login
 	// would not help.
@@ -48,11 +50,12 @@ const (
 // session is the token in use. Whoever needs one and finds it missing, refused or
 // near its end logs in; others wait for that.
 type session struct {
-	login Login
-	vault *api.Client  // to log in with
-	use   func(string) // hands the token to whoever calls
-	clock clock.Clock
-	calls *calls
+	login    Login
+	attempts *Attempts
+	vault    *api.Client  // to log in with
+	use      func(string) // hands the token to whoever calls
+	clock    clock.Clock
+	calls    *calls
 
 	mu      sync.Mutex
 	current string
@@ -88,9 +91,12 @@ func (s *session) token(ctx context.Context) (string, error) {
 
 // renew logs in. After a failure the next attempt has to wait.
 func (s *session) renew(ctx context.Context, now time.Time) error {
-	auth, err := s.enter(ctx)
-	if err = s.calls.count("login", explainLogin(err)); err != nil {
+	auth, err := s.attempt(ctx)
+	if s.calls.count("login", err) != nil {
 		s.wait = min(max(2*s.wait, retryLogin), retryLoginMax)
+		if s.login.Method == AppRole && rejectedLogin(err) {
+			s.wait = retryRejected
+		}
 		s.notYet, s.failure = now.Add(s.wait), err
 		return err
 	}
@@ -101,6 +107,18 @@ func (s *session) renew(ctx context.Context, now time.Time) error {
 		s.fresh, s.ends = now.Add(time.Duration(freshFor*float64(life))), now.Add(life)
 	}
 	return nil
+}
+
+// attempt logs in once, if the credential has an attempt left.
+func (s *session) attempt(ctx context.Context) (*api.SecretAuth, error) {
+	end, err := s.attempts.begin(ctx, s.login)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := s.enter(ctx)
+	err = explainLogin(err)
+	end(ctx, err)
+	return auth, err
 }
 
 // refused says that Vault did not take the token, and reports whether another may
@@ -206,8 +224,14 @@ func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 func explainLogin(err error) error {
 	err = explain(err)
 	var e *Error
-	if errors.As(err, &e) && (e.Status == statusForbidden || e.Status == 400) {
-		return &Error{e.Status, "login", "Vault refuses the login: check the role and its credential (vault.…), and that they have not ended"}
+	if errors.As(err, &e) && (e.Status == statusForbidden || e.Status == statusBadRequest) {
+		return &Error{e.Status, "login", "Vault rejected the login: check the role and its credential (vault.…), and that they have not expired and the role is not locked"}
 	}
 	return err
+}
+
+// rejectedLogin reports whether Vault rejected the credential.
+func rejectedLogin(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == "login" && e.Status != 0
 }

@@ -36,6 +36,7 @@ type Options struct {
 	Mount     string // of the Transit engine: "transit"
 	Key       string // of the Transit engine: "pingpost-leads"
 	Login     Login
+	Attempts  *Attempts     // limits AppRole logins; nil for no limit
 	Timeout   time.Duration // of one call
 	Clock     clock.Clock
 }
@@ -64,7 +65,7 @@ func New(o Options) (*Wrapper, error) {
 		return nil, err
 	}
 	w := &Wrapper{vault: calling, mount: o.Mount, key: o.Key, timeout: o.Timeout}
-	w.session = session{login: o.Login, vault: entering, use: calling.SetToken, clock: o.Clock, calls: &w.calls}
+	w.session = session{login: o.Login, attempts: o.Attempts, vault: entering, use: calling.SetToken, clock: o.Clock, calls: &w.calls}
 	return w, nil
 }
 

@@ -1,0 +1,85 @@
+package transit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+const (
+	// maxAttempts logins are made with a credential that Vault rejects. Vault locks
+	// an AppRole, for all of its users, after five.
+	maxAttempts = 3
+	// pauseLogins is a minute longer than the fifteen after which Vault forgets failed
+	// logins: it counts them from the last one.
+	pauseLogins = 16 * time.Minute
+	// attemptLasts is longer than a login may take. An attempt whose result is not
+	// recorded, because the node was killed, counts for that long.
+	attemptLasts = time.Minute
+	recordWithin = time.Second
+)
+
+// Attempts limits AppRole logins with a rejected credential, for all nodes on a
+// database together and across their restarts. It stores a keyed digest of the
+// credential. A login needs the database, as the posts that it is for do.
+type Attempts struct {
+	db   *store.DB
+	keys *sealed.Keys
+}
+
+// NewAttempts returns the attempts recorded in a database.
+func NewAttempts(db *store.DB, keys *sealed.Keys) *Attempts { return &Attempts{db, keys} }
+
+// begin records an attempt before it is made. The returned function records its result.
+func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Context, error), err error) {
+	if a == nil || login.Method != AppRole {
+		return func(context.Context, error) {}, nil
+	}
+	credential := a.keys.Digest(sealed.VaultCredential, []byte(login.RoleID+"\x00"+login.SecretID))
+	var attempt int64
+	var until time.Time
+	err = pgx.BeginFunc(ctx, a.db.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('vault logins'))`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM vault_logins WHERE counts_until <= clock_timestamp()`); err != nil {
+			return err
+		}
+		err := tx.QueryRow(ctx, `INSERT INTO vault_logins (credential, counts_until) SELECT $1, clock_timestamp() + $2::interval
+			WHERE (SELECT count(*) FROM vault_logins WHERE credential = $1) < $3 RETURNING id`, credential, attemptLasts, maxAttempts).Scan(&attempt)
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = tx.QueryRow(ctx, `SELECT min(counts_until) FROM vault_logins WHERE credential = $1`, credential).Scan(&until)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, &Error{Reason: "database", text: "logins to Vault are counted in the database: " + store.Translate(err).Error()}
+	case attempt == 0:
+		return nil, &Error{Reason: "paused", text: fmt.Sprintf("logins to Vault with this credential are paused until %s: %d attempts were rejected or have not ended; a different credential is tried at once",
+			until.UTC().Format(time.RFC3339), maxAttempts)}
+	}
+	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
+}
+
+// end records the result of an attempt. A success clears the credential's attempts,
+// a rejection makes all of them count for the whole pause, and an attempt that
+// Vault did not judge does not count.
+func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
+	switch {
+	case result == nil:
+		a.db.Pool.Exec(ctx, `DELETE FROM vault_logins WHERE credential = $1`, credential)
+	case rejectedLogin(result):
+		a.db.Pool.Exec(ctx, `UPDATE vault_logins SET counts_until = clock_timestamp() + $2::interval WHERE credential = $1`, credential, pauseLogins)
+	default:
+		a.db.Pool.Exec(ctx, `DELETE FROM vault_logins WHERE id = $1`, attempt)
+	}
+}

@@ -1,0 +1,14 @@
+-- Attempts to log in to Vault that count against a credential: Vault locks an AppRole for
+-- all nodes after five failures. credential is a keyed digest.
+
+-- +goose Up
+CREATE TABLE vault_logins (
+    id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT vault_logins_pkey PRIMARY KEY,
+    credential   bytea       NOT NULL,
+    counts_until timestamptz NOT NULL
+);
+GRANT SELECT, INSERT, DELETE ON vault_logins TO pingpost_app;
+GRANT UPDATE (counts_until) ON vault_logins TO pingpost_app;
+
+-- +goose Down
+DROP TABLE vault_logins;
