@@ -205,6 +205,9 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
+			if err := k.mayDecrypt(c.Context()); err != nil {
+				return err
+			}
 			wrapper, version, err := k.wrappers.Wrappers.Newest(c.Context())
 			if err != nil {
 				return err
@@ -223,6 +226,9 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 	reach := reachFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
+			if err := k.mayDecrypt(c.Context()); err != nil {
+				return err
+			}
 			moved, unread, err := k.partners.Reseal(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%d signing secrets moved to platform key %s\n", moved, k.platform.IDs()[0])
 			if err == nil && len(unread) > 0 {
@@ -263,6 +269,17 @@ func keysRotate() *cobra.Command {
 		})
 	}
 	return c
+}
+
+// mayDecrypt fails if Vault is configured with an identity that cannot move leads.
+func (k *keyRing) mayDecrypt(ctx context.Context) error {
+	if k.wrappers.Vault == nil {
+		return nil
+	}
+	if may, err := k.wrappers.Vault.MayDecrypt(ctx); err != nil || may {
+		return err
+	}
+	return errors.New("the Vault identity of this command may not decrypt leads: set vault.role_id and vault.secret_id to one with the policy pingpost-rewrap (docs/vault.md)")
 }
 
 // tell writes to the audit trail what was done to the keys. It was done in many

@@ -323,6 +323,10 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	// Resealing opens every record.
 	stored := tr.delivered()
 	f.settings["PINGPOST_PLATFORM_KEYS"] = thirdKey + "," + newKey
+	for _, command := range []string{"reseal", "rewrap"} {
+		call(t, "", f.environment(), "keys", command).refused(t, 1, "pingpost-rewrap")
+	}
+	f.settings["PINGPOST_VAULT_ROLE_ID"], f.settings["PINGPOST_VAULT_SECRET_ID"] = v.Roles[devvault.Rewrap].RoleID, v.Roles[devvault.Rewrap].SecretID
 	if said := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(said, fmt.Sprintf("\n%d leads moved to that key's look-up digests\n", stored)) {
 		t.Errorf("of %d acknowledged leads: %s", stored, said)
 	}

@@ -269,7 +269,7 @@ func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
 	for _, work := range []func(context.Context){
-		func(ctx context.Context) { a.db.FollowPrimaries(ctx, a.log) }, a.keys.Run, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.followReadiness, a.maintainHourly,
+		func(ctx context.Context) { a.db.FollowPrimaries(ctx, a.log) }, a.keys.Run, a.reportVaultRights, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.followReadiness, a.maintainHourly,
 		figures.NewRollup(a.db, a.clock, a.log).Run, a.publishDue, a.replay, a.desk.Work,
 	} {
 		a.background.Go(func() { work(ctx) })

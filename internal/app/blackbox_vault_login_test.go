@@ -131,3 +131,12 @@ func TestLockedVaultRole(t *testing.T) {
 	n.hands.Advance(time.Minute)
 	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", another.answersReady(t))
 }
+
+// A node warns about a Vault identity that may decrypt leads.
+func TestNodeReportsRightToDecrypt(t *testing.T) {
+	t.Parallel()
+	v := testkit.NewVault(t)
+	v.Roles[devvault.Serve] = v.Roles[devvault.Rewrap]
+	n := startNode(t, withVault(v, strings.TrimPrefix(v.Address, "http://")))
+	testkit.Eventually(t, 10*time.Second, "the log has the warning", func() bool { return strings.Contains(n.log.String(), `"right":"decrypt"`) })
+}

@@ -76,6 +76,31 @@ func (k *Keys) Run(ctx context.Context) {
 	}
 }
 
+// vaultRightsEvery is the pause before Vault is asked again for a node's rights.
+const vaultRightsEvery = 10 * time.Second
+
+// reportVaultRights logs a warning if the node, which only encrypts, may also decrypt
+// leads. It asks until Vault has answered once.
+func (a *App) reportVaultRights(ctx context.Context) {
+	if a.keys.pool == nil {
+		return
+	}
+	for {
+		may, err := a.keys.Vault.MayDecrypt(ctx)
+		if may {
+			a.log.Warn("this node may decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (docs/vault.md)", "right", "decrypt")
+		}
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(vaultRightsEvery):
+		}
+	}
+}
+
 // state is "ok", or why new leads get no data key.
 func (k *Keys) state() string {
 	if !k.Wrappers.Configured() {

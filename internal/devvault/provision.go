@@ -14,8 +14,8 @@ const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
 	AuthMount = "approle"
-	// Serve may wrap and unwrap; Rewrap may also rewrap; Rotate may make a new
-	// version of the key and nothing else.
+	// Serve, which nodes use, may encrypt. Rewrap, which moves leads, may also decrypt
+	// and rewrap. Rotate may make a new version of the key.
 	Serve  = "pingpost-serve"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"
@@ -30,7 +30,7 @@ type Identity struct {
 // operations are what each role may do with the key.
 func operations() map[string][]string {
 	return map[string][]string{
-		Serve:  {Mount + "/encrypt/" + Key, Mount + "/decrypt/" + Key},
+		Serve:  {Mount + "/encrypt/" + Key},
 		Rewrap: {Mount + "/encrypt/" + Key, Mount + "/decrypt/" + Key, Mount + "/rewrap/" + Key},
 		Rotate: {Mount + "/keys/" + Key + "/rotate"},
 	}

@@ -178,6 +178,26 @@ func (w *Wrapper) Rotate(ctx context.Context) error {
 	return err
 }
 
+// MayDecrypt reports whether the identity may decrypt with the key. It sends Vault a
+// decrypt call without a ciphertext, which Vault denies or finds incomplete.
+func (w *Wrapper) MayDecrypt(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	if _, err := w.session.token(ctx); err != nil {
+		return false, err
+	}
+	response, err := w.vault.Logical().WriteRawWithContext(ctx, w.mount+"/decrypt/"+w.key, []byte("{}"))
+	if response != nil && response.Body != nil {
+		response.Body.Close()
+	}
+	err = explain(err)
+	var answered *Error
+	if errors.As(err, &answered) && (answered.Status == statusBadRequest || answered.Status == statusForbidden) {
+		return answered.Status == statusBadRequest, nil
+	}
+	return false, err
+}
+
 func ciphertexts(wrapped [][]byte) []ciphertextItem {
 	items := make([]ciphertextItem, len(wrapped))
 	for i, text := range wrapped {

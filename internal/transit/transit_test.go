@@ -53,7 +53,7 @@ func opensAs(t testing.TB, w *transit.Wrapper, wrapped [][]byte, keys []dataKey)
 
 func TestABatchIsOneCall(t *testing.T) {
 	t.Parallel()
-	w := testkit.NewVault(t).Wrapper(t, devvault.Serve)
+	w := testkit.NewVault(t).Wrapper(t, devvault.Rewrap)
 	keys := randomKeys(64)
 	wrapped := wrap(t, w, keys...)
 	opensAs(t, w, wrapped, keys)
@@ -125,11 +125,11 @@ func TestRotationAndRewrap(t *testing.T) {
 			t.Fatalf("moved to %s (%v)", m.Wrapped, m.Err)
 		}
 	}
-	opensAs(t, serve, old, keys)
-	opensAs(t, serve, fresh, keys)
+	opensAs(t, mover, old, keys)
+	opensAs(t, mover, fresh, keys)
 	v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 2})
-	opensAs(t, serve, fresh, keys)
-	for _, one := range unwrap(t, serve, old...) {
+	opensAs(t, mover, fresh, keys)
+	for _, one := range unwrap(t, mover, old...) {
 		if !errors.Is(one.Err, envelope.ErrNotWrapped) {
 			t.Errorf("below the minimum version: %v", one.Err)
 		}
@@ -142,7 +142,7 @@ func TestLeastPrivilege(t *testing.T) {
 	v := testkit.NewVault(t)
 	wrapped := wrap(t, v.Wrapper(t, devvault.Serve), randomKeys(1)...)
 	for role, may := range map[string]map[string]bool{
-		devvault.Serve:  {"encrypt": true, "decrypt": true},
+		devvault.Serve:  {"encrypt": true},
 		devvault.Rewrap: {"encrypt": true, "decrypt": true, "rewrap": true},
 		devvault.Rotate: {"rotate": true},
 	} {
@@ -158,6 +158,9 @@ func TestLeastPrivilege(t *testing.T) {
 			if denied := errors.As(err, &refused) && refused.Status == 403; denied == may[operation] || err != nil && !denied {
 				t.Errorf("%s, %s: %v", role, operation, err)
 			}
+		}
+		if got, err := w.MayDecrypt(t.Context()); got != may["decrypt"] || err != nil {
+			t.Errorf("%s may decrypt: %t, %v", role, got, err)
 		}
 	}
 	o := v.Options(devvault.Serve)
