@@ -1,11 +1,15 @@
 package migrations_test
 
 import (
+	"context"
+	"database/sql"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/migrations"
 )
 
 // A secret that was revoked has been told to the wrong people, perhaps: neither
@@ -39,4 +43,36 @@ func TestExclusionsAreAList(t *testing.T) {
 	exec(t, conn, insert, partner, `[{"country": "GB"}]`)
 	refuses(t, conn, checkViolation, "partner_prices_exclusions_list", `UPDATE partner_prices SET exclusions = '{}'`)
 	exec(t, conn, `UPDATE partner_prices SET exclusions = '[]'`)
+}
+
+// Terms that exist when the column is added count as agreed at their last change. A
+// node of the release before, which does not name the column, can still write terms.
+func TestTermsFromBeforeAgreedAt(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
+	const step = 18
+	to := func(migrate func(context.Context, *sql.DB, int64) error, version int64) {
+		t.Helper()
+		if err := migrate(t.Context(), owner, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to(migrations.UpTo, step-1)
+	before, after := uuid.New(), uuid.New()
+	exec(t, conn, insertPartner, before, "before")
+	exec(t, conn, insertPartner, after, "after")
+	const insert = `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, $2)`
+	exec(t, conn, insert, before, testkit.Began())
+	for range 2 {
+		to(migrations.UpTo, step)
+		if at := value[time.Time](t, conn, `SELECT agreed_at FROM partner_prices WHERE partner_id = '`+before.String()+`'`); !at.Equal(testkit.Began()) {
+			t.Errorf("agreed at %s", at)
+		}
+		to(migrations.DownTo, step-1)
+	}
+	to(migrations.UpTo, step)
+	exec(t, conn, insert, after, testkit.Began())
+	if !value[bool](t, conn, `SELECT agreed_at > now() - interval '1 minute' FROM partner_prices WHERE partner_id = '`+after.String()+`'`) {
+		t.Error("new terms were not agreed just now")
+	}
 }

@@ -99,6 +99,7 @@ type PartnerPrice struct {
 	Adjustment   int       // ten-thousandths added to the price
 	Exclusions   string    `gorm:"type:jsonb;default:'[]'"`
 	DailyLeadCap *int
+	AgreedAt     time.Time // when the first of the present terms began
 	RowVersion   int       `gorm:"default:1"`
 	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }

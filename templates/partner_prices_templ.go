@@ -248,7 +248,7 @@ func ownPricesMeaning(baseURL string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</code>, and on no other. On the address that all share it is priced like everybody.</li><li>The adjustment comes last, after multipliers, floor and ceiling, and before the one rounding.</li><li>Once a change is saved it holds on every node within a second. A quote that was given before is honoured: its lead is paid what was told.</li><li>A partner with prices of its own posts on its own quotes only: a post on a quote that names no partner is refused.</li></ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</code>, and on no other. On the address that all share it is priced like everybody.</li><li>The adjustment comes last, after multipliers, floor and ceiling, and before the one rounding.</li><li>Once a change is saved it holds on every node within a second. A quote that was given before is honoured: its lead is paid what was told.</li><li>A partner with its own prices must ping and post on its own base URL. Posts on a quote from the shared address are rejected, unless the quote was issued before these prices took effect.</li></ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

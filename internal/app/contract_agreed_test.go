@@ -27,6 +27,8 @@ func agreed(t *testing.T, n *node) {
 	if got, want := minor(t, own.BidPrice), minor(t, ordinary.BidPrice)*105; got*100 < want-50 || got*100 > want+50 {
 		t.Errorf("it is paid %s where others are paid %s, want 5 %% more", own.BidPrice, ordinary.BidPrice)
 	}
+	n.hands.Advance(time.Minute)
+	later := n.ping(t, "", leastPing)
 	declined := func(name, body, currency string) scenario {
 		return scenario{name: name, path: p.base() + "/api/lead/ping", body: body, status: http.StatusOK,
 			want: []string{`{"accepted":false,"bidPrice":0,"currency":"` + currency + `","reason":"excluded"}`}}
@@ -36,11 +38,13 @@ func agreed(t *testing.T, n *node) {
 		declined("an industry that it does not sell there", `{"industry":"roofer","postcode":"1","country":"DE"}`, "EUR"),
 		{name: "the industry elsewhere", path: p.base() + "/api/lead/ping", body: `{"industry":"roofer","postcode":"1"}`, status: http.StatusOK, want: []string{`"accepted":true`}},
 		{name: "others sell it", path: "/api/lead/ping", body: `{"industry":"tax-lawyer","postcode":"1"}`, status: http.StatusOK, want: []string{`"accepted":true`}},
-		{name: "on a price that was told to everyone", by: func(*node) partner { return p }, body: withTransaction(leastPost, ordinary.TransactionID),
+		{name: "on a quote of the shared address from before", by: func(*node) partner { return p }, body: withTransaction(leastPost, ordinary.TransactionID),
+			status: http.StatusOK, want: []string{`"status":"success"`}, stored: oneLead},
+		{name: "on a later quote of the shared address", by: func(*node) partner { return p }, body: withTransaction(leastPost, later.TransactionID),
 			status: http.StatusBadRequest, want: refusal("Invalid transactionId format")},
 	})
 	t.Run("changed", func(t *testing.T) {
-		half := n.agree(t, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "3", Exclusions: notSold})
+		half := n.agree(t, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "4", Exclusions: notSold})
 		if got, want := 2*minor(t, half.BidPrice), minor(t, ordinary.BidPrice); got < want-1 || got > want+1 {
 			t.Errorf("it is paid %s where others are paid %s, want half", half.BidPrice, ordinary.BidPrice)
 		}
@@ -58,7 +62,7 @@ func agreed(t *testing.T, n *node) {
 }
 
 // agree changes what a partner has of its own, as the console does, and returns the
-// first ping that is priced by it: within a second.
+// first ping that is answered by it: within a second.
 func (n *node) agree(t *testing.T, p partner, version int, f partners.PriceForm) (first quoted) {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -71,12 +75,12 @@ func (n *node) agree(t *testing.T, p partner, version int, f partners.PriceForm)
 	}
 	testkit.Eventually(t, time.Second, "the node knows the agreed price", func() bool {
 		first = n.ping(t, p.base(), leastPing)
-		return first.BidPrice != before.BidPrice
+		return first.Accepted != before.Accepted || first.BidPrice != before.BidPrice
 	})
 	return first
 }
 
-// capped fills a partner's day, of which one lead is sold. A price that was told before
+// capped fills a partner's day, of which two leads are sold. A price that was told before
 // holds, and the shared address takes no notice.
 func capped(t *testing.T, n *node, p partner) {
 	told := n.freshPost(t, p)

@@ -49,6 +49,7 @@ limits:
   signature_failures_per_minute: 600
   pings_per_address: 5000
   posts_per_partner: 500
+  unsigned_posts_per_address: 50
   post_concurrency: 256
   post_wait: 2s
 retention:

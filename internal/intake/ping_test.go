@@ -27,12 +27,12 @@ func (n *node) cell(industry, country, urgency string) pricingrules.Cell {
 	return card.Table.Price(i, card.Markets.Index([2]byte([]byte(country))), pricingrules.ClassOf(urgency))
 }
 
-// setPrice gives a partner something of its own (D5).
+// setPrice gives a partner something of its own, agreed an hour ago (D5).
 func (n *node) setPrice(t testing.TB, p testkit.Partner, adjustment int, exclusions string, dailyCap any) {
 	t.Helper()
-	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, $2, $3, $4, $5)
+	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, agreed_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
 		ON CONFLICT (partner_id) DO UPDATE SET adjustment = excluded.adjustment, exclusions = excluded.exclusions, daily_lead_cap = excluded.daily_lead_cap`,
-		p.ID, adjustment, exclusions, dailyCap, n.Time.Now())
+		p.ID, adjustment, exclusions, dailyCap, n.Time.Now().Add(-time.Hour))
 	n.Reload(t)
 }
 

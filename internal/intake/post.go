@@ -201,7 +201,7 @@ func (in *Intake) checkQuote(p *post) error {
 	partner := p.owner.account.Partner
 	switch {
 	case p.quote.Partner != uuid.Nil && p.quote.Partner != partner.ID,
-		p.quote.Partner == uuid.Nil && partner.Price != nil,
+		p.quote.Partner == uuid.Nil && partner.Price.InEffect(p.quote.IssuedAt()),
 		p.quote.Sandbox && !p.owner.account.Sandbox:
 		return errQuoteOwner
 	case expired:

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/store"
@@ -75,7 +76,24 @@ func ModeInForce(account, partner, platform models.SigningMode) models.SigningMo
 // Price is what a partner has of its own (D4, D5).
 type Price struct {
 	pricingrules.Own
-	DailyLeadCap int // 0 for none
+	DailyLeadCap int       // 0 for none
+	AgreedAt     time.Time // when the first of the present terms began
+}
+
+// agreementGrace is how long after an agreement quotes of the shared address are
+// still honoured: nodes' clocks differ by up to quote.MaxAhead, and an agreement
+// needs a moment to be committed and loaded.
+const agreementGrace = 2 * quote.MaxAhead
+
+// InEffect reports whether there are terms, and a quote issued at that time is
+// subject to them (D5).
+func (p *Price) InEffect(issued time.Time) bool {
+	return p != nil && issued.After(p.AgreedAt.Add(agreementGrace))
+}
+
+// none reports whether the partner is priced by the rate card alone.
+func (p *Price) none() bool {
+	return p.Adjustment == 0 && len(p.Exclusions) == 0 && p.DailyLeadCap == 0
 }
 
 // Secret is a signing secret ready to verify with.
@@ -230,7 +248,7 @@ func (d *Directory) addPrice(row models.PartnerPrice) {
 	if err != nil {
 		d.unreadPrices = append(d.unreadPrices, "the prices of "+d.byID[row.PartnerID].Slug)
 	}
-	if price.Adjustment != 0 || len(price.Exclusions) > 0 || price.DailyLeadCap > 0 {
+	if !price.none() {
 		d.byID[row.PartnerID].Price = &price
 	}
 }

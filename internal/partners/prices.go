@@ -82,7 +82,7 @@ func ownPrice(db *gorm.DB, partner uuid.UUID) (own OwnPrice, err error) {
 // priceOf reads a row. Where its exclusions are not understood everything is excluded:
 // no price is better than a wrong one.
 func priceOf(row models.PartnerPrice) (p Price, err error) {
-	p.Adjustment = row.Adjustment
+	p.Adjustment, p.AgreedAt = row.Adjustment, row.AgreedAt
 	if row.DailyLeadCap != nil {
 		p.DailyLeadCap = *row.DailyLeadCap
 	}
@@ -119,6 +119,9 @@ func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.
 		if len(e.columns) == 0 {
 			return nil
 		}
+		if to.AgreedAt = had.AgreedAt; had.none() {
+			to.AgreedAt = s.clock.Now()
+		}
 		if err := s.writePrice(tx, partner, version, to); err != nil {
 			return err
 		}
@@ -133,13 +136,16 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 	if err != nil {
 		return err
 	}
-	row := models.PartnerPrice{PartnerID: partner, Adjustment: to.Adjustment, Exclusions: string(text), RowVersion: version + 1, UpdatedAt: s.clock.Now()}
+	row := models.PartnerPrice{
+		PartnerID: partner, Adjustment: to.Adjustment, Exclusions: string(text),
+		AgreedAt: to.AgreedAt, RowVersion: version + 1, UpdatedAt: s.clock.Now(),
+	}
 	if to.DailyLeadCap > 0 {
 		row.DailyLeadCap = &to.DailyLeadCap
 	}
 	return tx.Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "partner_id"}},
-		DoUpdates: clause.AssignmentColumns([]string{"adjustment", "exclusions", "daily_lead_cap", "row_version", "updated_at"}),
+		DoUpdates: clause.AssignmentColumns([]string{"adjustment", "exclusions", "daily_lead_cap", "agreed_at", "row_version", "updated_at"}),
 	}).Create(&row).Error
 }
 

@@ -65,8 +65,8 @@ func TestSetOwnPrice(t *testing.T) {
 		!maps.Equal(after, map[string]any{"adjustment": "+5.25 %", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
 		t.Errorf("told %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
-	const want = "&{Own:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40}"
-	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); got != want {
+	const want = "&{Own:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"
+	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); !strings.HasPrefix(got, want) {
 		t.Errorf("the directory has %s", got)
 	}
 	own := o.ownPrice(t, p)
@@ -94,6 +94,42 @@ func TestSetOwnPrice(t *testing.T) {
 	}
 	if own := o.ownPrice(t, other); own.Version != 0 || own.Form() != (partners.PriceForm{}) {
 		t.Errorf("another's are %+v", own)
+	}
+}
+
+// Terms are agreed when the first of them begins: an edit keeps the time, and terms
+// that begin again after they ended have a new one (D5).
+func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p := o.partner(t, "harbour-leads")
+	began := o.clock.Now()
+	set := func(version int, f partners.PriceForm, agreed time.Time) {
+		t.Helper()
+		if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, version, f, tax); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.ownPrice(t, p).AgreedAt; agreed != (time.Time{}) && !got.Equal(agreed) {
+			t.Errorf("version %d was agreed at %s, want %s", version+1, got, agreed)
+		}
+		o.clock.Advance(time.Minute)
+	}
+	set(0, partners.PriceForm{DailyLeadCap: "1"}, began)
+	set(1, partners.PriceForm{DailyLeadCap: "1", Adjustment: "-5"}, began)
+	set(2, partners.PriceForm{Adjustment: "-5", Exclusions: "country FR"}, began)
+	set(3, partners.PriceForm{Exclusions: "country FR"}, began)
+	set(4, partners.PriceForm{}, time.Time{})
+	again := o.clock.Now()
+	set(5, partners.PriceForm{Exclusions: "country FR"}, again)
+	set(6, partners.PriceForm{Adjustment: "3"}, again)
+
+	price := o.directory(t).ByID(p.ID).Price
+	for after, inEffect := range map[time.Duration]bool{-time.Hour: false, 0: false, 10 * time.Second: false, 10*time.Second + 1: true, time.Hour: true} {
+		if price.InEffect(again.Add(after)) != inEffect {
+			t.Errorf("a quote issued %s after the agreement: want %t", after, inEffect)
+		}
+	}
+	if (*partners.Price)(nil).InEffect(again.Add(time.Hour)) {
+		t.Error("a partner without terms has terms in effect")
 	}
 }
 
