@@ -163,7 +163,7 @@ func severalSecrets(t *testing.T, n *node) {
 // answers a wrong payload with that problem rather than with 401 or 404.
 func (n *node) knows(t *testing.T, p partner) {
 	t.Helper()
-	testkit.Eventually(t, 2*time.Second, "the node knows the new partner or secret", func() bool {
+	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
 		return n.post(t, p, "{}").status == http.StatusBadRequest
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -12,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/sealed"
 )
 
-// locateWithin bounds what a refusal waits for the lead that it may name.
-const locateWithin = time.Second
+// findWithin bounds what a rejection waits for the lead that it may name.
+const findWithin = time.Second
 
 // replay answers a post on a transaction that holds a lead already: the post
 // that stored it gets its answer again, any other the 409 (D3).
@@ -28,50 +30,58 @@ func (in *Intake) replay(p *post, result PostResult, receipt leads.Receipt) (Pos
 	return result.of(receipt), nil
 }
 
-// findAgain judges a post on a quote that names nobody, of a partner with prices
-// of its own. What the partner delivered before it had them is answered as on any
-// delivered transaction (D3); on all else the refusal stands (D5).
+// findAgain answers a post that the check of its quote rejects. If its partner has
+// delivered a lead on the transaction, the answer is that of any delivered
+// transaction, whatever has changed since; expiry keeps its precedence (D3, D31).
 //
-// When the database cannot say which it is, the post gets the 503 that a delivery
-// would get, and never the refusal: to a partner that is final, and a lead that
-// is stored and paid for would be written off. The same post again tells.
-func (in *Intake) findAgain(ctx context.Context, p *post, refusal error) (PostResult, error) {
-	gate := in.gate(p)
-	if !gate.enter(ctx) {
-		return PostResult{}, errStoring
+// A partner treats "Invalid transactionId format" as final. When the database
+// cannot say whether there is a lead, the post gets the 503 of a delivery instead,
+// so that a paid lead is not written off. "Transaction has expired" is true either
+// way and is sent without the lead.
+func (in *Intake) findAgain(ctx context.Context, p *post, rejection error) (PostResult, error) {
+	if !p.mayHaveDelivered(rejection) {
+		return PostResult{}, rejection
 	}
-	defer gate.leave()
-	receipt, err := in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
-		return PostResult{}, refusal
-	}
-	if err != nil {
-		return PostResult{}, errStoring.WithCause(err)
-	}
-	if errors.Is(p.quoteErr, quote.ErrExpired) { // judged first (D3)
+	receipt, err := in.find(ctx, p)
+	f := fault.As(err)
+	switch {
+	case err == nil && errors.Is(p.quoteErr, quote.ErrExpired):
 		return PostResult{}, p.withLead(errExpired, receipt)
+	case err == nil:
+		result, err := in.result(p)
+		if err != nil {
+			return PostResult{}, err
+		}
+		return in.replay(p, result, receipt)
+	case f != nil && f.Code == fault.NotFound, errors.Is(rejection, errExpired):
+		return PostResult{}, rejection
 	}
-	result, err := in.result(p)
-	if err != nil {
-		return PostResult{}, err
-	}
-	return in.replay(p, result, receipt)
+	return PostResult{}, errStoring.WithCause(err)
 }
 
-// locate adds the lead to a refusal of its own transaction. When the database
-// cannot say, the refusal stands as it is.
-func (in *Intake) locate(ctx context.Context, p *post, refusal error) error {
-	f := fault.As(refusal)
-	if f == nil || f.Code != fault.Expired || p.owner.secret == nil {
-		return refusal
+// mayHaveDelivered reports whether a lead could change the rejection: not if the
+// quote was made for another partner or is not one, and not if it has expired and
+// the post is unsigned, because only a verified post learns its lead.
+func (p *post) mayHaveDelivered(rejection error) bool {
+	switch {
+	case errors.Is(rejection, errTransactionID):
+		return false
+	case errors.Is(rejection, errExpired):
+		return p.owner.secret != nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, locateWithin)
+	return p.quote.Partner == uuid.Nil || p.quote.Partner == p.owner.account.Partner.ID
+}
+
+// find reads the lead that the post's partner has delivered on the transaction.
+func (in *Intake) find(ctx context.Context, p *post) (leads.Receipt, error) {
+	gate := in.gate(p)
+	if !gate.enter(ctx) {
+		return leads.Receipt{}, errStoring
+	}
+	defer gate.leave()
+	ctx, cancel := context.WithTimeout(ctx, findWithin)
 	defer cancel()
-	receipt, err := in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
-	if err != nil {
-		return refusal
-	}
-	return p.withLead(f, receipt)
+	return in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 }
 
 // withLead adds the lead of this post's partner to a refusal, if the post proved

@@ -165,12 +165,16 @@ func TestUnsignedPostsHaveAGateOfTheirOwn(t *testing.T) {
 // What looks for a lead takes a place too: quotes that cost nothing must not
 // crowd the database.
 func TestNoPlaceToStore(t *testing.T) {
-	in := &Intake{storingUnsigned: full(t)}
+	in := &Intake{storingUnsigned: full(t), storing: full(t)}
 	_, delivering := in.deliver(t.Context(), &post{})
-	_, finding := in.findAgain(t.Context(), &post{}, errQuoteOwner)
+	_, finding := in.findAgain(t.Context(), &post{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {
 		if f := fault.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
 			t.Errorf("refused with %v", err)
 		}
+	}
+	signed := &post{owner: owner{account: &partners.Account{Partner: &partners.Partner{}}, secret: &partners.Secret{}}}
+	if _, err := in.findAgain(t.Context(), signed, errExpired); !errors.Is(err, errExpired) {
+		t.Errorf("an expired quote: %v", err)
 	}
 }

@@ -125,14 +125,10 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 	if payloadErr != nil {
 		return PostResult{}, payloadErr
 	}
-	switch err := in.checkQuote(p); {
-	case err == nil:
-		return in.deliver(ctx, p)
-	case errors.Is(err, errQuoteOwner) && p.quote.Partner == uuid.Nil:
+	if err := in.checkQuote(p); err != nil {
 		return in.findAgain(ctx, p, err)
-	default:
-		return PostResult{}, in.locate(ctx, p, err)
 	}
+	return in.deliver(ctx, p)
 }
 
 // gate is where the post waits for the database.
