@@ -30,7 +30,7 @@ func tiny() plan {
 		ReplayPings: 3000, ReplayRounds: 1,
 		FinanceRows: 3000, FinanceRounds: 1,
 		RewrapLeads: 100, RewrapRounds: 1,
-		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000},
+		Growth: benchdata.Plan{Partners: 3, Leads: 20_001, Pings: 1000}, CapLeads: 1000,
 	}
 }
 
@@ -123,9 +123,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,overload,growth,memory,pricing,reconcile,export,micro", write: true},
-		{args: "-write=false", want: "ping,post,overload,growth,memory,pricing,reconcile,export,micro"},
-		{args: "-quick", want: "ping,post,overload,growth,memory,pricing,reconcile,export,micro"},
+		{args: "", want: "ping,post,overload,growth,caps,memory,pricing,reconcile,export,micro", write: true},
+		{args: "-write=false", want: "ping,post,overload,growth,caps,memory,pricing,reconcile,export,micro"},
+		{args: "-quick", want: "ping,post,overload,growth,caps,memory,pricing,reconcile,export,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},

@@ -67,6 +67,7 @@ type plan struct {
 	FinanceRounds                       int
 	RewrapLeads, RewrapRounds           int
 	Growth                              benchdata.Plan
+	CapLeads                            int // of one day
 }
 
 func fullPlan() plan {
@@ -79,7 +80,8 @@ func fullPlan() plan {
 		ReplayPings: 1_000_000, ReplayRounds: 5,
 		FinanceRows: 1_000_000, FinanceRounds: 3,
 		RewrapLeads: 100_000, RewrapRounds: 12,
-		Growth: benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000},
+		Growth:   benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000},
+		CapLeads: 3_000_000,
 	}
 }
 
@@ -93,7 +95,8 @@ func quickPlan() plan {
 		ReplayPings: 100_000, ReplayRounds: 3,
 		FinanceRows: 100_000, FinanceRounds: 3,
 		RewrapLeads: 10_000, RewrapRounds: 3,
-		Growth: benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000},
+		Growth:   benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000},
+		CapLeads: 100_000,
 	}
 }
 
@@ -112,7 +115,7 @@ func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, forma
 
 // parts are what -only names, in their order.
 func parts() []string {
-	return []string{"ping", "post", "overload", "growth", "memory", "pricing", "reconcile", "export", "micro"}
+	return []string{"ping", "post", "overload", "growth", "caps", "memory", "pricing", "reconcile", "export", "micro"}
 }
 
 type choices struct {
@@ -200,7 +203,7 @@ func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 }
 
 func (b *bench) measure(ctx context.Context, only []string) error {
-	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "memory": b.memory, "pricing": b.pricing, "reconcile": b.reconciliations, "export": b.exports, "micro": b.micros}
+	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "caps": b.caps, "memory": b.memory, "pricing": b.pricing, "reconcile": b.reconciliations, "export": b.exports, "micro": b.micros}
 	for _, part := range parts() {
 		if !slices.Contains(only, part) {
 			continue

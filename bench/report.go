@@ -123,6 +123,13 @@ func (r *report) growth(pings, posts [2]*contender, lists []float64) {
 	r.others(part, append(pings[:], posts[:]...)...)
 }
 
+func (r *report) caps(leads int, millis []float64) {
+	r.add(figure{
+		part: "caps", what: "counting for daily caps, a second and node, at " + grouped(int64(leads)) + " leads a day", unit: "ms",
+		values: millis, limit: maxCapsMillis, atMost: true,
+	})
+}
+
 func (r *report) overload(name string, greatest, pressed *contender, recoveries []float64) {
 	const part = "overload"
 	in := ", " + name

@@ -51,6 +51,9 @@ var granted = map[string]string{
 	"partner_figures":       "SELECT INSERT UPDATE DELETE",
 	"partner_figures_state": "SELECT INSERT UPDATE",
 
+	"daily_lead_counts":       "SELECT INSERT UPDATE DELETE",
+	"daily_lead_counts_state": "SELECT",
+
 	"staff":                "SELECT INSERT", // and updatable
 	"staff_roles":          "SELECT INSERT DELETE",
 	"staff_invitations":    "SELECT INSERT DELETE",
@@ -78,6 +81,8 @@ var updatable = map[string]string{
 	"payout_runs":     "state entries payouts held total_minor prepared_at approver approver_id approved_at payer paid_at reference ended_why row_version",
 	"exports":         "file_id rows",
 	"reconciliations": "file_id mapping period_from period_to state result as_of keeper compared_at kept_at row_version",
+
+	"daily_lead_counts_state": "counted_to settling_to writers",
 
 	"rate_cards":        "version state approver note effective_at title based_on submitter updated_by updated_at row_version",
 	"rate_card_edits":   "undone_at undone_by",

@@ -36,6 +36,7 @@ func (a *App) registerMetrics() {
 		d := a.directory.Get()
 		return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
 	})
+	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.", func() float64 { return a.caps.Age().Seconds() })
 	gauge("pingpost_database_connections", "Open connections of the pool.", func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
 	gauge("pingpost_database_connections_busy", "Connections in use.", func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
 }

@@ -9,42 +9,42 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
 const (
-	countEvery = time.Second
-	// countWithin bounds a count from this side: the server's own time-out does
-	// not help when the network between has gone.
+	// countEvery leaves a count time to finish before the last one is a second old.
+	countEvery = 500 * time.Millisecond
+	// countWithin bounds a count on the client's side. The server's own timeout does
+	// not help when the network in between is gone.
 	countWithin = 6 * time.Second
 )
 
-// Caps knows which partners have delivered their leads of the UTC day. It is at
-// most a second old; a quote issued before the cap was reached is honoured, so
-// that a price that was told always holds.
+// Caps knows which partners have delivered their leads of the UTC day. Its count is at
+// most a second old. A quote issued before the cap was reached is honoured, so a quoted
+// price always holds.
 type Caps struct {
-	db        *store.DB
-	clock     clock.Clock
-	directory *snapshot.Holder[Directory]
-	log       *slog.Logger
-	counts    atomic.Pointer[dayCounts]
+	db     *store.DB
+	clock  clock.Clock
+	log    *slog.Logger
+	foldAt int
+	last   atomic.Pointer[capCount]
 }
 
-// dayCounts are the leads of one UTC day. On any other it says nothing: a database
-// that is away at midnight must not leave partners capped.
-type dayCounts struct {
-	day   time.Time // its midnight
-	leads map[uuid.UUID]int
+// capCount is the count of one UTC day. It does not apply to any other day, so a
+// database that is away at midnight leaves no partner capped.
+type capCount struct {
+	at      time.Time // when it was made
+	day     time.Time // its midnight; zero before the first count
+	reached map[uuid.UUID]bool
 }
 
 func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
-// NewCaps counts for the directory's capped partners.
-func NewCaps(db *store.DB, c clock.Clock, directory *snapshot.Holder[Directory], log *slog.Logger) *Caps {
-	caps := &Caps{db: db, clock: c, directory: directory, log: log}
-	caps.counts.Store(&dayCounts{})
+// NewCaps returns Caps without a count: until the first one no cap applies.
+func NewCaps(db *store.DB, c clock.Clock, log *slog.Logger) *Caps {
+	caps := &Caps{db: db, clock: c, log: log, foldAt: foldAt}
+	caps.last.Store(&capCount{at: c.Now()})
 	return caps
 }
 
@@ -53,19 +53,27 @@ func (c *Caps) Reached(p *Partner) bool {
 	if p.Price == nil || p.Price.DailyLeadCap == 0 {
 		return false
 	}
-	counts := c.counts.Load()
-	return counts.day.Equal(dayOf(c.clock.Now())) && counts.leads[p.ID] >= p.Price.DailyLeadCap
+	last := c.last.Load()
+	return last.day.Equal(dayOf(c.clock.Now())) && last.reached[p.ID]
 }
 
-// Run counts until ctx ends. While the database is away the last counts hold,
-// until their day is over.
+// Age is how old the count is, or how long there has been none.
+func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
+
+// Run counts until ctx ends. While counting fails, the last count applies until its day
+// is over.
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
+	failing := false
 	for {
-		if err := c.Count(ctx); err != nil && ctx.Err() == nil {
-			c.log.Debug("caps are not counted: the database does not answer", "error", err)
+		err := c.Count(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			c.log.Warn("daily caps are not counted; the last count applies until midnight UTC", "age", c.Age().String(), "error", err)
+		} else if err == nil && failing {
+			c.log.Info("daily caps are counted again")
 		}
+		failing = err != nil
 		select {
 		case <-ctx.Done():
 			return
@@ -74,36 +82,36 @@ func (c *Caps) Run(ctx context.Context) {
 	}
 }
 
-// Count reads the UTC day's leads of the capped partners. Lead ids are UUIDv7 by the
-// service's clock: the day's first id bounds the index scan.
+// Count finds the partners that have delivered their leads of the UTC day. When that
+// took reading many ledger entries, it adds them to daily_lead_counts, which keeps the
+// next counts cheap.
 func (c *Caps) Count(ctx context.Context) error {
-	capped := c.directory.Get().capped()
-	day := dayOf(c.clock.Now())
-	counts := make(map[uuid.UUID]int, len(capped))
-	if len(capped) > 0 {
-		ctx, cancel := context.WithTimeout(ctx, countWithin)
-		defer cancel()
-		rows, err := c.db.Pool.Query(ctx, `SELECT partner_id, count(*) FROM leads
-			WHERE partner_id = ANY ($1) AND id >= $2 AND NOT sandbox GROUP BY partner_id`, capped, firstOf(day))
+	ctx, cancel := context.WithTimeout(ctx, countWithin)
+	defer cancel()
+	for {
+		now := c.clock.Now()
+		partners, entries, err := reachedCaps(ctx, c.db.Pool, dayOf(now), foldMost+1)
 		if err != nil {
-			return store.Translate(err)
+			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var partner uuid.UUID
-			var n int
-			if err := rows.Scan(&partner, &n); err != nil {
-				return store.Translate(err)
+		behind := entries > foldMost
+		if !behind {
+			reached := make(map[uuid.UUID]bool, len(partners))
+			for _, p := range partners {
+				reached[p] = true
 			}
-			counts[partner] = n
+			c.last.Store(&capCount{now, dayOf(now), reached})
 		}
-		if err := rows.Err(); err != nil {
-			return store.Translate(err)
+		if entries < c.foldAt {
+			return nil
+		}
+		switch added, err := foldLeadCounts(ctx, c.db.Pool, dayOf(now)); {
+		case err != nil:
+			return err
+		case !added && behind:
+			return errFoldBehind
+		case !added:
+			return nil
 		}
 	}
-	c.counts.Store(&dayCounts{day, counts})
-	return nil
 }
-
-// firstOf is the smallest UUIDv7 of a moment.
-func firstOf(at time.Time) uuid.UUID { return id.NewV7(at, [10]byte{}) }

@@ -155,16 +155,6 @@ func (d *Directory) Shared() []*Partner { return d.shared }
 // House is the account of unsigned posts that name nobody.
 func (d *Directory) House() *Account { return d.byID[models.House.Partner].Default }
 
-// capped lists the partners with a daily cap.
-func (d *Directory) capped() (ids []uuid.UUID) {
-	for _, p := range d.byID {
-		if p.Price != nil && p.Price.DailyLeadCap > 0 {
-			ids = append(ids, p.ID)
-		}
-	}
-	return ids
-}
-
 // LoadDirectory reads everything in one repeatable-read transaction, so that no
 // account lacks its partner.
 func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {

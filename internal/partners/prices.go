@@ -188,11 +188,3 @@ func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrule
 	}
 	return list, problems
 }
-
-// LeadsToday is how many leads of a partner's count towards its cap: stored in the UTC
-// day so far, no sandbox's.
-func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (n int64, err error) {
-	err = s.db.Pool.QueryRow(ctx, `SELECT count(*) FROM leads WHERE partner_id = $1 AND id >= $2 AND NOT sandbox`,
-		p.ID, firstOf(dayOf(s.clock.Now()))).Scan(&n)
-	return n, store.Translate(err)
-}

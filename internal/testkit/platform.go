@@ -90,7 +90,7 @@ func (p *Platform) build(t testing.TB) {
 	p.Directory = snapshot.New("directory", p.Partners.LoadDirectory)
 	p.Card = snapshot.New("rate_card", p.Cards.LoadCurrent)
 	p.Watcher = snapshot.NewWatcher(p.DB.Pool, log, p.Directory, p.Card)
-	p.Caps = partners.NewCaps(p.DB.DB, p.Time, p.Directory, log)
+	p.Caps = partners.NewCaps(p.DB.DB, p.Time, log)
 	p.Leads = leads.NewStore(p.DB.Pool)
 	p.Recorder = intake.NewRecorder(p.DB.Pool, log, func(ctx context.Context) error {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)

@@ -1,0 +1,7 @@
+package partners
+
+// FoldAt has Count add ledger entries to daily_lead_counts as soon as it finds n.
+func (c *Caps) FoldAt(n int) { c.foldAt = n }
+
+// FoldMost is how many ledger entries a count reads at most.
+const FoldMost = foldMost

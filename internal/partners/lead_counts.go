@@ -1,0 +1,140 @@
+package partners
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	// foldAt is how many ledger entries a count may find outside daily_lead_counts
+	// before it adds them. Fewer make each count cheaper and write more often.
+	foldAt = 1_000
+	// foldMost bounds the ledger entries that one step adds, and the ones that a
+	// count reads beside daily_lead_counts.
+	foldMost = 50_000
+	// keptDays is how long the counts of a day are kept.
+	keptDays = 7
+)
+
+// errFoldBehind means that a count would have to read more than foldMost entries.
+var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", foldMost)
+
+// byIndex keeps Postgres from reading whole tables with a plan that it made, and
+// cached, while they were small.
+const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
+
+// uncounted are the ledger entries after those in daily_lead_counts. today has those
+// that count on the UTC day that begins at $1. Sandbox leads have no entries (D25). A
+// statement reads entries and daily_lead_counts in one snapshot.
+const uncounted = `
+WITH uncounted AS MATERIALIZED (
+	SELECT partner_id, kind, occurred_at FROM ledger_entries
+	WHERE id > (SELECT counted_to FROM daily_lead_counts_state WHERE only_row) ORDER BY id LIMIT $2
+), today AS (
+	SELECT partner_id, count(*) AS leads FROM uncounted
+	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $1 + interval '24 hours' GROUP BY partner_id
+)`
+
+// reachedSQL lists the partners that have reached their caps, and counts the entries
+// that are not in daily_lead_counts.
+const reachedSQL = uncounted + `
+SELECT ARRAY(
+	SELECT partner_id FROM partner_prices
+		LEFT JOIN (SELECT * FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date) AS counted USING (partner_id)
+		LEFT JOIN today USING (partner_id)
+	WHERE daily_lead_cap <= coalesce(counted.leads, 0) + coalesce(today.leads, 0)
+), (SELECT count(*) FROM uncounted)`
+
+// reachedCaps finds the partners that have delivered their leads of a UTC day. It reads
+// so many entries outside daily_lead_counts at most, and returns how many it read.
+func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, most int) (reached []uuid.UUID, entries int, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(byIndex)
+	batch.Queue(reachedSQL, day, most).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
+	return reached, entries, store.Translate(pool.SendBatch(ctx, batch).Close())
+}
+
+// LeadsToday is how many of the partner's leads count towards its cap: those delivered
+// on this UTC day, without sandbox leads.
+func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64, err error) {
+	const all = uncounted + `
+		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $3), 0)
+			+ coalesce((SELECT leads FROM today WHERE partner_id = $3), 0)`
+	batch := &pgx.Batch{}
+	batch.Queue(byIndex)
+	batch.Queue(all, dayOf(s.clock.Now()), nil, p.ID).QueryRow(func(row pgx.Row) error { return row.Scan(&leads) })
+	return leads, store.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
+}
+
+// The statements of foldLeadCounts. Each needs a snapshot of its own.
+const (
+	foldTurn = `SELECT pg_try_advisory_xact_lock(hashtext('daily lead counts'))`
+
+	ledgerWriters = `FROM pg_locks WHERE locktype = 'relation' AND relation = 'ledger_entries'::regclass AND mode = 'RowExclusiveLock'
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+	foldState = `SELECT counted_to, settling_to, EXISTS (SELECT ` + ledgerWriters + ` AND virtualtransaction = ANY (s.writers))
+		FROM daily_lead_counts_state AS s WHERE only_row`
+
+	foldEntries = `INSERT INTO daily_lead_counts AS c (day, partner_id, leads)
+		SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, count(*) FROM ledger_entries
+		WHERE id > $1 AND id <= $2 AND kind = 'accrual' AND occurred_at >= $3 GROUP BY 1, 2
+		ON CONFLICT (day, partner_id) DO UPDATE SET leads = c.leads + excluded.leads`
+
+	foldForget  = `DELETE FROM daily_lead_counts WHERE day < ($1::timestamptz AT TIME ZONE 'UTC')::date`
+	foldCounted = `UPDATE daily_lead_counts_state SET counted_to = $1 WHERE only_row`
+
+	foldLatest = `SELECT coalesce(max(id), 0) FROM ledger_entries`
+	foldSettle = `UPDATE daily_lead_counts_state SET settling_to = $1, writers = ARRAY(SELECT virtualtransaction ` + ledgerWriters + `) WHERE only_row`
+)
+
+// foldLeadCounts adds ledger entries to daily_lead_counts, each exactly once, and
+// reports whether it added any. Entries commit in another order than that of their
+// ids, so it first records the latest id and which transactions are writing to the
+// ledger. When all of those have ended, no more entries up to that id can appear, and
+// it adds them. Readers count later entries themselves. One node at a time does this,
+// and posts wait for none of it.
+func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (added bool, err error) {
+	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, foldTurn).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		var counted, settling int64
+		var writing bool
+		_, setting := tx.Exec(ctx, byIndex)
+		if err := cmp.Or(setting, tx.QueryRow(ctx, foldState).Scan(&counted, &settling, &writing)); err != nil || writing {
+			return err
+		}
+		if to := min(settling, counted+foldMost); to > counted {
+			since := today.AddDate(0, 0, -keptDays)
+			batch := &pgx.Batch{}
+			batch.Queue(foldEntries, counted, to, since)
+			batch.Queue(foldForget, since)
+			batch.Queue(foldCounted, to)
+			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+				return err
+			}
+			added, counted = true, to
+		}
+		if counted < settling {
+			return nil
+		}
+		var latest int64
+		if err := tx.QueryRow(ctx, foldLatest).Scan(&latest); err != nil || latest == settling {
+			return err
+		}
+		_, err := tx.Exec(ctx, foldSettle, latest)
+		return err
+	})
+	return added && err == nil, store.Translate(err)
+}

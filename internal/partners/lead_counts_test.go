@@ -1,0 +1,396 @@
+package partners_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	midnight = 24 * time.Hour
+
+	addEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+		VALUES ($1, $1, gen_random_uuid(), $2, gen_random_uuid()::text, CASE $2 WHEN 'accrual' THEN 1 ELSE -1 END, 'GBP', $3)`
+	addAccruals = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT $1, $1, gen_random_uuid(), 'accrual', n::text, 1, 'GBP', $2 FROM generate_series(1, $3) AS n`
+)
+
+// nodes are two nodes that count the same partners' leads, with entries alone standing
+// for leads. Each partner has a cap of so many.
+type nodes struct {
+	*counted
+	all      []*counted
+	partners []models.Partner
+}
+
+const leadCap = 20
+
+func openNodes(t *testing.T, foldAt int) *nodes {
+	t.Helper()
+	db := testkit.NewDatabase(t)
+	db.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`)
+	n := &nodes{counted: openCaps(t, db)}
+	for _, slug := range []string{"harbour-leads", "meadow-media", "tinker-forms"} {
+		n.partners = append(n.partners, n.capped(t, slug, leadCap))
+	}
+	for range 2 {
+		other := *db
+		other.DB = testkit.Open(t, db.AppURL)
+		node := openNode(t, &other, n.clock)
+		node.caps.FoldAt(foldAt)
+		if err := node.watcher.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.all = append(n.all, node)
+	}
+	return n
+}
+
+// count has a node count, and returns the leads of each partner. The caps that are
+// reached must agree with them.
+func (n *nodes) count(t *testing.T, node *counted) (got []int) {
+	t.Helper()
+	if err := node.caps.Count(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range n.partners {
+		leads := node.leads(t, p)
+		if reached := node.caps.Reached(node.directory.Get().ByID(p.ID)); reached != (leads >= leadCap) {
+			t.Errorf("with %d leads a cap of %d is reached: %t", leads, leadCap, reached)
+		}
+		got = append(got, leads)
+	}
+	return got
+}
+
+func (c *counted) leads(t *testing.T, p models.Partner) int {
+	t.Helper()
+	leads, err := c.LeadsToday(t.Context(), p)
+	if err != nil {
+		t.Error(err)
+	}
+	return int(leads)
+}
+
+// fold counts until everything that was committed has been added up.
+func (n *nodes) fold(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, 10*time.Second, "all entries are added up", func() bool {
+		n.count(t, n.all[0])
+		return n.uncounted(t) == 0
+	})
+}
+
+func (n *nodes) uncounted(t *testing.T) int {
+	t.Helper()
+	return testkit.Value[int](t, n.db, `SELECT count(*) FROM ledger_entries WHERE id > (SELECT counted_to FROM daily_lead_counts_state)`)
+}
+
+// inLedger are the leads of a day as the ledger has them.
+func (n *nodes) inLedger(t *testing.T, root *pgx.Conn) (want []int) {
+	t.Helper()
+	from := n.clock.Now().Truncate(midnight)
+	for _, p := range n.partners {
+		var leads int
+		if err := root.QueryRow(t.Context(), `SELECT count(*) FROM ledger_entries WHERE kind = 'accrual' AND partner_id = $1 AND occurred_at >= $2 AND occurred_at < $3`,
+			p.ID, from, from.Add(midnight)).Scan(&leads); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, leads)
+	}
+	return want
+}
+
+func equal(a, b []int) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// Transactions commit and abort in any order while two nodes count and add up, over
+// midnight. Every single count is what the ledger holds at that moment.
+func TestLeadCountsAreExact(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	root := testkit.Connect(t, n.db.RootURL)
+	type writer struct {
+		conn *pgx.Conn
+		tx   pgx.Tx
+	}
+	writers := make([]*writer, 6)
+	for i := range writers {
+		writers[i] = &writer{conn: testkit.Connect(t, n.db.AppURL)}
+	}
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	n.clock.Set(n.clock.Now().Truncate(midnight).Add(midnight - 5*time.Minute))
+	var err error
+	for range 500 {
+		w := writers[random.IntN(len(writers))]
+		switch do := random.IntN(10); {
+		case w.tx == nil:
+			w.tx, err = w.conn.Begin(t.Context())
+		case do < 5:
+			kind := []string{"accrual", "accrual", "accrual", "payment"}[random.IntN(4)]
+			at := n.clock.Now().Add(-time.Duration(random.IntN(60)) * time.Second)
+			_, err = w.tx.Exec(t.Context(), addEntry, n.partners[random.IntN(len(n.partners))].ID, kind, at)
+		case do < 8:
+			err, w.tx = w.tx.Commit(t.Context()), nil
+		default:
+			err, w.tx = w.tx.Rollback(t.Context()), nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if random.IntN(2) == 0 {
+			if got, want := n.count(t, n.all[random.IntN(len(n.all))]), n.inLedger(t, root); !equal(got, want) {
+				t.Fatalf("counted %d, and the ledger has %d", got, want)
+			}
+		}
+		n.clock.Advance(time.Duration(random.IntN(2000)) * time.Millisecond)
+	}
+	for _, w := range writers {
+		if w.tx != nil {
+			if err := w.tx.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n.fold(t)
+	if got, want := n.count(t, n.all[1]), n.inLedger(t, root); !equal(got, want) {
+		t.Errorf("when all has been added up, counted %d, and the ledger has %d", got, want)
+	}
+}
+
+// Writers and two nodes work at once. No count misses a lead that was committed before
+// it began, or has one whose commit had not begun when it ended.
+func TestLeadCountsBesidePosts(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	var committed, begun atomic.Int64
+	var writing, counting sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	for i := range 4 {
+		conn := testkit.Connect(t, n.db.AppURL)
+		random := rand.New(rand.NewPCG(rand.Uint64(), uint64(i)))
+		writing.Go(func() {
+			for range 150 {
+				tx, err := conn.Begin(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				entries := 1 + random.IntN(3)
+				for range entries {
+					_, err = tx.Exec(ctx, addEntry, n.partners[random.IntN(len(n.partners))].ID, "accrual", n.clock.Now())
+				}
+				if err == nil && random.IntN(5) == 0 {
+					err = tx.Rollback(ctx)
+				} else if err == nil {
+					begun.Add(int64(entries))
+					err = tx.Commit(ctx)
+					committed.Add(int64(entries))
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for _, node := range n.all {
+		counting.Go(func() {
+			for ctx.Err() == nil {
+				least := committed.Load()
+				if err := node.caps.Count(t.Context()); err != nil {
+					t.Error(err)
+					return
+				}
+				got := int64(0)
+				for _, p := range n.partners {
+					got += int64(node.leads(t, p))
+				}
+				if most := begun.Load(); got < least || got > most {
+					t.Errorf("counted %d leads, want %d to %d", got, least, most)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	stop()
+	counting.Wait()
+	n.fold(t)
+	if got, want := n.count(t, n.all[1]), n.inLedger(t, testkit.Connect(t, n.db.RootURL)); !equal(got, want) {
+		t.Errorf("counted %d, and the ledger has %d", got, want)
+	}
+}
+
+// An entry that is committed long after entries with later ids still counts.
+func TestLeadCountsIncludeLateCommits(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	late, err := testkit.Connect(t, n.db.AppURL).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := late.Exec(t.Context(), addEntry, n.partners[0].ID, "accrual", n.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		n.db.Exec(t, addEntry, n.partners[0].ID, "accrual", n.clock.Now())
+		if got := n.count(t, n.all[i%2])[0]; got != i+1 {
+			t.Fatalf("counted %d leads, want %d", got, i+1)
+		}
+	}
+	n.clock.Advance(10 * time.Minute)
+	if n.uncounted(t) == 0 {
+		t.Error("entries were added up while a transaction with an earlier entry was open")
+	}
+	if err := late.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range n.all {
+		if got := n.count(t, node)[0]; got != 4 {
+			t.Errorf("counted %d leads, want 4", got)
+		}
+	}
+	n.fold(t)
+	if got := n.count(t, n.all[1])[0]; got != 4 {
+		t.Errorf("when all has been added up, counted %d leads, want 4", got)
+	}
+}
+
+// A cap that is set during the day counts the leads that were delivered before it, also
+// those that have been added up by then.
+func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	p, node := n.partner(t, "valley-quotes"), n.all[0]
+	n.db.Exec(t, addAccruals, p.ID, n.clock.Now(), 3)
+	n.fold(t)
+	n.db.Exec(t, addAccruals, p.ID, n.clock.Now(), 1)
+	for most, want := range map[int]bool{4: true, 5: false} {
+		n.db.Exec(t, `INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) VALUES ($1, $2, now())
+			ON CONFLICT (partner_id) DO UPDATE SET daily_lead_cap = excluded.daily_lead_cap`, p.ID, most)
+		if got := node.reached(t, p); got != want {
+			t.Errorf("with 4 leads a cap of %d is reached: %t", most, got)
+		}
+	}
+	if got := n.leads(t, p); got != 4 {
+		t.Errorf("the console shows %d leads today, want 4", got)
+	}
+}
+
+// A node that finds more than it may read at once has no count until it has caught up.
+func TestLeadCountsCatchUp(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1000)
+	const entries = 2*partners.FoldMost + 10
+	p, node := n.partners[0], n.all[0]
+	n.db.Exec(t, addAccruals, p.ID, n.clock.Now(), entries)
+	if err := node.caps.Count(t.Context()); err == nil {
+		t.Error("a count of more entries than may be read at once succeeded")
+	}
+	n.clock.Advance(7 * time.Second)
+	if got := node.caps.Age(); got != 7*time.Second || node.caps.Reached(node.directory.Get().ByID(p.ID)) {
+		t.Errorf("the count is %s old, want none for 7s", got)
+	}
+	for range 2 {
+		if got := n.count(t, node)[0]; got != entries {
+			t.Errorf("counted %d leads, want %d", got, entries)
+		}
+	}
+	if got := n.uncounted(t); got >= 1000 {
+		t.Errorf("each count still reads %d entries", got)
+	}
+	if got := node.caps.Age(); got != 0 {
+		t.Errorf("the count is %s old, want 0s", got)
+	}
+}
+
+// Idle nodes write nothing, and counts of past days are deleted.
+func TestLeadCountsAreKeptForDays(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	days := func() int { return testkit.Value[int](t, n.db, `SELECT count(*) FROM daily_lead_counts`) }
+	states := func() string {
+		return testkit.Value[string](t, n.db, `SELECT xmin || ' ' || (SELECT coalesce(max(xmin::text), '') FROM daily_lead_counts) FROM daily_lead_counts_state`)
+	}
+	for range 3 {
+		n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 1)
+		n.fold(t)
+		n.clock.Advance(midnight)
+	}
+	before := states()
+	for range 3 {
+		n.count(t, n.all[0])
+	}
+	if after := states(); days() != 3 || after != before {
+		t.Errorf("%d days are kept, want 3; an idle node wrote: %t", days(), after != before)
+	}
+	n.clock.Advance(6 * midnight)
+	n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 1)
+	n.fold(t)
+	if days() != 2 {
+		t.Errorf("%d days are kept, want the last 7 days' 2", days())
+	}
+}
+
+// Postgres may keep the plans that it makes while its tables are small, so even then
+// none of them reads a whole table.
+func TestLeadCountsReadNoWholeTable(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	n.fold(t)
+	n.db.Exec(t, `VACUUM ANALYZE`)
+	scans := func() int {
+		return testkit.Value[int](t, n.db, `SELECT sum(seq_scan)::int FROM pg_stat_user_tables
+			WHERE relname IN ('ledger_entries', 'daily_lead_counts', 'daily_lead_counts_state', 'partner_prices')`)
+	}
+	inserted := func() int {
+		return testkit.Value[int](t, n.db, `SELECT n_tup_ins::int FROM pg_stat_user_tables WHERE relname = 'daily_lead_counts'`)
+	}
+	quiet := func() {
+		t.Helper()
+		testkit.Eventually(t, 10*time.Second, "all connections have ended, and reported their statistics", func() bool {
+			return testkit.Value[int](t, n.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app'`) == 0
+		})
+	}
+	for _, db := range []*testkit.Database{n.db, n.all[0].db, n.all[1].db} {
+		db.Close()
+	}
+	quiet()
+	before := scans()
+	other := testkit.Open(t, n.db.AppURL)
+	caps := partners.NewCaps(other, n.clock, nil)
+	caps.FoldAt(1)
+	for range 20 {
+		n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 1)
+		for range 3 {
+			if err := caps.Count(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	other.Close()
+	quiet()
+	if inserted() == 0 {
+		t.Error("nothing was added to the counts")
+	}
+	if got := scans() - before; got > 0 {
+		t.Errorf("60 counts read a whole table %d times", got)
+	}
+}
