@@ -41,7 +41,7 @@ func (k *call) onboardingPage() error {
 	}
 	docs := ""
 	if linked {
-		docs = k.linkURL(link)
+		docs = "Link created " + minute(link.CreatedAt) + ", and shown once."
 	}
 	return k.show(http.StatusOK, templates.Onboarding(templates.OnboardingView{Head: head, Steps: steps(p, state, head, docs, !live.Waiting), Live: live}))
 }
@@ -66,12 +66,15 @@ func steps(p models.Partner, s progress, head templates.PartnerHead, docs string
 		},
 		{
 			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
-			Done: docs != "", Detail: docs, Copied: docs != "", ActionURL: head.URL + "/link", ActionLabel: "Make the link", Post: true,
+			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Create link", Post: true,
 		},
 		{Title: "Watch the first post arrive", Text: "Below, as it happens: delivered, or why it was refused.", Done: arrived},
 	}
 	if sandbox != "" {
 		all[4].Text = "Below, as it happens: delivered, or why it was refused. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
+	}
+	if docs != "" {
+		all[3].Also = &templates.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}
 	}
 	for i := range all {
 		if !all[i].Done {
@@ -165,25 +168,30 @@ func (k *call) documentationTab(p models.Partner) error {
 		return err
 	}
 	if there {
-		v.Link, v.Made = k.linkURL(link), link.CreatedAt
+		v.Created = link.CreatedAt
 	}
 	return k.show(http.StatusOK, templates.PartnerHandover(v))
 }
 
-func (k *call) linkURL(l models.PartnerLink) string { return k.PublicURL + "/partner/" + l.Token }
-
+// makeLink shows the link that it creates, this once.
 func (k *call) makeLink() error {
 	p, err := k.formOf()
 	if err != nil {
 		return err
 	}
-	if _, err := k.partners().NewLink(k.r.Context(), k.scope, p); err != nil {
+	made, err := k.partners().NewLink(k.r.Context(), k.scope, p)
+	if err != nil {
 		return err
 	}
-	if to := k.back(partnerURL(p.ID)); to != partnerURL(p.ID) {
-		return k.to(to)
+	url := partnerURL(p.ID)
+	v := templates.LinkCreatedView{
+		Shell: k.shell("New documentation link", allPartners, templates.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Link: k.PublicURL + "/partner/" + made.Token,
+		NextLabel: "Done", NextURL: url + "?tab=documentation",
 	}
-	return k.to(partnerURL(p.ID) + "?tab=documentation")
+	if to := k.back(url); to != url {
+		v.NextLabel, v.NextURL = "Continue onboarding", to
+	}
+	return k.show(http.StatusOK, templates.LinkCreated(v))
 }
 
 func (k *call) revokeLink() error {

@@ -131,7 +131,7 @@ func (k *call) showMade(p models.Partner, made partners.Created, rotated bool) e
 		return err
 	}
 	if there {
-		v.DocsURL = k.linkURL(link)
+		v.LinkCreated = link.CreatedAt
 	}
 	if s, err := k.progress(p); err == nil && !s.sells() {
 		v.NextLabel, v.NextURL = "Done: go on bringing the partner on", url+"/onboarding"

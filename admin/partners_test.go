@@ -95,15 +95,17 @@ func TestOnboarding(t *testing.T) {
 		t.Fatalf("%d %s", shown.status, shown.text())
 	}
 	p = step("Hand over")
-	if p := b.post(t, partner+"/link", url.Values{"version": {versionAt(t, p)}, "return": {path}}); p.location() != path {
-		t.Fatalf("%d to %q", p.status, p.location())
+	made = b.post(t, partner+"/link", url.Values{"version": {versionAt(t, p)}, "return": {path}})
+	link := shownLink.FindString(made.body)
+	if made.status != http.StatusOK || link == "" || made.header.Get("Cache-Control") != "no-store" || !strings.Contains(made.body, `href="`+path+`"`) {
+		t.Fatalf("%d %s", made.status, made.text())
 	}
-	if p := step("Watch the first post arrive"); shownLink.FindString(p.body) == "" || !strings.Contains(p.body, "Waiting for the first post") {
+	if p := step("Watch the first post arrive"); !strings.Contains(p.body, "Waiting for the first post") {
 		t.Errorf("%s", p.text())
 	}
 	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=refusals", "?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
-		if p := b.get(t, partner+tab); p.status != http.StatusOK || strings.Contains(p.body, secret) {
-			t.Errorf("%s: %d, and the secret is shown: %t", tab, p.status, strings.Contains(p.body, secret))
+		if p := b.get(t, partner+tab); p.status != http.StatusOK || strings.Contains(p.body, secret) || strings.Contains(p.body, link) {
+			t.Errorf("%s: %d, and the secret or the link is shown again: %t", tab, p.status, strings.Contains(p.body, secret))
 		}
 	}
 	if n := h.count(t, "audit_events", `after::text LIKE '%' || $1 || '%' OR before::text LIKE '%' || $1 || '%'`, secret[len(secret)-10:]); n != 0 {

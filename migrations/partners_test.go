@@ -2,7 +2,9 @@ package migrations_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,5 +76,44 @@ func TestTermsFromBeforeAgreedAt(t *testing.T) {
 	exec(t, conn, insert, after, testkit.Began())
 	if !value[bool](t, conn, `SELECT agreed_at > now() - interval '1 minute' FROM partner_prices WHERE partner_id = '`+after.String()+`'`) {
 		t.Error("new terms were not agreed just now")
+	}
+}
+
+// A link that was issued before its token became a digest still leads to its partner,
+// also after a step back and up again.
+func TestIssuedLinksBecomeDigests(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner := openOwner(t, d)
+	const step = 20
+	if err := migrations.UpTo(t.Context(), owner, step-1); err != nil {
+		t.Fatal(err)
+	}
+	before := readCatalogue(t, owner)
+	conn := testkit.Connect(t, d.OwnerURL)
+	partner := uuid.New()
+	exec(t, conn, insertPartner, partner, "a-partner")
+	const token = "k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6WABC"
+	exec(t, conn, `INSERT INTO partner_links (token, partner_id, created_at) VALUES ($1, $2, now())`, token, partner)
+	leads := func() {
+		t.Helper()
+		digest := sha256.Sum256([]byte(token))
+		if got := value[uuid.UUID](t, conn, `SELECT partner_id FROM partner_links WHERE digest = $1`, digest[:]); got != partner {
+			t.Errorf("the link leads to %s, want %s", got, partner)
+		}
+	}
+	for range 2 {
+		if err := migrations.UpTo(t.Context(), owner, step); err != nil {
+			t.Fatal(err)
+		}
+		leads()
+		if err := migrations.DownTo(t.Context(), owner, step-1); err != nil {
+			t.Fatal(err)
+		}
+		if n := value[int](t, conn, `SELECT count(*) FROM partner_links WHERE token = $1`, token); n != 0 {
+			t.Error("the token is back")
+		}
+		if after := readCatalogue(t, owner); !slices.Equal(after, before) {
+			t.Errorf("left behind: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
+		}
 	}
 }

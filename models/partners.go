@@ -107,7 +107,7 @@ type SigningSecret struct {
 
 // PartnerLink leads to a partner's own documentation page.
 type PartnerLink struct {
-	Token     string `gorm:"primaryKey"`
+	Digest    []byte `gorm:"primaryKey"` // SHA-256 of the token
 	PartnerID uuid.UUID
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`
 	RevokedAt *time.Time

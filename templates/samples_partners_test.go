@@ -141,7 +141,7 @@ func partnerTabs() map[string]templ.Component {
 	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
 	bare = templates.PartnerDetailsView{Head: watched("Details"), Name: "Harbour Leads", Locked: watcher.Locked}
 	audit := templates.PartnerAuditView{Head: head("Audit"), Events: events()[:2], Pager: templates.Pager{Count: "2 events"}}
-	handover := templates.PartnerHandoverView{Head: head("Documentation"), Link: "https://api.pingpost.example/docs/dl_k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6W", Made: ago(3 * 24 * time.Hour), CanWrite: true}
+	handover := templates.PartnerHandoverView{Head: head("Documentation"), Created: ago(3 * 24 * time.Hour), CanWrite: true}
 	return map[string]templ.Component{
 		"partner":         templates.PartnerAccounts(templates.PartnerAccountsView{Head: head("Accounts"), Accounts: accounts(), NewURL: harbour + "/accounts/new"}),
 		"partner-pending": templates.PartnerAccounts(templates.PartnerAccountsView{Head: pending("Accounts"), NewURL: harbour + "/accounts/new"}),
@@ -149,6 +149,10 @@ func partnerTabs() map[string]templ.Component {
 		"partner-details": templates.PartnerDetails(details), "partner-details-conflict": templates.PartnerDetails(conflict),
 		"partner-details-locked": templates.PartnerDetails(watcher), "partner-details-bare": templates.PartnerDetails(bare),
 		"partner-audit": templates.PartnerAudit(audit), "partner-audit-empty": templates.PartnerAudit(templates.PartnerAuditView{Head: head("Audit")}),
+		"link-created": templates.LinkCreated(templates.LinkCreatedView{
+			Shell: shell("New documentation link", "partners", partnersCrumb, harbourCrumb), PartnerName: "Harbour Leads", Link: "https://api.pingpost.example/partner/k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6WABC",
+			NextLabel: "Continue onboarding", NextURL: harbour + "/onboarding",
+		}),
 		"partner-handover": templates.PartnerHandover(handover), "partner-handover-none": templates.PartnerHandover(templates.PartnerHandoverView{Head: head("Documentation"), CanWrite: true}),
 	}
 }

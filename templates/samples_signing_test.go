@@ -91,7 +91,7 @@ func secretForms() map[string]templ.Component {
 		BaseURL: "https://api.pingpost.example/p/harbour-leads", NextLabel: "Kept: go on", NextURL: harbour + "?tab=secrets",
 	}
 	rotated := made
-	rotated.Ends, rotated.DocsURL = now.Add(24*time.Hour), "https://api.pingpost.example/docs/dl_k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6W"
+	rotated.Ends, rotated.LinkCreated = now.Add(24*time.Hour), now.Add(-3*24*time.Hour)
 	form := templates.SecretFormView{Head: head("Secrets"), Shell: in("New secret for Harbour Leads"), Action: "/new", Cancel: harbour + "?tab=secrets", StepUp: asked}
 	wrong, rotate, forced := form, form, form
 	wrong.Label, wrong.Errors = "live", templates.Errors{{Field: "label", Message: "Another secret of this partner is called live; choose another"}, {Field: "import", Message: "A secret has at least 16 characters; paste it whole"}}

@@ -3,6 +3,7 @@ package partners
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"time"
@@ -31,11 +32,17 @@ var (
 	errUnknownLink = fault.New(fault.NotFound, "not_found", "Not Found")
 )
 
-// NewLink makes the link to a partner's own documentation page. The one that it
-// had leads nowhere from now on. The token is in the answer and in the database,
-// and neither in the audit trail nor in a log.
-func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Partner) (models.PartnerLink, error) {
-	link := models.PartnerLink{Token: newToken(), PartnerID: partner.ID, CreatedAt: s.clock.Now()}
+// CreatedLink is a new link with its token, which is stored nowhere.
+type CreatedLink struct {
+	models.PartnerLink
+	Token string
+}
+
+// NewLink creates the link to a partner's own documentation page and ends the one
+// that it had.
+func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Partner) (CreatedLink, error) {
+	token := newToken()
+	link := models.PartnerLink{Digest: digestOf(token), PartnerID: partner.ID, CreatedAt: s.clock.Now()}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
 			return err
@@ -50,9 +57,9 @@ func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Pa
 		return s.tell(tx, "link.create", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, map[string]any{"replaced": replaced})
 	})
 	if err != nil {
-		return models.PartnerLink{}, err
+		return CreatedLink{}, err
 	}
-	return link, nil
+	return CreatedLink{link, token}, nil
 }
 
 // RevokeLink ends the partner's link at once.
@@ -99,7 +106,7 @@ func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []m
 
 func (s *Service) linked(ctx context.Context, token string) (partner models.Partner, err error) {
 	found := s.db.Gorm.WithContext(ctx).Joins("JOIN partner_links ON partner_links.partner_id = partners.id").
-		Where("partner_links.token = ? AND partner_links.revoked_at IS NULL AND partners.status <> ?", token, models.PartnerSuspended).
+		Where("partner_links.digest = ? AND partner_links.revoked_at IS NULL AND partners.status <> ?", digestOf(token), models.PartnerSuspended).
 		Limit(1).Find(&partner)
 	if found.Error != nil {
 		return partner, away(found.Error)
@@ -130,6 +137,11 @@ func (s *Service) endLink(tx *gorm.DB, partner uuid.UUID) (ended bool, err error
 func couldBeToken(text string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return err == nil && len(raw) == linkBytes && len(text) == base64.RawURLEncoding.EncodedLen(linkBytes)
+}
+
+func digestOf(token string) []byte {
+	digest := sha256.Sum256([]byte(token))
+	return digest[:]
 }
 
 func newToken() string {
