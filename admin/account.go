@@ -31,7 +31,7 @@ func (k *call) showAccount(status int, mistakes templates.Errors) error {
 	}
 	v := templates.AccountView{
 		Shell: k.shell("Your account"), Name: p.Name, Email: p.Email, Roles: scopeWords(k.access.Roles(p.ID), names),
-		SecondFactor: len(p.TOTPSealed) > 0, RecoveryLeft: int(left), EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes",
+		SecondFactor: len(p.TOTPSealed) > 0, EnrolledAt: timeOf(p.TOTPAt), RecoveryLeft: int(left), EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes",
 		PasswordURL: "/account/password", Errors: mistakes,
 	}
 	for _, s := range sessions {

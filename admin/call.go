@@ -64,7 +64,11 @@ func (c *Console) serve(rt route) http.Handler {
 // enter lets the person in whom the cookie names, as far as the route wants it.
 func (k *call) enter() error {
 	if token := k.token(); token != "" {
-		session, err := k.Staff.Session(k.r.Context(), token)
+		find := k.Staff.Session
+		if k.route.live() {
+			find = k.Staff.PeekSession
+		}
+		session, err := find(k.r.Context(), token)
 		switch f := fault.As(err); {
 		case err == nil:
 			k.session = session

@@ -489,3 +489,21 @@ func TestJump(t *testing.T) {
 		t.Error("finance is led to a page that it may not see")
 	}
 }
+
+// A page that is left open requests its live part every two seconds. That does not
+// keep the session alive, and a page that a person opens does.
+func TestLivePartsDoNotKeepASessionAlive(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, kind{})
+	partner := partnerURL(h.partner(t, "north-road"))
+	for path, want := range map[string]int{partner + "/onboarding": http.StatusOK, partner + "/onboarding/live": http.StatusSeeOther} {
+		b, last := h.as(t, models.AccountManager), page{}
+		for range 4 { // the session may be idle for half an hour
+			last = b.get(t, path)
+			h.time.Advance(10 * time.Minute)
+		}
+		if last = b.get(t, path); last.status != want {
+			t.Errorf("%s answers %d after 40 minutes of requests, want %d", path, last.status, want)
+		}
+	}
+}

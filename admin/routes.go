@@ -3,6 +3,7 @@ package admin
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/authz"
@@ -29,6 +30,10 @@ func (r route) stage() models.SessionStage {
 	}
 	return models.StageOpen
 }
+
+// live reports whether the route is a part of a page that the page requests by itself,
+// every two seconds. Such requests do not count as use of the session.
+func (r route) live() bool { return strings.HasSuffix(r.path, "/live") }
 
 // within bounds how long the route may take.
 func (r route) within() time.Duration {

@@ -72,7 +72,7 @@ var updatable = map[string]string{
 	"partner_links":   "revoked_at",
 	"signing_secrets": "sealed digest state retires_at revoked_at",
 	"vault_logins":    "counts_until",
-	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at",
+	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at totp_at",
 	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
 
 	"work":            "state phase done total failure attempt job_id started_at beat_at ended_at",

@@ -43,7 +43,7 @@ func TestConstraintsAndIndexesAreNamedInTheSource(t *testing.T) {
 				t.Errorf("%s: an index without a name: %s", file, m[0])
 			}
 		}
-		if found == 0 {
+		if found == 0 && strings.Contains(text, "CREATE TABLE") {
 			t.Errorf("%s: no constraint and no index was found: the test looks past them", file)
 		}
 	}

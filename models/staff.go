@@ -36,11 +36,12 @@ type Staff struct {
 	Name         string
 	Status       StaffStatus
 	PasswordHash string
-	TOTPSealed   []byte    `gorm:"column:totp_sealed"`
-	TOTPStep     int64     `gorm:"column:totp_step"`
-	RowVersion   int       `gorm:"default:1"`
-	CreatedAt    time.Time `gorm:"autoCreateTime:false"`
-	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
+	TOTPSealed   []byte     `gorm:"column:totp_sealed"`
+	TOTPStep     int64      `gorm:"column:totp_step"`
+	TOTPAt       *time.Time `gorm:"column:totp_at"` // when the second factor was set up; nil when that is not known
+	RowVersion   int        `gorm:"default:1"`
+	CreatedAt    time.Time  `gorm:"autoCreateTime:false"`
+	UpdatedAt    time.Time  `gorm:"autoUpdateTime:false"`
 }
 
 // TableName implements GORM's Tabler.

@@ -1,6 +1,7 @@
 package staff
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -25,11 +26,13 @@ import (
 const (
 	issuer        = "pingpost"
 	step          = 30 * time.Second
+	codeDigits    = 6
 	recoveryCodes = 10
 )
 
 var (
 	errNoEnrolment = fault.New(fault.Conflict, "enrolment", "Begin again: there is no second factor that is being set up.")
+	errEnrolled    = fault.New(fault.Conflict, "enrolled", "A second factor has been set up since you began. Sign in again and use it.")
 	errOwnFactor   = fault.New(fault.Forbidden, "own_factor", "Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
 	errNoFactor    = fault.New(fault.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
 	base32Text     = base32.StdEncoding.WithPadding(base32.NoPadding)
@@ -56,6 +59,13 @@ func (s *Service) key(account string, seed []byte) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, Secret: seed})
 }
 
+// isCode reports whether a text looks like a code of a second factor. No password is
+// that short.
+func isCode(text string) bool {
+	text = plainCode(text)
+	return len(text) == codeDigits && strings.Trim(text, "0123456789") == ""
+}
+
 // FinishSecondFactor takes the first code, opens the session under a new token
 // where it was not open yet (token is "" where it was), ends the person's others, and
 // returns recovery codes, which are shown once.
@@ -71,8 +81,15 @@ func (s *Service) FinishSecondFactor(ctx context.Context, by audit.Actor, sessio
 	if !ok {
 		return "", nil, errCode
 	}
+	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
+	if err != nil {
+		return "", nil, err
+	}
 	err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
-		columns := map[string]any{"totp_sealed": s.keys.Seal(sealed.SecondFactor, p.ID[:], seed), "totp_step": used}
+		if !bytes.Equal(p.TOTPSealed, session.Staff.TOTPSealed) || session.Stage != models.StageOpen && len(p.TOTPSealed) > 0 {
+			return errEnrolled
+		}
+		columns := map[string]any{"totp_sealed": s.keys.Seal(sealed.SecondFactor, p.ID[:], seed), "totp_step": used, "totp_at": s.clock.Now()}
 		if err := s.update(tx, p, columns); err != nil {
 			return err
 		}
@@ -94,6 +111,9 @@ func (s *Service) FinishSecondFactor(ctx context.Context, by audit.Actor, sessio
 		}
 		return audit.Write(tx, s.clock.Now(), as(*p, by), event("staff.second_factor", *p, nil, nil))
 	})
+	if err == nil {
+		s.succeeded(ctx, budgets)
+	}
 	return token, codes, err
 }
 
@@ -200,7 +220,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person 
 			return err
 		}
 		had := len(p.TOTPSealed) > 0
-		if err := s.update(tx, p, map[string]any{"totp_sealed": nil}); err != nil {
+		if err := s.update(tx, p, map[string]any{"totp_sealed": nil, "totp_at": nil}); err != nil {
 			return err
 		}
 		if err := s.endAll(tx, p.ID, uuid.Nil, "the second factor was reset"); err != nil {

@@ -1,6 +1,8 @@
 package staff_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -167,6 +170,185 @@ func TestSecondFactorByRole(t *testing.T) {
 	h.over(t, token, "the token from before the second factor")
 	if got := h.session(t, open).Stage; got != models.StageOpen {
 		t.Errorf("the session is %s", got)
+	}
+}
+
+// Two people with the same password begin to set up a second factor; the first to
+// finish has it, and the other gets neither in nor a factor of their own.
+func TestSecondFactorIsSetUpOnce(t *testing.T) {
+	t.Parallel()
+	s := settings()
+	s.SecondFactor = []models.Role{models.Finance}
+	h := newHouse(t, s)
+	p := h.person(t, "ada@example.com", models.Finance)
+	var sessions [2]staff.Session
+	var codes [2]string
+	for i := range sessions {
+		token, _ := h.in(t, "ada@example.com")
+		key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions[i], codes[i] = h.session(t, token), h.code(t, key.Secret())
+	}
+	token, _, err := h.FinishSecondFactor(t.Context(), at(home), sessions[0], codes[0])
+	if err != nil || h.session(t, token).Stage != models.StageOpen {
+		t.Fatal(err)
+	}
+	if enrolled := h.find(t, p.ID).TOTPAt; enrolled == nil || !enrolled.Equal(h.time.Now()) {
+		t.Errorf("set up at %v", enrolled)
+	}
+	if token, _, err := h.FinishSecondFactor(t.Context(), at(away), sessions[1], codes[1]); reason(err) != "enrolled" || token != "" {
+		t.Errorf("the second one: %q, %v", token, err)
+	}
+	h.session(t, token)
+	if err := h.ResetSecondFactor(t.Context(), audit.Operator, p.ID); err != nil || h.find(t, p.ID).TOTPAt != nil {
+		t.Errorf("after the reset: %v, %v", h.find(t, p.ID).TOTPAt, err)
+	}
+}
+
+// wrongCodes logs in with the right password and gives wrong codes, five in each of
+// as many logins, and returns how many were judged and the wait that the last got.
+func (h house) wrongCodes(t *testing.T, logins int, address func(login int) string) (judged int, wait time.Duration) {
+	t.Helper()
+	for login := range logins {
+		token, _, err := h.login(t, "ada@example.com", password, address(login))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			_, err := h.Code(t.Context(), at(address(login)), h.session(t, token), "wrong")
+			switch f := fault.As(err); {
+			case reason(err) == "code":
+				judged++
+			case f != nil && f.Code == fault.TooMany:
+				wait = f.RetryAfter
+			default:
+				t.Fatal(err)
+			}
+		}
+	}
+	return judged, wait
+}
+
+// With the right password, at most 20 wrong codes are judged before the waits begin,
+// over however many sessions and addresses. The owner gets in at a known address all
+// the while.
+func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]func(int) string{
+		"one address":         func(int) string { return away },
+		"many addresses":      func(login int) string { return fmt.Sprintf("203.0.113.%d", login) },
+		"one IPv6 network":    func(login int) string { return fmt.Sprintf("2001:db8::%x", login) },
+		"many IPv6 addresses": func(login int) string { return fmt.Sprintf("2001:db8:%x::1", login) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, settings())
+			h.person(t, "ada@example.com", models.Administrator)
+			token, _ := h.in(t, "ada@example.com") // home is known from now on
+			_, secret, _ := h.enrol(t, token)
+			h.time.Advance(30 * time.Second)
+			judged, wait := h.wrongCodes(t, 30, address)
+			if judged != 20 || wait != 30*time.Second {
+				t.Fatalf("%d wrong codes were judged, then a wait of %s", judged, wait)
+			}
+			right := func(where string) error {
+				t.Helper()
+				token, _, err := h.login(t, "ada@example.com", password, where)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.time.Advance(30 * time.Second) // a code is used once
+				_, err = h.Code(t.Context(), at(where), h.session(t, token), h.code(t, secret))
+				return err
+			}
+			if err := right(home); err != nil {
+				t.Errorf("the owner at a known address: %v", err)
+			}
+			var waits []time.Duration
+			for range 6 {
+				h.time.Advance(15 * time.Minute)
+				if judged, wait = h.wrongCodes(t, 1, address); judged != 1 {
+					t.Errorf("%d wrong codes were judged after a wait", judged)
+				}
+				waits = append(waits, wait)
+			}
+			if !slices.IsSorted(waits) || waits[0] < time.Minute || waits[5] != 15*time.Minute {
+				t.Errorf("waits of %v", waits)
+			}
+			h.time.Advance(48 * time.Hour) // neither time nor the owner's codes elsewhere clear the count
+			if _, err := h.Forget(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if judged, _ := h.wrongCodes(t, 1, address); judged != 1 {
+				t.Errorf("%d wrong codes were judged two days later", judged)
+			}
+			h.time.Advance(15 * time.Minute)
+			if err := right(address(0)); err != nil {
+				t.Errorf("the right code after the wait: %v", err)
+			}
+			if judged, _ := h.wrongCodes(t, 2, address); judged != 10 {
+				t.Errorf("%d of 10 wrong codes were judged after a right one", judged)
+			}
+			h.intact(t)
+		})
+	}
+}
+
+// Wrong codes at once are counted like wrong codes one after the other.
+func TestManyWrongCodesAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	h.person(t, "ada@example.com", models.Administrator)
+	token, _ := h.in(t, "ada@example.com")
+	h.enrol(t, token)
+	var judged atomic.Int64
+	var all sync.WaitGroup
+	for n := range 10 {
+		token, _, err := h.login(t, "ada@example.com", password, fmt.Sprintf("203.0.113.%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		session := h.session(t, token)
+		for range 5 {
+			all.Go(func() {
+				_, err := h.Code(t.Context(), at("203.0.113.99"), session, "wrong")
+				if reason(err) == "code" {
+					judged.Add(1)
+				} else if !isFault(err, fault.TooMany) {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if judged.Load() != 20 {
+		t.Errorf("%d wrong codes were judged", judged.Load())
+	}
+}
+
+// Codes that are guessed in an open session count as those at the login do.
+func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	h.person(t, "ada@example.com", models.Administrator)
+	token, _ := h.in(t, "ada@example.com")
+	token, secret, _ := h.enrol(t, token)
+	judged, wrong := 0, h.code(t, secret) // which has been used
+	for range 40 {
+		if err := h.Confirm(t.Context(), at(away), h.session(t, token), wrong); reason(err) == "confirmation" {
+			judged++
+		} else if !isFault(err, fault.TooMany) {
+			t.Fatal(err)
+		}
+	}
+	if judged != 20 {
+		t.Errorf("%d wrong codes were judged", judged)
+	}
+	h.time.Advance(30 * time.Second)
+	if err := h.Confirm(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
+		t.Errorf("the owner at a known address: %v", err)
 	}
 }
 

@@ -44,10 +44,7 @@ func (s *Service) Login(ctx context.Context, a Attempt) (token string, session S
 	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", email).Limit(1).Find(&p).Error; err != nil {
 		return "", session, store.Translate(err)
 	}
-	budgets, err := s.budgets(ctx, p, email, a.By.Address)
-	if err == nil {
-		err = s.spend(ctx, budgets)
-	}
+	budgets, err := s.passwordBudgets(ctx, p, email, a.By.Address)
 	if err != nil {
 		return "", session, err
 	}
@@ -55,15 +52,13 @@ func (s *Service) Login(ctx context.Context, a Attempt) (token string, session S
 	if p.Status != models.StaffActive {
 		hash = ""
 	}
-	right, err := s.matches(ctx, a.Password, hash)
+	right, err := s.attempt(ctx, budgets, func() (bool, error) { return s.matches(ctx, a.Password, hash) })
 	if err != nil {
-		s.giveBack(ctx, budgets)
 		return "", session, err
 	}
 	if !right {
 		return "", session, errors.Join(errLogin, s.refuse(ctx, p, a.By, "login", "wrong password"))
 	}
-	s.succeeded(ctx, budgets)
 	return s.begin(ctx, p, a)
 }
 
@@ -119,6 +114,28 @@ func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
 // Code finishes a login with a code of the second factor or a recovery code. The
 // session gets a new token.
 func (s *Service) Code(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
+	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
+	if err != nil {
+		return "", err
+	}
+	right, err := s.attempt(ctx, budgets, func() (bool, error) {
+		token, err = s.openWithCode(ctx, by, session, code)
+		if errors.Is(err, errCode) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	switch {
+	case errors.Is(err, errAgain):
+		return "", errors.Join(err, s.End(ctx, session, "too many wrong codes"))
+	case err == nil && !right:
+		err = errors.Join(errCode, s.refuse(ctx, session.Staff, by, "login", "wrong code"))
+	}
+	return token, err
+}
+
+// openWithCode opens a session that awaits a code. A session takes five codes.
+func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Session, code string) (string, error) {
 	// Counted before it is looked at: many at once get no more attempts.
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1
 		WHERE id = $1 AND stage = 'code' AND ended_at IS NULL AND attempts < $2`, session.ID, codeAttempts)
@@ -126,7 +143,7 @@ func (s *Service) Code(ctx context.Context, by audit.Actor, session Session, cod
 		return "", store.Translate(err)
 	}
 	if counted.RowsAffected() == 0 {
-		return "", errors.Join(errAgain, s.End(ctx, session, "too many wrong codes"))
+		return "", errAgain
 	}
 	token, hash := newToken()
 	err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
@@ -139,9 +156,6 @@ func (s *Service) Code(ctx context.Context, by audit.Actor, session Session, cod
 		}
 		return audit.Write(tx, now, as(*p, by), event("login", *p, nil, map[string]any{"second_factor": true}))
 	})
-	if errors.Is(err, errCode) {
-		err = errors.Join(err, s.refuse(ctx, session.Staff, by, "login", "wrong code"))
-	}
 	return token, err
 }
 

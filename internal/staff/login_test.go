@@ -168,6 +168,33 @@ func TestAnAttackLocksNobodyOut(t *testing.T) {
 	}
 }
 
+// The addresses of an IPv6 network count as one (D28), and one that has used up its
+// budget writes nothing for further e-mail addresses.
+func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, settings())
+	judged, rows := 0, 0
+	for n := range 60 {
+		_, _, err := h.login(t, fmt.Sprintf("person%d@example.com", n), "wrong", fmt.Sprintf("2001:db8:1:2::%x", n))
+		switch {
+		case reason(err) == "login":
+			judged++
+			rows = testkit.Value[int](t, h.Database, `SELECT count(*) FROM login_attempts`)
+		case !isFault(err, fault.TooMany):
+			t.Fatal(err)
+		}
+	}
+	if judged != 31 {
+		t.Errorf("%d attempts from one network were judged", judged)
+	}
+	if got := testkit.Value[int](t, h.Database, `SELECT count(*) FROM login_attempts`); got != rows {
+		t.Errorf("%d rows, %d of them for attempts that were not judged", got, got-rows)
+	}
+	if _, _, err := h.login(t, "person1@example.com", "wrong", "2001:db8:1:3::1"); reason(err) != "login" {
+		t.Errorf("the next network: %v", err)
+	}
+}
+
 // Guesses at once are counted like guesses one after the other.
 func TestManyGuessesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -161,10 +161,10 @@ func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password st
 	return p, err
 }
 
-// SetPassword changes a person's own password and ends their other sessions. The
-// old one is asked for again, whatever the session has confirmed.
+// SetPassword changes a person's own password and ends their other sessions. It takes
+// the old password, whatever the session has confirmed; a code does not do.
 func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Session, old, password string) error {
-	if err := s.Confirm(ctx, by, session, old); err != nil {
+	if err := s.checkPasswordOf(ctx, by, session, old); err != nil {
 		return err
 	}
 	if err := checkPassword(password, session.Staff.Email); err != nil {

@@ -194,6 +194,11 @@ func TestPasswordChange(t *testing.T) {
 	if err := h.SetPassword(t.Context(), by, session, "wrong", "a new long password"); reason(err) != "confirmation" {
 		t.Errorf("with a wrong old one: %v", err)
 	}
+	_, secret, _ := h.enrol(t, token)
+	h.time.Advance(30 * time.Second)
+	if err := h.SetPassword(t.Context(), by, h.session(t, token), h.code(t, secret), "a new long password"); reason(err) != "confirmation" {
+		t.Errorf("with a code instead of the old password: %v", err)
+	}
 	if err := h.SetPassword(t.Context(), by, session, password, "short"); reason(err) != "password" {
 		t.Errorf("to a short one: %v", err)
 	}

@@ -2,6 +2,7 @@ package staff
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -51,10 +52,20 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a Attemp
 	return row, token
 }
 
-// Session finds the session of a token; an Unauthorized fault when there is none
-// that may still be used. The database is asked each time: what was ended a moment
-// ago, on any node, is over.
-func (s *Service) Session(ctx context.Context, token string) (out Session, err error) {
+// Session finds the session of a token and counts it as used; an Unauthorized fault
+// when there is none that may still be used. The database is asked each time: what was
+// ended a moment ago, on any node, is over.
+func (s *Service) Session(ctx context.Context, token string) (Session, error) {
+	out, err := s.PeekSession(ctx, token)
+	if now := s.clock.Now(); err == nil && now.Sub(out.SeenAt) > seenEvery {
+		err = store.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", out.ID).Updates(map[string]any{"seen_at": now}).Error)
+	}
+	return out, err
+}
+
+// PeekSession is Session without counting as use, for what a page requests by itself:
+// an open page does not keep an idle session alive.
+func (s *Service) PeekSession(ctx context.Context, token string) (out Session, err error) {
 	if token == "" {
 		return out, errAgain
 	}
@@ -72,10 +83,7 @@ func (s *Service) Session(ctx context.Context, token string) (out Session, err e
 	if out.Staff.ID == uuid.Nil {
 		return out, errAgain
 	}
-	if now.Sub(out.SeenAt) > seenEvery {
-		err = db.Model(&models.StaffSession{}).Where("id = ?", out.ID).Updates(map[string]any{"seen_at": now}).Error
-	}
-	return out, store.Translate(err)
+	return out, nil
 }
 
 // usable are the sessions that have not ended, by whatever end.
@@ -141,35 +149,51 @@ func (s *Service) endAll(tx *gorm.DB, person, but uuid.UUID, why string) error {
 
 // Confirm lets a person prove to be there, with their password or a code of their
 // second factor.
-func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, secret string) error {
-	budgets, err := s.budgets(ctx, session.Staff, session.Staff.Email, session.Address)
-	if err == nil {
-		err = s.spend(ctx, budgets)
+func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, proof string) error {
+	check := s.checkPasswordOf
+	if isCode(proof) {
+		check = s.checkCodeOf
 	}
-	if err != nil {
+	if err := check(ctx, by, session, proof); err != nil {
 		return err
 	}
-	right, err := s.matches(ctx, secret, session.Staff.PasswordHash)
-	if err != nil {
-		s.giveBack(ctx, budgets)
-		return err
-	}
-	if !right {
-		err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, secret) })
-		right = err == nil
-	}
-	if !right {
-		if fault.As(err) == nil {
-			return err
-		}
-		if err := s.refuse(ctx, session.Staff, by, "confirm", "wrong password or code"); err != nil {
-			return err
-		}
-		return errWrong
-	}
-	s.succeeded(ctx, budgets)
 	return store.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
 		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
+}
+
+// checkPasswordOf judges the password of somebody who is signed in.
+func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session Session, password string) error {
+	budgets, err := s.passwordBudgets(ctx, session.Staff, session.Staff.Email, by.Address)
+	if err != nil {
+		return err
+	}
+	return s.proven(ctx, by, session, budgets, func() (bool, error) {
+		return s.matches(ctx, password, session.Staff.PasswordHash)
+	})
+}
+
+// checkCodeOf judges a code of the second factor of somebody who is signed in.
+func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Session, code string) error {
+	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
+	if err != nil {
+		return err
+	}
+	return s.proven(ctx, by, session, budgets, func() (bool, error) {
+		err := s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, code) })
+		if errors.Is(err, errCode) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// proven makes an attempt of somebody who is signed in, and records a wrong one.
+func (s *Service) proven(ctx context.Context, by audit.Actor, session Session, budgets []budget, right func() (bool, error)) error {
+	ok, err := s.attempt(ctx, budgets, right)
+	if err == nil && !ok {
+		err = errors.Join(errWrong, s.refuse(ctx, session.Staff, by, "confirm", "wrong password or code"))
+	}
+	return err
 }
 
 // keepEnded is how long what has ended is kept: for the person's page, and to know
@@ -181,9 +205,9 @@ const keepEnded = knownFor
 func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{
-		`DELETE FROM staff_sessions WHERE expires_at < $1`:    now.Add(-keepEnded),
-		`DELETE FROM staff_invitations WHERE expires_at < $1`: now,
-		`DELETE FROM login_attempts WHERE last_at < $1`:       now.Add(-24 * time.Hour),
+		`DELETE FROM staff_sessions WHERE expires_at < $1`:              now.Add(-keepEnded),
+		`DELETE FROM staff_invitations WHERE expires_at < $1`:           now,
+		`DELETE FROM login_attempts WHERE last_at < $1 AND NOT lasting`: now.Add(-24 * time.Hour),
 	} {
 		done, err := s.db.Pool.Exec(ctx, sql, before)
 		if err != nil {

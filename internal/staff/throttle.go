@@ -3,11 +3,13 @@ package staff
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/store"
@@ -15,7 +17,7 @@ import (
 )
 
 const (
-	// forgetAfter is how long a failure is remembered at most.
+	// forgetAfter is how long a failure is remembered at most, but for wrong codes.
 	forgetAfter = time.Hour
 	// firstWait doubles with each further failure, up to longestWait: nobody is
 	// locked out for ever, and nobody gets more than a hundred guesses a day.
@@ -25,35 +27,88 @@ const (
 	knownFor = 30 * 24 * time.Hour
 )
 
-// budget is a number of failures that cost nothing.
+// budget is a number of failures that cost nothing, for what an attempt is counted
+// against.
 type budget struct {
-	digest []byte
-	free   int
+	digest  []byte
+	free    int
+	cleared bool // a right attempt clears the count; otherwise it takes back only itself
+	lasting bool // the count is not forgotten with time
 }
 
-// budgets are what an attempt is counted against: the person from this address, the
-// address, and the person from anywhere. The last does not hold at an address from
-// which the person has logged in before: an attacker elsewhere cannot lock them out.
-func (s *Service) budgets(ctx context.Context, person models.Staff, email, address string) ([]budget, error) {
-	digest := func(parts ...string) []byte {
-		return s.keys.Digest(sealed.LogIn, []byte(strings.Join(parts, "\x00")))
+func (s *Service) budgetDigest(parts ...string) []byte {
+	return s.keys.Digest(sealed.LogIn, []byte(strings.Join(parts, "\x00")))
+}
+
+// passwordBudgets are what an attempt with a password is counted against: the client
+// address, the person at this address, and the person anywhere. The address comes
+// first, so that one that has used up its budget writes no rows for further people.
+// The last does not hold at an address from which the person has logged in before: an
+// attacker elsewhere cannot lock them out.
+func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, email, address string) ([]budget, error) {
+	email, address = strings.ToLower(email), clientaddr.Group(address).String()
+	all := []budget{
+		{digest: s.budgetDigest("address", address), free: 30},
+		{digest: s.budgetDigest("both", email, address), free: 5, cleared: true},
 	}
-	email = strings.ToLower(email)
-	all := []budget{{digest("both", email, address), 5}, {digest("address", address), 30}}
-	var known bool
-	err := s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM staff_sessions
-		WHERE staff_id = $1 AND address = $2 AND stage = 'open' AND created_at > $3)`, person.ID, address, s.clock.Now().Add(-knownFor)).Scan(&known)
+	known, err := s.knownAddress(ctx, person, address)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, err
 	}
 	if !known {
-		all = append(all, budget{digest("person", email), 20})
+		all = append(all, budget{digest: s.budgetDigest("person", email), free: 20})
 	}
 	return all, nil
 }
 
+// codeBudget is what an attempt with a code of the second factor is counted against:
+// the person, whatever the session, or the person at this address where they have
+// logged in from it before. Only a right code clears the count. The wait starts with
+// the 20th wrong code.
+func (s *Service) codeBudget(ctx context.Context, person models.Staff, address string) ([]budget, error) {
+	address = clientaddr.Group(address).String()
+	known, err := s.knownAddress(ctx, person, address)
+	if err != nil {
+		return nil, err
+	}
+	b := budget{digest: s.budgetDigest("code", person.ID.String()), free: 19, cleared: true, lasting: true}
+	if known {
+		b.digest = s.budgetDigest("code", person.ID.String(), address)
+	}
+	return []budget{b}, nil
+}
+
+// knownAddress reports whether the person has logged in from this group of addresses.
+func (s *Service) knownAddress(ctx context.Context, person models.Staff, group string) (bool, error) {
+	rows, err := s.db.Pool.Query(ctx, `SELECT DISTINCT address FROM staff_sessions
+		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, person.ID, s.clock.Now().Add(-knownFor))
+	if err != nil {
+		return false, store.Translate(err)
+	}
+	addresses, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	known := slices.ContainsFunc(addresses, func(a string) bool { return clientaddr.Group(a).String() == group })
+	return known, store.Translate(err)
+}
+
+// attempt makes one attempt. It reports whether it was right, or fails with a TooMany
+// fault when a budget is used up; then right was not run. One that could not be judged
+// is not counted.
+func (s *Service) attempt(ctx context.Context, budgets []budget, right func() (bool, error)) (bool, error) {
+	if err := s.spend(ctx, budgets); err != nil {
+		return false, err
+	}
+	ok, err := right()
+	switch {
+	case err != nil:
+		s.giveBack(ctx, budgets)
+	case ok:
+		s.succeeded(ctx, budgets)
+	}
+	return ok, err
+}
+
 // spend counts an attempt as failed before it is made, so that many at once do not
-// get more guesses; succeeded gives it back. It fails with how long to wait when a
+// get more guesses. It fails with how long to wait when a
 // budget is used up.
 func (s *Service) spend(ctx context.Context, all []budget) error {
 	for i, b := range all {
@@ -65,17 +120,17 @@ func (s *Service) spend(ctx context.Context, all []budget) error {
 			return err
 		}
 		if wait > 0 {
-			return fault.New(fault.TooMany, "throttled", "Too many attempts to log in: wait a moment, then try again.").Retry(wait)
+			return fault.New(fault.TooMany, "throttled", "Too many wrong attempts.").Retry(wait)
 		}
 	}
 	return nil
 }
 
-const spendSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, free_at) VALUES ($1, 1, $2, $2)
+const spendSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, free_at, lasting) VALUES ($1, 1, $2, $2, $7)
 	ON CONFLICT (digest) DO UPDATE SET
-		failures = CASE WHEN a.last_at < $3 THEN 1 ELSE a.failures + 1 END,
+		failures = CASE WHEN NOT a.lasting AND a.last_at < $3 THEN 1 ELSE a.failures + 1 END,
 		last_at = $2,
-		free_at = CASE WHEN a.last_at < $3 OR a.failures < $4 THEN $2
+		free_at = CASE WHEN NOT a.lasting AND a.last_at < $3 OR a.failures < $4 THEN $2
 			ELSE $2 + least(make_interval(secs => $5 * power(2, least(a.failures - $4, 20))), make_interval(secs => $6)) END
 	WHERE a.free_at <= $2
 	RETURNING failures`
@@ -83,7 +138,7 @@ const spendSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, fr
 func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, err error) {
 	now := s.clock.Now()
 	var failures int
-	err = s.db.Pool.QueryRow(ctx, spendSQL, b.digest, now, now.Add(-forgetAfter), b.free, firstWait.Seconds(), longestWait.Seconds()).Scan(&failures)
+	err = s.db.Pool.QueryRow(ctx, spendSQL, b.digest, now, now.Add(-forgetAfter), b.free, firstWait.Seconds(), longestWait.Seconds(), b.lasting).Scan(&failures)
 	if err == nil {
 		return 0, nil
 	}
@@ -97,11 +152,15 @@ func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, e
 	return max(free.Sub(now), time.Second), nil
 }
 
-// succeeded gives an attempt back that was right; what the person got wrong from this
-// address before is forgotten.
+// succeeded records that an attempt was right.
 func (s *Service) succeeded(ctx context.Context, all []budget) {
-	_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, all[0].digest) // as below
-	s.giveBack(ctx, all[1:])
+	for _, b := range all {
+		if b.cleared {
+			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // as below
+		} else {
+			s.giveBack(ctx, []budget{b})
+		}
+	}
 }
 
 // giveBack takes an attempt back that was none. What cannot be given back costs a
