@@ -21,3 +21,15 @@ func Group(text string) netip.Addr {
 	network, _ := address.Prefix(ipv6Prefix)
 	return network.Addr()
 }
+
+// sitePrefix is the most of the IPv6 space that one site is usually assigned.
+const sitePrefix = 48
+
+// Site returns the /48 network of an IPv6 address. An IPv4 address is itself.
+func Site(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
+	}
+	network, _ := address.Prefix(sitePrefix)
+	return network.Addr()
+}

@@ -27,8 +27,8 @@ func (g *gate) full() bool {
 	return g.places != nil && len(g.queue) == cap(g.queue) && len(g.places) == cap(g.places)
 }
 
-// enter reports whether there was a place in time. Whoever entered leaves.
-func (g *gate) enter(ctx context.Context) bool {
+// tryEnter reports whether there was a place at once. Whoever entered leaves.
+func (g *gate) tryEnter() bool {
 	if g.places == nil {
 		return true
 	}
@@ -36,6 +36,14 @@ func (g *gate) enter(ctx context.Context) bool {
 	case g.places <- struct{}{}:
 		return true
 	default:
+		return false
+	}
+}
+
+// enter reports whether there was a place in time. Whoever entered leaves.
+func (g *gate) enter(ctx context.Context) bool {
+	if g.tryEnter() {
+		return true
 	}
 	select {
 	case g.queue <- struct{}{}:

@@ -3,12 +3,12 @@ package intake
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing"
@@ -120,10 +120,44 @@ func full(t *testing.T) *gate {
 	return g
 }
 
+// While strangers fill the gate of the match, an address that matched recently has
+// a place reserved.
+func TestReservedPlaceToMatch(t *testing.T) {
+	const stranger, known = "192.0.2.1", "192.0.2.2"
+	in := New(Parts{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
+	try := func(address string) error {
+		return in.matchSecret(t.Context(), &post{PostRequest: PostRequest{Address: clientaddr.Group(address)}, directory: &partners.Directory{}, start: budgetStart})
+	}
+	in.matched.add(clientaddr.Group(known), budgetStart)
+	for _, address := range []string{stranger, known} {
+		if err := try(address); !errors.Is(err, signing.ErrSignature) {
+			t.Errorf("%s with a free gate: %v", address, err)
+		}
+	}
+	in.match.enter(t.Context())
+	for range 2 { // the place is given back
+		if err := try(stranger); !errors.Is(err, errTooMany) {
+			t.Errorf("a stranger at the full gate: %v", err)
+		}
+		if err := try(known); !errors.Is(err, signing.ErrSignature) {
+			t.Errorf("a known address at the full gate: %v", err)
+		}
+	}
+	in.matchReserved.enter(t.Context())
+	if err := try(known); !errors.Is(err, errTooMany) {
+		t.Errorf("a known address without any place: %v", err)
+	}
+	in.match.leave()
+	if err := try(known); !errors.Is(err, signing.ErrSignature) {
+		t.Errorf("a known address once the gate is free: %v", err)
+	}
+}
+
 // A match that finds no place in time is asked to come back; a failure is not
 // counted against its address, because nothing was compared.
 func TestNoPlaceToMatch(t *testing.T) {
-	in := &Intake{match: full(t), unmatched: newBudget[netip.Addr](1, time.Minute)}
+	in := New(Parts{}, Settings{MatchFailures: 1})
+	in.match = full(t)
 	for range 2 {
 		err := in.matchSecret(t.Context(), &post{directory: &partners.Directory{}})
 		if f := fault.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {

@@ -39,6 +39,7 @@ var (
 	errDelivered     = fault.New(fault.Delivered, "already_delivered", "Transaction has already been delivered")
 	errNoWrapper     = fault.New(fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errStoring       = fault.New(fault.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
+	errMatchTooLarge = fault.New(fault.TooLarge, "match_too_large", "Payload Too Large")
 	errTooMany       = fault.New(fault.TooMany, "too_many", "Too Many Requests")
 )
 
@@ -77,23 +78,32 @@ type Parts struct {
 type Intake struct {
 	Parts
 	settings Settings
-	match    *gate
-	storing  *gate
+	decoys   sync.Pool // verifiers of a secret that nobody has
 
-	storingUnsigned *gate     // of their own: anyone can send unsigned posts
-	decoys          sync.Pool // verifiers of a secret that nobody has
+	match           *gate
+	matchReserved   *gate  // for addresses that matched recently
+	matched         recent // those addresses
+	storing         *gate
+	storingUnsigned *gate // separate, so that unsigned posts never fill the one above
 
 	pings     *budget[netip.Addr]
 	posts     *budget[uuid.UUID] // of partners: spent by verified signed posts only (D28)
 	unsigned  *budget[netip.Addr]
 	unmatched *budget[netip.Addr] // signatures for which a partner was searched in vain
 	forged    *budget[netip.Addr] // wrong signatures, whomever they name
+
+	unmatchedSites *budget[netip.Addr] // unmatched, by IPv6 /48
 }
 
 const (
 	// matchQueue is how many posts wait for their partner to be searched: at well
 	// under a millisecond each, as many as are served within the wait.
 	matchQueue = 64
+	// maxMatchBody bounds the body of a post whose partner is searched: each secret
+	// costs a hash of it.
+	maxMatchBody = 16 << 10
+	// siteFailures is how many times the failures of an address an IPv6 /48 may have.
+	siteFailures = 4
 	// postQueue is how many posts wait for each that is on its way to the database:
 	// with a database at its usual speed, a second's.
 	postQueue = 4
@@ -108,12 +118,14 @@ func New(p Parts, s Settings) *Intake {
 	in := &Intake{
 		Parts: p, settings: s,
 		match:           newGate(s.MatchConcurrency, matchQueue, s.MatchWait),
+		matchReserved:   newGate(min(s.MatchConcurrency, 1), matchQueue, s.MatchWait),
 		storing:         newGate(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
 		storingUnsigned: newGate(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
 		pings:           newBudget[netip.Addr](s.PingRate, time.Second),
 		posts:           newBudget[uuid.UUID](s.PostRate, time.Second),
 		unsigned:        newBudget[netip.Addr](s.UnsignedRate, time.Second),
 		unmatched:       newBudget[netip.Addr](s.MatchFailures, time.Minute),
+		unmatchedSites:  newBudget[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
 		forged:          newBudget[netip.Addr](s.Forgeries, time.Minute),
 	}
 	var decoy [32]byte

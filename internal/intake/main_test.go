@@ -124,6 +124,7 @@ var (
 	delivered        = refusal{fault.Delivered, "already_delivered", "Transaction has already been delivered"}
 	noKeyWrapper     = refusal{fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."}
 	notSaved         = refusal{fault.Unavailable, "storing", "Unable to save lead record."}
+	tooLargeToMatch  = refusal{fault.TooLarge, "match_too_large", "Payload Too Large"}
 	tooMany          = refusal{fault.TooMany, "too_many", "Too Many Requests"}
 	unknownSlug      = refusal{fault.NotFound, "unknown_partner", "Not Found"}
 )

@@ -1,6 +1,8 @@
 package intake_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +38,8 @@ func TestMatchBySecret(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	t.Run("failed matches have a budget", func(t *testing.T) { failedMatchesHaveABudget(t, n) })
+	t.Run("a network has a budget", func(t *testing.T) { aNetworkHasABudget(t, n) })
+	t.Run("large bodies name their partner", func(t *testing.T) { largeBodiesNameTheirPartner(t, n) })
 	t.Run("named failures cost nothing", func(t *testing.T) { namedFailuresCostNothing(t, n) })
 	t.Run("found or not", func(t *testing.T) { foundOrNot(t, n) })
 	t.Run("secrets in force", func(t *testing.T) { secretsInForce(t, n) })
@@ -91,6 +95,44 @@ func failedMatchesHaveABudget(t *testing.T, n *node) {
 	n.post(t, own)
 	n.Time.Advance(45 * time.Second)
 	n.post(t, n.anonymous(t, n.Off.Secret, here))
+}
+
+// An IPv6 /48 has four times the budget of one /64, however many of those it
+// holds. An address that matched before is not held to it.
+func aNetworkHasABudget(t *testing.T, n *node) {
+	n = n.withBudget(2)
+	n.Time.Advance(time.Minute)
+	const matched, stranger, neighbour = "2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:2::1"
+	n.post(t, n.anonymous(t, n.Off.Secret, matched))
+	for i := range 4 {
+		for range 2 {
+			n.refused(t, n.anonymous(t, someSecret, fmt.Sprintf("2001:db8:1:%d::1", 10+i)), badSignature)
+		}
+	}
+	if f := n.refused(t, n.anonymous(t, n.Off.Secret, stranger), tooMany); f.RetryAfter != time.Minute {
+		t.Errorf("retry after %s", f.RetryAfter)
+	}
+	n.post(t, n.anonymous(t, n.Off.Secret, matched))
+	n.post(t, n.anonymous(t, n.Off.Secret, neighbour))
+	n.Time.Advance(time.Minute)
+	n.post(t, n.anonymous(t, n.Off.Secret, stranger))
+}
+
+// The search hashes the body once for each secret, so a large one must name its
+// partner.
+func largeBodiesNameTheirPartner(t *testing.T, n *node) {
+	large := func(size int, slug string, members ...string) intake.PostRequest {
+		b := body(n.quote(t, shared), members...)
+		b = append(b, strings.Repeat(" ", size-len(b))...)
+		return n.signed(n.Off, slug, b)
+	}
+	const most = 16 << 10
+	n.stores(t, nothing, func() { n.refused(t, large(most+1, shared), tooLargeToMatch) })
+	for _, r := range []intake.PostRequest{
+		large(most, shared), large(most+1, n.Off.Slug), large(most+1, shared, partnerID(n.Off.Accounts[0].Identifier)),
+	} {
+		n.stores(t, oneLead, func() { n.post(t, r) })
+	}
 }
 
 // A wrong signature on a post that names its partner costs one comparison and

@@ -1,0 +1,48 @@
+package intake
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func numbered(i int) netip.Addr {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], uint32(i))
+	return netip.AddrFrom4(b)
+}
+
+func TestRecentRemembersForAWindow(t *testing.T) {
+	var r recent
+	now := budgetStart
+	r.add(numbered(0), now)
+	r.add(numbered(1), now.Add(recentWindow-1))
+	for _, c := range []struct {
+		after  time.Duration
+		first  bool
+		second bool
+	}{
+		{0, true, true}, {recentWindow, true, true}, {2*recentWindow - 1, true, true}, {2 * recentWindow, false, false},
+	} {
+		if first, second := r.has(numbered(0), now.Add(c.after)), r.has(numbered(1), now.Add(c.after)); first != c.first || second != c.second {
+			t.Errorf("after %s: %t, %t", c.after, first, second)
+		}
+	}
+	if r.has(numbered(2), now) {
+		t.Error("remembers an address that was never added")
+	}
+}
+
+func TestRecentIsBounded(t *testing.T) {
+	var r recent
+	for i := range 5 * recentAddresses {
+		r.add(numbered(i), budgetStart)
+		if !r.has(numbered(i), budgetStart) || !r.has(numbered(max(i-recentAddresses+1, 0)), budgetStart) {
+			t.Fatalf("%d: one of the last %d is forgotten", i, recentAddresses)
+		}
+	}
+	if n := len(r.current) + len(r.before); n > 2*recentAddresses {
+		t.Errorf("%d addresses are remembered", n)
+	}
+}
