@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/url"
@@ -21,6 +22,8 @@ type cable struct {
 	stuck bool
 	free  chan struct{} // closed while nothing is held up
 	ends  map[net.Conn]bool
+	after []byte // once passed on to the database, then is called
+	then  func()
 }
 
 // throughCable has a node reach its database through the cable.
@@ -84,7 +87,7 @@ func (c *cable) carry(near net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
 		both.Go(func() {
-			c.copy(way[1], way[0])
+			c.copy(way[1], way[0], way[1] == far)
 			way[0].Close()
 			way[1].Close()
 		})
@@ -96,7 +99,7 @@ func (c *cable) carry(near net.Conn) {
 	c.mu.Unlock()
 }
 
-func (c *cable) copy(to io.Writer, from io.Reader) {
+func (c *cable) copy(to io.Writer, from io.Reader, toDatabase bool) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
@@ -105,9 +108,11 @@ func (c *cable) copy(to io.Writer, from io.Reader) {
 		c.mu.Unlock()
 		<-free
 		if n > 0 {
+			then := c.passing(buf[:n], toDatabase)
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}
+			then()
 		}
 		if err != nil {
 			return
@@ -115,14 +120,29 @@ func (c *cable) copy(to io.Writer, from io.Reader) {
 	}
 }
 
+// passedOn has a function called when a text has been passed on to the database.
+func (c *cable) passedOn(text string, then func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.after, c.then = []byte(text), then
+}
+
+func (c *cable) passing(sent []byte, toDatabase bool) (then func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !toDatabase || c.then == nil || !bytes.Contains(sent, c.after) {
+		return func() {}
+	}
+	then, c.then = c.then, nil
+	return then
+}
+
 // sever ends every connection, and refuses new ones until mend.
 func (c *cable) sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cut = true
-	for end := range c.ends {
-		end.Close()
-	}
+	c.end()
 }
 
 // hold keeps everything that is sent, in both directions, until mend: nobody
@@ -130,6 +150,24 @@ func (c *cable) sever() {
 func (c *cable) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stop()
+}
+
+// severAndHold ends every connection, and holds up those that come instead.
+func (c *cable) severAndHold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop()
+	c.end()
+}
+
+func (c *cable) end() {
+	for end := range c.ends {
+		end.Close()
+	}
+}
+
+func (c *cable) stop() {
 	if !c.stuck {
 		c.stuck, c.free = true, make(chan struct{})
 	}

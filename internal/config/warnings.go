@@ -4,7 +4,11 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 )
+
+// longestAnswer is what a post may take once its body has been read (D27).
+const longestAnswer = 5 * time.Second
 
 // Warnings lists settings that are legal but seldom intended, sorted by path.
 // The configuration must be valid.
@@ -25,11 +29,6 @@ func (c *Config) Warnings() Problems {
 	if c.needs(SectionLimits) {
 		c.Limits.warn(&ps)
 	}
-	if c.needs(SectionHTTP) && c.needs(SectionDatabase) && c.needs(SectionLimits) &&
-		c.HTTP.WriteTimeout <= c.Limits.PostWait+c.Database.StatementTimeout {
-		ps.add("http.write_timeout", "is not above limits.post_wait and database.statement_timeout together: a slow post is cut off instead of answered")
-	}
-
 	ps.sort()
 	return ps
 }
@@ -46,8 +45,8 @@ func (h *HTTP) warn(ps *Problems) {
 			ps.add(itemPath("http.trusted_proxies", i), "believes everyone: a client can choose the address it is limited and logged by")
 		}
 	}
-	if h.WriteTimeout < h.ReadTimeout {
-		ps.add("http.write_timeout", "is shorter than http.read_timeout: a slow body leaves no time to answer")
+	if h.WriteTimeout < h.ReadTimeout+longestAnswer {
+		ps.add("http.write_timeout", "is less than 5s above http.read_timeout: a slow post is cut off instead of answered")
 	}
 	if h.ShutdownGrace < h.WriteTimeout {
 		ps.add("http.shutdown_grace", "is shorter than http.write_timeout: a stopping node may cut requests off")

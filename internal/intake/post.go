@@ -45,8 +45,11 @@ type PostResult struct {
 }
 
 // Post verifies a post and delivers its lead, in the order of D12. ctx ends
-// with the client's connection; a commit under way is not undone by that.
+// with the client's connection; a commit under way is not undone by that. Whatever
+// the post waits for, the answer comes within leads.Within.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, leads.Within)
+	defer cancel()
 	start := in.Clock.Now()
 	p := post{PostRequest: req, directory: in.Directory.Get(), start: start}
 	result, err := in.post(ctx, &p)
@@ -213,7 +216,9 @@ func (in *Intake) deliver(ctx context.Context, p *post) (PostResult, error) {
 		return PostResult{}, errStoring
 	}
 	defer gate.leave()
-	ctx = context.WithoutCancel(ctx)
+	deadline, _ := ctx.Deadline()
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
 
 	result, err := in.result(p)
 	if err != nil {

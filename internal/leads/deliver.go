@@ -12,13 +12,13 @@ import (
 	"github.com/pingpost/pingpost/internal/store"
 )
 
-// statementWithin bounds a statement from this side: the server's own time-out
-// does not help when the network between has gone.
-const statementWithin = 6 * time.Second
+// Within bounds a delivery and a lookup. It leaves a post's answer a second of the
+// 5 that it may take (D27).
+const Within = 4 * time.Second
 
-// readBackWithin bounds how long a post waits to learn what became of a commit
-// whose answer was lost.
-const readBackWithin = 3 * time.Second
+// readBackWithin is the part of Within that is kept for the read-back of a commit
+// whose outcome is unknown.
+const readBackWithin = time.Second
 
 // deliverSQL stores a group of leads with their consents, ledger entries and
 // timeline events in one round trip and one transaction. The unique transaction
@@ -81,9 +81,11 @@ SELECT id FROM lead`
 // Deliver stores the lead, or finds the one that its transaction already holds;
 // stored tells which. Posts that arrive together share a database transaction,
 // so ctx must outlive the client's connection: pass one that does not end with
-// it. Errors: ErrInactive, or a failure after which the same post may be sent
-// again.
+// it. Deliver returns by ctx's deadline, or within Within if that is earlier.
+// Errors: ErrInactive, or a failure after which the same post may be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, Within)
+	defer cancel()
 	got := s.group.deliver(ctx, d)
 	return got.receipt, got.stored, got.err
 }
@@ -117,9 +119,12 @@ func (s *Store) commit(ctx context.Context, rows []*waiting) {
 // then, and the slowest ever after. Every condition has its index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs the statement and returns which leads it stored.
+// insert runs the statement and returns which leads it stored. It leaves time for
+// a read-back before ctx's deadline. The server's own timeout does not help when
+// the network in between is gone.
 func (s *Store) insert(ctx context.Context, rows []*waiting) (stored map[uuid.UUID]bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, statementWithin)
+	deadline, _ := ctx.Deadline()
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackWithin))
 	defer cancel()
 	batch := &pgx.Batch{} // one round trip and one transaction
 	batch.Queue(keepPlan)
@@ -173,8 +178,6 @@ func (s *Store) answer(ctx context.Context, rows []*waiting, stored map[uuid.UUI
 // was lost. Not found is no proof that it never commits, so that is a failure
 // too: the same post again gives the truth (D21).
 func (s *Store) readBack(ctx context.Context, rows []*waiting, lost error) {
-	ctx, cancel := context.WithTimeout(ctx, readBackWithin)
-	defer cancel()
 	transactions := make([]uuid.UUID, len(rows))
 	for i, w := range rows {
 		transactions[i] = w.delivery.Lead.Transaction

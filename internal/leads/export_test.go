@@ -9,6 +9,8 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	for i, d := range all {
 		group[i] = &waiting{delivery: d}
 	}
+	ctx, cancel := context.WithTimeout(ctx, Within)
+	defer cancel()
 	s.commit(ctx, group)
 	errs := make([]error, len(all))
 	for i, w := range group {

@@ -10,9 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// frozenFor is more than a statement may take by the client's own measure, which
-// is 6 seconds, and what follows it.
-const frozenFor = 9 * time.Second
+// frozenFor is the longest that an answer may take (D27).
+const frozenFor = 5 * time.Second
 
 // A connection that has died without a word keeps no post waiting: the server's
 // time-out cannot be heard through it, so that the client has one of its own.

@@ -15,8 +15,9 @@ const (
 	// writers is how many groups are at the database at once. While they are at
 	// it the next ones form by themselves: nobody waits for company.
 	writers = 2
-	// queueWithin bounds the wait for a writer.
-	queueWithin = 2 * time.Second
+	// commitWithin is how long before its deadline a post leaves the queue, so that
+	// its group has time for the statement and the read-back.
+	commitWithin = readBackWithin + 500*time.Millisecond
 )
 
 var errBusy = fault.New(fault.Unavailable, "busy", "Unable to save lead record.")
@@ -24,6 +25,7 @@ var errBusy = fault.New(fault.Unavailable, "busy", "Unable to save lead record."
 // waiting is a post on its way into a group.
 type waiting struct {
 	delivery *Delivery
+	deadline time.Time
 	done     chan struct{}
 	result
 }
@@ -60,14 +62,16 @@ func newGroup(size, writers int, commit func(context.Context, []*waiting)) *grou
 	return &group{commit: commit, size: size, lead: make(chan struct{}, writers)}
 }
 
-// deliver returns when somebody has stored the post, or nobody could in time.
-// ctx serves the group's other posts too and must not end with one client.
+// deliver returns when somebody has stored the post, or nobody could in time: by
+// the deadline that ctx must have. ctx serves the group's other posts too and must
+// not end with one client.
 func (g *group) deliver(ctx context.Context, d *Delivery) result {
-	return g.await(ctx, g.join(d))
+	deadline, _ := ctx.Deadline()
+	return g.await(ctx, g.join(d, deadline))
 }
 
-func (g *group) join(d *Delivery) *waiting {
-	w := &waiting{delivery: d, done: make(chan struct{})}
+func (g *group) join(d *Delivery, deadline time.Time) *waiting {
+	w := &waiting{delivery: d, deadline: deadline, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.queue = append(g.queue, w)
@@ -75,8 +79,8 @@ func (g *group) join(d *Delivery) *waiting {
 }
 
 func (g *group) await(ctx context.Context, w *waiting) result {
-	timer := time.NewTimer(queueWithin)
-	defer timer.Stop()
+	queued, cancel := context.WithDeadline(ctx, w.deadline.Add(-commitWithin))
+	defer cancel()
 	for {
 		select {
 		case <-w.done:
@@ -90,7 +94,7 @@ func (g *group) await(ctx context.Context, w *waiting) result {
 				<-w.done // nobody waits, so another writer has it
 				return w.result
 			}
-		case <-timer.C:
+		case <-queued.Done():
 			if g.withdraw(w) {
 				return result{err: errBusy}
 			}
@@ -116,9 +120,15 @@ func (g *group) leadOne(ctx context.Context) bool {
 			close(w.done)
 		}
 	}()
+	earliest := taken[0].deadline
 	for _, w := range taken {
 		w.err = errBusy
+		if w.deadline.Before(earliest) {
+			earliest = w.deadline
+		}
 	}
+	ctx, cancel := context.WithDeadline(ctx, earliest)
+	defer cancel()
 	g.commit(ctx, taken)
 	return true
 }

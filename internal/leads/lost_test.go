@@ -148,7 +148,9 @@ func TestWhoWaitsTooLongIsSentAway(t *testing.T) {
 		waitForStoring(t, p, i+1)
 	}
 	late := delivery(p, p.Required)
-	_, isNew, err := p.Leads.Deliver(t.Context(), late)
+	ctx, cancel := context.WithTimeout(t.Context(), leads.Within/2)
+	defer cancel()
+	_, isNew, err := p.Leads.Deliver(ctx, late)
 	if f := fault.As(err); isNew || f == nil || f.Code != fault.Unavailable {
 		t.Errorf("late: new %v, %v, want to hear that it is unavailable", isNew, err)
 	}
