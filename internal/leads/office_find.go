@@ -46,14 +46,18 @@ func (o *Office) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 	return lead, store.Translate(err)
 }
 
-// FindEmail finds a person's leads by the address, however its letters' case. The audit
-// trail has that somebody did, not whom they looked for.
+// FindEmail finds a person's leads by their address, in any letter case and with the
+// domain in its Unicode or its ASCII form. The audit trail records the search without
+// the address.
 func (o *Office) FindEmail(ctx context.Context, sc scope.Scope, address string) (Found, error) {
-	address = payload.NormaliseEmail(address)
-	if !payload.IsEmail(address) {
+	if !payload.IsEmail(strings.TrimSpace(address)) {
 		return Found{}, unfit("email", "Type one whole e-mail address, such as name@example.com.")
 	}
-	return o.find(ctx, sc, "email", o.keys.Digests(sealed.LookUp, []byte(address)))
+	var digests [][]byte
+	for _, form := range payload.EmailForms(address) {
+		digests = append(digests, o.keys.Digests(sealed.LookUp, []byte(form))...)
+	}
+	return o.find(ctx, sc, "email", digests)
 }
 
 // FindPhone finds a person's leads by the number, as it is dialled in a country of two

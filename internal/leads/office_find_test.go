@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -111,6 +112,31 @@ func TestFindAPerson(t *testing.T) {
 	}
 	if n := testkit.Value[string](t, o.DB, `SELECT after::text FROM audit_events WHERE after::jsonb ->> 'found' = '2' LIMIT 1`); !strings.Contains(n, "email") {
 		t.Error(n)
+	}
+}
+
+// One person's leads are found however their domain was written, also those whose
+// digest is from before domains were normalised (D30).
+func TestFindEmailNormalisesTheDomain(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	const composed, decomposed, ascii = "Jo@B\u00fccher.example", "jo@bu\u0308cher.example", "jo@XN--bcher-kva.example"
+	before := func(stored string) func(*leads.Delivery) {
+		return func(d *leads.Delivery) {
+			d.Lead.EmailDigest = o.Keys.Digest(sealed.LookUp, []byte(strings.ToLower(stored)))
+		}
+	}
+	o.add(t, "a", o.Required, before(composed))
+	o.add(t, "b", o.Required, before(decomposed))
+	o.add(t, "c", o.Required, before(ascii))
+	o.add(t, "d", o.Required, o.of(composed, "", ""))
+	o.add(t, "e", o.Required, o.of(decomposed, "", ""))
+	o.add(t, "f", o.Required, o.of(ascii, "", ""))
+	o.add(t, "g", o.Required, o.of("jo@bucher.example", "", ""))
+	for _, typed := range []string{composed, decomposed, ascii, " JO@B\u00dcCHER.EXAMPLE "} {
+		if found, err := o.FindEmail(t.Context(), scope.Everywhere, typed); err != nil || o.named(found) != "fedcba" {
+			t.Errorf("%q finds %q, %v", typed, o.named(found), err)
+		}
 	}
 }
 

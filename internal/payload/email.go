@@ -3,18 +3,60 @@ package payload
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 )
 
-// NormaliseEmail is the form of an address that look-up digests are made of
-// (D20): trimmed and in lower case as a whole. RFC 5321 lets a mailbox tell the
-// letter case of its local part apart, yet none that people use does; a person
-// who asks for erasure must be found however the address was typed. The lead
-// itself keeps the address as it was sent.
+// NormaliseEmail returns the form of an address that lookup digests are made of
+// (D20, D30): trimmed, in NFC, in lower case as a whole, with the domain in its
+// ASCII form. RFC 5321 lets a mailbox distinguish the letter case of its local
+// part, but none in use does, and a person who asks for erasure must be found
+// however the address was typed. The lead itself keeps the address as it was sent.
 func NormaliseEmail(address string) string {
-	return strings.ToLower(strings.TrimSpace(address))
+	address = strings.TrimSpace(address)
+	if isASCII(address) {
+		return strings.ToLower(address)
+	}
+	address = norm.NFC.String(strings.ToLower(norm.NFC.String(address)))
+	local, domain := splitEmail(address)
+	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
+		domain = ascii
+	}
+	return local + domain
+}
+
+// EmailForms returns the forms under which the leads of an address may be stored:
+// the normalised one first, then those from before domains were normalised, when
+// an address was stored as it was typed, in lower case.
+func EmailForms(address string) []string {
+	normalised := NormaliseEmail(address)
+	earlier := []string{strings.ToLower(strings.TrimSpace(address))}
+	local, domain := splitEmail(normalised)
+	if readable, err := idna.Lookup.ToUnicode(domain); err == nil {
+		earlier = append(earlier, norm.NFC.String(local+readable), norm.NFD.String(local+readable))
+	}
+	forms := []string{normalised}
+	for _, form := range earlier {
+		if !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
+// splitEmail cuts an address after its last @, which goes with the local part.
+func splitEmail(address string) (local, domain string) {
+	at := strings.LastIndexByte(address, '@') + 1
+	return address[:at], address[at:]
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // Lengths of RFC 5321 (4.5.3.1) and RFC 1035 (2.3.4), in octets.
