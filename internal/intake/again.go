@@ -37,7 +37,8 @@ func (in *Intake) replay(p *post, result PostResult, receipt leads.Receipt) (Pos
 // A partner treats "Invalid transactionId format" as final. When the database
 // cannot say whether there is a lead, the post gets the 503 of a delivery instead,
 // so that a paid lead is not written off. "Transaction has expired" is true either
-// way and is sent without the lead.
+// way and is sent without the lead, with a Retry-After because it is not the last
+// word.
 func (in *Intake) findAgain(ctx context.Context, p *post, rejection error) (PostResult, error) {
 	if !p.mayHaveDelivered(rejection) {
 		return PostResult{}, rejection
@@ -53,8 +54,10 @@ func (in *Intake) findAgain(ctx context.Context, p *post, rejection error) (Post
 			return PostResult{}, err
 		}
 		return in.replay(p, result, receipt)
-	case f != nil && f.Code == fault.NotFound, errors.Is(rejection, errExpired):
+	case f != nil && f.Code == fault.NotFound:
 		return PostResult{}, rejection
+	case errors.Is(rejection, errExpired):
+		return PostResult{}, errExpired.Retry(retryAfter)
 	}
 	return PostResult{}, errStoring.WithCause(err)
 }

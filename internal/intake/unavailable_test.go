@@ -83,7 +83,11 @@ func TestDatabaseAway(t *testing.T) {
 		n.withWrapper(nil).unavailable(t, n.Required, done, noKeyWrapper)
 		n.Time.Advance(1e6)
 		// What needs no database is told as ever; which lead it was cannot be.
-		notFound(t, n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired))
+		f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired)
+		notFound(t, f)
+		if f.RetryAfter.Seconds() != 2 {
+			t.Errorf("an outcome that cannot be looked up is final: Retry-After %s", f.RetryAfter)
+		}
 		n.refused(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
 	})
 	proxy.Up()
