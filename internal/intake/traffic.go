@@ -30,10 +30,9 @@ const (
 
 const (
 	trafficTick = 2 * time.Second
-	// trafficKeys bounds the counters in memory between two writes, and
-	// refusalQueue the refusals; what is beyond is dropped and counted.
-	trafficKeys  = 50_000
-	refusalQueue = 5_000
+	// trafficKeys bounds the counters in memory between two writes; what is beyond is
+	// dropped and counted.
+	trafficKeys = 50_000
 )
 
 // buckets are those of models.LatencyBounds, and that of everything slower.
@@ -55,13 +54,6 @@ type tally struct {
 	latency [buckets]int64
 }
 
-type refusal struct {
-	Key
-	request uuid.UUID
-	at      time.Time
-	fields  []string
-}
-
 // Traffic counts requests by minute and keeps each partner's recent refusals
 // (D24). Requests only touch memory; a writer adds to the database every two
 // seconds and once more at the end.
@@ -73,12 +65,12 @@ type Traffic struct {
 
 	mu       sync.Mutex
 	tallies  map[minuteKey]*tally
-	refusals []refusal
+	refusals *refusalQueue
 }
 
 // NewTraffic keeps so many refusals for each partner.
 func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
-	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}}
+	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}, refusals: newRefusalQueue(keep)}
 }
 
 // Dropped is how many counts and refusals were lost to the bounds above.
@@ -118,11 +110,7 @@ func (t *Traffic) refuse(r refusal) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.refusals) >= refusalQueue {
-		t.dropped.Add(1)
-		return
-	}
-	t.refusals = append(t.refusals, r)
+	t.dropped.Add(t.refusals.add(r))
 }
 
 // Run writes until ctx ends, and then what is left.
@@ -144,13 +132,13 @@ func (t *Traffic) Run(ctx context.Context) {
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
 	tallies, refusals := t.tallies, t.refusals
-	t.tallies, t.refusals = map[minuteKey]*tally{}, nil
+	t.tallies, t.refusals = map[minuteKey]*tally{}, newRefusalQueue(t.keep)
 	t.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
 	defer cancel()
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
-	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(len(refusals))) }, func() { t.putBackRefusals(refusals) })
+	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(refusals.size)) }, func() { t.putBackRefusals(refusals) })
 }
 
 // settle ends a write that failed. What may be in is not written again: it is
@@ -195,13 +183,16 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 
 // putBackRefusals keeps them before those that came meanwhile: which are a
 // partner's newest is told by their order.
-func (t *Traffic) putBackRefusals(refusals []refusal) {
+func (t *Traffic) putBackRefusals(older *refusalQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := append(refusals, t.refusals...)
-	over := max(len(all)-refusalQueue, 0)
-	t.dropped.Add(int64(over))
-	t.refusals = all[over:]
+	newer := t.refusals
+	t.refusals = older
+	for _, list := range newer.of {
+		for _, r := range list {
+			t.dropped.Add(older.add(r))
+		}
+	}
 }
 
 const addTraffic = `INSERT INTO traffic_minutes AS t (minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency)
@@ -241,18 +232,18 @@ const trimRefusals = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
 	WHERE r.partner_id = p.id AND r.id <= (
 		SELECT k.id FROM refusals k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
 
-func (t *Traffic) writeRefusals(ctx context.Context, refusals []refusal) error {
-	if len(refusals) == 0 {
+func (t *Traffic) writeRefusals(ctx context.Context, refusals *refusalQueue) error {
+	if refusals.size == 0 {
 		return nil
 	}
 	batch := &pgx.Batch{}
-	seen := map[uuid.UUID]bool{}
-	for _, r := range refusals {
-		seen[r.Partner] = true
-		batch.Queue(`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
-			r.Partner, r.at, r.request, r.Endpoint, r.Outcome, r.fields)
+	for _, list := range refusals.of {
+		for _, r := range list {
+			batch.Queue(`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
+				r.Partner, r.at, r.request, r.Endpoint, r.Outcome, r.fields)
+		}
 	}
-	batch.Queue(trimRefusals, slices.Collect(maps.Keys(seen)), t.keep)
+	batch.Queue(trimRefusals, slices.Collect(maps.Keys(refusals.of)), t.keep)
 	return t.inTransaction(ctx, batch)
 }
 

@@ -238,11 +238,11 @@ func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	}
 }
 
-// Both memories are bounded between two writes; what is beyond is counted.
+// The counters between two writes are bounded; what is beyond is counted.
 func TestTrafficIsBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	const keys, refusals = 50_000, 5_000
+	const keys = 50_000
 	for i := range keys + 3 {
 		n.Traffic.Count(intake.Key{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), 0)
 	}
@@ -250,25 +250,37 @@ func TestTrafficIsBounded(t *testing.T) {
 	if got := n.Traffic.Dropped(); got != 3 {
 		t.Errorf("%d counts dropped, want 3", got)
 	}
+}
 
-	log, _ := testkit.NewLog()
-	n.Traffic = intake.NewTraffic(n.DB.Pool, log, testkit.KeptRefusals)
-	n.in = n.Intake(settings())
-	var last uuid.UUID
-	for i := range refusals + 4 {
-		r := intake.PingRequest{ID: uuid.New(), Slug: n.Off.Slug, Body: []byte("{")}
+// Junk sent to one partner's address leaves the rejections of others in place, those
+// from before it and those from after it.
+func TestJunkPushesOutNoOtherPartnersRejections(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	junk := func(slug string) uuid.UUID {
+		r := intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte("{")}
 		if _, err := n.in.Ping(r); err == nil {
 			t.Fatal("an empty ping was priced")
 		}
-		if i == refusals-1 {
-			last = r.ID
+		return r.ID
+	}
+	before := junk(n.Required.Slug)
+	var newest uuid.UUID
+	for range 6_000 {
+		newest = junk(n.Off.Slug)
+	}
+	after := junk(n.ReportOnly.Slug)
+	n.Traffic.Flush(t.Context())
+	for _, c := range []struct {
+		p    testkit.Partner
+		want uuid.UUID
+		kept int
+	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.KeptRefusals}} {
+		if got := n.refusals(t, c.p); len(got) != c.kept || got[0].request != c.want {
+			t.Errorf("%s: kept %+v", c.p.Slug, got)
 		}
 	}
-	if got := n.Traffic.Dropped(); got != 4 {
-		t.Errorf("%d refusals dropped, want 4", got)
-	}
-	n.Traffic.Flush(t.Context())
-	if got := n.refusals(t, n.Off); len(got) != testkit.KeptRefusals || got[0].request != last {
-		t.Errorf("kept %+v", got)
+	if got := n.Traffic.Dropped(); got != 0 {
+		t.Errorf("%d dropped, and none was lost", got)
 	}
 }
