@@ -40,7 +40,7 @@ var (
 	errTooLarge  = fault.New(fault.TooLarge, "too_large", "Payload Too Large")
 	errNotFound  = fault.New(fault.NotFound, "not_found", "Not Found")
 	errNotPost   = fault.New(fault.Invalid, "method", "Method Not Allowed")
-	errBodyLost  = fault.New(fault.Invalid, "json", "Invalid JSON payload")
+	errCutOff    = fault.New(fault.Incomplete, "incomplete", "Request Timeout")
 	errPanicking = fault.New(fault.Internal, "panic", "An unexpected failure in the service; nothing is known to be wrong with the request")
 )
 
@@ -112,9 +112,9 @@ func unread(c *gin.Context, err error) error {
 	if errors.As(err, &tooLarge) {
 		return errTooLarge
 	}
-	// Cut off, too slow, or badly framed: not the JSON that was meant.
+	// Too slow, half-closed, or a broken chunk (D26).
 	c.Writer.Header()["Connection"] = []string{"close"}
-	return errBodyLost
+	return errCutOff
 }
 
 func (s *server) finish(c *gin.Context, x *exchange, counted *routeMetrics) {

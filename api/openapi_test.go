@@ -153,6 +153,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 		{"503", "Unable to save lead record.", []string{post}},
 		{"404", "Not Found", []string{"pingOnOwnBaseURL", "postOnOwnBaseURL"}},
 		{"409", "Transaction has already been delivered", []string{post}},
+		{"408", "Request Timeout", []string{ping, post}},
 		{"413", "Payload Too Large", []string{ping, post}},
 		{"429", "Too Many Requests", []string{ping, post}},
 	}

@@ -29,6 +29,7 @@ var statuses = map[fault.Code]int{
 	fault.NotFound:     http.StatusNotFound,
 	fault.Delivered:    http.StatusConflict,
 	fault.Conflict:     http.StatusConflict,
+	fault.Incomplete:   http.StatusRequestTimeout,
 	fault.TooLarge:     http.StatusRequestEntityTooLarge,
 	fault.TooMany:      http.StatusTooManyRequests,
 	fault.Unavailable:  http.StatusServiceUnavailable,

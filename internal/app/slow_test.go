@@ -23,7 +23,7 @@ func TestSlowClients(t *testing.T) {
 	inPieces.length = inChunks
 	endless := plain("5\r\n{\"a\":\r\n")
 	endless.length = inChunks
-	cutOff := answer{status: http.StatusBadRequest, body: `{"ok":false,"message":"Invalid JSON payload"}`}
+	cutOff := answer{status: http.StatusRequestTimeout, body: `{"ok":false,"message":"Request Timeout"}`}
 	malformed := answer{status: http.StatusBadRequest, body: "400 Bad Request"} // the library's, of the line as far as it came
 	rows := []struct {
 		name, text string

@@ -14,8 +14,9 @@ import (
 )
 
 // TestWhatCouldNotBeReadIsCounted sends bodies that are too large or break off:
-// they are counted by endpoint and outcome like every other refusal, and kept for
-// the partner of the base URL, under the request id that its answer carried (D24).
+// they are counted by endpoint and outcome like every other rejection, and those that
+// are too large are kept for the partner of the base URL, under the request id that
+// the answer carried (D24, D26).
 func TestWhatCouldNotBeReadIsCounted(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
@@ -30,7 +31,7 @@ func TestWhatCouldNotBeReadIsCounted(t *testing.T) {
 				}
 				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
 				traffic[line]++
-				if base != "" {
+				if base != "" && outcome != "incomplete" { // nothing of that is kept (D26)
 					refusals[line+" "+a.header.Get("X-Request-Id")]++
 				}
 			}
@@ -38,7 +39,7 @@ func TestWhatCouldNotBeReadIsCounted(t *testing.T) {
 			expect(n.exchange(t, w), http.StatusRequestEntityTooLarge, "too_large")
 			w.length, w.body = inChunks, chunked(large)
 			expect(n.exchange(t, w), http.StatusRequestEntityTooLarge, "too_large")
-			expect(n.breakOff(t, wire{path: w.path, body: leastPing}), http.StatusBadRequest, "json")
+			expect(n.breakOff(t, wire{path: w.path, body: leastPing}), http.StatusRequestTimeout, "incomplete")
 		}
 	}
 	n.stop(t)

@@ -20,6 +20,7 @@ const (
 	Expired      Code = "expired"      // the quote is older than its validity
 	Delivered    Code = "delivered"    // the transaction already holds another post
 	NotFound     Code = "not_found"
+	Incomplete   Code = "incomplete" // the request did not arrive whole
 	TooLarge     Code = "too_large"
 	TooMany      Code = "too_many"
 	Conflict     Code = "conflict"    // someone else changed the same thing

@@ -284,5 +284,8 @@ func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) 
 	}
 	k.Outcome = cmp.Or(k.Outcome, outcome)
 	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
+	if f := fault.As(err); f != nil && f.Code == fault.Incomplete {
+		return // nothing about it is recorded but the counter (D26)
+	}
 	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})
 }
