@@ -3,9 +3,11 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"gopkg.in/yaml.v3"
 )
 
 // Contract holds exchanges against the OpenAPI document. It is safe for
@@ -28,14 +31,18 @@ type Contract struct {
 }
 
 // NewContract reads an OpenAPI 3.1 document and validates it, its examples
-// included.
+// included, with its flat schemas and with their strict rules.
 func NewContract(document []byte) (*Contract, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(document)
-	if err != nil {
-		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	if _, err := load(document); err != nil {
+		return nil, err
 	}
-	if err := doc.Validate(context.Background()); err != nil {
-		return nil, fmt.Errorf("the OpenAPI document is not valid: %w", err)
+	document, err := strict(document)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := load(document)
+	if err != nil {
+		return nil, err
 	}
 	if doc.Components == nil || doc.Components.Responses["NotFound"] == nil {
 		return nil, errors.New("the OpenAPI document has no response NotFound, which other paths are held against")
@@ -48,6 +55,44 @@ func NewContract(document []byte) (*Contract, error) {
 		return nil, fmt.Errorf("routing by the OpenAPI document: %w", err)
 	}
 	return &Contract{doc: doc, router: router}, nil
+}
+
+func load(document []byte) (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(document)
+	if err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("the OpenAPI document is not valid: %w", err)
+	}
+	return doc, nil
+}
+
+// strict adds the rules of x-validation to the schemas. They replace the rules of
+// alternatives, which the service reads only where nothing before them is given.
+func strict(document []byte) ([]byte, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal(document, &doc); err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	components, _ := doc["components"].(map[string]any)
+	schemas, _ := components["schemas"].(map[string]any)
+	for _, schema := range schemas {
+		schema := schema.(map[string]any)
+		rules, ok := schema["x-validation"].(map[string]any)
+		if !ok {
+			continue
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for name, property := range properties {
+			if property.(map[string]any)["x-alternative-to"] != nil {
+				properties[name] = map[string]any{}
+			}
+		}
+		maps.Copy(schema, rules)
+		delete(schema, "x-validation")
+	}
+	return json.Marshal(doc)
 }
 
 // closeAnswers forbids unnamed fields in every object that an answer consists of.
