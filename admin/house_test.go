@@ -81,9 +81,7 @@ func newHouse(t *testing.T, k kind) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.desk, err = work.NewDesk(h.DB, h.time, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
+	h.desk = work.NewDesk(h.DB, h.time, slog.New(slog.DiscardHandler))
 	cabinet := files.NewCabinet(h.DB, keys, h.time)
 	h.options = Options{
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),

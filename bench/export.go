@@ -89,10 +89,7 @@ func playExport(ctx context.Context, l *child.Link) error {
 	if err != nil {
 		return err
 	}
-	desk, err := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
+	desk := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
 	s := payouts.NewService(db, clock.System{}, desk, files.NewCabinet(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
 	if err := db.Pool.Ping(ctx); err != nil { // a connection is no part of the export
 		return err

@@ -44,10 +44,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 		return err
 	}
 	defer db.Close()
-	desk, err := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
+	desk := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
 	s := reconcile.NewService(db, clock.System{}, desk, files.NewCabinet(db, k.keys, clock.System{})).By(audit.Operator)
 	if _, err := k.root.Exec(ctx, `CREATE TABLE result (LIKE reconciliation_lines INCLUDING ALL)`); err != nil {
 		return err

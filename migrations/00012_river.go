@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 )
 
@@ -16,7 +18,8 @@ const (
 	riverStep = 12
 	riverName = "00012_river.go"
 	// riverVersion is the version of River's own schema that this program works with. A
-	// newer River brings its next versions in a step of their own.
+	// newer River brings its next versions in a step of their own. Version 8 changes
+	// nothing in Postgres and has none.
 	riverVersion = 7
 )
 
@@ -27,14 +30,10 @@ func riverTables() *goose.Migration {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {
 			return err
 		}
-		m, err := rivermigrate.New(riverdatabasesql.New(db), &rivermigrate.Config{Schema: RiverSchema})
-		if err != nil {
+		if err := migrateRiver(ctx, db); err != nil {
 			return err
 		}
-		if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{TargetVersion: riverVersion}); err != nil {
-			return err
-		}
-		_, err = db.ExecContext(ctx, `
+		_, err := db.ExecContext(ctx, `
 			GRANT USAGE ON SCHEMA river TO pingpost_app;
 			GRANT SELECT, INSERT, UPDATE, DELETE ON river.river_job, river.river_leader, river.river_queue, river.river_notification TO pingpost_app;
 			GRANT USAGE ON ALL SEQUENCES IN SCHEMA river TO pingpost_app`)
@@ -45,6 +44,38 @@ func riverTables() *goose.Migration {
 		return err
 	}
 	return goose.NewGoMigration(riverStep, &goose.GoFunc{RunDB: up}, &goose.GoFunc{RunDB: down})
+}
+
+// migrateRiver applies the versions of River's schema that are missing. River's driver
+// takes a pool, which is opened with the settings of db's connections.
+func migrateRiver(ctx context.Context, db *sql.DB) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var settings *pgxpool.Config
+	err = conn.Raw(func(driver any) (err error) {
+		config := driver.(*stdlib.Conn).Conn().Config()
+		if settings, err = pgxpool.ParseConfig(config.ConnString()); err == nil {
+			settings.ConnConfig = config
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: RiverSchema})
+	if err != nil {
+		return err
+	}
+	_, err = m.Migrate(ctx, rivermigrate.DirectionUp, &rivermigrate.MigrateOpts{TargetVersion: riverVersion})
+	return err
 }
 
 // nameOf is a step's: goose knows none of those that are not files.

@@ -89,10 +89,7 @@ func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconci
 	if err != nil {
 		return err
 	}
-	desk, err := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
+	desk := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
 	s := reconcile.NewService(db, clock.System{}, desk, files.NewCabinet(db, keys, clock.System{})).By(audit.Operator)
 	r, err := upload(ctx, c.InOrStdin(), s, partner.ID, f.file)
 	if err != nil {

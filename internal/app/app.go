@@ -188,9 +188,7 @@ func (a *App) build(ctx context.Context, o Options) error {
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
-	if err := a.openDesk(keys); err != nil {
-		return err
-	}
+	a.openDesk(keys)
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
 	a.tryCommit(ctx)

@@ -43,10 +43,7 @@ func beNode(url string) {
 		panic(err)
 	}
 	now := clock.NewManual(at)
-	desk, err := work.NewDesk(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	if err != nil {
-		panic(err)
-	}
+	desk := work.NewDesk(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	payouts.NewService(db, now, desk, files.NewCabinet(db, nil, now), payouts.Policy{ReturnWindow: window}).InSmallSteps()
 	desk.Work(context.Background())
 }

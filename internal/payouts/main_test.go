@@ -49,10 +49,7 @@ func open(t testing.TB) *trade {
 			t.Log(lines)
 		}
 	})
-	var err error
-	if tr.desk, err = work.NewDesk(p.DB.DB, p.Time, log); err != nil {
-		t.Fatal(err)
-	}
+	tr.desk = work.NewDesk(p.DB.DB, p.Time, log)
 	s := payouts.NewService(p.DB.DB, p.Time, tr.desk, files.NewCabinet(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
 	person := func(name string) office {
 		who := testkit.Actor(t, p.DB, name+"@example.com")

@@ -38,10 +38,7 @@ type office struct {
 func open(t testing.TB) *office {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
-	desk, err := work.NewDesk(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	desk := work.NewDesk(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
 	o := &office{Platform: p, desk: desk, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
 	o.who = audit.Actor{Name: "dmitri@example.com", Role: "finance", Staff: uuid.New()}
 	p.DB.Exec(t, `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`, o.who.Staff, o.who.Name)

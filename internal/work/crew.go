@@ -104,12 +104,13 @@ func (d *Desk) attempt(ctx context.Context, r *Run) (err error) {
 	return d.doers[r.Kind].Do(ctx, r)
 }
 
-// claim begins a try. Of work that ended, or has another job by now, there is none.
+// claim begins a try. It refuses work that has ended or has another job by now, and a
+// second worker while the first is alive, should River hand the job out twice.
 func (d *Desk) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := d.clock.Now()
 	var w models.Work
 	q := d.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = attempt + 1, beat_at = ?, started_at = coalesce(started_at, ?)
-		WHERE id = ? AND job_id = ? AND state IN ('waiting', 'running') RETURNING *`, now, now, j.Args.Work, j.ID).Scan(&w)
+		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, now, now, j.Args.Work, j.ID, now.Add(-silentFor)).Scan(&w)
 	if q.Error != nil {
 		return nil, q.Error
 	}

@@ -9,14 +9,11 @@ package work
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/audit"
@@ -25,7 +22,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/migrations"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -45,17 +41,12 @@ type Desk struct {
 	db    *store.DB
 	clock clock.Clock
 	log   *slog.Logger
-	queue *river.Client[*sql.Tx] // puts in, in the caller's transaction; works on nothing
 	doers map[models.WorkKind]Doer
 }
 
 // NewDesk is a desk on the service's database. Handle its kinds before anything is asked.
-func NewDesk(db *store.DB, c clock.Clock, log *slog.Logger) (*Desk, error) {
-	queue, err := river.NewClient(riverdatabasesql.New(nil), &river.Config{Schema: migrations.RiverSchema, Logger: quiet(log)})
-	if err != nil {
-		return nil, err
-	}
-	return &Desk{db: db, clock: c, log: log, queue: queue, doers: map[models.WorkKind]Doer{}}, nil
+func NewDesk(db *store.DB, c clock.Clock, log *slog.Logger) *Desk {
+	return &Desk{db: db, clock: c, log: log, doers: map[models.WorkKind]Doer{}}
 }
 
 // Handle says how a kind of work is done.
@@ -90,17 +81,19 @@ func (d *Desk) Ask(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, pa
 	return w, err
 }
 
+// enqueue adds a job to River's queue, in the caller's transaction, which is GORM's and
+// which no driver of River takes. Nodes poll, so nothing has to be notified.
+const enqueue = `INSERT INTO river.river_job (kind, args, max_attempts) VALUES (?, jsonb_build_object('work', ?::bigint), ?) RETURNING id`
+
 // put gives the work a new job, the only one that may write from now on.
-func (d *Desk) put(tx *gorm.DB, work int64) (int64, error) {
-	conn, ok := tx.Statement.ConnPool.(*sql.Tx)
-	if !ok {
+func (d *Desk) put(tx *gorm.DB, work int64) (id int64, err error) {
+	if _, ok := tx.Statement.ConnPool.(gorm.TxCommitter); !ok {
 		return 0, errors.New("work is asked for in a transaction")
 	}
-	put, err := d.queue.InsertTx(tx.Statement.Context, conn, job{work}, &river.InsertOpts{MaxAttempts: tries})
-	if err != nil {
+	if err := tx.Raw(enqueue, job{}.Kind(), work, tries).Scan(&id).Error; err != nil {
 		return 0, err
 	}
-	return put.Job.ID, tx.Model(&models.Work{}).Where("id = ?", work).Updates(map[string]any{"job_id": put.Job.ID, "state": models.WorkWaiting}).Error
+	return id, tx.Model(&models.Work{}).Where("id = ?", work).Updates(map[string]any{"job_id": id, "state": models.WorkWaiting}).Error
 }
 
 var errNotFound = fault.New(fault.NotFound, "work", "Not Found")

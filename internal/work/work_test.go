@@ -45,11 +45,7 @@ func open(t *testing.T) *shop {
 // desk is another node's, on the same database.
 func (s *shop) desk(t *testing.T) *work.Desk {
 	t.Helper()
-	d, err := work.NewDesk(s.db.DB, s.clock, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return work.NewDesk(s.db.DB, s.clock, slog.New(slog.DiscardHandler))
 }
 
 // runs has a desk work until the test ends, or until stop is called.
