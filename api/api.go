@@ -56,6 +56,7 @@ func New(o Options) (http.Handler, error) {
 	engine.RedirectTrailingSlash = false
 	engine.RedirectFixedPath = false
 	engine.RemoveExtraSlash = false
+	engine.UseRawPath = true // an encoded slash is not a separator: what has one gets 404
 	var proxies []string
 	for _, p := range o.TrustedProxies {
 		proxies = append(proxies, p.String())

@@ -27,6 +27,7 @@ func addresses(t *testing.T, n *node) {
 	for _, path := range both(n) {
 		for _, near := range []string{
 			path + "/", strings.Replace(path, "lead", "Lead", 1), strings.ToUpper(path), "/" + path, strings.Replace(path, "/lead", "//lead", 1),
+			strings.Replace(path, "/lead", "%2Flead", 1), strings.Replace(path, "/lead/", "/lead%2f", 1), strings.Replace(path, "/", "/%2F", 1),
 			path + "/x", path + ".json", path + "%20", path + ";a=1", strings.Replace(path, "/lead/", "/lead/./", 1), "/x/.." + path,
 		} {
 			rows = append(rows, notFound("POST", near))
