@@ -34,12 +34,14 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 		"PINGPOST_DATABASE_URL=" + running.DatabaseURL, "PINGPOST_PLATFORM_KEYS=" + running.PlatformKeys, "LEAD_VAULT_KEK=" + keys.LeadVaultKEK,
 		"PINGPOST_HTTP_API_ADDR=127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR=127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR=127.0.0.1:0",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
+		"PINGPOST_DATABASE_SNAPSHOT_FILE=" + filepath.Join(t.TempDir(), "snapshot"),
 	}, change...)
 }
 
 // serving runs `serve` in production beside the dev, on the same database.
 func serving(t *testing.T, p *platform) {
 	t.Run("node", func(t *testing.T) { secondNode(t, p) })
+	t.Run("database away", func(t *testing.T) { serveWaits(t, p) })
 	t.Run("refusals", func(t *testing.T) { serveRefuses(t, p) })
 	t.Run("synthetic data", func(t *testing.T) { syntheticData(t, p) })
 	t.Run("from nothing", func(t *testing.T) { fromNothing(t, p) })
@@ -102,6 +104,33 @@ func secondNode(t *testing.T, p *platform) {
 	}
 }
 
+// serveWaits starts a node whose database is away. It says so, and waits.
+func serveWaits(t *testing.T, p *platform) {
+	node, _, ops := serve(t, p.production(t, "PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost"))
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/readyz/ping": http.StatusServiceUnavailable} {
+		resp, err := http.Get(ops + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s answers %s, want %d", path, resp.Status, want)
+		}
+	}
+	if code := node.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	log := node.stdout.String()
+	for _, part := range []string{"waiting for the database", "the database does not answer", "Postgres is running"} {
+		if !strings.Contains(log, part) {
+			t.Errorf("the log does not say %q: %s", part, log)
+		}
+	}
+	if strings.Contains(log, "wrong-word") {
+		t.Errorf("a password is in the log: %s", log)
+	}
+}
+
 // logsFatal fails the test unless serve exited with 1, printed nothing but log
 // lines in JSON, and its error lines have all the parts. It returns those lines.
 func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
@@ -154,7 +183,6 @@ func serveRefuses(t *testing.T, p *platform) {
 		{"PINGPOST_DATABASE_URL=" + running.OwnerURL, []string{`the role "pingpost_owner" owns tables`, "pingpost_app"}},
 		{"PINGPOST_DATABASE_URL=" + p.superuser(t, "pingpost"), []string{`the role "postgres"`, "superuser"}},
 		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) + "/pingpost", []string{"the database cannot be used", "check database.url"}},
-		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost", []string{"the database does not answer", "Postgres is running"}},
 		{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(p.APIURL, "http://"), []string{"the api listener cannot use", "http.api_addr"}},
 		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // another key than wrote the secrets
 	} {

@@ -41,11 +41,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// firstCountWithin bounds the wait of a starting node for its first count of capped
-// partners' leads. Usually that takes milliseconds, and a restart quotes no partner
-// that has reached its cap.
-const firstCountWithin = time.Second
-
 // Options are what a node is started with.
 type Options struct {
 	Config      *config.Config
@@ -83,18 +78,20 @@ type App struct {
 	reconcile *reconcile.Service
 	registry  *prometheus.Registry
 	readiness *readiness
+	snapshots *snapshots
 
+	loaded          atomic.Bool // from the database
 	api, admin, ops *server
 	draining        atomic.Bool
 	background      sync.WaitGroup
 	stopBackground  context.CancelFunc
-	failed          chan error
+	failed          chan error // of three listeners, or of waiting for the database
 }
 
 // Start builds a node and returns when all three listeners answer. Its errors
 // are for the operator: what is wrong, and the mend.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
-	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 3)}
+	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
 	if o.Listeners == nil {
 		if o.Listeners, err = Listen(o.Config.HTTP); err != nil {
@@ -107,22 +104,37 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 			a.lines.flushWithin(logGrace)
 		}
 	}()
-	if err := a.open(ctx); err != nil {
+	if err := a.build(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := a.build(ctx, o); err != nil {
+	err = a.load(ctx)
+	switch {
+	case waitable(err):
+		a.serveFromSnapshot(err)
+	case err != nil:
 		a.db.Close()
 		return nil, err
 	}
+	a.snapshots.found = pingState{}
 	a.run(context.WithoutCancel(ctx))
 	return a, nil
 }
 
-// open prepares the database and refuses one that the service must not use.
-func (a *App) open(ctx context.Context) (err error) {
+// build makes everything that a node consists of, without the database.
+func (a *App) build(ctx context.Context, o Options) (err error) {
+	keys, err := sealed.NewKeys(a.cfg.Keys.PlatformKeys())
+	if err != nil {
+		return err
+	}
+	quotes, err := quote.NewSealer(keys.QuoteKeys())
+	if err != nil {
+		return err
+	}
+	a.snapshots = newSnapshots(a.cfg.Database.SnapshotFile, keys)
 	d := a.cfg.Database
 	a.db, err = store.Open(ctx, store.Options{
 		URL: d.URL.Reveal(), MaxConnections: d.MaxConnections, ConnectTimeout: d.ConnectTimeout, StatementTimeout: d.StatementTimeout,
+		Timelines: a.readSnapshot(),
 	})
 	if err != nil {
 		return err
@@ -132,58 +144,23 @@ func (a *App) open(ctx context.Context) (err error) {
 			a.db.Close()
 		}
 	}()
-	state, err := a.db.Inspect(ctx)
-	if refused, ok := errors.AsType[*store.Err](err); ok && refused.SQLState != "" {
-		return fmt.Errorf("the database cannot be used: %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("the database does not answer: check database.url and that Postgres is running: %w", err)
-	}
-	if err := state.CheckSchema(); err != nil {
-		return err
-	}
-	if state.OwnsTables {
-		return fmt.Errorf("the role %q owns tables or is a superuser, so that it could undo what its grants forbid: serve as pingpost_app (docs/operations.md)", state.Role)
-	}
-	return nil
-}
-
-func (a *App) build(ctx context.Context, o Options) error {
-	keys, err := sealed.NewKeys(a.cfg.Keys.PlatformKeys())
-	if err != nil {
-		return err
-	}
-	quotes, err := quote.NewSealer(keys.QuoteKeys())
-	if err != nil {
-		return err
-	}
 	if a.keys, err = OpenKeys(a.cfg, transit.NewAttempts(a.db, keys), a.clock); err != nil {
 		return err
 	}
-	if err := a.openPrices(ctx); err != nil {
+	prices, err := ratecard.NewService(a.db, a.clock)
+	if err != nil {
 		return err
 	}
-	if err := a.ensurePartitions(ctx); err != nil {
-		return fmt.Errorf("making the partitions of pings: %w", err)
-	}
+	a.prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
 	a.directory = snapshot.New("directory", a.tellingWhatIsUnread(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
 	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access)
-	if err := a.watcher.Load(ctx); err != nil {
-		return fmt.Errorf("loading partners, prices and roles: %w", err)
-	}
-	// A node that runs goes on without a secret that it cannot read; one that starts
-	// with the wrong keys is a mistake to be told at once. Prices that are not
-	// understood are one partner's, and no mistake of the node's.
-	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
-		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced", few(unread))
-	}
 	a.caps = partners.NewCaps(a.db, a.clock, a.log)
-	first, cancel := context.WithTimeout(ctx, firstCountWithin)
-	defer cancel()
-	_ = a.caps.Count(first) // no caps apply until a count succeeds, and Run reports that
-	a.openLeads(ctx, o)
+	a.leads = leads.NewStore(a.db.Pool)
+	if o.SinglePosts {
+		a.leads = leads.NewStoreOfSingles(a.db.Pool)
+	}
 	a.audit = audit.New(a.db, a.clock)
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
@@ -191,7 +168,6 @@ func (a *App) build(ctx context.Context, o Options) error {
 	a.openDesk(keys)
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
-	a.tryCommit(ctx)
 	return a.handlers(o, intake.Parts{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
@@ -245,7 +221,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
-		Partners: office, Taxonomy: prices.Taxonomy(), Markets: a.card.Get().Markets, DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
+		Partners: office, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
 		PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,
 		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: api.NewMetrics(a.registry),
 	})
@@ -262,7 +238,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 		return err
 	}
 	a.api = newServer("api", o.Listeners.API, a.lettingGo(partnerAPI), a.cfg.HTTP, a.log)
-	a.admin = newServer("admin", o.Listeners.Admin, console, a.cfg.HTTP, a.log)
+	a.admin = newServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
 	a.ops = newServer("ops", o.Listeners.Ops, a.operations(), a.cfg.HTTP, a.log)
 	return nil
 }
@@ -271,12 +247,17 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
 	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
-	for _, work := range []func(context.Context){
-		func(ctx context.Context) { a.db.FollowPrimaries(ctx, a.log) }, a.keys.Run, a.reportVaultRights, a.watcher.Run, a.caps.Run, a.recorder.Run, a.traffic.Run, a.followReadiness, a.maintainHourly,
-		figures.NewRollup(a.db, a.clock, a.log).Run, a.publishDue, a.replay, a.desk.Work,
-	} {
-		a.background.Go(func() { work(ctx) })
+	start := func(all ...func(context.Context)) {
+		for _, work := range all {
+			a.background.Go(func() { work(ctx) })
+		}
 	}
+	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
+		if a.awaitDatabase(ctx) {
+			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.desk.Work,
+				figures.NewRollup(a.db, a.clock, a.log).Run)
+		}
+	})
 	for _, s := range []*server{a.api, a.admin, a.ops} {
 		a.background.Go(func() {
 			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {

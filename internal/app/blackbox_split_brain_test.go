@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -41,7 +40,7 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	primary.Halt(t)
 	promoted := standby.URLs()
 	promoted.Exec(t, `SELECT pg_promote()`)
-	n.reconnectRoot(t, promoted.RootURL)
+	n.rootTo(t, promoted.RootURL)
 	testkit.Eventually(t, patience, "the node uses the promoted standby", func() bool { return n.readiness(t, "/readyz").Ready })
 	n.deliver(t, n.required, leastPost)
 
@@ -71,15 +70,37 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	}
 }
 
-// reconnectRoot points the test's own connection at another server.
-func (n *node) reconnectRoot(t *testing.T, to string) {
-	t.Helper()
-	root, err := pgx.Connect(t.Context(), to)
-	if err != nil {
-		t.Fatal(err)
+// A node that is started while only the old primary answers remembers that it was
+// replaced, and stores nothing on it.
+func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
+	t.Parallel()
+	primary := testkit.NewServer(t)
+	var standby *testkit.Server
+	n := startNode(t, onServer(t, primary), withSnapshot(t), func(n *node) {
+		standby = primary.Standby(t)
+		n.cfg.Database.URL = severalHosts(t, n.db.AppURL, standby.URLs().AppURL)
+	})
+	primary.Halt(t)
+	promoted := standby.URLs()
+	seen := clock.System{}.Now()
+	promoted.Exec(t, `SELECT pg_promote()`)
+	n.checksBecome(t, postChecks)
+	n.saved(t, seen)
+	n.restart(t, func() {
+		standby.Halt(t)
+		primary.Start(t)
+	})
+	n.isReady(t, "/readyz/ping", pingChecks)
+	n.unavailable(t, n.post(t, n.required, n.freshPost(t, n.required)), notSaved)
+	standby.Start(t)
+	n.checksBecome(t, postChecks)
+	n.deliver(t, n.required, leastPost)
+	for server, want := range map[*testkit.Server]int{primary: 0, standby: 1} {
+		if got := testkit.Value[int](t, server.URLs(), `SELECT count(*) FROM leads`); got != want {
+			t.Errorf("%d leads on a server, want %d", got, want)
+		}
 	}
-	n.root.Close(t.Context())
-	n.root = root
+	n.stopOn(t, promoted.RootURL)
 }
 
 // retried delivers a lead as a partner does: what is answered with 503 is sent again.

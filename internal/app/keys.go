@@ -132,17 +132,6 @@ type leadKeys struct {
 	state string
 }
 
-// openLeads builds the store of leads, and tells at once where some cannot be read.
-func (a *App) openLeads(ctx context.Context, o Options) {
-	a.leads = leads.NewStore(a.db.Pool)
-	if o.SinglePosts {
-		a.leads = leads.NewStoreOfSingles(a.db.Pool)
-	}
-	if state := a.leadKeysState(ctx); state != stateOK {
-		a.log.Error("not every stored lead can be read", "why", state)
-	}
-}
-
 // leadKeysState is "ok", or which stored leads no configured wrapper can read.
 func (a *App) leadKeysState(ctx context.Context) string {
 	k := &a.leadKeys

@@ -31,12 +31,23 @@ func (a *App) registerMetrics() {
 		func() float64 { return float64(a.traffic.Dropped()) })
 	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read or could not be written.", nil,
 		func() float64 { return float64(a.lines.dropped.Load()) })
-	gauge("pingpost_rate_card_version", "The rate card that prices pings.", func() float64 { return float64(a.card.Get().Version) })
-	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be read and partners whose prices are not understood.", func() float64 {
-		d := a.directory.Get()
-		return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
+	gauge("pingpost_rate_card_version", "The rate card that prices pings; 0 while none is loaded.", func() float64 {
+		if card := a.card.Get(); card != nil {
+			return float64(card.Version)
+		}
+		return 0
 	})
 	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.", func() float64 { return a.caps.Age().Seconds() })
+	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be read and partners whose prices are not understood.", func() float64 {
+		if d := a.directory.Get(); d != nil {
+			return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
+		}
+		return 0
+	})
+	count("pingpost_snapshot_write_failures_total", "Attempts to write the snapshot for restarts that failed.", nil,
+		func() float64 { return float64(a.snapshots.failures.Load()) })
+	gauge("pingpost_snapshot_timestamp_seconds", "When the snapshot for restarts was last current, as Unix time; 0 before this node wrote one.",
+		func() float64 { return float64(a.snapshots.written.Load()) })
 	gauge("pingpost_database_connections", "Open connections of the pool.", func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
 	gauge("pingpost_database_connections_busy", "Connections in use.", func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
 }

@@ -64,7 +64,10 @@ func (a *App) checks(ctx context.Context) map[string]string {
 		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not answer", stateUnknown, stateUnknown, stateUnknown, stateUnknown
 		return states
 	}
-	if state.ReadOnly {
+	switch {
+	case !a.loaded.Load():
+		states["database"] = "not loaded yet"
+	case state.ReadOnly:
 		states["database"] = "read-only"
 	}
 	if err := state.CheckSchema(); err != nil {
@@ -80,7 +83,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 // platformKeys is "ok", or which signing secrets no configured key opens.
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
-	if directory == nil {
+	if directory == nil || !directory.ServesPosts() {
 		return stateUnknown
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {

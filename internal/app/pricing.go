@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/store"
 )
 
@@ -58,13 +57,8 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	}
 }
 
-// openPrices builds the prices, and publishes the shipped rate card where there is none.
-func (a *App) openPrices(ctx context.Context) error {
-	prices, err := ratecard.NewService(a.db, a.clock)
-	if err != nil {
-		return err
-	}
-	a.prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
+// publishShipped publishes the shipped rate card where there is none.
+func (a *App) publishShipped(ctx context.Context) error {
 	published, err := a.prices.PublishShipped(ctx)
 	if err != nil {
 		return fmt.Errorf("publishing the shipped rate card: %w", err)

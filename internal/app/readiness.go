@@ -31,6 +31,8 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 		failing: map[string]bool{},
 	}
 	registry.MustRegister(r.gauge)
+	unknown := stateUnknown
+	r.commits.Store(&unknown)
 	return r
 }
 

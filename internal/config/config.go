@@ -62,7 +62,7 @@ type Config struct {
 func Defaults(p Profile) *Config {
 	return &Config{
 		HTTP:      defaultHTTP(p),
-		Database:  defaultDatabase(),
+		Database:  defaultDatabase(p),
 		Vault:     defaultVault(),
 		Signing:   defaultSigning(),
 		Limits:    defaultLimits(p),

@@ -22,6 +22,7 @@ database:
   max_connections: 20
   connect_timeout: 5s
   statement_timeout: 1h
+  snapshot_file: "/var/lib/pingpost/snapshot"
 keys:
   platform_keys: ["[redacted]", "[redacted]"]
   local_kek: "[redacted]"

@@ -12,10 +12,15 @@ type Database struct {
 	MaxConnections   int    // of this node
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration // sent to Postgres with each connection
+	SnapshotFile     string        // what pings need while Postgres is away at a start; "" for none
 }
 
-func defaultDatabase() Database {
-	return Database{MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second}
+func defaultDatabase(p Profile) Database {
+	d := Database{MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second}
+	if p == Serve {
+		d.SnapshotFile = "/var/lib/pingpost/snapshot"
+	}
+	return d
 }
 
 func (d *Database) fields() []field {
@@ -24,6 +29,7 @@ func (d *Database) fields() []field {
 		whole("max_connections", &d.MaxConnections),
 		duration("connect_timeout", &d.ConnectTimeout),
 		duration("statement_timeout", &d.StatementTimeout),
+		text("snapshot_file", &d.SnapshotFile),
 	}
 }
 

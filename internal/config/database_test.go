@@ -26,7 +26,7 @@ func TestDatabaseValidate(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := defaultDatabase()
+			d := defaultDatabase(Serve)
 			d.URL = databaseURL
 			c.change(&d)
 			checkProblems(t, d.Validate(), c.want...)

@@ -40,6 +40,7 @@ var (
 	errNoWrapper     = fault.New(fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errStoring       = fault.New(fault.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
 	errMatchTooLarge = fault.New(fault.TooLarge, "match_too_large", "Payload Too Large")
+	errNotLoaded     = fault.New(fault.Internal, "not_loaded", "The prices are not loaded yet: ping again.")
 	errTooMany       = fault.New(fault.TooMany, "too_many", "Too Many Requests")
 )
 
@@ -141,8 +142,11 @@ type Timing struct {
 }
 
 // base finds the partner of a base URL: nil for the shared address, a fault for
-// a slug that nobody has.
+// a slug that nobody has, and for a node that has loaded no directory.
 func base(d *partners.Directory, slug string) (*partners.Partner, error) {
+	if d == nil {
+		return nil, errNotLoaded
+	}
 	if slug == "" {
 		return nil, nil
 	}

@@ -53,6 +53,9 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 		return PingResult{}, err
 	}
 	card := in.Card.Get()
+	if card == nil {
+		return PingResult{}, errNotLoaded
+	}
 	ping, err := in.readPing(req, card, start)
 	if err != nil {
 		in.refused(Key{Partner: partnerID(partner), Endpoint: EndpointPing}, req.ID, start, err)

@@ -104,6 +104,9 @@ type post struct {
 }
 
 func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
+	if p.directory == nil || !p.directory.ServesPosts() {
+		return PostResult{}, errStoring // the database has been away since the start
+	}
 	base, err := base(p.directory, p.Slug)
 	if err != nil {
 		return PostResult{}, err

@@ -27,6 +27,8 @@ type Directory struct {
 	shared       []*Partner // approved, to be recognised by their secret alone
 
 	unreadSecrets, unreadPrices []string
+
+	forPings bool // made of an Excerpt
 }
 
 // Partner is a directory entry.
@@ -155,6 +157,10 @@ func (d *Directory) Shared() []*Partner { return d.shared }
 // House is the account of unsigned posts that name nobody.
 func (d *Directory) House() *Account { return d.byID[models.House.Partner].Default }
 
+func newDirectory() *Directory {
+	return &Directory{bySlug: map[string]*Partner{}, byID: map[uuid.UUID]*Partner{}, byIdentifier: map[string]*Account{}}
+}
+
 // LoadDirectory reads everything in one repeatable-read transaction, so that no
 // account lacks its partner.
 func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
@@ -181,7 +187,7 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 	if err != nil {
 		return nil, store.Translate(err)
 	}
-	d := &Directory{bySlug: map[string]*Partner{}, byID: map[uuid.UUID]*Partner{}, byIdentifier: map[string]*Account{}}
+	d := newDirectory()
 	for _, row := range partners {
 		d.addPartner(row)
 	}

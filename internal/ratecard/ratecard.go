@@ -20,6 +20,7 @@ import (
 // Snapshot is one rate card version, compiled. A ping is priced wholly by one.
 type Snapshot struct {
 	Version  int
+	Card     pricingrules.Card // what Table was compiled from
 	Table    *pricingrules.Table
 	Taxonomy *pricingrules.Taxonomy
 	Markets  *pricingrules.Markets
@@ -129,11 +130,16 @@ func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rate card v%d: %w", card.Version, err)
 	}
-	table, err := pricingrules.Compile(rules, s.taxonomy, s.markets)
+	return s.Compile(card.Version, rules)
+}
+
+// Compile makes a snapshot of a version's rules.
+func (s *Service) Compile(version int, card pricingrules.Card) (*Snapshot, error) {
+	table, err := pricingrules.Compile(card, s.taxonomy, s.markets)
 	if err != nil {
-		return nil, fmt.Errorf("rate card v%d: %w", card.Version, err)
+		return nil, fmt.Errorf("rate card v%d: %w", version, err)
 	}
-	return &Snapshot{Version: card.Version, Table: table, Taxonomy: s.taxonomy, Markets: s.markets}, nil
+	return &Snapshot{Version: version, Card: card, Table: table, Taxonomy: s.taxonomy, Markets: s.markets}, nil
 }
 
 func inForce(db *gorm.DB) (card models.RateCard, err error) {

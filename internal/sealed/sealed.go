@@ -42,11 +42,13 @@ const (
 	File Purpose = "file"
 	// VaultCredential digests what a node logs in to Vault with.
 	VaultCredential Purpose = "vault-credential"
+	// Snapshot seals what a node keeps on disk for a restart.
+	Snapshot Purpose = "snapshot"
 
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential}
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential, Snapshot}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.
@@ -204,4 +206,21 @@ func (d derived) mac(purpose Purpose, value []byte) []byte {
 	h := hmac.New(sha256.New, d.digest[purpose])
 	h.Write(value)
 	return h.Sum(append(make([]byte, 0, len(d.id)+sha256.Size), d.id[:]...))
+}
+
+// For is the keys bound to a purpose.
+func (k *Keys) For(purpose Purpose) Sealer { return Sealer{k, purpose} }
+
+// Sealer seals and opens for one purpose.
+type Sealer struct {
+	keys    *Keys
+	purpose Purpose
+}
+
+// Seal is Keys.Seal for the purpose.
+func (s Sealer) Seal(owner, plain []byte) []byte { return s.keys.Seal(s.purpose, owner, plain) }
+
+// Open is Keys.Open for the purpose.
+func (s Sealer) Open(owner, value []byte) ([]byte, error) {
+	return s.keys.Open(s.purpose, owner, value)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// errVersions stands for pgx's own error, which names host and user.
-var errVersions = errors.New("the versions of the snapshots cannot be read: the database does not answer")
+// ErrVersions stands for pgx's own error, which names host and user.
+var ErrVersions = errors.New("the versions of the snapshots cannot be read: the database does not answer")
 
 // Channel is the NOTIFY channel of the schema's triggers.
 const Channel = "pingpost_snapshot"
@@ -44,6 +44,16 @@ func New[T any](name string, load func(context.Context) (*T, error)) *Holder[T] 
 
 // Get returns the current value; nil before the first load.
 func (h *Holder[T]) Get() *T { return h.current.Load() }
+
+// Restore sets a value from before a restart, or nil to drop it, until the first
+// load replaces it. It is for a Holder whose watcher does not run yet.
+func (h *Holder[T]) Restore(value *T) {
+	h.current.Store(value)
+	h.version = restored
+}
+
+// restored is the version of a restored value: none in the database.
+const restored = -1
 
 // Name is the row of snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
@@ -75,6 +85,7 @@ type Watcher struct {
 	log       *slog.Logger
 	followers []Follower
 	nudge     chan struct{}
+	current   atomic.Bool
 }
 
 // NewWatcher follows the given holders.
@@ -82,13 +93,22 @@ func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Wa
 	return &Watcher{pool: pool, log: log, followers: followers, nudge: make(chan struct{}, 1)}
 }
 
+// Current reports whether the last Load succeeded.
+func (w *Watcher) Current() bool { return w.current.Load() }
+
 // Load reads the versions once and reloads what changed. One that cannot be
 // loaded keeps its last value and does not hold up the others. The service calls
 // it before it starts to listen; Run calls it from then on.
 func (w *Watcher) Load(ctx context.Context) error {
+	err := w.load(ctx)
+	w.current.Store(err == nil)
+	return err
+}
+
+func (w *Watcher) load(ctx context.Context) error {
 	rows, err := w.pool.Query(ctx, `SELECT name, version FROM snapshot_versions`)
 	if err != nil {
-		return errVersions
+		return ErrVersions
 	}
 	versions := map[string]int64{}
 	var name string
@@ -97,7 +117,7 @@ func (w *Watcher) Load(ctx context.Context) error {
 		versions[name] = version
 		return nil
 	}); err != nil {
-		return errVersions
+		return ErrVersions
 	}
 	var failed error
 	for _, f := range w.followers {

@@ -94,6 +94,13 @@ func (e *Err) Temporary() bool {
 	return false
 }
 
+// Temporary reports whether an error of this package, or one that wraps it, is
+// over when the database answers again.
+func Temporary(err error) bool {
+	var safe *Err
+	return errors.As(err, &safe) && safe.Temporary()
+}
+
 // Is keeps context errors recognisable without exposing the rest of the chain.
 func (e *Err) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)

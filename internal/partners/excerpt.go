@@ -1,0 +1,60 @@
+package partners
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// Excerpt is what pings need of a directory. It holds no secrets, and no caps,
+// which are not applied without a database (D29).
+type Excerpt []ExcerptPartner
+
+// ExcerptPartner is a partner of an Excerpt.
+type ExcerptPartner struct {
+	ID     uuid.UUID
+	Slug   string
+	Status models.PartnerStatus
+	// HasAccount tells whether there is a default account, which the next two
+	// describe.
+	HasAccount, AccountActive, Sandbox bool
+	Price                              *pricingrules.Own
+}
+
+// Excerpt returns what pings need.
+func (d *Directory) Excerpt() Excerpt {
+	e := make(Excerpt, 0, len(d.byID))
+	for _, p := range d.byID {
+		x := ExcerptPartner{ID: p.ID, Slug: p.Slug, Status: p.Status}
+		if a := p.Default; a != nil {
+			x.HasAccount, x.AccountActive, x.Sandbox = true, a.active, a.Sandbox
+		}
+		if p.Price != nil {
+			x.Price = &p.Price.Own
+		}
+		e = append(e, x)
+	}
+	return e
+}
+
+// Directory makes a directory that serves pings alone.
+func (e Excerpt) Directory() *Directory {
+	d := newDirectory()
+	d.forPings = true
+	for _, x := range e {
+		p := &Partner{ID: x.ID, Slug: x.Slug, Status: x.Status}
+		if x.HasAccount {
+			p.Default = &Account{Partner: p, Sandbox: x.Sandbox, active: x.AccountActive}
+		}
+		if x.Price != nil {
+			p.Price = &Price{Own: *x.Price}
+		}
+		d.bySlug[p.Slug], d.byID[p.ID] = p, p
+	}
+	return d
+}
+
+// ServesPosts reports whether the directory is whole: an Excerpt's has neither
+// accounts to find nor secrets to verify with.
+func (d *Directory) ServesPosts() bool { return !d.forPings }
