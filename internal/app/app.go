@@ -163,7 +163,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	}
 	a.audit = audit.New(a.db, a.clock)
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
-	a.recorder = intake.NewRecorder(a.db.Pool, a.log, a.ensurePartitions)
+	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
 	a.openDesk(keys)
 	a.registerMetrics()
@@ -218,7 +218,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
 			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
-			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
+			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
 		Partners: office, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),

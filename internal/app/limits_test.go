@@ -67,7 +67,7 @@ func TestForwardedAddressNeedsTrust(t *testing.T) {
 // are answered.
 func TestRates(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, func(n *node) { n.cfg.Limits.PingsPerAddress, n.cfg.Limits.PostsPerPartner = 10, 2 })
+	n := startNode(t, func(n *node) { n.cfg.Limits.SharedPingsPerAddress, n.cfg.Limits.PostsPerPartner = 10, 2 })
 	tooMany := func(a answer, what string) {
 		t.Helper()
 		if a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "1" || a.body != `{"ok":false,"message":"Too Many Requests"}` {
@@ -79,7 +79,7 @@ func TestRates(t *testing.T) {
 	for i := range bodies {
 		bodies[i] = n.freshPost(t, n.required)
 	}
-	for range 10 - len(bodies) {
+	for range 10 {
 		n.ping(t, "", leastPing)
 	}
 	ping := request{path: "/api/lead/ping", body: leastPing}

@@ -24,6 +24,7 @@ func (a *App) registerMetrics() {
 		stats(func(s intake.RecorderStats) int64 { return s.Written }))
 	const dropped, droppedHelp = "pingpost_pings_dropped_total", "Pings answered but not recorded, by reason."
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "queue_full"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedFull }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "daily_limit"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedDaily }))
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "refused"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedRefused }))
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })

@@ -49,10 +49,12 @@ limits:
   match_failures_per_minute: 30
   signature_failures_per_minute: 600
   pings_per_address: 5000
+  shared_pings_per_address: 200
   posts_per_partner: 500
   unsigned_posts_per_address: 50
   post_concurrency: 256
   post_wait: 2s
+  ping_log_mib_per_day: 4096
 retention:
   pings_days: 90
   refusals_per_partner: 200

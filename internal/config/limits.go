@@ -10,12 +10,15 @@ type Limits struct {
 	MatchFailuresPerMinute int           // per client address, then 429
 
 	SignatureFailuresPerMinute int // per client address, then 429
-	PingsPerAddress            int // a second, then 429
+	PingsPerAddress            int // on partners' base URLs a second, then 429
+	SharedPingsPerAddress      int // on the shared address a second, then 429
 	PostsPerPartner            int // verified signed posts a second, then 429 (D28)
 	UnsignedPostsPerAddress    int // a second, then 429
 
 	PostConcurrency int           // posts at the database at once
 	PostWait        time.Duration // for a place among them, then 503
+
+	PingLogMiBPerDay int // of rows of the ping log, then they are dropped
 }
 
 func defaultLimits(p Profile) Limits {
@@ -26,15 +29,18 @@ func defaultLimits(p Profile) Limits {
 
 		SignatureFailuresPerMinute: 600,
 		PingsPerAddress:            5000,
+		SharedPingsPerAddress:      200,
 		PostsPerPartner:            500,
 		UnsignedPostsPerAddress:    50,
 
 		PostConcurrency: 256,
 		PostWait:        2 * time.Second,
+
+		PingLogMiBPerDay: 4096,
 	}
 	if p == Dev {
-		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0 // someone trying signatures out makes mistakes
-		l.PingsPerAddress, l.PostsPerPartner, l.UnsignedPostsPerAddress = 0, 0, 0            // and someone measuring is one address and one partner
+		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0                  // someone trying signatures out makes mistakes
+		l.PingsPerAddress, l.SharedPingsPerAddress, l.PostsPerPartner, l.UnsignedPostsPerAddress = 0, 0, 0, 0 // and someone measuring is one address and one partner
 	}
 	return l
 }
@@ -46,10 +52,12 @@ func (l *Limits) fields() []field {
 		whole("match_failures_per_minute", &l.MatchFailuresPerMinute),
 		whole("signature_failures_per_minute", &l.SignatureFailuresPerMinute),
 		whole("pings_per_address", &l.PingsPerAddress),
+		whole("shared_pings_per_address", &l.SharedPingsPerAddress),
 		whole("posts_per_partner", &l.PostsPerPartner),
 		whole("unsigned_posts_per_address", &l.UnsignedPostsPerAddress),
 		whole("post_concurrency", &l.PostConcurrency),
 		duration("post_wait", &l.PostWait),
+		whole("ping_log_mib_per_day", &l.PingLogMiBPerDay),
 	}
 }
 
@@ -62,9 +70,11 @@ func (l *Limits) Validate() error {
 	between(&ps, "limits.match_failures_per_minute", l.MatchFailuresPerMinute, 0, most)
 	between(&ps, "limits.signature_failures_per_minute", l.SignatureFailuresPerMinute, 0, most)
 	between(&ps, "limits.pings_per_address", l.PingsPerAddress, 0, most)
+	between(&ps, "limits.shared_pings_per_address", l.SharedPingsPerAddress, 0, most)
 	between(&ps, "limits.posts_per_partner", l.PostsPerPartner, 0, most)
 	between(&ps, "limits.unsigned_posts_per_address", l.UnsignedPostsPerAddress, 0, most)
 	between(&ps, "limits.post_concurrency", l.PostConcurrency, 0, most)
+	between(&ps, "limits.ping_log_mib_per_day", l.PingLogMiBPerDay, 0, most)
 	between(&ps, "limits.post_wait", l.PostWait, 0, time.Minute)
 	return ps.asError()
 }

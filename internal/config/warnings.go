@@ -62,9 +62,11 @@ func (l *Limits) warn(ps *Problems) {
 		{"limits.match_failures_per_minute", l.MatchFailuresPerMinute},
 		{"limits.signature_failures_per_minute", l.SignatureFailuresPerMinute},
 		{"limits.pings_per_address", l.PingsPerAddress},
+		{"limits.shared_pings_per_address", l.SharedPingsPerAddress},
 		{"limits.posts_per_partner", l.PostsPerPartner},
 		{"limits.unsigned_posts_per_address", l.UnsignedPostsPerAddress},
 		{"limits.post_concurrency", l.PostConcurrency},
+		{"limits.ping_log_mib_per_day", l.PingLogMiBPerDay},
 	} {
 		if limit.value == 0 {
 			ps.add(limit.path, "0 lifts the limit")

@@ -17,9 +17,9 @@ func TestWarnings(t *testing.T) {
 		{"stopping too soon", "http: {shutdown_grace: 14s}", "http.shutdown_grace: is shorter than http.write_timeout: a stopping node may cut requests off"},
 		{"readable on the way", `database: {url: "postgres://u:p@db.example.com/db"}`, "database.url: others on the network may read along; add sslmode=verify-full (or require)"},
 		{"no key wrapper", "keys: {local_kek: }", "keys.write_with: no key wrapper is configured: pings are answered, every post gets 503"},
-		{"no limits", "limits: {match_concurrency: 0, match_failures_per_minute: 0, signature_failures_per_minute: 0, pings_per_address: 0, posts_per_partner: 0, unsigned_posts_per_address: 0, post_concurrency: 0}",
-			"limits.match_concurrency: 0 lifts the limit\nlimits.match_failures_per_minute: 0 lifts the limit\nlimits.pings_per_address: 0 lifts the limit\n" +
-				"limits.post_concurrency: 0 lifts the limit\nlimits.posts_per_partner: 0 lifts the limit\nlimits.signature_failures_per_minute: 0 lifts the limit\n" +
+		{"no limits", "limits: {match_concurrency: 0, match_failures_per_minute: 0, signature_failures_per_minute: 0, pings_per_address: 0, shared_pings_per_address: 0, ping_log_mib_per_day: 0, posts_per_partner: 0, unsigned_posts_per_address: 0, post_concurrency: 0}",
+			"limits.match_concurrency: 0 lifts the limit\nlimits.match_failures_per_minute: 0 lifts the limit\nlimits.ping_log_mib_per_day: 0 lifts the limit\nlimits.pings_per_address: 0 lifts the limit\n" +
+				"limits.post_concurrency: 0 lifts the limit\nlimits.posts_per_partner: 0 lifts the limit\nlimits.shared_pings_per_address: 0 lifts the limit\nlimits.signature_failures_per_minute: 0 lifts the limit\n" +
 				"limits.unsigned_posts_per_address: 0 lifts the limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package intake
 import (
 	"encoding/binary"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -34,13 +35,26 @@ func appendPing(b []byte, p *Ping) []byte {
 	b = appendText(b, string(q.Country[:]))
 	b = appendText(b, q.Postcode)
 	b = appendText(b, p.Urgency)
-	b = appendText(b, p.JobType)
-	b = appendText(b, p.Budget)
+	b = appendText(b, shortened(p.JobType))
+	b = appendText(b, shortened(p.Budget))
 	b = appendText(b, p.Outcome)
 	b = appendInt64(b, q.Price.Minor)
 	b = appendText(b, q.Price.Currency.String())
 	b = appendInt32(b, int32(q.CardVersion))
 	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
+}
+
+// shortened cuts a free text, so that no ping takes much more of the log than another.
+func shortened(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
 }
 
 func appendUUID(b []byte, u uuid.UUID) []byte {

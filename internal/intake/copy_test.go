@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -78,9 +80,15 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 		p := Ping{IssuedAt: postgresEpoch, Urgency: text.Draw(t, "urgency"), JobType: text.Draw(t, "job type"), Budget: text.Draw(t, "budget")}
 		p.Quote.Postcode = text.Draw(t, "postcode")
 		got := fields(t, appendPing(nil, &p))
-		for i, want := range []string{p.Quote.Postcode, p.Urgency, p.JobType, p.Budget} {
+		for i, want := range []string{p.Quote.Postcode, p.Urgency, shortened(p.JobType), shortened(p.Budget)} {
 			if string(got[6+i]) != want {
 				t.Fatalf("column %d is %q, want %q", 7+i, got[6+i], want)
+			}
+		}
+		for _, text := range []string{p.JobType, p.Budget} {
+			short := shortened(text)
+			if !strings.HasPrefix(text, short) || !utf8.ValidString(short) || len(short) > 64 || len(short) < min(len(text), 64-utf8.UTFMax+1) {
+				t.Fatalf("%q is shortened to %q", text, short)
 			}
 		}
 	})
@@ -121,7 +129,7 @@ func TestBatchGoesInParts(t *testing.T) {
 
 func TestRecorderHurries(t *testing.T) {
 	t.Parallel()
-	r := NewRecorder(nil, nil, nil)
+	r := NewRecorder(nil, nil, 0, nil)
 	for range recorderBatch - 1 {
 		r.Offer(Ping{})
 	}
@@ -139,5 +147,25 @@ func TestRecorderHurries(t *testing.T) {
 	r.closed = true
 	if !r.hurried() {
 		t.Error("it does not hurry at the end")
+	}
+}
+
+// The two free texts of a row are cut to 64 bytes, never within a character.
+func TestAppendPingShortensFreeTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "",
+		"repair":                       "repair",
+		strings.Repeat("a", 64):        strings.Repeat("a", 64),
+		strings.Repeat("a", 65):        strings.Repeat("a", 64),
+		strings.Repeat("é", 256):       strings.Repeat("é", 32),
+		"a" + strings.Repeat("é", 256): "a" + strings.Repeat("é", 31),
+		strings.Repeat("東", 256):       strings.Repeat("東", 21),
+		strings.Repeat("🚰", 256):       strings.Repeat("🚰", 16),
+		strings.Repeat("\x80", 256):    "", // not UTF-8
+	} {
+		row := fields(t, appendPing(nil, &Ping{JobType: text, Budget: text}))
+		if string(row[8]) != want || string(row[9]) != want {
+			t.Errorf("%q and %q are logged of %q, want %q", row[8], row[9], text, want)
+		}
 	}
 }

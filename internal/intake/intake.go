@@ -54,7 +54,8 @@ type Settings struct {
 	MatchWait        time.Duration      // for a place among them
 	MatchFailures    int                // failed matches an address may have a minute; 0 for no bound
 	Forgeries        int                // wrong signatures an address may send a minute; 0 for no bound
-	PingRate         int                // pings an address may send a second; 0 for no bound
+	PingRate         int                // pings an address may send to partners' base URLs a second; 0 for no bound
+	SharedPingRate   int                // pings an address may send to the shared address a second; 0 for no bound
 	PostRate         int                // verified signed posts a partner may send a second; 0 for no bound
 	UnsignedRate     int                // unsigned posts an address may send a second; 0 for no bound
 	PostConcurrency  int                // posts at the database at once; 0 for no bound
@@ -87,12 +88,13 @@ type Intake struct {
 	storing         *gate
 	storingUnsigned *gate // separate, so that unsigned posts never fill the one above
 
-	pings     *budget[netip.Addr]
-	posts     *budget[uuid.UUID] // of partners: spent by verified signed posts only (D28)
+	pings     *budget[netip.Addr] // of partners' base URLs
+	posts     *budget[uuid.UUID]  // of partners: spent by verified signed posts only (D28)
 	unsigned  *budget[netip.Addr]
 	unmatched *budget[netip.Addr] // signatures for which a partner was searched in vain
 	forged    *budget[netip.Addr] // wrong signatures, whomever they name
 
+	sharedPings    *budget[netip.Addr]
 	unmatchedSites *budget[netip.Addr] // unmatched, by IPv6 /48
 }
 
@@ -123,6 +125,7 @@ func New(p Parts, s Settings) *Intake {
 		storing:         newGate(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
 		storingUnsigned: newGate(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
 		pings:           newBudget[netip.Addr](s.PingRate, time.Second),
+		sharedPings:     newBudget[netip.Addr](s.SharedPingRate, time.Second),
 		posts:           newBudget[uuid.UUID](s.PostRate, time.Second),
 		unsigned:        newBudget[netip.Addr](s.UnsignedRate, time.Second),
 		unmatched:       newBudget[netip.Addr](s.MatchFailures, time.Minute),

@@ -20,15 +20,16 @@ func TestLimits(t *testing.T) {
 	t.Run("wrong signatures of an address", func(t *testing.T) { forgeriesOfAnAddress(t, n) })
 }
 
-// An address has its pings each second, whatever they say and whomever they are for.
+// An address has its pings to the shared address each second, whatever they say, and
+// apart from them those to partners' base URLs.
 func pingsOfAnAddress(t *testing.T, n *node) {
-	n = n.with(intake.Settings{PingRate: 3})
+	n = n.with(intake.Settings{PingRate: 4, SharedPingRate: 3})
 	ping := func(address, slug, body string) error {
 		_, err := n.in.Ping(intake.PingRequest{Slug: slug, Address: clientaddr.Group(address), Body: []byte(body)})
 		return err
 	}
 	const good, bad = `{"industry":"plumber","postcode":"1"}`, `{}`
-	if err := errors.Join(ping("2001:db8::1", shared, good), ping("2001:db8::2", n.Off.Slug, good)); err != nil {
+	if err := errors.Join(ping("2001:db8::1", shared, good), ping("2001:db8::2", shared, good)); err != nil {
 		t.Fatal(err)
 	}
 	if f := fault.As(ping("2001:db8::3", shared, bad)); f == nil || f.Code != fault.Invalid {
@@ -38,6 +39,11 @@ func pingsOfAnAddress(t *testing.T, n *node) {
 		n.Time.Advance(300 * time.Millisecond)
 		if f := fault.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != fault.TooMany || f.RetryAfter <= 0 || f.RetryAfter > time.Second {
 			t.Errorf("the fourth ping: %v", f)
+		}
+	}
+	for i, slug := range []string{n.Off.Slug, n.Required.Slug, n.Off.Slug, n.Required.Slug, n.Off.Slug} {
+		if f := fault.As(ping("2001:db8::5", slug, good)); (f == nil) != (i < 4) {
+			t.Errorf("ping %d at a partner's base URL: %v", i+1, f)
 		}
 	}
 	if err := ping("2001:db8:0:1::1", shared, good); err != nil {

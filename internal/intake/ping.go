@@ -70,7 +70,11 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 }
 
 func (in *Intake) readPing(req PingRequest, card *ratecard.Snapshot, now time.Time) (payload.Ping, error) {
-	if ok, wait := in.pings.take(req.Address, now); !ok {
+	rate := in.pings
+	if req.Slug == "" {
+		rate = in.sharedPings
+	}
+	if ok, wait := rate.take(req.Address, now); !ok {
 		return payload.Ping{}, errTooMany.Retry(wait)
 	}
 	return payload.ParsePing(req.Body, card.Taxonomy)

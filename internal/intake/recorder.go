@@ -20,10 +20,11 @@ const (
 	// recorderBatch rows wake the writer; fewer wait for the next tick.
 	recorderBatch = 8192
 	// recorderQueue rows wait at most, and recorderBytes of them: a ping is 200
-	// bytes as a rule, and a hostile one 2,500. A full queue drops (D2).
+	// bytes as a rule, and a hostile one 600. A full queue drops (D2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
+	secondsPerDay = 24 * 60 * 60
 	copyTimeout   = 10 * time.Second
 	// copyPart bytes of a batch are sent at once, which Postgres inserts at once, and
 	// copyPause lies between: a batch in one piece keeps it busy for many milliseconds
@@ -49,26 +50,30 @@ type Ping struct {
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
+	dailyBytes int64                       // of rows in a UTC day; 0 for no bound
 	partitions func(context.Context) error // makes the partition that a row lacks; fails as store does
 
-	mu     sync.Mutex
-	buf    []byte
-	rows   int
-	closed bool
-	wake   chan struct{}
+	mu       sync.Mutex
+	day      int64 // Unix days
+	today    int64 // bytes of rows queued in it
+	reported int64 // the last day whose limit was reported
+	buf      []byte
+	rows     int
+	closed   bool
+	wake     chan struct{}
 
-	written, dropFull, dropRefused, dropClosed atomic.Int64
+	written, dropFull, dropDaily, dropRefused, dropClosed atomic.Int64
 }
 
 // NewRecorder needs Run to be started before it writes.
-func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, partitions func(context.Context) error) *Recorder {
-	return &Recorder{pool: pool, log: log, partitions: partitions, wake: make(chan struct{}, 1)}
+func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partitions func(context.Context) error) *Recorder {
+	return &Recorder{pool: pool, log: log, dailyBytes: dailyBytes, partitions: partitions, wake: make(chan struct{}, 1)}
 }
 
 // RecorderStats are counts since the start.
 type RecorderStats struct {
-	Written, DroppedFull, DroppedRefused, DroppedClosed int64
-	Queued                                              int
+	Written, DroppedFull, DroppedDaily, DroppedRefused, DroppedClosed int64
+	Queued                                                            int
 }
 
 // Stats reads the counts.
@@ -76,16 +81,22 @@ func (r *Recorder) Stats() RecorderStats {
 	r.mu.Lock()
 	queued := r.rows
 	r.mu.Unlock()
-	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropRefused.Load(), r.dropClosed.Load(), queued}
+	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropDaily.Load(), r.dropRefused.Load(), r.dropClosed.Load(), queued}
 }
 
 // Offer queues a row, or drops and counts it. It never blocks on I/O.
 func (r *Recorder) Offer(p Ping) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if day := p.IssuedAt.Unix() / secondsPerDay; day > r.day {
+		r.day, r.today = day, 0
+	}
 	switch {
 	case r.closed:
 		r.dropClosed.Add(1)
+		return
+	case r.dayIsFull():
+		r.dropDaily.Add(1)
 		return
 	case r.rows >= recorderQueue || len(r.buf) >= recorderBytes:
 		r.dropFull.Add(1)
@@ -94,13 +105,30 @@ func (r *Recorder) Offer(p Ping) {
 	if r.rows == 0 {
 		r.buf = append(r.buf, copyHeader...)
 	}
+	before := len(r.buf)
 	r.buf = appendPing(r.buf, &p)
+	r.today += int64(len(r.buf) - before)
 	r.rows++
 	if r.rows == recorderBatch {
 		select {
 		case r.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+func (r *Recorder) dayIsFull() bool { return r.dailyBytes > 0 && r.today >= r.dailyBytes }
+
+// reportFullDay logs, once a day, that the day's limit has been reached.
+func (r *Recorder) reportFullDay() {
+	r.mu.Lock()
+	report := r.dayIsFull() && r.reported != r.day
+	if report {
+		r.reported = r.day
+	}
+	r.mu.Unlock()
+	if report {
+		r.log.Warn("ping log limit reached; pings are answered but not recorded until midnight UTC", "bytes", r.dailyBytes)
 	}
 }
 
@@ -116,6 +144,7 @@ func (r *Recorder) Run(ctx context.Context) {
 		case <-tick.C:
 		case <-r.wake:
 		}
+		r.reportFullDay()
 		batch, rows := r.take(spare)
 		if rows > 0 {
 			r.write(ctx, batch, rows)

@@ -42,7 +42,7 @@ func newRecording(t testing.TB, d *testkit.Database) *node {
 	t.Helper()
 	log, lines := testkit.NewLog()
 	p := &testkit.Platform{DB: d, Time: clock.NewManual(testkit.Began()), Log: lines}
-	p.Recorder = intake.NewRecorder(d.Pool, log, func(ctx context.Context) error {
+	p.Recorder = intake.NewRecorder(d.Pool, log, 0, func(ctx context.Context) error {
 		return d.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
 	p.Traffic = intake.NewTraffic(d.Pool, log, testkit.KeptRefusals)
@@ -130,6 +130,42 @@ func TestRecorderOutlivesTheDatabase(t *testing.T) {
 	n.recorded(t, 30)
 }
 
+// Beyond the bytes of a UTC day rows are dropped and counted, which is logged once.
+// The next day has its own, also when a ping of the day before arrives late.
+func TestDailyLimitDrops(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	n := newRecording(t, d)
+	log, lines := testkit.NewLog()
+	n.Log = lines
+	n.Recorder = intake.NewRecorder(d.Pool, log, 1000, func(ctx context.Context) error {
+		return d.EnsurePingPartitions(ctx, testkit.Began(), 2)
+	})
+	stop := run(t, n.Recorder.Run)
+	limited := func(want int) {
+		t.Helper()
+		testkit.Eventually(t, within, "the limit is logged", func() bool { return n.Log.Count("ping log limit reached") == want })
+	}
+	n.offer(0, 1000)
+	first := n.Recorder.Stats()
+	fit := 1000 - first.DroppedDaily
+	if fit < 5 || fit > 10 { // 100 to 200 bytes each
+		t.Errorf("%d rows fit into 1,000 bytes", fit)
+	}
+	limited(1)
+	late := n.row(0)
+	n.Time.Advance(24 * time.Hour)
+	n.offer(0, 1)
+	n.Recorder.Offer(late)
+	n.offer(0, 10)
+	if got := n.Recorder.Stats().DroppedDaily - first.DroppedDaily; got != 12-fit {
+		t.Errorf("on the next day %d rows were dropped, want %d", got, 12-fit)
+	}
+	limited(2)
+	stop()
+	n.stats(t, intake.RecorderStats{Written: 2 * fit, DroppedDaily: 1012 - 2*fit})
+}
+
 // A service that stops while the database is away says how many rows it lost.
 func TestRecorderStopsWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
@@ -191,7 +227,7 @@ func TestDatabaseGoesWhileThePartitionIsMade(t *testing.T) {
 	n := newRecording(t, d)
 	log, _ := testkit.NewLog()
 	asked := 0
-	n.Recorder = intake.NewRecorder(d.Pool, log, func(ctx context.Context) error {
+	n.Recorder = intake.NewRecorder(d.Pool, log, 0, func(ctx context.Context) error {
 		if asked++; asked == 1 {
 			proxy.Down()
 			defer proxy.Up()

@@ -63,7 +63,7 @@ func TestAQueueOfLongPingsIsFullAt16MiB(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	long := n.row(0)
-	long.Budget = strings.Repeat("x", 1<<20)
+	long.Urgency = strings.Repeat("x", 1<<20)
 	for range 20 {
 		n.Recorder.Offer(long)
 	}

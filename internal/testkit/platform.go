@@ -92,7 +92,7 @@ func (p *Platform) build(t testing.TB) {
 	p.Watcher = snapshot.NewWatcher(p.DB.Pool, log, p.Directory, p.Card)
 	p.Caps = partners.NewCaps(p.DB.DB, p.Time, log)
 	p.Leads = leads.NewStore(p.DB.Pool)
-	p.Recorder = intake.NewRecorder(p.DB.Pool, log, func(ctx context.Context) error {
+	p.Recorder = intake.NewRecorder(p.DB.Pool, log, 0, func(ctx context.Context) error {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
 	p.Traffic = intake.NewTraffic(p.DB.Pool, log, KeptRefusals)
