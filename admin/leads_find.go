@@ -20,7 +20,7 @@ const (
 var leadKeys = []templates.Option{{Value: byID, Label: "Id: leadId or transactionId"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
 
 func (k *call) findForm(by, value, country string, mistakes templates.Errors) templates.LeadFindForm {
-	countries := []templates.Option{{Label: "None: it begins with +"}}
+	countries := []templates.Option{{Label: "Not needed (starts with +)"}}
 	for i := range k.Prices.Markets().Len() {
 		if m := k.Prices.Markets().At(i); len(m.Code) == 2 {
 			countries = append(countries, templates.Option{Value: m.Code, Label: m.Name})
@@ -69,8 +69,12 @@ func (k *call) showUnfound(err error, by, value, country string) error {
 	if other != nil {
 		return other
 	}
+	field := "value"
+	if fault.As(err).Reason == "country" {
+		field = "country"
+	}
 	return k.show(status, templates.LeadsUnfound(templates.LeadsUnfoundView{
-		Shell: k.shell("Look up a lead", allLeads), Find: k.findForm(by, value, country, templates.Errors{{Field: "value", Message: message}}),
+		Shell: k.shell("Look up a lead", allLeads), Find: k.findForm(by, value, country, templates.Errors{{Field: field, Message: message}}),
 	}))
 }
 

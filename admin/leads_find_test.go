@@ -67,6 +67,9 @@ func TestFindLeadRefuses(t *testing.T) {
 			t.Errorf("%s: %d %s", name, p.status, p.text())
 		}
 	}
+	if p := b.post(t, "/leads/find", url.Values{"by": {"phone"}, "value": {"020 7946 0018"}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, `href="#f-find-country"`) || !strings.Contains(p.body, `value="020 7946 0018"`) {
+		t.Errorf("a national number without a country: %d %s", p.status, p.text())
+	}
 	if p := b.post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo at example"}}); !strings.Contains(p.body, `value="jo at example"`) || !strings.Contains(p.body, `value="email" selected`) {
 		t.Errorf("what was typed is gone: %s", p.text())
 	}

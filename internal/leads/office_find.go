@@ -60,11 +60,14 @@ func (o *Office) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 	return o.find(ctx, sc, "email", digests)
 }
 
-// FindPhone finds a person's leads by the number, as it is dialled in a country of two
-// letters, or in its international form; and as it stands, which is how a number is kept
-// that no country dials.
+// FindPhone finds a person's leads by the number in its international form, or as it is
+// dialled in a country of two letters. It also compares the number as it was typed: one
+// that is not valid in its country is stored as sent. Without a + it needs the country.
 func (o *Office) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (Found, error) {
 	number = strings.TrimSpace(number)
+	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
+		return Found{}, unfit("country", "Choose the country of this number, or type it with + and the country code.")
+	}
 	digests := o.keys.Digests(sealed.LookUp, []byte(number))
 	text, ok := payload.E164(number, country)
 	if ok && text != number {

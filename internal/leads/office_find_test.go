@@ -2,6 +2,7 @@ package leads_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,24 @@ func TestFindAPerson(t *testing.T) {
 	}
 	if n := testkit.Value[string](t, o.DB, `SELECT after::text FROM audit_events WHERE after::jsonb ->> 'found' = '2' LIMIT 1`); !strings.Contains(n, "email") {
 		t.Error(n)
+	}
+}
+
+// A number in national form means nothing without its country: that is an error of the
+// country's field, not "no lead found", and no lookup is recorded.
+func TestFindPhoneNeedsACountryForANationalNumber(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	o.add(t, "a", o.Required, o.of("jo@example.com", "020 7946 0018", "+442079460018"))
+	for _, number := range []string{"020 7946 0018", "00442079460018", "442079460018", "12"} {
+		_, err := o.FindPhone(t.Context(), scope.Everywhere, number, "")
+		f := fault.As(err)
+		if f == nil || f.Code != fault.Invalid || len(f.Fields) != 1 || !slices.Equal(f.Fields[0].Path, []string{"country"}) {
+			t.Errorf("%s: %v", number, err)
+		}
+	}
+	if n := testkit.Value[int](t, o.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.find'`); n != 0 {
+		t.Errorf("%d lookups are recorded", n)
 	}
 }
 
