@@ -17,7 +17,7 @@ const (
 	byPhone = "phone"
 )
 
-var leadKeys = []templates.Option{{Value: byID, Label: "Id: leadId or transactionId"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
+var leadKeys = []templates.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
 
 func (k *call) findForm(by, value, country string, mistakes templates.Errors) templates.LeadFindForm {
 	countries := []templates.Option{{Label: "Not needed (starts with +)"}}
@@ -51,7 +51,7 @@ func (k *call) findLead() error {
 		if to := k.leadPageOf(value); to != "" {
 			return k.to(to)
 		}
-		err = fault.New(fault.Invalid, "value", "There is no lead of this id that you may see. A leadId begins with ld_, a transactionId with tx_.")
+		err = fault.New(fault.Invalid, "value", "You can see no lead with this id. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return k.showUnfound(err, by, short(value), country)
@@ -78,8 +78,9 @@ func (k *call) showUnfound(err error, by, value, country string) error {
 	}))
 }
 
-// leadPageOf is the page of a leadId, or of a transactionId as the partner holds it;
-// "" where there is none that this person may see.
+// leadPageOf is the page of a leadId, of a transactionId as the partner holds it, or of
+// the id of the request that delivered the lead; "" where there is none that this
+// person may see.
 func (k *call) leadPageOf(text string) string {
 	sc, ok := k.access.Scope(k.session.Staff.ID, readLeads)
 	if !ok || !validText(text) {
@@ -87,6 +88,12 @@ func (k *call) leadPageOf(text string) string {
 	}
 	if lead, err := id.Parse(id.Lead, text); err == nil {
 		if _, err := k.Leads.Page(k.r.Context(), sc, lead); err == nil {
+			return leadURL(lead)
+		}
+		return ""
+	}
+	if request, err := id.Parse(id.Request, text); err == nil {
+		if lead, err := k.Leads.FindRequest(k.r.Context(), sc, request); err == nil {
 			return leadURL(lead)
 		}
 		return ""

@@ -437,7 +437,7 @@ func JumpNothing(v JumpView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>rc_</code> a rate card, <code>ld_</code> a lead, <code>tx_</code> a transaction as the partner has it. All but the last are read in either case.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>rc_</code> a rate card, <code>ld_</code> a lead, <code>rq_</code> a request, <code>tx_</code> a transaction as the partner has it. All but the last are read in either case.</p><p class=\"hint mt-2\">Of requests, the post that delivered a lead and the newest rejected ones of each partner can be found. Ids of pings and of retries that got the first answer again are not stored. For a retry, ask the partner for the leadId in its answer.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -46,6 +46,24 @@ func (o *Office) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 	return lead, store.Translate(err)
 }
 
+// requestWithin is how long after a request's id its lead's id is made at the latest:
+// the body arrives in between.
+const requestWithin = time.Minute
+
+// FindRequest finds the lead that a request delivered. Both ids hold their time, so the
+// search reads a minute of the primary key and needs no index of its own.
+func (o *Office) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
+	at := id.Time(request)
+	var partner uuid.UUID
+	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM lead_events e JOIN leads l ON l.id = e.lead_id
+		WHERE e.lead_id >= $1 AND e.lead_id < $2 AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $3`,
+		id.NewV7(at, [10]byte{}), id.NewV7(at.Add(requestWithin), [10]byte{}), id.Format(id.Request, request)).Scan(&lead, &partner)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
+		return uuid.Nil, errNotFound
+	}
+	return lead, store.Translate(err)
+}
+
 // FindEmail finds a person's leads by their address, in any letter case and with the
 // domain in its Unicode or its ASCII form. The audit trail records the search without
 // the address.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -58,6 +59,32 @@ func TestFindTransaction(t *testing.T) {
 	}
 	if got, err := o.FindTransaction(t.Context(), scope.Partners(o.Off.ID), string(token)); !notFound(err) || got != uuid.Nil {
 		t.Errorf("another partner's: %s, %v", got, err)
+	}
+}
+
+func TestFindRequest(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	requests := map[string]uuid.UUID{}
+	deliver := func(name string, partner testkit.Partner) uuid.UUID {
+		return o.add(t, name, partner, func(d *leads.Delivery) {
+			requests[name] = id.New(d.Lead.ReceivedAt.Add(-5 * time.Second)) // its body came slowly
+			d.Event.Detail = `{"request_id": "` + id.Format(id.Request, requests[name]) + `"}`
+		})
+	}
+	lead, other := deliver("a", o.Required), deliver("b", o.Off)
+	o.erase(t, other)
+	mine := scope.Partners(o.Required.ID)
+	if got, err := o.FindRequest(t.Context(), mine, requests["a"]); err != nil || got != lead {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := o.FindRequest(t.Context(), scope.Everywhere, requests["b"]); err != nil || got != other {
+		t.Errorf("of an erased lead: %s, %v", got, err)
+	}
+	for name, request := range map[string]uuid.UUID{"another partner's": requests["b"], "a retry's": id.New(id.Time(requests["a"])), "the first": uuid.Nil, "the last": uuid.Max} {
+		if got, err := o.FindRequest(t.Context(), mine, request); !notFound(err) || got != uuid.Nil {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
 	}
 }
 
