@@ -132,8 +132,11 @@ func (k *call) draftHead(d ratecard.Draft, tab string) (templates.DraftHead, err
 	h := templates.DraftHead{
 		Shell: k.shell(draftName(d.RateCard), allPricing), URL: draftURL(d.ID), ID: ratecard.ID(d.ID), Title: d.Title, State: string(d.State),
 		Author: d.Author, Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits), Version: int64(d.RowVersion),
-		BasedOn: templates.Link{Label: versionName(d.BasedOn), URL: versionURL(d.BasedOn)}, EffectiveAt: timeOf(d.EffectiveAt),
-		Locked: k.lockedWords(d), CanWrite: open && k.may(writePricing), CanPublish: k.may(publishPricing),
+		EffectiveAt: timeOf(d.EffectiveAt),
+		Locked:      k.lockedWords(d), CanWrite: open && k.may(writePricing), CanPublish: k.may(publishPricing),
+	}
+	if d.BasedOn > 0 { // the first version is based on none
+		h.BasedOn = templates.Link{Label: versionName(d.BasedOn), URL: versionURL(d.BasedOn)}
 	}
 	if d.Version > 0 {
 		h.Published = templates.Link{Label: versionName(d.Version), URL: versionURL(d.Version)}
