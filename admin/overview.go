@@ -149,7 +149,7 @@ func (k *call) partnersNeed() (all []templates.Need, err error) {
 	for _, e := range ending {
 		all = append(all, templates.Need{Text: e.Name + ": every secret ends", URL: partnerURL(e.Partner) + "?tab=secrets", Detail: "The last one at " + minute(e.Ends) + "; then its signed posts are refused."})
 	}
-	unsigned, err := k.Figures.MostUnsigned(ctx, sc, k.now.Add(-24*time.Hour), 5)
+	unsigned, err := k.Figures.MostUnsigned(ctx, sc, k.DefaultSigning, k.now.Add(-24*time.Hour), 5)
 	if err != nil {
 		return nil, err
 	}
@@ -160,12 +160,27 @@ func (k *call) partnersNeed() (all []templates.Need, err error) {
 }
 
 func tiles(f figures.Figures) []templates.StatTile {
+	rejected := map[string]int64{}
+	for _, r := range f.Refusals {
+		rejected[r.Endpoint] += r.Count
+	}
 	return []templates.StatTile{
-		{Label: "Pings", Value: templates.Number(f.Pings), URL: "#traffic"},
-		{Label: "Accepted", Value: share(f.Priced, f.Pings), Note: "of the pings got a price", URL: "#traffic"},
-		{Label: "Posts", Value: templates.Number(f.Posts), URL: "#traffic"},
+		pingsTile(f.Pings, rejected["ping"]), acceptedTile(f.Priced, f.Pings, "#traffic"), postsTile(f.Posts, f.Replayed, rejected["post"]),
 		{Label: "Leads", Value: templates.Number(f.Delivered), URL: "#payouts"},
 	}
+}
+
+func pingsTile(all, rejected int64) templates.StatTile {
+	return templates.StatTile{Label: "Pings", Value: templates.Number(all), Note: "including " + templates.Number(rejected) + " rejected", URL: "#traffic"}
+}
+
+func acceptedTile(priced, pings int64, url string) templates.StatTile {
+	return templates.StatTile{Label: "Accepted", Value: share(priced, pings), Note: "of " + countWords(pings, false, "ping", "pings") + ", including rejected", URL: url}
+}
+
+func postsTile(all, retries, rejected int64) templates.StatTile {
+	note := "including " + countWords(retries, false, "retry", "retries") + " and " + templates.Number(rejected) + " rejected"
+	return templates.StatTile{Label: "Posts", Value: templates.Number(all), Note: note, URL: "#traffic"}
 }
 
 func share(part, whole int64) string {

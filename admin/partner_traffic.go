@@ -68,28 +68,26 @@ func outcomeRows(all []figures.Outcome, partner string) (rows []templates.Outcom
 }
 
 func partnerTiles(all []figures.Outcome) []templates.StatTile {
-	var pings, priced, posts, leads, refused int64
+	var priced, leads, retries int64
+	total, rejected := map[string]int64{}, map[string]int64{}
 	for _, o := range all {
+		total[o.Endpoint] += o.Count
 		_, _, bad := outcomeWords(o.Outcome)
 		switch {
 		case bad:
-			refused += o.Count
-		case o.Endpoint == "ping":
-			pings += o.Count
-			if o.Outcome == "priced" {
-				priced += o.Count
-			}
-		case strings.HasPrefix(o.Outcome, "delivered"):
+			rejected[o.Endpoint] += o.Count
+		case o.Outcome == "priced":
+			priced += o.Count
+		case strings.HasPrefix(o.Outcome, models.OutcomeDelivered):
 			leads += o.Count
-		}
-		if o.Endpoint == "post" {
-			posts += o.Count
+		case strings.HasPrefix(o.Outcome, models.OutcomeReplayed):
+			retries += o.Count
 		}
 	}
 	return []templates.StatTile{
-		{Label: "Pings", Value: templates.Number(pings), URL: "#traffic"}, {Label: "Accepted", Value: share(priced, pings), Note: "of the pings got a price", URL: "#outcomes"},
-		{Label: "Posts", Value: templates.Number(posts), URL: "#traffic"}, {Label: "Leads", Value: templates.Number(leads), Note: "sandbox included", URL: "#outcomes"},
-		{Label: "Refused", Value: templates.Number(refused), URL: "?tab=refusals"},
+		pingsTile(total["ping"], rejected["ping"]), acceptedTile(priced, total["ping"], "#outcomes"), postsTile(total["post"], retries, rejected["post"]),
+		{Label: "Leads", Value: templates.Number(leads), Note: "sandbox included", URL: "#outcomes"},
+		{Label: "Refused", Value: templates.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
 )
 
 // Range is a span of time in steps of equal length. From is a whole step.
@@ -57,10 +58,11 @@ type Payout struct {
 // Figures are what passed in a range. Sandbox accounts are left out (D25).
 type Figures struct {
 	Steps     []Step // all of the range, the quiet ones too
-	Pings     int64  // that were understood: answered with a price or without
+	Pings     int64  // all, including rejected ones
 	Priced    int64
-	Posts     int64 // all, the refused ones too
-	Delivered int64 // leads; replays are not counted again
+	Posts     int64 // all, including retries and rejected ones
+	Replayed  int64 // retries that got the first answer again
+	Delivered int64 // leads
 	Refusals  []Refusal
 	Payouts   []Payout
 }
@@ -95,21 +97,24 @@ func (f *Figures) readTraffic(ctx context.Context, db *store.DB, sc scope.Scope,
 			return err
 		}
 		switch {
-		case endpoint == "ping" && outcome == "priced":
-			f.Priced += n
-			fallthrough
-		case endpoint == "ping" && slices.Contains(unpriced, outcome):
+		case endpoint == "ping":
 			f.Pings += n
 			f.Steps[step].Pings += n
-		case endpoint == "ping":
-			refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
+			switch {
+			case outcome == "priced":
+				f.Priced += n
+			case !slices.Contains(unpriced, outcome):
+				refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
+			}
 		default:
 			f.Posts += n
 			f.Steps[step].Posts += n
 			switch {
-			case strings.HasPrefix(outcome, "delivered"):
+			case strings.HasPrefix(outcome, models.OutcomeDelivered):
 				f.Delivered += n
-			case !strings.HasPrefix(outcome, "replayed"):
+			case strings.HasPrefix(outcome, models.OutcomeReplayed):
+				f.Replayed += n
+			default:
 				refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
 			}
 		}

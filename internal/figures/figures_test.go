@@ -56,8 +56,8 @@ func TestRead(t *testing.T) {
 		t.Fatalf("the range is %s", len)
 	}
 	hour := now.Truncate(time.Hour)
-	steps := func(last figures.Step) []figures.Step {
-		return []figures.Step{{At: hour.Add(-2 * time.Hour)}, {At: hour.Add(-time.Hour), Pings: last.Pings / 9}, last}
+	steps := func(pings int64, last figures.Step) []figures.Step {
+		return []figures.Step{{At: hour.Add(-2 * time.Hour)}, {At: hour.Add(-time.Hour), Pings: pings}, last}
 	}
 	last := figures.Step{At: hour, Pings: 90, Posts: 19}
 	for name, c := range map[string]struct {
@@ -65,16 +65,16 @@ func TestRead(t *testing.T) {
 		want  figures.Figures
 	}{
 		"everything": {scope.System, figures.Figures{
-			Steps: steps(last), Pings: 100, Priced: 90, Posts: 19, Delivered: 7,
+			Steps: steps(17, last), Pings: 107, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7,
 			Refusals: []figures.Refusal{{"post", "signature", 9}, {"ping", "payload", 7}},
 			Payouts:  []figures.Payout{{money.Amount{Minor: 101, Currency: money.EUR}, 2}, {money.Amount{Minor: 4600, Currency: money.GBP}, 2}},
 		}},
 		"one partner's": {scope.Partners(mine), figures.Figures{
-			Steps: steps(last), Pings: 100, Priced: 90, Posts: 19, Delivered: 7,
+			Steps: steps(10, last), Pings: 100, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7,
 			Refusals: []figures.Refusal{{"post", "signature", 9}},
 			Payouts:  []figures.Payout{{money.Amount{Minor: 100, Currency: money.EUR}, 1}, {money.Amount{Minor: 4600, Currency: money.GBP}, 2}},
 		}},
-		"nobody's": {scope.Partners(), figures.Figures{Steps: steps(figures.Step{At: hour})}},
+		"nobody's": {scope.Partners(), figures.Figures{Steps: steps(0, figures.Step{At: hour})}},
 	} {
 		got, err := figures.NewReader(d.DB).Read(t.Context(), c.scope, r)
 		if err != nil || !reflect.DeepEqual(got, c.want) {

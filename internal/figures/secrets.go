@@ -73,12 +73,16 @@ type PartnerUnsigned struct {
 	Leads   int64
 }
 
-// MostUnsigned are the partners with the most unsigned leads since a moment, n at most.
-func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, since time.Time, n int) ([]PartnerUnsigned, error) {
-	rows, err := in.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t JOIN partners p ON p.id = t.partner_id
+// MostUnsigned are the n partners with the most unsigned leads since a moment, by accounts
+// that do not require signatures now. platform is the platform's default mode.
+func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int) ([]PartnerUnsigned, error) {
+	rows, err := in.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t
+			JOIN partners p ON p.id = t.partner_id JOIN accounts a ON a.id = t.account_id
 		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
+			AND coalesce(nullif(a.signing_mode, $8), nullif(p.signing_mode, $9), $7) <> $10
 		GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $6`,
-		models.OutcomeDelivered+models.AndToBeRefused, since, models.OutcomeDelivered+models.AndUnsigned, sc.All(), ids(sc), n)
+		models.OutcomeDelivered+models.AndToBeRefused, since, models.OutcomeDelivered+models.AndUnsigned, sc.All(), ids(sc), n,
+		platform, models.SigningInherit, models.SigningDefault, models.SigningRequired)
 	if err != nil {
 		return nil, store.Translate(err)
 	}
