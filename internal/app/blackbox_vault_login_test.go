@@ -98,6 +98,7 @@ func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
 
 	// Another sixteen minutes: the wrong credential is tried again, once by one node.
 	bad.db.Exec(t, `UPDATE vault_logins SET counts_until = counts_until - interval '16 minutes'`)
+	bad.hands.Advance(time.Minute) // the pause of the last attempt
 	testkit.Eventually(t, 10*time.Second, "the wrong credential is tried again", func() bool {
 		return bad.vaultLogins(t, "login")+shared.vaultLogins(t, "login") > 3
 	})

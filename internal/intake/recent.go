@@ -26,7 +26,7 @@ func (r *recent) add(address netip.Addr, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(now)
-	if len(r.current) >= recentAddresses {
+	if _, known := r.current[address]; !known && len(r.current) >= recentAddresses {
 		r.begin(now, r.current)
 	}
 	r.current[address] = struct{}{}

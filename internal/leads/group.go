@@ -26,6 +26,7 @@ var errBusy = fault.New(fault.Unavailable, "busy", "Unable to save lead record."
 type waiting struct {
 	delivery *Delivery
 	deadline time.Time
+	queued   context.Context // ends when the post has too little time left for a group
 	done     chan struct{}
 	result
 }
@@ -67,11 +68,13 @@ func newGroup(size, writers int, commit func(context.Context, []*waiting)) *grou
 // not end with one client.
 func (g *group) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
-	return g.await(ctx, g.join(d, deadline))
+	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitWithin))
+	defer cancel()
+	return g.await(ctx, g.join(queued, d, deadline))
 }
 
-func (g *group) join(d *Delivery, deadline time.Time) *waiting {
-	w := &waiting{delivery: d, deadline: deadline, done: make(chan struct{})}
+func (g *group) join(queued context.Context, d *Delivery, deadline time.Time) *waiting {
+	w := &waiting{delivery: d, deadline: deadline, queued: queued, done: make(chan struct{})}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.queue = append(g.queue, w)
@@ -79,8 +82,6 @@ func (g *group) join(d *Delivery, deadline time.Time) *waiting {
 }
 
 func (g *group) await(ctx context.Context, w *waiting) result {
-	queued, cancel := context.WithDeadline(ctx, w.deadline.Add(-commitWithin))
-	defer cancel()
 	for {
 		select {
 		case <-w.done:
@@ -94,7 +95,7 @@ func (g *group) await(ctx context.Context, w *waiting) result {
 				<-w.done // nobody waits, so another writer has it
 				return w.result
 			}
-		case <-queued.Done():
+		case <-w.queued.Done():
 			if g.withdraw(w) {
 				return result{err: errBusy}
 			}
@@ -120,16 +121,25 @@ func (g *group) leadOne(ctx context.Context) bool {
 			close(w.done)
 		}
 	}()
-	earliest := taken[0].deadline
+	// A post that has too little time left does not take it from the others.
+	var earliest time.Time
+	inTime := make([]*waiting, 0, len(taken))
 	for _, w := range taken {
 		w.err = errBusy
-		if w.deadline.Before(earliest) {
+		if w.queued.Err() != nil {
+			continue
+		}
+		inTime = append(inTime, w)
+		if earliest.IsZero() || w.deadline.Before(earliest) {
 			earliest = w.deadline
 		}
 	}
+	if len(inTime) == 0 {
+		return true
+	}
 	ctx, cancel := context.WithDeadline(ctx, earliest)
 	defer cancel()
-	g.commit(ctx, taken)
+	g.commit(ctx, inTime)
 	return true
 }
 

@@ -27,9 +27,28 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 }
 
 // DropPingPartitions drops whole days before the given moment and returns how
-// many. The database refuses to drop what is younger than a day by its own clock.
-func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (int64, error) {
-	return db.changePartitions(ctx, `SELECT drop_ping_partitions($1::date)`, before.Format(time.DateOnly))
+// many, each in a transaction of its own, so that the lock is held briefly. The
+// database refuses to drop what is younger than a day by its own clock.
+func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
+	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text
+		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent = 'pings'::regclass AND c.relname < 'pings_' || to_char($1::date, 'YYYYMMDD')
+		ORDER BY c.relname`, before.Format(time.DateOnly))
+	if err != nil {
+		return 0, Translate(err)
+	}
+	ends, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return 0, Translate(err)
+	}
+	for _, end := range ends {
+		n, err := db.changePartitions(ctx, `SELECT drop_ping_partitions($1::date)`, end)
+		if err != nil {
+			return dropped, err
+		}
+		dropped += n
+	}
+	return dropped, nil
 }
 
 // changePartitions runs a function that changes the partitions of pings and

@@ -144,7 +144,8 @@ func (d *Desk) settle(ctx context.Context, j *river.Job[job], r *Run, err error)
 	return river.JobSnooze(time.Duration(r.Attempt) * time.Second)
 }
 
-// tell is not needed for what is right, only for what is shown.
+// tell records the state of a try. When that fails, the work is taken up again like that
+// of a worker that died.
 func (d *Desk) tell(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(d.db.Gorm.WithContext(ctx), columns); err != nil {
 		d.log.Warn("the state of work was not written down", "kind", r.Kind, "work", r.ID, "error", store.Translate(err))
