@@ -34,7 +34,6 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 		"PINGPOST_DATABASE_URL=" + running.DatabaseURL, "PINGPOST_PLATFORM_KEYS=" + running.PlatformKeys, "LEAD_VAULT_KEK=" + keys.LeadVaultKEK,
 		"PINGPOST_HTTP_API_ADDR=127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR=127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR=127.0.0.1:0",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=0s",
-		"PINGPOST_DATABASE_SNAPSHOT_FILE=" + filepath.Join(t.TempDir(), "snapshot"),
 	}, change...)
 }
 
@@ -51,6 +50,7 @@ func serving(t *testing.T, p *platform) {
 // serve starts a node and reads from its log where it listens.
 func serve(t *testing.T, settings []string, args ...string) (node *process, api, ops string) {
 	t.Helper()
+	settings = append(settings, "PINGPOST_DATABASE_SNAPSHOT_FILE="+filepath.Join(t.TempDir(), "snapshot"))
 	node = start(t, settings, append([]string{"serve"}, args...)...)
 	node.until(t, "the node serves", func() bool {
 		for line := range strings.Lines(node.stdout.String()) {
