@@ -432,7 +432,7 @@ func TestAuditPages(t *testing.T) {
 		t.Errorf("%d events on three pages", seen)
 	}
 	for query, want := range map[string]int{
-		"outcome=refused": 0, "object=pt_1&kind=partner": 50, "person=the+command+line": 50, "person=%00": 0, "from=2026-01-02&to=2026-01-02": 50, "to=2026-01-01": 0, "from=tomorrow": 0, "older=x": 50, "older=-5": 50,
+		"outcome=refused": 0, "object=pt_1&kind=partner": 50, "person=the+command+line": 50, "person=COMMAND": 50, "person=%25": 0, "person=eve+tan": 1, "person=auditor%40": 1, "person=%00": 0, "from=2026-01-02&to=2026-01-02": 50, "to=2026-01-01": 0, "from=tomorrow": 0, "older=x": 50, "older=-5": 50,
 		"action=" + strings.Repeat("x", 4000): 0,
 	} {
 		p := b.get(t, "/audit?"+query)

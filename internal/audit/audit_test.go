@@ -233,6 +233,8 @@ func TestList(t *testing.T) {
 		"a kind of action":  {scope.System, audit.Filter{Action: "secret."}, "97531"},
 		"an object":         {scope.System, audit.Filter{Kind: "partner", Object: "pt_3"}, "3"},
 		"somebody else":     {scope.System, audit.Filter{Actor: "eve@example.com"}, ""},
+		"part of an e-mail": {scope.System, audit.Filter{Actor: "ADA@Exam"}, "9876543210"},
+		"not a wildcard":    {scope.System, audit.Filter{Actor: "ada%"}, ""},
 		"refusals":          {scope.System, audit.Filter{Outcome: models.AuditRefused}, ""},
 		"a wildcard is one": {scope.System, audit.Filter{Action: "%"}, ""},
 	} {

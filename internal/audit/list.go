@@ -14,11 +14,12 @@ import (
 
 // Filter narrows a list; what is zero narrows nothing.
 type Filter struct {
-	Actor, Kind, Object string
-	Action              string // or how it begins: "secret."
-	About               Subject
-	Outcome             models.AuditOutcome
-	From, Until         time.Time
+	Kind, Object string
+	Actor        string // a part of the actor's name or e-mail address, in any case
+	Action       string // or how it begins: "secret."
+	About        Subject
+	Outcome      models.AuditOutcome
+	From, Until  time.Time
 }
 
 // Subject is a person: what they did, and what was done to them.
@@ -63,11 +64,15 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out F
 
 func (f Filter) apply(q *gorm.DB) *gorm.DB {
 	for column, value := range map[string]string{
-		"actor": f.Actor, "object_kind": f.Kind, "object_id": f.Object, "outcome": string(f.Outcome),
+		"object_kind": f.Kind, "object_id": f.Object, "outcome": string(f.Outcome),
 	} {
 		if value != "" {
 			q = q.Where(column+" = ?", value)
 		}
+	}
+	if f.Actor != "" {
+		q = q.Where(`strpos(lower(actor), lower(?)) > 0
+			OR staff_id IN (SELECT id FROM staff WHERE strpos(lower(name), lower(?)) > 0 OR strpos(lower(email), lower(?)) > 0)`, f.Actor, f.Actor, f.Actor)
 	}
 	if f.Action != "" {
 		q = q.Where("starts_with(action, ?)", f.Action)
