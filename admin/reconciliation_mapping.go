@@ -110,7 +110,7 @@ func fixedIsCurrency(err error) error {
 
 // mappingForm is the form with its choices.
 func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
-	f := &templates.MappingForm{Delimiter: delimiterWords(p.Delimiter), Remembered: m.remembered, From: m.from, To: m.to}
+	f := &templates.MappingForm{Format: formatWords(p), Remembered: m.remembered, From: m.from, To: m.to}
 	var columns []templates.Option
 	for _, c := range p.Columns {
 		holds := holdsWords(c)
@@ -207,12 +207,21 @@ func holdsWords(c reconcile.Column) string {
 	return "texts"
 }
 
+// formatWords describe the file; the encoding of one from before it was recorded is left out.
+func formatWords(p reconcile.Profile) string {
+	words := delimiterWords(p.Delimiter)
+	if p.Encoding != "" {
+		words += ", " + p.Encoding
+	}
+	return words
+}
+
 func delimiterWords(delimiter string) string {
 	switch delimiter {
 	case ";":
-		return "semicolons"
+		return "semicolon-separated"
 	case "\t":
-		return "tabs"
+		return "tab-separated"
 	}
-	return "commas"
+	return "comma-separated"
 }

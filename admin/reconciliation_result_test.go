@@ -141,7 +141,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 	b := newBooks(t)
 	lead, _ := b.deliver(t, b.harbour())
 	at := b.given(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x", lead+";2,500;03/04/2026;y")
-	b.get(t, at).says(t, http.StatusOK, "How the amounts are written", "How the dates are written", `value="31/01/2006"`, "parted by semicolons")
+	b.get(t, at).says(t, http.StatusOK, "How the amounts are written", "How the dates are written", `value="31/01/2006"`, "semicolon-separated, UTF-8")
 	good := url.Values{"version": {"1"}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"GBP"}, "numbers": {"1.234,56"}, "from": {"2026-01-01"}, "to": {"2026-01-31"}}
 	for name, c := range map[string]struct{ field, value, wrong string }{
 		"no leadIds":         {"lead_id", "", "lead_id"},

@@ -173,7 +173,7 @@ func TestListsThatAreRefused(t *testing.T) {
 		"empty":              {"harbour-leads", "a.csv", "", "file"},
 		"not CSV":            {"harbour-leads", "a.xlsx", "PK\x03\x04\x00\x00\x08\x00" + strings.Repeat("\x00\x01", 5000), "file"},
 		"UTF-16":             {"harbour-leads", "a.csv", "\xff\xfel\x00e\x00a\x00d\x00\n\x00", "file"},
-		"half UTF-8":         {"harbour-leads", "a.csv", "leadId,amount,name\n" + lead + ",1,J\xfcrgen\n", "file"},
+		"half UTF-8":         {"harbour-leads", "a.csv", "leadId,amount,name\n" + lead + ",1,J\xfcrgen\n" + lead + ",1,J\u00fcrgen\n", "file"},
 		"no head":            {"harbour-leads", "a.csv", lead + ",12.50\n" + lead + ",1\n", "file"},
 		"a head twice":       {"harbour-leads", "a.csv", "leadId,amount,amount\n" + lead + ",1,2\n", "file"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
@@ -104,6 +105,41 @@ func TestHowListsAreWritten(t *testing.T) {
 	}
 }
 
+// A list as Excel writes it in Germany: Windows-1252, semicolons, a decimal comma, and a
+// euro sign, which is one byte there. What is UTF-8 stays UTF-8.
+func TestListsInWindows1252(t *testing.T) {
+	t.Parallel()
+	const utf8List = "leadId;W\u00e4hrung;Betrag;Notiz\n%s;EUR;1234,50;J\u00fcrgen \u20ac \u201eneu\u201c\n"
+	western, err := charmap.Windows1252.NewEncoder().String(fmt.Sprintf(utf8List, lead(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ascii := fmt.Sprintf("leadId;Notiz\n%s;x\n", lead(1))
+	for name, c := range map[string]struct{ list, encoding, column string }{
+		"Windows-1252":                  {western, Windows1252, "W\u00e4hrung"},
+		"UTF-8":                         {fmt.Sprintf(utf8List, lead(1)), UTF8, "W\u00e4hrung"},
+		"UTF-8 with a mark":             {"\ufeff" + fmt.Sprintf(utf8List, lead(1)), UTF8, "W\u00e4hrung"},
+		"ASCII":                         {ascii, UTF8, "Notiz"},
+		"Windows-1252 far off":          {ascii + strings.Repeat(lead(2)+";y\n", 10_000) + lead(3) + ";J\xfcrgen\n", Windows1252, "Notiz"},
+		"a no-break space in an amount": {"leadId;Betrag\n" + lead(1) + ";1\xa0234,50\n", Windows1252, "Betrag"},
+	} {
+		p, err := profile(strings.NewReader(c.list))
+		if err != nil || p.Encoding != c.encoding {
+			t.Errorf("%s: read as %q, %v", name, p.Encoding, err)
+		}
+		if _, ok := p.Column(c.column); !ok {
+			t.Errorf("%s: the columns are %v", name, p.Columns)
+		}
+	}
+	table, err := openTable(strings.NewReader(western))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := table.next(); err != nil || r.cells[3] != "J\u00fcrgen \u20ac \u201eneu\u201c" {
+		t.Errorf("read %q, %v", r.cells, err)
+	}
+}
+
 func TestListsThatAreRefused(t *testing.T) {
 	long := strings.Repeat("a", 70<<10)
 	for name, c := range map[string]struct{ text, says string }{
@@ -121,7 +157,10 @@ func TestListsThatAreRefused(t *testing.T) {
 		"the same name twice":        {"lead,amount,amount\nx,1,2\n", `Two columns are named "amount"`},
 		"a name that was given":      {"lead,,column 2\nx,1,2\n", `"column 2"`},
 		"old line ends":              {"lead,amount\rx,1\ry,2\r", "line end"},
-		"not UTF-8":                  {"lead,amount\nx,1\n\ny\xe9,2\nz\xe9,1\n", "Row 4 "},
+		"neither UTF-8 nor 1252":     {"lead,amount\nx,1\n\ny\x81,2\nz\xe9,1\n", "Row 4 "},
+		"a mark, and not UTF-8":      {"\ufefflead,amount\nx,1\n\ny\xe9,2\n", "Row 4 "},
+		"UTF-8, then not":            {"lead,name\nx,J\u00fcrgen\ny,J\xfcrgen\n", "row 3"},
+		"not UTF-8, then UTF-8":      {"lead,name\nx,J\xfcrgen\ny,J\u00fcrgen\n", "row 3"},
 		"a quote that is not closed": {"lead,amount\nx,1\n\"y,2\nz,3\n", "row 3 "},
 		"a quote closed far off":     {"lead,amount\nx,1\n\"y,2\nz,\"3\n", "row 3 "},
 		"a row without end":          {"lead,amount\nx,1\n\"" + strings.Repeat("y,2\n", 300_000), "Row 3 "},

@@ -111,6 +111,7 @@ type Days struct {
 // Profile is what was found in a file when it was taken in.
 type Profile struct {
 	Delimiter string   `json:"delimiter"` // "," ";" or a tab
+	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for a list from before it was recorded
 	Rows      int      `json:"rows"`      // below the head
 	Columns   []Column `json:"columns"`
 }

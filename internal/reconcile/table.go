@@ -11,7 +11,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"github.com/pingpost/pingpost/internal/fault"
+)
+
+// The encodings of lists.
+const (
+	UTF8        = "UTF-8"
+	Windows1252 = "Windows-1252"
 )
 
 const (
@@ -32,10 +40,13 @@ type table struct {
 	delimiter rune
 	rows      int // read so far, below the head
 
-	csv   *csv.Reader
-	guard *guard
-	row   int // of the row read last, as a spreadsheet numbers it
-	line  int // where it ended
+	bom     bool // the list says that it is UTF-8
+	utf8    bool // a cell so far has characters beyond ASCII, in UTF-8
+	western bool // a cell so far is not UTF-8, and was read as Windows-1252
+	csv     *csv.Reader
+	guard   *guard
+	row     int // of the row read last, as a spreadsheet numbers it
+	line    int // where it ended
 }
 
 // row is a row of a list. Its cells are good until the next one is read; of one with a
@@ -56,11 +67,12 @@ func openTable(list io.Reader) (*table, error) {
 	if err := looksLikeText(sample); err != nil {
 		return nil, err
 	}
+	t := &table{}
 	if bom := []byte("\ufeff"); bytes.HasPrefix(sample, bom) {
 		sample = sample[len(bom):]
 		in.Discard(len(bom))
+		t.bom = true
 	}
-	t := &table{}
 	if line, rest, _ := bytes.Cut(sample, []byte("\n")); len(line) > 4 && bytes.EqualFold(line[:4], []byte("sep=")) {
 		if mark := bytes.TrimRight(line[4:], "\r"); len(mark) == 1 && strings.ContainsRune(delimiters, rune(mark[0])) {
 			t.delimiter = rune(mark[0])
@@ -207,9 +219,9 @@ func (t *table) next() (r row, err error) {
 		}
 		t.rows++
 		r = row{number: t.row, cells: cells}
-		for _, cell := range cells {
-			if !utf8.ValidString(cell) {
-				return r, refuse("file_utf8", fmt.Sprintf("Row %d holds bytes that are not UTF-8: save the list as CSV UTF-8, and give that.", t.row))
+		for i := range cells {
+			if err := t.decode(&cells[i]); err != nil {
+				return r, err
 			}
 		}
 		switch {
@@ -221,6 +233,33 @@ func (t *table) next() (r row, err error) {
 		}
 		return r, nil
 	}
+}
+
+// decode reads a cell that is not UTF-8 as Windows-1252, in which Excel writes CSV files
+// in much of Europe. A list has one encoding: it is UTF-8 when it says so, or when another
+// cell has characters beyond ASCII in UTF-8.
+func (t *table) decode(cell *string) error {
+	if utf8.ValidString(*cell) {
+		t.utf8 = t.utf8 || len(*cell) != utf8.RuneCountInString(*cell)
+	} else {
+		text, err := charmap.Windows1252.NewDecoder().String(*cell)
+		if err != nil || t.bom || strings.ContainsRune(text, utf8.RuneError) {
+			return refuse("file_utf8", fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the list as CSV UTF-8 and upload it again.", t.row))
+		}
+		*cell, t.western = text, true
+	}
+	if t.utf8 && t.western {
+		return refuse("file_encoding", fmt.Sprintf("The list mixes UTF-8 and Windows-1252, up to row %d. Save it as CSV UTF-8 and upload it again.", t.row))
+	}
+	return nil
+}
+
+// encoding is that of the rows read so far.
+func (t *table) encoding() string {
+	if t.western {
+		return Windows1252
+	}
+	return UTF8
 }
 
 func (t *table) headAgain(cells []string) bool {
