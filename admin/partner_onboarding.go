@@ -21,29 +21,34 @@ func (k *call) onboardingPage() error {
 	if err != nil {
 		return err
 	}
-	head, err := k.head(p, "")
+	v, err := k.onboarding(p)
 	if err != nil {
 		return err
 	}
-	head.Shell.Title = "Bring " + p.Name + " on"
-	head.Shell.Crumbs = append(head.Shell.Crumbs, templates.Link{Label: p.Name, URL: head.URL})
+	v.Head.Shell.Title = "Bring " + p.Name + " on"
+	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, templates.Link{Label: p.Name, URL: v.Head.URL})
+	return k.show(http.StatusOK, templates.Onboarding(v))
+}
+
+func (k *call) onboarding(p models.Partner) (v templates.OnboardingView, err error) {
+	if v.Head, err = k.head(p, ""); err != nil {
+		return v, err
+	}
 	state, err := k.progress(p)
 	if err != nil {
-		return err
+		return v, err
 	}
 	link, linked, err := k.Partners.Link(k.r.Context(), k.scope, p)
 	if err != nil {
-		return err
-	}
-	live, err := k.live(p, state)
-	if err != nil {
-		return err
+		return v, err
 	}
 	docs := ""
 	if linked {
 		docs = "Link created " + minute(link.CreatedAt) + ", and shown once."
 	}
-	return k.show(http.StatusOK, templates.Onboarding(templates.OnboardingView{Head: head, Steps: steps(p, state, head, docs, !live.Waiting), Live: live}))
+	v.Live, err = k.live(p, state)
+	v.Steps = steps(p, state, v.Head, docs, !v.Live.Waiting)
+	return v, err
 }
 
 // steps are the way to the first lead: done as the partner is, not as somebody ticked.
@@ -68,7 +73,7 @@ func steps(p models.Partner, s progress, head templates.PartnerHead, docs string
 			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
 			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Create link", Post: true,
 		},
-		{Title: "Watch the first post arrive", Text: "Below, as it happens: delivered, or why it was refused.", Done: arrived},
+		{Title: "Watch the first post arrive", Text: "Below, as it happens: delivered, or why it was refused.", Done: arrived, StateID: "first-post"},
 	}
 	if sandbox != "" {
 		all[4].Text = "Below, as it happens: delivered, or why it was refused. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
@@ -97,21 +102,17 @@ func accountWords(all []models.Account) string {
 	return strings.Join(words, ", ")
 }
 
-// onboardingLive is the part of the page that comes anew by itself.
+// onboardingLive is the part of the page that reloads while it is open.
 func (k *call) onboardingLive() error {
 	p, err := k.partner()
 	if err != nil {
 		return err
 	}
-	state, err := k.progress(p)
+	v, err := k.onboarding(p)
 	if err != nil {
 		return err
 	}
-	live, err := k.live(p, state)
-	if err != nil {
-		return err
-	}
-	return k.show(http.StatusOK, templates.OnboardingEvents(live, k.now))
+	return k.show(http.StatusOK, templates.OnboardingProgress(v.Live, v.Steps[len(v.Steps)-1], k.now))
 }
 
 func (k *call) live(p models.Partner, s progress) (v templates.OnboardingLive, err error) {

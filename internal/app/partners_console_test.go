@@ -108,9 +108,11 @@ func takesOn(t *testing.T, n *node, chromium *browser.Browser, p *browser.Page) 
 	p.Submit(`main a.button-primary`)
 	now("Hand over")
 	p.Submit(`[aria-current=step] form button`)
-	now("Watch the first post arrive")
 	p.Axe()
 	link := browser.Eval[string](p, `[...document.querySelectorAll("main code")].map((e) => e.textContent).find((text) => text.includes("/partner/"))`)
+	p.Submit(`main a.button-primary`)
+	now("Watch the first post arrive")
+	p.Axe()
 	theirs := chromium.Page(t, browser.Look{})
 	theirs.Open(link)
 	if text := theirs.Text("main"); !strings.Contains(text, "north-road-sandbox") || strings.Contains(text, partner.secret) {
@@ -125,8 +127,12 @@ func takesOn(t *testing.T, n *node, chromium *browser.Browser, p *browser.Page) 
 		t.Errorf("a wrong secret: %d", a.status)
 	}
 	p.Wait(`document.querySelector("#arrivals").textContent.includes("wrong signature") && document.querySelector("#arrivals a[href$='/check']")`)
+	if browser.Eval[bool](p, `document.querySelector("#first-post .status-good") !== null`) {
+		t.Error("the last step is done before a lead was delivered")
+	}
 	a := decode[delivered](t, n.post(t, partner, body))
 	p.Wait(`document.querySelector("#arrivals").textContent.includes("` + a.LeadID + `")`)
+	p.Wait(`document.querySelector("#first-post .status-good") !== null`) // by itself
 	if text := p.Text("#arrivals"); !strings.Contains(text, "sandbox") || !strings.Contains(text, "“first”") {
 		t.Error(text)
 	}
