@@ -53,7 +53,7 @@ func parseRecorder(metrics io.Reader) (r recorder, err error) {
 		*into += int64(n)
 		found++
 	}
-	const series = 4 // recorded, and three reasons to drop
+	const series = 5 // recorded, and four reasons to drop
 	if found != series {
 		return r, fmt.Errorf("the product's metrics tell %d of the recorder's counts, not %d", found, series)
 	}

@@ -86,6 +86,7 @@ pingpost_pings_recorded_total %d
 pingpost_pings_dropped_total{reason="queue_full"} %d
 pingpost_pings_dropped_total{reason="refused"} %d
 pingpost_pings_dropped_total{reason="shutdown"} 0
+pingpost_pings_dropped_total{reason="daily_limit"} 0
 pingpost_pings_queued 7
 `, recorded, full, refused)
 }

@@ -87,7 +87,7 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg.HTTP.APIAddr, cfg.HTTP.AdminAddr, cfg.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	cfg.HTTP.DrainDelay = 0 // there is no load balancer to tell
 	// The load is one address and one partner: the limits are looked at, and high.
-	cfg.Limits.PingsPerAddress, cfg.Limits.PostsPerPartner, cfg.Limits.PingLogMiBPerDay = 100_000, 100_000, 100_000
+	cfg.Limits.PingsPerAddress, cfg.Limits.SharedPingsPerAddress, cfg.Limits.PostsPerPartner, cfg.Limits.PingLogMiBPerDay = 100_000, 100_000, 100_000, 100_000
 	cfg.Database.URL = config.Secret(j.DatabaseURL)
 	cfg.Database.SnapshotFile = "" // a measurement leaves nothing on the machine
 	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, config.Secret(j.LocalKEK)
