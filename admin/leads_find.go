@@ -78,9 +78,9 @@ func (k *call) showUnfound(err error, by, value, country string) error {
 	}))
 }
 
-// leadPageOf is the page of a leadId, of a transactionId as the partner holds it, or of
-// the id of the request that delivered the lead; "" where there is none that this
-// person may see.
+// leadPageOf returns the page of the lead with this leadId, this transactionId as the
+// partner holds it, or this id of the request that delivered it; "" when there is no such
+// lead or the user may not see it.
 func (k *call) leadPageOf(text string) string {
 	sc, ok := k.access.Scope(k.session.Staff.ID, readLeads)
 	if !ok || !validText(text) {

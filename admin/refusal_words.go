@@ -27,7 +27,7 @@ var reasons = map[string]why{
 	"too_many":           {"too many requests", "Wait as Retry-After says."},
 	"unknown_partner":    {"unknown base URL", "Use the base URL as it was handed over."},
 	"not_found":          {"unknown address", "Use the base URL as it was handed over."},
-	"incomplete":         {"incomplete request", "Send the whole body within 10 seconds, then retry."},
+	"incomplete":         {"incomplete request", "The body did not arrive in time. Send the same request again."},
 	"too_large":          {"more than 64 KiB", "Send less than 64 KiB."},
 	"match_too_large":    {"more than 16 KiB without a partnerId", "Post on the partner's own base URL, or send its partnerId."},
 	"busy":               {"too many posts at once", "Send the same post again: nothing was stored."},

@@ -96,7 +96,7 @@ func (n *node) submit(t *testing.T, v *http.Client, path string, form url.Values
 	return resp.StatusCode, resp.Header
 }
 
-// Somebody who knows the password tries 150 codes in 30 logins. At most 20 of them are
+// An attacker who knows the password tries 150 codes in 30 logins. At most 20 of them are
 // judged; the owner gets in from a known address during the attack.
 func TestBlackboxSecondFactorCannotBeGuessed(t *testing.T) {
 	t.Parallel()

@@ -57,8 +57,8 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Run("terms that end and begin again", func(t *testing.T) { termsBeginAgain(t, n) })
 }
 
-// termsBeginAgain takes a partner's terms away and agrees others: quotes given
-// meanwhile are honoured, and an edit of terms that hold already changes nothing.
+// termsBeginAgain removes a partner's terms and agrees others. Quotes issued in between
+// are honoured, and editing active terms changes nothing.
 func termsBeginAgain(t *testing.T, n *node) {
 	p := n.newPartner(t, "twice-agreed", models.SigningRequired)
 	n.knows(t, p)

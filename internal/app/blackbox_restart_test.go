@@ -30,13 +30,13 @@ func withSnapshot(t *testing.T) option {
 }
 
 // restart stops the node and starts it again, as a new process would.
-func (n *node) restart(t *testing.T, meanwhile func()) {
+func (n *node) restart(t *testing.T, whileStopped func()) {
 	t.Helper()
 	n.client.CloseIdleConnections()
 	if err := n.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	meanwhile()
+	whileStopped()
 	n.startAgain(t)
 }
 

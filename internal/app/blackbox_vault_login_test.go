@@ -104,7 +104,7 @@ func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
 	})
 }
 
-// Somebody who knows a role's RoleID can lock it. A node with a token serves on, and
+// Anyone who knows a role's RoleID can lock it. A node with a token serves on, and
 // logs in when the lock has ended.
 func TestLockedVaultRole(t *testing.T) {
 	t.Parallel()

@@ -80,8 +80,8 @@ func (n *node) agree(t *testing.T, p partner, version int, f partners.PriceForm)
 	return first
 }
 
-// capped fills a partner's day, of which two leads are sold. A price that was told before
-// holds, and the shared address takes no notice.
+// capped sells a partner's two leads of the day. A price quoted before that holds, and
+// the shared address is not affected.
 func capped(t *testing.T, n *node, p partner) {
 	told := n.freshPost(t, p)
 	n.deliver(t, p, leastPost)

@@ -57,7 +57,7 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	}
 }
 
-// publishShipped publishes the shipped rate card where there is none.
+// publishShipped publishes the shipped rate card in a database that has no rate card.
 func (a *App) publishShipped(ctx context.Context) error {
 	published, err := a.prices.PublishShipped(ctx)
 	if err != nil {

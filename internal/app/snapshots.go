@@ -27,8 +27,8 @@ const (
 	retryAfter   = 10 * time.Second
 )
 
-// pingState is what the snapshot for restarts holds: what answers pings, and
-// what tells an old primary.
+// pingState is the content of the snapshot for restarts: what is needed to answer pings
+// and to recognise an old primary.
 type pingState struct {
 	AsOf        time.Time // the database had it
 	Timelines   []store.Timeline
@@ -37,7 +37,7 @@ type pingState struct {
 	Partners    partners.Excerpt
 }
 
-// snapshots keeps a pingState on disk. Its zero file is none.
+// snapshots stores a pingState on disk; with a nil file it stores nothing.
 type snapshots struct {
 	file     *snapshot.File
 	found    pingState // from before the start

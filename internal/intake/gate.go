@@ -27,7 +27,7 @@ func (g *gate) full() bool {
 	return g.places != nil && len(g.queue) == cap(g.queue) && len(g.places) == cap(g.places)
 }
 
-// tryEnter reports whether there was a place at once. Whoever entered leaves.
+// tryEnter takes a slot if one is free, without waiting. The caller must leave it.
 func (g *gate) tryEnter() bool {
 	if g.places == nil {
 		return true
@@ -40,7 +40,7 @@ func (g *gate) tryEnter() bool {
 	}
 }
 
-// enter reports whether there was a place in time. Whoever entered leaves.
+// enter waits for a slot and reports whether it got one in time. The caller must leave it.
 func (g *gate) enter(ctx context.Context) bool {
 	if g.tryEnter() {
 		return true

@@ -144,8 +144,8 @@ type Timing struct {
 	Cell    time.Duration // of which the table look-up
 }
 
-// base finds the partner of a base URL: nil for the shared address, a fault for
-// a slug that nobody has, and for a node that has loaded no directory.
+// base finds the partner of a base URL: nil for the shared address. It fails for an
+// unknown slug and on a node that has not loaded a directory yet.
 func base(d *partners.Directory, slug string) (*partners.Partner, error) {
 	if d == nil {
 		return nil, errNotLoaded

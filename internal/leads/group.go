@@ -63,9 +63,9 @@ func newGroup(size, writers int, commit func(context.Context, []*waiting)) *grou
 	return &group{commit: commit, size: size, lead: make(chan struct{}, writers)}
 }
 
-// deliver returns when somebody has stored the post, or nobody could in time: by
-// the deadline that ctx must have. ctx serves the group's other posts too and must
-// not end with one client.
+// deliver returns when the post has been stored, or could not be stored by ctx's
+// deadline, which is required. ctx serves the group's other posts too and must not end
+// with one client.
 func (g *group) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitWithin))

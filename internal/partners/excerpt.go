@@ -16,8 +16,8 @@ type ExcerptPartner struct {
 	ID     uuid.UUID
 	Slug   string
 	Status models.PartnerStatus
-	// HasAccount tells whether there is a default account, which the next two
-	// describe.
+	// HasAccount reports whether there is a default account. AccountActive and
+	// Sandbox describe it.
 	HasAccount, AccountActive, Sandbox bool
 	Price                              *pricingrules.Own
 }

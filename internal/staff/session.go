@@ -52,9 +52,9 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a Attemp
 	return row, token
 }
 
-// Session finds the session of a token and counts it as used; an Unauthorized fault
-// when there is none that may still be used. The database is asked each time: what was
-// ended a moment ago, on any node, is over.
+// Session finds the session with this token and counts it as used. It fails with an
+// Unauthorized fault when there is no such session or it has ended. It asks the database
+// each time, so a session that was ended on any node is over at once.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	out, err := s.PeekSession(ctx, token)
 	if now := s.clock.Now(); err == nil && now.Sub(out.SeenAt) > seenEvery {
@@ -161,7 +161,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, 
 		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
 }
 
-// checkPasswordOf judges the password of somebody who is signed in.
+// checkPasswordOf checks the password of a signed-in user.
 func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session Session, password string) error {
 	budgets, err := s.passwordBudgets(ctx, session.Staff, session.Staff.Email, by.Address)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session S
 	})
 }
 
-// checkCodeOf judges a code of the second factor of somebody who is signed in.
+// checkCodeOf checks a second-factor code of a signed-in user.
 func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Session, code string) error {
 	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// proven makes an attempt of somebody who is signed in, and records a wrong one.
+// proven runs an attempt by a signed-in user and audits a wrong one.
 func (s *Service) proven(ctx context.Context, by audit.Actor, session Session, budgets []budget, right func() (bool, error)) error {
 	ok, err := s.attempt(ctx, budgets, right)
 	if err == nil && !ok {
