@@ -26,7 +26,7 @@ func TestReconciliationTextIsNeverMarkup(t *testing.T) {
 		Same: []templates.SameFile{{URL: address, State: hostile}}, Failure: hostile, CanWrite: true, NewURL: address, Discard: &confirm, Errors: templates.Errors{{Field: hostile, Message: hostile}},
 		Conflict: &templates.Conflict{Who: hostile},
 		Mapping: &templates.MappingForm{
-			Delimiter: hostile, Columns: []templates.ListColumn{{Name: hostile, Holds: hostile}}, LeadIDs: options, Amounts: options, Currencies: options, Dates: options, Numbers: options, DateForms: options, From: hostile, To: hostile,
+			Format: hostile, Columns: []templates.ListColumn{{Name: hostile, Holds: hostile}}, LeadIDs: options, Amounts: options, Currencies: options, Dates: options, Numbers: options, DateForms: options, From: hostile, To: hostile,
 		},
 		Live: &templates.ComparisonLive{URL: "/reconciliation/" + hostile, Phase: hostile, CanStop: true},
 		Result: &templates.ReconciliationResult{
