@@ -19,8 +19,8 @@ import (
 // MaxBody is the largest request body in bytes (D22).
 const MaxBody = 64 << 10
 
-// Options are what the API is built from. All but TrustedProxies and
-// AccessLog are required.
+// Options are what the API is built from. All but SupportContact,
+// TrustedProxies and AccessLog are required.
 type Options struct {
 	Intake         *intake.Intake
 	Partners       *partners.Service // knows the links to partners' own pages
@@ -28,6 +28,7 @@ type Options struct {
 	Markets        *pricingrules.Markets
 	DefaultMode    models.SigningMode // of partners without their own
 	PublicURL      string             // the origin that the documentation names
+	SupportContact string             // an e-mail address or a URL, for the documentation; "" for none
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger

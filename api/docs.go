@@ -13,6 +13,7 @@ import (
 // docsPage is what the template shows.
 type docsPage struct {
 	Origin, Title, Version, Summary string
+	Support                         string // an e-mail address or a URL; "" for none
 
 	Intro       []block
 	Guide       []guideSection
@@ -24,6 +25,14 @@ type docsPage struct {
 	ErrorFields []fieldRow
 	Currencies  []block
 	Categories  []industryGroup
+}
+
+// SupportLink is where a click on the support contact goes.
+func (p *docsPage) SupportLink() string {
+	if strings.HasPrefix(p.Support, "https://") {
+		return p.Support
+	}
+	return "mailto:" + p.Support
 }
 
 type guideSection struct {

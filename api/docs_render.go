@@ -27,14 +27,15 @@ var docsCSS []byte
 
 // renderDocs makes the documentation page for partners out of the OpenAPI
 // document. publicURL is the origin that partners reach the service at, such as
-// https://leads.example.com; it stands in the code samples. Call it once, at
-// start-up. The error is a document that the page cannot be made from, or a
-// publicURL that is not absolute.
-func renderDocs(document []byte, publicURL string) ([]byte, error) {
+// https://leads.example.com; it stands in the code samples. support is the support
+// contact, "" for none. Call it once, at start-up. The error is a document that the
+// page cannot be made from, or a publicURL that is not absolute.
+func renderDocs(document []byte, publicURL, support string) ([]byte, error) {
 	page, err := readDocs(document, publicURL)
 	if err != nil {
 		return nil, err
 	}
+	page.Support = support
 	tmpl, err := docsTemplates()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 
 func renderedDocs(t *testing.T) string {
 	t.Helper()
-	rendered, err := renderDocs(Document(), "https://leads.example.com/")
+	rendered, err := renderDocs(Document(), "https://leads.example.com/", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +186,14 @@ func TestRenderDocsRefuses(t *testing.T) {
 		"no worked example":   {strings.Replace(string(Document()), "x-worked-example", "x-other", 1), "https://a.example"},
 		"no endpoints at all": {strings.Replace(string(Document()), "\npaths:", "\nx-paths:", 1), "https://a.example"},
 	} {
-		if got, err := renderDocs([]byte(c.document), c.publicURL); err == nil {
+		if got, err := renderDocs([]byte(c.document), c.publicURL, ""); err == nil {
 			t.Errorf("%s: rendered %d bytes", name, len(got))
 		}
 	}
 }
 
 func TestRenderDocsEscapes(t *testing.T) {
-	rendered, err := renderDocs([]byte(strings.Replace(string(Document()), "title: Lead", "title: <script>Lead", 1)), "https://a.example")
+	rendered, err := renderDocs([]byte(strings.Replace(string(Document()), "title: Lead", "title: <script>Lead", 1)), "https://a.example", "")
 	if err != nil || strings.Contains(string(rendered), "<script>") {
 		t.Errorf("a tag in the document became one of the page (%v)", err)
 	}
@@ -245,4 +245,20 @@ func luminance(t *testing.T, hex string) float64 {
 		}
 	}
 	return sum
+}
+
+// The support section is there when a contact is configured: a mail link for an e-mail
+// address, the address itself for a URL.
+func TestDocsShowTheSupportContact(t *testing.T) {
+	for contact, link := range map[string]string{
+		"": "", "partners@example.com": `href="mailto:partners@example.com"`, "https://help.example.com/leads": `href="https://help.example.com/leads"`,
+	} {
+		page, err := renderDocs(Document(), "https://leads.example.com", contact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(page), `id="support"`); got != (contact != "") || !strings.Contains(string(page), link) {
+			t.Errorf("%q: section %t, want the link %q", contact, got, link)
+		}
+	}
 }

@@ -38,7 +38,7 @@ func (s *server) documents() (map[string]published, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := renderDocs(Document(), s.PublicURL)
+	docs, err := renderDocs(Document(), s.PublicURL, s.SupportContact)
 	if err != nil {
 		return nil, err
 	}

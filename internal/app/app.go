@@ -222,7 +222,7 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
 		Partners: office, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
-		PublicURL: a.cfg.HTTP.PublicURL, TrustedProxies: proxies,
+		PublicURL: a.cfg.HTTP.PublicURL, SupportContact: a.cfg.HTTP.SupportContact, TrustedProxies: proxies,
 		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: api.NewMetrics(a.registry),
 	})
 	if err != nil {

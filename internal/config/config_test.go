@@ -10,6 +10,7 @@ const complete = `http:
   admin_addr: ":8081"
   ops_addr: "127.0.0.1:8082"
   public_url: "https://leads.example.com"
+  support_contact: ""
   trusted_proxies: ["10.0.0.0/8", "192.0.2.7/32"]
   read_header_timeout: 5s
   read_timeout: 10s

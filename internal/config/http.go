@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -17,6 +18,7 @@ type HTTP struct {
 	OpsAddr   string // health, metrics and profiles: not for the public
 
 	PublicURL      string   // origin of the base URLs handed to partners, without a trailing slash (D13)
+	SupportContact string   // shown to partners: an e-mail address or an https URL; "" for none
 	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is believed
 
 	ReadHeaderTimeout time.Duration
@@ -50,6 +52,7 @@ func (h *HTTP) fields() []field {
 		text("admin_addr", &h.AdminAddr),
 		text("ops_addr", &h.OpsAddr),
 		text("public_url", &h.PublicURL),
+		text("support_contact", &h.SupportContact),
 		texts("trusted_proxies", &h.TrustedProxies),
 		duration("read_header_timeout", &h.ReadHeaderTimeout),
 		duration("read_timeout", &h.ReadTimeout),
@@ -65,6 +68,9 @@ func (h *HTTP) Validate() error {
 	var ps Problems
 	h.validateListeners(&ps)
 	h.validatePublicURL(&ps)
+	if !validContact(h.SupportContact) {
+		ps.add("http.support_contact", "needs an e-mail address, such as partners@example.com, or an https URL")
+	}
 	for i, cidr := range h.TrustedProxies {
 		network, err := netip.ParsePrefix(cidr)
 		if err != nil || network != network.Masked() {
@@ -127,6 +133,17 @@ func (h *HTTP) validatePublicURL(ps *Problems) {
 	case u.Scheme != "https" && !loopback(u.Hostname()):
 		ps.add(path, "must use https: posts carry personal data; http is for localhost alone")
 	}
+}
+
+func validContact(contact string) bool {
+	if contact == "" {
+		return true
+	}
+	if address, err := mail.ParseAddress(contact); err == nil {
+		return address.Address == contact
+	}
+	u, err := url.Parse(contact)
+	return err == nil && u.Scheme == "https" && validHost(u.Hostname()) && u.User == nil
 }
 
 func validAddr(addr string) bool {
