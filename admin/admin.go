@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"github.com/pingpost/pingpost/admin/assets"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
@@ -51,7 +53,8 @@ type Options struct {
 // Console answers on the admin listener.
 type Console struct {
 	Options
-	assets templateAssets
+	assets   templateAssets
+	compress func(http.Handler) http.HandlerFunc
 }
 
 // requestWithin bounds the work of one page, longWithin that of a file on its way in
@@ -66,7 +69,11 @@ func New(o Options) (http.Handler, error) {
 	if err := assets.Check(); err != nil {
 		return nil, err
 	}
-	c := &Console{Options: o, assets: assetURLs()}
+	compress, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false))
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{Options: o, assets: assetURLs(), compress: compress}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", assets.Handler())
 	for _, r := range c.routes() {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
@@ -162,14 +164,37 @@ func (c *Console) trusted(at netip.Addr) bool {
 	return false
 }
 
-// show answers with a page.
+// show answers with a page, compressed where the client accepts that.
 func (k *call) show(status int, page templ.Component) error {
-	k.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	k.w.WriteHeader(status)
-	if err := page.Render(k.r.Context(), k.w); err != nil {
-		k.Log.Debug("a page was not sent whole", "request_id", k.by.RequestID, "error", err.Error())
+	if k.openedByAnotherSite() {
+		k.w.Header().Set(gzhttp.HeaderNoCompression, "cross-site")
 	}
+	k.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		// templ flushes what it can flush, which would compress the smallest pages too.
+		if err := page.Render(r.Context(), struct{ io.Writer }{w}); err != nil {
+			k.Log.Debug("a page was not sent whole", "request_id", k.by.RequestID, "error", err.Error())
+		}
+	})).ServeHTTP(k.w, k.r)
 	return nil
+}
+
+// showSecret answers with a page that shows a secret. It is never compressed, because the
+// size of a compressed page gives away text that occurs in it twice.
+func (k *call) showSecret(status int, page templ.Component) error {
+	k.w.Header().Set(gzhttp.HeaderNoCompression, "secret")
+	return k.show(status, page)
+}
+
+// openedByAnotherSite reports whether the browser says that another site made the request.
+// That site may have chosen the address, and with it a part of the page.
+func (k *call) openedByAnotherSite() bool {
+	switch k.r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return false
+	}
+	return true
 }
 
 // to answers a form with another page.

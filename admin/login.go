@@ -126,7 +126,7 @@ func (k *call) showEnrol(status int, mistakes templates.Errors) error {
 	if !k.signedIn() {
 		s.Lead = "Your role needs one: nothing else is open until it is there."
 	}
-	return k.show(status, templates.EnrolSecondFactor(templates.EnrolSecondFactorView{
+	return k.showSecret(status, templates.EnrolSecondFactor(templates.EnrolSecondFactorView{
 		Shell: s, Action: k.r.URL.RequestURI(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
 		Secret: grouped(key.Secret()), Errors: mistakes,
 	}))
@@ -152,7 +152,7 @@ func (k *call) enrol() error {
 
 // showCodes shows recovery codes, this once: the page cannot be had again.
 func (k *call) showCodes(codes []string) error {
-	return k.show(http.StatusOK, templates.RecoveryCodes(templates.RecoveryCodesView{Shell: k.shell("Recovery codes"), Codes: codes, Action: "/account/recovery-codes/kept"}))
+	return k.showSecret(http.StatusOK, templates.RecoveryCodes(templates.RecoveryCodesView{Shell: k.shell("Recovery codes"), Codes: codes, Action: "/account/recovery-codes/kept"}))
 }
 
 func (k *call) codesKept() error { return k.to("/") }

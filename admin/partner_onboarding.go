@@ -192,7 +192,7 @@ func (k *call) makeLink() error {
 	if to := k.back(url); to != url {
 		v.NextLabel, v.NextURL = "Continue onboarding", to
 	}
-	return k.show(http.StatusOK, templates.LinkCreated(v))
+	return k.showSecret(http.StatusOK, templates.LinkCreated(v))
 }
 
 func (k *call) revokeLink() error {

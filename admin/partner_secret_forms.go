@@ -136,7 +136,7 @@ func (k *call) showMade(p models.Partner, made partners.Created, rotated bool) e
 	if s, err := k.progress(p); err == nil && !s.sells() {
 		v.NextLabel, v.NextURL = "Done: go on bringing the partner on", url+"/onboarding"
 	}
-	return k.show(http.StatusOK, templates.SecretMade(v))
+	return k.showSecret(http.StatusOK, templates.SecretMade(v))
 }
 
 // secretOf is which secret of the partner the address names.

@@ -97,11 +97,15 @@ func TestAFileThatBreaksOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Accept-Encoding", "gzip")
 	resp, err := c.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
+		t.Errorf("the file is compressed with %s", coding)
+	}
 	if _, err := resp.Body.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func (k *call) showInvited(made staff.Invited) error {
 	if k.production() {
 		scheme = "https"
 	}
-	return k.show(http.StatusOK, templates.StaffInvited(templates.StaffInvitedView{
+	return k.showSecret(http.StatusOK, templates.StaffInvited(templates.StaffInvitedView{
 		Shell: k.shell("Invitation for "+made.Name, allStaff), Name: made.Name, Email: made.Email, Link: scheme + "://" + k.r.Host + "/invite/" + made.Token,
 		ValidWords: "for 72 hours, until " + k.now.Add(staff.InvitationLife).Format("2006-01-02 15:04 UTC"), PersonURL: staffURL(made.ID),
 	}))
