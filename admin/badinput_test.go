@@ -60,7 +60,7 @@ func TestBadForms(t *testing.T) {
 			if strings.HasSuffix(r.path, "/sessions/end") || strings.HasSuffix(r.path, "/reactivate") || r.path == "/account/recovery-codes/kept" {
 				continue // take no fields
 			}
-			p := b.send(t, http.MethodPost, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := b.send(t, http.MethodPost, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			case http.StatusSeeOther:
@@ -126,7 +126,7 @@ func TestBadPartnerForms(t *testing.T) {
 				continue
 			}
 			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.id), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.path)
-			p := o.send(t, http.MethodPost, path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := o.send(t, http.MethodPost, path, strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:

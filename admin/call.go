@@ -20,20 +20,22 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
 )
 
 // call is a request on its way: who asks, and what they may see.
 type call struct {
 	*Console
-	w       http.ResponseWriter
-	r       *http.Request
-	route   route
-	now     time.Time
-	access  *authz.Access // one from first to last
-	session staff.Session // the zero one where nobody is signed in
-	scope   scope.Scope   // where the route's permission holds
-	by      audit.Actor
-	notices []notice
+	w        http.ResponseWriter
+	r        *http.Request
+	route    route
+	now      time.Time
+	access   *authz.Access // one from first to last
+	session  staff.Session // the zero one where nobody is signed in
+	scope    scope.Scope   // where the route's permission holds
+	by       audit.Actor
+	notices  []notice
+	answered bool // by what a form that was submitted before leads to
 }
 
 // maxForm bounds a form's size in bytes.
@@ -54,6 +56,9 @@ func (c *Console) serve(rt route) http.Handler {
 		defer k.recover()
 		r.Body = http.MaxBytesReader(w, r.Body, max(maxForm, rt.limit))
 		err := k.enter()
+		if err == nil {
+			err = k.submission()
+		}
 		if err == nil {
 			err = rt.handle(k)
 		}
@@ -173,7 +178,7 @@ func (k *call) show(status int, page templ.Component) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
 		// templ flushes what it can flush, which would compress the smallest pages too.
-		if err := page.Render(r.Context(), struct{ io.Writer }{w}); err != nil {
+		if err := page.Render(templates.WithFormKey(r.Context(), k.formKey()), struct{ io.Writer }{w}); err != nil {
 			k.Log.Debug("a page was not sent whole", "request_id", k.by.RequestID, "error", err.Error())
 		}
 	})).ServeHTTP(k.w, k.r)

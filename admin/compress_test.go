@@ -17,7 +17,7 @@ import (
 // packed requests a page as browsers do, which accept gzip.
 func (b *visitor) packed(t testing.TB, method, path string, form url.Values) page {
 	t.Helper()
-	return b.send(t, method, path, strings.NewReader(form.Encode()), http.Header{
+	return b.send(t, method, path, strings.NewReader(withKey(form).Encode()), http.Header{
 		"Accept-Encoding": {"gzip, deflate, br, zstd"}, "Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.house.url}, "Sec-Fetch-Site": {"same-origin"},
 	})
 }

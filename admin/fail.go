@@ -43,7 +43,7 @@ var statuses = map[fault.Code]int{
 // fail answers an error with a page. What is not a fault is logged, and told as a
 // service that is not ready: nearly always it is the database.
 func (k *call) fail(err error) {
-	if errors.Is(err, errHandled) {
+	if errors.Is(err, errHandled) || k.answered || errors.Is(k.submitted(), errHandled) {
 		return
 	}
 	f := fault.As(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -32,6 +33,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -186,9 +188,20 @@ func (b *visitor) get(t testing.TB, path string) page {
 	return b.send(t, http.MethodGet, path, nil, nil)
 }
 
+// withKey is a form with a new key, where it has none.
+func withKey(form url.Values) url.Values {
+	all := url.Values{templates.FormKeyField: {uuid.NewString()}}
+	maps.Copy(all, form)
+	return all
+}
+
+// keyed is an encoded form, whatever it is, with a new key before it.
+func keyed(body string) string { return withKey(nil).Encode() + "&" + body }
+
+// post submits a form, with a new key where it has none.
 func (b *visitor) post(t testing.TB, path string, form url.Values) page {
 	t.Helper()
-	return b.send(t, http.MethodPost, path, strings.NewReader(form.Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.house.url}})
+	return b.send(t, http.MethodPost, path, strings.NewReader(withKey(form).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.house.url}})
 }
 
 func (b *visitor) send(t testing.TB, method, path string, body io.Reader, header http.Header) page {

@@ -59,6 +59,9 @@ func (k *call) told(err error) (status int, message string, other error) {
 	if f == nil || f.Code == fault.Internal || f.Code == fault.Unavailable && f.RetryAfter == 0 {
 		return 0, "", err
 	}
+	if err := k.submitted(); err != nil {
+		return 0, "", err
+	}
 	if f.RetryAfter > 0 {
 		message = " Wait " + templates.Wait(k.comeBack(f)) + "."
 	}

@@ -84,7 +84,7 @@ func (c *till) adjustsInBrowser(p *browser.Page) {
 
 // exportsInBrowser asks for a file while nobody works at the desk, and fetches it later.
 func (c *till) exportsInBrowser(p *browser.Page) (address string) {
-	browser.Eval[bool](p, `(() => { const form = document.createElement("form"); form.method = "post"; form.action = "/payouts/exports"; document.body.append(form); form.submit(); return true })()`)
+	browser.Eval[bool](p, `(() => { const form = document.createElement("form"); form.method = "post"; form.action = "/payouts/exports"; form.innerHTML = "<input name='form_key' value='019b7ca9-8f2e-716e-a61b-6fb0ac79f23e'>"; document.body.append(form); form.submit(); return true })()`)
 	p.Wait(`location.pathname.startsWith("/payouts/exports/")`)
 	see(p, "export-waiting")
 	return strings.TrimPrefix(p.Address(), c.url)

@@ -37,7 +37,7 @@ func (c *Console) pricingRoutes() []route {
 		read(get, "/pricing/compare", (*call).comparePage),
 
 		write(get, "/pricing/drafts/new", (*call).draftNewPage),
-		write(post, "/pricing/drafts/new", (*call).draftNew),
+		{method: post, path: "/pricing/drafts/new", needs: writePricing, creates: "/pricing/drafts/{object}", handle: (*call).draftNew},
 		read(get, one, (*call).draftPage),
 		read(get, one+"/export", (*call).draftExport),
 		write(get, one+"/title", (*call).draftTitlePage),
@@ -48,7 +48,7 @@ func (c *Console) pricingRoutes() []route {
 		write(post, one+"/cells", (*call).draftCells),
 		write(post, one+"/undo", (*call).draftUndo),
 		write(get, one+"/rules/new", (*call).ruleNewPage),
-		write(post, one+"/rules/new", (*call).ruleNew),
+		{method: post, path: one + "/rules/new", needs: writePricing, creates: one + "?tab=rules", handle: (*call).ruleNew},
 		write(get, one+"/rules/{position}", (*call).rulePage),
 		write(post, one+"/rules/{position}", (*call).changeRule),
 		write(post, one+"/rules/{position}/remove", (*call).removeRule),

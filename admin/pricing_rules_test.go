@@ -181,7 +181,7 @@ func TestBadPricingForms(t *testing.T) {
 				continue // take a version alone, and this is the right one
 			}
 			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.draft.ID), "{position}", "1").Replace(r.path)
-			p := d.send(t, http.MethodPost, path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := d.send(t, http.MethodPost, path, strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:

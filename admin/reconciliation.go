@@ -23,7 +23,7 @@ func (c *Console) reconciliationRoutes() []route {
 	return []route{
 		{method: get, path: "/reconciliation", needs: readReconciliation, handle: (*call).reconciliationsList},
 		{method: get, path: "/reconciliation/new", needs: writeReconciliation, handle: (*call).reconciliationNewPage},
-		{method: post, path: "/reconciliation/new", needs: writeReconciliation, limit: maxList, long: true, handle: (*call).reconciliationNew},
+		{method: post, path: "/reconciliation/new", needs: writeReconciliation, limit: maxList, long: true, creates: "/reconciliation/{object}", handle: (*call).reconciliationNew},
 		{method: get, path: one, needs: readReconciliation, handle: (*call).reconciliationPage},
 		{method: get, path: one + "/live", needs: readReconciliation, handle: (*call).comparisonLive},
 		{method: post, path: one + "/compare", needs: writeReconciliation, handle: (*call).compareList},

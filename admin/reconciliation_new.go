@@ -7,6 +7,8 @@ import (
 	"mime/multipart"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
@@ -57,13 +59,13 @@ func (k *call) reconciliationNew() error {
 		return k.to(reconciliationURL(made.ID))
 	}
 	status, mistakes, other := k.mistakes(err)
-	if other != nil || errors.Is(err, errForm) {
+	if other != nil || errors.Is(err, errForm) || errors.Is(err, errFormKey) {
 		return err
 	}
 	return k.showReconciliationNew(status, slug, mistakes)
 }
 
-// takeList reads the form's parts in their order: whose list it is, then the list.
+// takeList reads the form's parts in their order: its key, whose list it is, then the list.
 func (k *call) takeList() (slug string, made models.Reconciliation, err error) {
 	k.r.Body = longBody{k, k.r.Body}
 	parts, err := k.r.MultipartReader()
@@ -85,7 +87,18 @@ func (k *call) takeList() (slug string, made models.Reconciliation, err error) {
 				return slug, made, badPart(err)
 			}
 			slug = string(text)
+		case templates.FormKeyField:
+			key, err := io.ReadAll(io.LimitReader(part, 300))
+			if err != nil {
+				return slug, made, badPart(err)
+			}
+			if err := k.submit(string(key)); err != nil {
+				return slug, made, err
+			}
 		case "file":
+			if k.by.Form.Key == uuid.Nil {
+				return slug, made, errFormKey
+			}
 			made, err = k.takeFile(slug, part)
 			return slug, made, badList(err)
 		}

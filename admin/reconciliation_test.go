@@ -22,6 +22,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
 )
 
 // books is a house whose partners deliver leads, and the browser of its finance person.
@@ -61,13 +62,15 @@ func (b books) deliver(t testing.TB, by testkit.Partner) (lead string, earned mo
 	return id.Format(id.Lead, r.LeadID), r.Payout
 }
 
-// listForm is an upload's body: the partner, then the file.
-func listForm(t testing.TB, partner, name, content string) (io.Reader, string) {
+// listForm is an upload's body: the key, the partner, then the file.
+func listForm(t testing.TB, key, partner, name, content string) (io.Reader, string) {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	if err := w.WriteField("partner", partner); err != nil {
-		t.Fatal(err)
+	for _, field := range [][2]string{{templates.FormKeyField, key}, {"partner", partner}} {
+		if err := w.WriteField(field[0], field[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if name != "" {
 		part, err := w.CreateFormFile("file", name)
@@ -86,7 +89,7 @@ func listForm(t testing.TB, partner, name, content string) (io.Reader, string) {
 
 func (b *visitor) give(t testing.TB, partner, name, content string) page {
 	t.Helper()
-	body, kind := listForm(t, partner, name, content)
+	body, kind := listForm(t, uuid.NewString(), partner, name, content)
 	return b.send(t, http.MethodPost, "/reconciliation/new", body, http.Header{"Content-Type": {kind}, "Origin": {b.house.url}})
 }
 
@@ -197,6 +200,11 @@ func TestListsThatAreRefused(t *testing.T) {
 	}
 }
 
+// keyPart is a new key as a part of an upload with the boundary x.
+func keyPart() string {
+	return "--x\r\nContent-Disposition: form-data; name=\"" + templates.FormKeyField + "\"\r\n\r\n" + uuid.NewString() + "\r\n"
+}
+
 // endless is a list that goes on for as long as somebody reads it, up to a bound, and
 // counts what was read: an answer may come while the client is still sending.
 type endless struct {
@@ -230,7 +238,7 @@ func TestTooLargeAList(t *testing.T) {
 	const size = 2 << 30
 	for name, said := range map[string]bool{"by its length": true, "as it comes": false} {
 		list := &endless{
-			head: "--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nleadId,amount,text\n",
+			head: keyPart() + "--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nleadId,amount,text\n",
 			row:  "ld_01JD3Z0000000000000000000A,12.50," + strings.Repeat("words ", 600) + "\n", left: size,
 		}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.house.url+"/reconciliation/new", list)

@@ -20,6 +20,8 @@ type route struct {
 	login        models.SessionStage // for whoever is at this step of signing in
 	limit        int64               // of a request's bytes, where it is not that of a form
 	long         bool                // a file on its way in or out: may take longer than a page
+	creates      string              // the page of what the form creates, see [call.created]; a form sent twice leads there
+	shownOnce    bool                // the form's answer shows a secret that is not shown again
 	handle       func(*call) error
 }
 
@@ -107,7 +109,7 @@ func (c *Console) routes() []route {
 		{method: post, path: "/account/password", own: true, handle: (*call).changePassword},
 		{method: get, path: "/account/second-factor", own: true, handle: (*call).enrolPage},
 		{method: post, path: "/account/second-factor", own: true, handle: (*call).enrol},
-		{method: post, path: "/account/recovery-codes", own: true, handle: (*call).newRecoveryCodes},
+		{method: post, path: "/account/recovery-codes", own: true, creates: "/account", shownOnce: true, handle: (*call).newRecoveryCodes},
 		{method: post, path: "/account/recovery-codes/kept", own: true, handle: (*call).codesKept},
 		{method: get, path: "/account/confirm", own: true, handle: (*call).confirmPage},
 		{method: post, path: "/account/confirm", own: true, handle: (*call).confirm},
@@ -119,7 +121,7 @@ func (c *Console) routes() []route {
 
 		{method: get, path: "/staff", needs: readStaff, handle: (*call).staffList},
 		{method: get, path: "/staff/invite", needs: writeStaff, handle: (*call).staffInvitePage},
-		{method: post, path: "/staff/invite", needs: writeStaff, handle: (*call).staffInvite},
+		{method: post, path: "/staff/invite", needs: writeStaff, creates: "/staff/{object}", shownOnce: true, handle: (*call).staffInvite},
 		{method: get, path: "/staff/{id}", needs: readStaff, handle: (*call).staffPage},
 		{method: get, path: "/staff/{id}/access", needs: readStaff, handle: (*call).staffAccess},
 		{method: post, path: "/staff/{id}/roles", needs: writeStaff, handle: (*call).staffRoles},
@@ -128,7 +130,7 @@ func (c *Console) routes() []route {
 		{method: post, path: "/staff/{id}/reactivate", needs: writeStaff, handle: (*call).reactivate},
 		{method: get, path: "/staff/{id}/reset-second-factor", needs: writeStaff, handle: (*call).resetPage},
 		{method: post, path: "/staff/{id}/reset-second-factor", needs: writeStaff, handle: (*call).reset},
-		{method: post, path: "/staff/{id}/invite", needs: writeStaff, handle: (*call).inviteAgain},
+		{method: post, path: "/staff/{id}/invite", needs: writeStaff, creates: "/staff/{object}", shownOnce: true, handle: (*call).inviteAgain},
 		{method: post, path: "/staff/{id}/sessions/{session}/end", needs: writeStaff, handle: (*call).endSession},
 		{method: post, path: "/staff/{id}/sessions/end", needs: writeStaff, handle: (*call).endSessions},
 	}
@@ -145,7 +147,7 @@ func (c *Console) partnerRoutes() []route {
 	return []route{
 		{method: get, path: "/partners", needs: readPartners, handle: (*call).partnersList},
 		{method: get, path: "/partners/new", needs: createPartners, handle: (*call).partnerNewPage},
-		{method: post, path: "/partners/new", needs: createPartners, handle: (*call).partnerNew},
+		{method: post, path: "/partners/new", needs: createPartners, creates: "/partners/{object}", handle: (*call).partnerNew},
 		{method: get, path: one, needs: readPartners, handle: (*call).partnerPage},
 		{method: get, path: one + "/onboarding", needs: writePartners, handle: (*call).onboardingPage},
 		{method: get, path: one + "/onboarding/live", needs: writePartners, handle: (*call).onboardingLive},
@@ -155,18 +157,18 @@ func (c *Console) partnerRoutes() []route {
 		{method: post, path: one + "/suspend", needs: writePartners, handle: (*call).suspend},
 		{method: post, path: one + "/signing", needs: writePartners, handle: (*call).setSigning},
 		{method: get, path: one + "/accounts/new", needs: writePartners, handle: (*call).accountNewPage},
-		{method: post, path: one + "/accounts/new", needs: writePartners, handle: (*call).accountNew},
+		{method: post, path: one + "/accounts/new", needs: writePartners, creates: one, handle: (*call).accountNew},
 		{method: get, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).accountPage},
 		{method: post, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).changeAccount},
 		{method: get, path: one + "/check", needs: writePartners, handle: (*call).checkPage},
 		{method: post, path: one + "/check", needs: writePartners, handle: (*call).check},
 		{method: post, path: one + "/prices", needs: writePricing, handle: (*call).setPrices},
-		{method: post, path: one + "/link", needs: writePartners, handle: (*call).makeLink},
+		{method: post, path: one + "/link", needs: writePartners, creates: one + "?tab=documentation", shownOnce: true, handle: (*call).makeLink},
 		{method: post, path: one + "/link/revoke", needs: writePartners, handle: (*call).revokeLink},
 		{method: get, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNewPage},
-		{method: post, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNew},
+		{method: post, path: one + "/secrets/new", needs: writeSecrets, creates: one + "?tab=secrets", shownOnce: true, handle: (*call).secretNew},
 		{method: get, path: one + "/secrets/rotate", needs: writeSecrets, handle: (*call).secretRotatePage},
-		{method: post, path: one + "/secrets/rotate", needs: writeSecrets, handle: (*call).secretRotate},
+		{method: post, path: one + "/secrets/rotate", needs: writeSecrets, creates: one + "?tab=secrets", shownOnce: true, handle: (*call).secretRotate},
 		{method: get, path: one + "/secrets/{secret}/retire", needs: writeSecrets, handle: (*call).retirePage},
 		{method: post, path: one + "/secrets/{secret}/retire", needs: writeSecrets, handle: (*call).retire},
 		{method: get, path: one + "/secrets/{secret}/revoke", needs: writeSecrets, handle: (*call).revokePage},

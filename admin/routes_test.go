@@ -106,7 +106,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	}
 	b := h.visitor(t)
 	for _, r := range c.routes() {
-		p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		signIn := p.status == http.StatusSeeOther && strings.HasPrefix(p.location(), "/login")
 		if !r.open && !signIn {
 			t.Errorf("nobody: %s %s: %d %s", r.method, r.path, p.status, p.text())
@@ -122,7 +122,7 @@ func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string
 	may = may && (sc.All() || !wholePlatforms(r.needs)) || r.open || r.own
 	refused := `outcome = 'refused' AND object_kind = 'route'`
 	before := h.count(t, "audit_events", refused)
-	p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 	name += ": " + r.method + " " + r.path
 	switch {
 	case r.login != "":
@@ -161,7 +161,7 @@ func TestWhatIsNotThere(t *testing.T) {
 			continue
 		}
 		for _, one := range ids {
-			p := b.send(t, r.method, fill(r.path, one), strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := b.send(t, r.method, fill(r.path, one), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if p.status != http.StatusNotFound || r.method == http.MethodGet && p.body != want.body {
 				t.Errorf("%s %s of %.40q: %d %.80s", r.method, r.path, one, p.status, p.text())
 			}

@@ -33,7 +33,7 @@ func TestSlowUpload(t *testing.T) {
 	go func() {
 		every := time.NewTicker(most / 5)
 		defer every.Stop()
-		io.WriteString(writer, "--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n"+
+		io.WriteString(writer, keyPart()+"--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n"+
 			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"slow.csv\"\r\n\r\nleadId,amount\n")
 		for range 15 { // three times as long as a page may take
 			<-every.C

@@ -60,6 +60,7 @@ var granted = map[string]string{
 	"staff_recovery_codes": "SELECT INSERT UPDATE DELETE",
 	"staff_sessions":       "SELECT INSERT UPDATE DELETE",
 	"login_attempts":       "SELECT INSERT UPDATE DELETE",
+	"form_submissions":     "SELECT INSERT DELETE",
 	"vault_logins":         "SELECT INSERT DELETE",
 	"audit_events":         "SELECT",
 }

@@ -30,6 +30,7 @@ type Actor struct {
 	Role      string    // the role that permits the deed
 	Address   string
 	RequestID string
+	Form      Submission // of the form that asks; the zero one for everything else
 }
 
 var (
@@ -97,6 +98,11 @@ func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOut
 	row.After, failed[1] = encode(e.After)
 	if err := errors.Join(failed[:]...); err != nil {
 		return err
+	}
+	if outcome == models.AuditDone {
+		if err := by.Form.claim(tx, row.At, by, e); err != nil {
+			return err
+		}
 	}
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('audit chain'))`).Error; err != nil {
 		return err

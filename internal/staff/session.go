@@ -200,14 +200,15 @@ func (s *Service) proven(ctx context.Context, by audit.Actor, session Session, b
 // the addresses they log in from.
 const keepEnded = knownFor
 
-// Forget deletes sessions, invitations and attempts that are over, and returns how
-// many went.
+// Forget deletes expired sessions and invitations, and login attempts and form
+// submissions from more than a day ago. It returns the number of deleted rows.
 func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{
 		`DELETE FROM staff_sessions WHERE expires_at < $1`:              now.Add(-keepEnded),
 		`DELETE FROM staff_invitations WHERE expires_at < $1`:           now,
 		`DELETE FROM login_attempts WHERE last_at < $1 AND NOT lasting`: now.Add(-24 * time.Hour),
+		`DELETE FROM form_submissions WHERE at < $1`:                    now.Add(-24 * time.Hour),
 	} {
 		done, err := s.db.Pool.Exec(ctx, sql, before)
 		if err != nil {

@@ -1,0 +1,236 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// creatingForm is a form that creates something: the page that shows it, what is filled
+// in, and a query that counts what it creates.
+type creatingForm struct {
+	role   models.Role
+	page   string // where it is shown, if that is not its own address
+	path   string
+	values url.Values
+	count  string
+	mayNot bool // the second time, its values alone would be an error
+}
+
+// creatingForms are all of them by their routes, on a platform with a partner and leads.
+func creatingForms(t *testing.T, c *till) (forms map[string]creatingForm, browsers map[models.Role]*visitor) {
+	t.Helper()
+	card, err := c.prices().Begin(t.Context(), "Spring", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partner, draft := partnerURL(c.harbour.ID), draftURL(card.ID)
+	invited := c.staffID(models.Auditor)
+	browsers = map[models.Role]*visitor{models.Finance: c.visitor}
+	for _, role := range []models.Role{models.AccountManager, models.Administrator, models.PricingManager} {
+		browsers[role] = c.as(t, role)
+	}
+	manager := browsers[models.AccountManager]
+	if p := manager.post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.status != http.StatusOK {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	if p := browsers[models.Administrator].post(t, "/staff/invite", url.Values{"email": {"new@example.com"}, "name": {"New"}, "role": {"auditor"}}); p.status != http.StatusOK {
+		t.Fatalf("%d %s", p.status, p.text())
+	} else {
+		invited = testkit.Value[string](t, c.Database, `SELECT object_id FROM audit_events WHERE action = 'staff.invite' ORDER BY id DESC LIMIT 1`)
+	}
+	if _, err := c.Pool.Exec(t.Context(), `UPDATE staff SET totp_sealed = '\x01', totp_at = now() WHERE email = 'finance@example.com'`); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]creatingForm{
+		"/account/recovery-codes": {role: models.Finance, page: "/account", count: `SELECT count(*) FROM audit_events WHERE action = 'staff.recovery_codes'`},
+		"/staff/invite": {role: models.Administrator, values: url.Values{"email": {"gus@example.com"}, "name": {"Gus"}, "role": {"auditor"}},
+			count: `SELECT count(*) FROM staff WHERE email = 'gus@example.com'`, mayNot: true},
+		"/staff/{id}/invite":          {role: models.Administrator, page: "/staff/" + invited, path: "/staff/" + invited + "/invite", count: `SELECT count(*) FROM audit_events WHERE action = 'staff.invite_again'`},
+		"/partners/new":               {role: models.AccountManager, values: url.Values{"slug": {"new-one"}, "name": {"New One"}, "signing": {"default"}}, count: `SELECT count(*) FROM partners WHERE slug = 'new-one'`, mayNot: true},
+		"/partners/{id}/accounts/new": {role: models.AccountManager, path: partner + "/accounts/new", values: url.Values{"identifier": {"NEW-1"}, "signing": {"inherit"}}, count: `SELECT count(*) FROM accounts WHERE identifier = 'NEW-1'`, mayNot: true},
+		"/partners/{id}/link":         {role: models.AccountManager, page: partner + "?tab=documentation", path: partner + "/link", count: `SELECT count(*) FROM partner_links`},
+		"/partners/{id}/secrets/new":  {role: models.AccountManager, path: partner + "/secrets/new", values: url.Values{"label": {"second"}}, count: `SELECT count(*) FROM signing_secrets WHERE label = 'second'`},
+		"/partners/{id}/secrets/rotate": {role: models.AccountManager, path: partner + "/secrets/rotate", values: url.Values{"label": {"third"}, "overlap": {"24h"}, "force": {"yes"}},
+			count: `SELECT count(*) FROM signing_secrets WHERE label = 'third'`},
+		"/pricing/drafts/new":            {role: models.PricingManager, values: url.Values{"title": {"Summer"}}, count: `SELECT count(*) FROM rate_cards WHERE title = 'Summer'`},
+		"/pricing/drafts/{id}/rules/new": {role: models.PricingManager, path: draft + "/rules/new", values: url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce"}}, count: `SELECT count(*) FROM pricing_rules WHERE note = 'Scarce'`, mayNot: true},
+		"/payouts/exports":               {role: models.Finance, page: unshown, values: url.Values{"currency": {"GBP"}}, count: `SELECT count(*) FROM exports`},
+		"/payouts/returns/new":           {role: models.Finance, page: "/payouts/returns/new?lead=" + leadID(c.leads[0]), values: url.Values{"lead": {leadID(c.leads[0])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}, count: `SELECT count(*) FROM returns`, mayNot: true},
+		"/payouts/runs/new":              {role: models.Finance, values: url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}}, count: `SELECT count(*) FROM payout_runs`, mayNot: true},
+		"/reconciliation/new":            {role: models.Finance, count: `SELECT count(*) FROM reconciliations`},
+	}, browsers
+}
+
+// unshown is the page of a form that needs more rows than a test makes; see
+// [TestExportFormHasAKey].
+const unshown = "-"
+
+// submit sends the form with this key.
+func (f creatingForm) submit(t testing.TB, b *visitor, route, key string) page {
+	t.Helper()
+	if route == "/reconciliation/new" {
+		body, kind := listForm(t, key, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
+		return b.send(t, http.MethodPost, route, body, http.Header{"Content-Type": {kind}, "Origin": {b.house.url}})
+	}
+	values := withKey(f.values)
+	values.Set(templates.FormKeyField, key)
+	return b.post(t, f.path, values)
+}
+
+func (f creatingForm) made(t testing.TB, c *till) int {
+	return testkit.Value[int](t, c.Database, f.count)
+}
+
+var formKeyField = regexp.MustCompile(`name="` + templates.FormKeyField + `" value="([^"]+)"`)
+
+// Every form that creates something creates it once, however often it is submitted with
+// the same key, and leads to what it created.
+func TestFormCreatesOnce(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	forms, browsers := creatingForms(t, c)
+	for _, r := range (&Console{Options: c.options}).routes() {
+		f, known := forms[r.path]
+		creates := strings.HasSuffix(r.path, "/new") || r.creates != ""
+		switch {
+		case r.method != http.MethodPost:
+			continue
+		case creates != known || creates && r.creates == "":
+			t.Errorf("%s creates: %t, is tested: %t, says what it creates: %q", r.path, creates, known, r.creates)
+			continue
+		case !creates:
+			continue
+		}
+		if f.path == "" {
+			f.path = r.path
+		}
+		if f.page == "" {
+			f.page = f.path
+		}
+		b := browsers[f.role]
+		key := []string{"", uuid.NewString()}
+		if f.page != unshown {
+			shown := b.get(t, f.page)
+			if key = formKeyField.FindStringSubmatch(shown.body); key == nil {
+				t.Errorf("%s shows no key: %d %s", f.page, shown.status, shown.text())
+				continue
+			}
+			if again := formKeyField.FindStringSubmatch(b.get(t, f.page).body); again[1] == key[1] {
+				t.Errorf("%s shows the same key twice", f.page)
+			}
+		}
+		for _, bad := range []string{"", "x", uuid.Nil.String(), strings.Repeat("a", 400)} {
+			if p := f.submit(t, b, r.path, bad); p.status != http.StatusBadRequest {
+				t.Errorf("%s with the key %.10q: %d %s", r.path, bad, p.status, p.text())
+			}
+		}
+		before := f.made(t, c)
+		first := f.submit(t, b, r.path, key[1])
+		if n := f.made(t, c); n != before+1 || first.status >= http.StatusBadRequest {
+			t.Errorf("%s: %d, %d created: %s", r.path, first.status, n-before, first.text())
+			continue
+		}
+		second := f.submit(t, b, r.path, key[1])
+		if n := f.made(t, c); n != before+1 || second.status != http.StatusSeeOther || !strings.Contains(second.location(), "submitted=") {
+			t.Errorf("%s again: %d to %q, %d created", r.path, second.status, second.location(), n-before)
+			continue
+		}
+		if p := b.get(t, second.location()); p.status != http.StatusOK || !strings.Contains(p.body, "You already submitted this form") {
+			t.Errorf("%s leads to %s: %d %s", r.path, second.location(), p.status, p.text())
+		}
+		if first.status == http.StatusSeeOther && !strings.HasPrefix(second.location(), strings.TrimSuffix(first.location(), "/onboarding")) {
+			t.Errorf("%s leads to %q, then to %q", r.path, first.location(), second.location())
+		}
+		// The key is the person's and the form's own: the same one of somebody else is theirs.
+		if p := f.submit(t, b, r.path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.status >= http.StatusBadRequest) {
+			t.Errorf("%s with another key: %d, %d created: %s", r.path, p.status, f.made(t, c)-before, p.text())
+		}
+	}
+	c.intact(t)
+}
+
+// Forms that are submitted several times at the same moment create once, too.
+func TestFormsAtOnceCreateOnce(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	forms, browsers := creatingForms(t, c)
+	for path, f := range forms {
+		if f.path == "" {
+			f.path = path
+		}
+		b := browsers[f.role]
+		key, before := uuid.NewString(), f.made(t, c)
+		var group sync.WaitGroup
+		pages := make([]page, 4)
+		for i := range pages {
+			group.Go(func() { pages[i] = f.submit(t, b, path, key) })
+		}
+		group.Wait()
+		again := 0
+		for _, p := range pages {
+			if strings.Contains(p.location(), "submitted=") {
+				again++
+			}
+		}
+		if n := f.made(t, c); n != before+1 || again != len(pages)-1 {
+			t.Errorf("%s: %d created, %d answers lead to it: %s", path, n-before, again, answersOf(pages))
+		}
+	}
+	c.intact(t)
+}
+
+func answersOf(pages []page) (all string) {
+	for _, p := range pages {
+		all += fmt.Sprintf("\n%d %s %.100s", p.status, p.location(), p.text())
+	}
+	return all
+}
+
+// A form that was refused keeps its key, which then creates; and a key belongs to the
+// person who uses it.
+func TestFormKeyOfARefusedForm(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	b, key := c.as(t, models.AccountManager), uuid.NewString()
+	form := url.Values{templates.FormKeyField: {key}, "slug": {"Not a slug"}, "name": {"New One"}, "signing": {"default"}}
+	p := b.post(t, "/partners/new", form)
+	if kept := formKeyField.FindStringSubmatch(p.body); p.status != http.StatusUnprocessableEntity || kept == nil || kept[1] != key {
+		t.Fatalf("%d, key %v: %s", p.status, kept, p.text())
+	}
+	form.Set("slug", "new-one")
+	if p := b.post(t, "/partners/new", form); p.status != http.StatusSeeOther || strings.Contains(p.location(), "submitted=") {
+		t.Errorf("%d to %q: %s", p.status, p.location(), p.text())
+	}
+	form.Set("slug", "of-another-person")
+	c.person(t, "ben@example.com", models.StaffRole{Role: models.AccountManager})
+	c.reload(t)
+	if p := c.other(t, "ben@example.com").post(t, "/partners/new", form); p.status != http.StatusSeeOther || strings.Contains(p.location(), "submitted=") {
+		t.Errorf("the same key of another person: %d to %q: %s", p.status, p.location(), p.text())
+	}
+	if n := c.count(t, "partners", "slug IN ('new-one', 'of-another-person')"); n != 2 {
+		t.Errorf("%d partners", n)
+	}
+}
+
+// The form that prepares an export is shown for large ledgers alone.
+func TestExportFormHasAKey(t *testing.T) {
+	var page strings.Builder
+	v := templates.LedgerView{Export: templates.LedgerExport{CSV: templates.Download{URL: "/payouts/ledger.csv"}, Large: true}}
+	if err := templates.Ledger(v).Render(templates.WithFormKey(t.Context(), "a-key"), &page); err != nil {
+		t.Fatal(err)
+	}
+	if key := formKeyField.FindStringSubmatch(page.String()); key == nil || key[1] != "a-key" {
+		t.Errorf("the key is %v", key)
+	}
+}

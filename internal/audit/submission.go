@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/store"
+)
+
+// Submission identifies one submission of a console form that creates something. The
+// form carries a random key, so that a form that is submitted twice creates once.
+type Submission struct {
+	Path string // the form's address
+	Key  uuid.UUID
+}
+
+var errSubmitted = fault.New(fault.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
+
+// claim records the submission in the transaction that creates something. Another
+// transaction that claimed it makes this one fail; one that is still open is waited for.
+func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
+	if s.Key == uuid.Nil {
+		return nil
+	}
+	var first bool
+	err := tx.Raw(`WITH claimed AS (
+			INSERT INTO form_submissions (staff_id, path, key, object_kind, object_id, at) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO NOTHING RETURNING 1)
+		SELECT EXISTS (SELECT FROM claimed) OR EXISTS (
+			SELECT FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ? AND transaction = pg_current_xact_id())`,
+		by.Staff, s.Path, s.Key, e.Kind, e.Object, at, by.Staff, s.Path, s.Key).Scan(&first).Error
+	if err == nil && !first {
+		return errSubmitted
+	}
+	return err
+}
+
+// Submitted returns the id of what a submission created, in its prefixed form; ok is
+// false where it created nothing.
+func (l *Log) Submitted(ctx context.Context, staff uuid.UUID, s Submission) (object string, ok bool, err error) {
+	var found []string
+	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`, staff, s.Path, s.Key).Scan(&found).Error
+	if err != nil || len(found) == 0 {
+		return "", false, store.Translate(err)
+	}
+	return found[0], true, nil
+}

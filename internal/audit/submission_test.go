@@ -1,0 +1,57 @@
+package audit_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A submission is claimed by the transaction that creates something, whatever number of
+// events it writes, and by no other one.
+func TestSubmissionIsClaimedOnce(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	person := uuid.New()
+	if _, err := c.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, 'ada@example.com', 'Ada', 'invited', now(), now())`, person); err != nil {
+		t.Fatal(err)
+	}
+	by := audit.Actor{Staff: person, Name: "ada@example.com", Form: audit.Submission{Path: "/partners/new", Key: uuid.New()}}
+	write := func(by audit.Actor, objects ...string) error {
+		return c.Transaction(t.Context(), func(tx *gorm.DB) error {
+			for _, object := range objects {
+				if err := audit.Write(tx, testkit.Began(), by, audit.Event{Action: "partner.create", Kind: "partner", Object: object}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := c.Refused(t.Context(), by, audit.Event{Action: "partner.create"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := c.Submitted(t.Context(), by.Staff, by.Form); found || err != nil {
+		t.Errorf("before: %t, %v", found, err)
+	}
+	if err := write(by, "first", "second"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(by, "third"); fault.As(err) == nil || fault.As(err).Reason != "submitted" {
+		t.Errorf("another transaction: %v", err)
+	}
+	elsewhere := by
+	elsewhere.Form.Path = "/payouts/runs/new"
+	if err := write(elsewhere, "fourth"); err != nil {
+		t.Errorf("the key on another form: %v", err)
+	}
+	if object, found, err := c.Submitted(t.Context(), by.Staff, by.Form); object != "first" || !found || err != nil {
+		t.Errorf("%q, %t, %v", object, found, err)
+	}
+	if n := testkit.Value[int](t, c.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'done'`); n != 3 {
+		t.Errorf("%d events", n)
+	}
+}

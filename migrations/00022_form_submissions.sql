@@ -1,0 +1,18 @@
+-- A form of the console that creates something carries a random key. The row is inserted
+-- in the transaction that creates it, so that a form that is submitted twice creates once.
+
+-- +goose Up
+CREATE TABLE form_submissions (
+    staff_id    uuid        NOT NULL CONSTRAINT form_submissions_staff_fkey REFERENCES staff,
+    path        text        NOT NULL, -- the form's address
+    key         uuid        NOT NULL,
+    object_kind text        NOT NULL, -- what it created, as in audit_events
+    object_id   text        NOT NULL,
+    transaction xid8        NOT NULL DEFAULT pg_current_xact_id(), -- one that writes several audit events claims the key once
+    at          timestamptz NOT NULL,
+    CONSTRAINT form_submissions_pkey PRIMARY KEY (staff_id, path, key)
+);
+GRANT SELECT, INSERT, DELETE ON form_submissions TO pingpost_app;
+
+-- +goose Down
+DROP TABLE form_submissions;
