@@ -73,12 +73,13 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	p.Open(h.url + "/login")
 	see(p, "login")
 	signIn(h, p, "administrator@example.com")
-	for _, one := range []struct{ name, path string }{
+	pages := []address{
 		{"overview", "/"}, {"overview-month", "/?range=30d"}, {"audit", "/audit"}, {"audit-no-match", "/audit?object=pt_nothing"}, {"staff", "/staff"}, {"staff-no-match", "/staff?q=nobody"},
 		{"staff-invite", "/staff/invite"}, {"person", person}, {"person-sessions", person + "?tab=sessions"}, {"person-audit", person + "?tab=audit"}, {"person-access", person + "/access"},
 		{"person-deactivate", person + "/deactivate"}, {"person-self", "/staff/" + h.staffID(models.Administrator)}, {"account", "/account"}, {"second-factor", "/account/second-factor"},
 		{"keys", "/keys"}, {"jump-nothing", "/jump?q=nothing"}, {"not-found", "/no-such-page"}, {"design", "/design"},
-	} {
+	}
+	for _, one := range pages {
 		p.Open(h.url + one.path)
 		see(p, one.name)
 	}
@@ -87,6 +88,7 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	auditor.Open(h.url + "/staff/invite")
 	see(auditor, "forbidden")
 	quiet(t, auditor)
+	unbroken(t, h, p, pages)
 	quiet(t, p)
 }
 
@@ -98,13 +100,14 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	signIn(h, p, "account_manager@example.com")
 	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
 	account := partner + "/accounts/" + id.Format(id.Account, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM accounts WHERE identifier = 'HARBOUR-100'`))
-	for _, one := range []struct{ name, path string }{
+	pages := []address{
 		{"partners", "/partners"}, {"partners-no-match", "/partners?q=zebra"}, {"partner-new", "/partners/new"}, {"partner-accounts", partner}, {"partner-details", partner + "?tab=details"},
 		{"partner-signing", partner + "?tab=signing"}, {"partner-secrets", partner + "?tab=secrets"}, {"partner-traffic", partner + "?tab=traffic"}, {"partner-refusals", partner + "?tab=refusals"},
 		{"partner-documentation", partner + "?tab=documentation"}, {"partner-audit", partner + "?tab=audit"}, {"partner-onboarding", partner + "/onboarding"}, {"account-new", partner + "/accounts/new"},
 		{"account-change", account}, {"secret-new", partner + "/secrets/new"}, {"secret-rotate", partner + "/secrets/rotate"}, {"secret-retire", secret + "/retire"}, {"secret-revoke", secret + "/revoke"},
 		{"partner-suspend", partner + "/suspend"}, {"signature-check", partner + "/check"},
-	} {
+	}
+	for _, one := range pages {
 		p.Open(h.url + one.path)
 		see(p, one.name)
 	}
@@ -140,6 +143,8 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	reader.Open(h.url + partner + "?tab=prices")
 	see(reader, "partner-prices-read")
 	quiet(t, reader)
+	unbroken(t, h, p, pages)
+	quiet(t, p)
 }
 
 // sentOnce presses a button twice before the answer is there.

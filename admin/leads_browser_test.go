@@ -29,10 +29,11 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range []struct{ name, path string }{
+	pages := []address{
 		{"leads", "/leads"}, {"leads-no-match", "/leads?partner=zebra"}, {"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
 		{"lead", leadURL(first.ID)}, {"lead-sandbox", leadURL(trial.ID)}, {"lead-erased", leadURL(erased.ID)}, {"jump-email", "/jump?q=jo%40example.com"},
-	} {
+	}
+	for _, one := range pages {
 		p.Open(s.url + one.path)
 		see(p, one.name)
 	}
@@ -45,6 +46,8 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	auditor.Open(s.url + leadURL(first.ID))
 	see(auditor, "lead-explained")
 	quiet(t, auditor)
+	unbroken(t, s.house, p, pages)
+	quiet(t, p)
 }
 
 // findInBrowser looks leads up by each thing that they can be found by.

@@ -31,14 +31,16 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	c.adjustsInBrowser(p)
 	exported := c.exportsInBrowser(p)
 	run := c.runInBrowser(t, p, fay)
-	for _, one := range []struct{ name, path string }{
+	pages := []address{
 		{"ledger", "/payouts"}, {"ledger-partner", "/payouts?partner=harbour-leads"}, {"ledger-no-match", "/payouts?lead=x"}, {"balances", "/payouts/balances"}, {"adjust", "/payouts/adjust"},
 		{"returns", "/payouts/returns"}, {"return-new", "/payouts/returns/new"}, {"return-accepted", returned}, {"payout-runs", "/payouts/runs"}, {"run-new", "/payouts/runs/new"},
-		{"export", exported}, {"work", "/work"}, {"overview-payouts", "/"},
-	} {
+		{"export", exported}, {"work", "/work"}, {"overview-payouts", "/"}, {"run", run}, {"statement", run + "/statements/" + id.Format(id.Partner, c.harbour.ID)},
+	}
+	for _, one := range pages {
 		open(one.name, one.path)
 	}
 	c.printsStatement(t, p, run)
+	unbroken(t, c.house, p, pages)
 	quiet(t, p)
 	quiet(t, fay)
 }

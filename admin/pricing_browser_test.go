@@ -24,11 +24,12 @@ func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 	d.post(t, d.url+"/rules/new", url.Values{"version": {"3"}, "industry": {"arborist"}, "country": {"GB"}, "floor-GBP": {"250"}, "note": {"Climbing gear is dear"}})
 	p := chromium.Page(t, browser.Look{})
 	signIn(d.house, p, "pricing_manager@example.com")
-	for _, one := range []struct{ name, path string }{
+	pages := []address{
 		{"pricing", "/pricing?category=home-services"}, {"pricing-no-match", "/pricing?q=zebra"}, {"draft-new", "/pricing/drafts/new"}, {"draft-grid", d.url + "?category=home-services"},
 		{"draft-rules", d.url + "?tab=rules&only=wrong"}, {"draft-rules-all", d.url + "?tab=rules&q=urgency"}, {"draft-edits", d.url + "?tab=edits"}, {"draft-rule-new", d.url + "/rules/new"}, {"draft-rule", d.url + "/rules/1"},
 		{"draft-import", d.url + "/import"}, {"draft-rename", d.url + "/title"}, {"draft-discard", d.url + "/discard"},
-	} {
+	}
+	for _, one := range pages {
 		p.Open(d.house.url + one.path)
 		see(p, one.name)
 	}
@@ -56,6 +57,8 @@ func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 	reader.Open(d.house.url + d.url + "?q=pl")
 	see(reader, "draft-grid-read")
 	quiet(t, reader)
+	unbroken(t, d.house, p, pages)
+	quiet(t, p)
 }
 
 // gridOf is the grid of a draft in a browser.

@@ -33,12 +33,13 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	}
 	p := chromium.Page(t, browser.Look{})
 	signIn(h, p, "pricing_manager@example.com")
-	for _, one := range []struct{ name, path string }{
+	pages := []address{
 		{"draft-preview", full + "?tab=preview"}, {"draft-preview-none", draftURL(same.ID) + "?tab=preview"}, {"draft-preview-no-match", full + "?tab=preview&q=zebra"}, {"draft-replay-none", full + "?tab=replay"},
 		{"draft-publish-blocked", full + "?tab=publish"}, {"draft-publish", draftURL(same.ID) + "?tab=publish"}, {"draft-behind", draftURL(behind.ID) + "?tab=publish"}, {"draft-submitted", draftURL(sent.ID) + "?tab=publish"},
 		{"draft-published", draftURL(good.ID) + "?tab=publish"}, {"versions", "/pricing/versions"}, {"version", "/pricing/versions/2"}, {"version-first", "/pricing/versions/1"}, {"compare", "/pricing/compare?a=1&b=2"},
 		{"compare-mistake", "/pricing/compare?a=1&b=77"}, {"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"}, {"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
-	} {
+	}
+	for _, one := range pages {
 		p.Open(h.url + one.path)
 		see(p, one.name)
 	}
@@ -48,6 +49,8 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	see(p, "draft-kept")
 	quiet(t, p)
 	approveWithoutScript(t, h, chromium, sent)
+	unbroken(t, h, p, pages)
+	quiet(t, p)
 }
 
 // replayInBrowser watches a replay from its start to its end.

@@ -86,6 +86,7 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.querySelector("#lines").textContent.includes("Agreed: theirs is right")`)
 	see(p, "reconciliation-settled")
 	b.otherStates(t, p, at)
+	unbroken(t, b.house, p, []address{{"reconciliation", "/reconciliation"}, {"reconciliation-new", "/reconciliation/new"}, {"reconciliation-kept", at}, {"reconciliation-settled", at + "?finding=amount_differs"}})
 	quiet(t, p)
 }
 

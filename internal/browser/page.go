@@ -193,7 +193,8 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// Fits fails the test when the page is wider than the window.
+// Fits fails the test when the page is wider than the window, or a row of tabs scrolls
+// up and down.
 func (p *Page) Fits() {
 	p.t.Helper()
 	wide := Eval[string](p, `(() => {
@@ -204,6 +205,9 @@ func (p *Page) Fits() {
 	})()`)
 	if wide != "" {
 		p.t.Errorf("%s: the page scrolls sideways: %s", p.name, wide)
+	}
+	if tall := Eval[string](p, `[...document.querySelectorAll(".tabs")].map((e) => [e.scrollHeight, e.clientHeight]).filter(([all, shown]) => all > shown).join(" and ")`); tall != "" {
+		p.t.Errorf("%s: the tabs scroll up and down: %s", p.name, tall)
 	}
 }
 
