@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -133,14 +132,14 @@ func (k *call) comeBack(f *fault.Error) (seconds int) {
 
 // whoGives names the roles that would allow the route, and who gives roles.
 func (k *call) whoGives() string {
-	var names []string
-	for _, r := range k.access.RolesThat(k.route.needs) {
-		names = append(names, staff.RoleName(r))
-	}
-	if len(names) == 0 {
+	roles := k.rolesThat(k.route.needs)
+	if roles == "" {
 		return ""
 	}
-	return "It belongs to the role " + strings.Join(names, " or ") + ". An administrator"
+	if _, somewhere := k.access.Scope(k.session.Staff.ID, k.route.needs); somewhere {
+		roles += ", for all partners"
+	}
+	return "It belongs to the role " + roles + ". An administrator"
 }
 
 func badForm(err error) error {

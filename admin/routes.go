@@ -201,3 +201,23 @@ var permissions = map[string]string{
 }
 
 func permissionWords(p authz.Permission) string { return permissions[p.String()] }
+
+// divided are the permissions of which a role for some partners gives a part.
+var divided = map[authz.Permission]struct{ some, rest string }{
+	readPricing:    {"see the prices agreed with the partner", "see prices"},
+	readPayouts:    {"see the ledger, balances, returns and statements", "see payout runs"},
+	writePayouts:   {"return leads and adjust balances", "prepare payouts"},
+	approvePayouts: {"decide returns", "approve and pay payouts"},
+}
+
+// divide says what a role for some partners gives of a permission, and what is left to a
+// role for all partners. Either is "" where it is nothing.
+func divide(p authz.Permission) (some, rest string) {
+	if parts, ok := divided[p]; ok {
+		return parts.some, parts.rest
+	}
+	if wholePlatforms(p) {
+		return "", permissionWords(p)
+	}
+	return permissionWords(p), ""
+}

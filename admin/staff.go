@@ -242,31 +242,49 @@ func (k *call) staffAccess() error {
 	if p.Status != models.StaffActive {
 		v.Note = "This person is " + string(p.Status) + ": nothing holds until they are active."
 	}
-	allowed := map[authz.Permission]bool{}
+	everywhere, somewhere := map[authz.Permission]bool{}, map[authz.Permission]bool{}
 	for _, g := range k.access.Explain(p.ID) {
-		where := "all partners"
-		if g.Partner != nil {
+		what, where := permissionWords(g.Permission), "all partners"
+		if g.Partner == nil {
+			everywhere[g.Permission] = true
+		} else {
+			somewhere[g.Permission] = true
+			what, _ = divide(g.Permission)
 			where = names.of(*g.Partner)
 		}
-		allowed[g.Permission] = true
-		v.Allowed = append(v.Allowed, templates.Permission{
-			What: permissionWords(g.Permission), Where: where, Role: staff.RoleName(g.Role), Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
-		})
+		if what != "" {
+			v.Allowed = append(v.Allowed, templates.Permission{
+				What: what, Where: where, Role: staff.RoleName(g.Role), Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
+			})
+		}
 	}
 	lines, err := authz.Policy()
 	if err != nil {
 		return err
 	}
+	listed := map[authz.Permission]bool{}
 	for _, line := range lines {
-		if allowed[line.Permission] {
+		if listed[line.Permission] || everywhere[line.Permission] {
 			continue
 		}
-		allowed[line.Permission] = true // told once
-		var roles []string
-		for _, r := range k.access.RolesThat(line.Permission) {
-			roles = append(roles, staff.RoleName(r))
+		listed[line.Permission] = true
+		what, role := permissionWords(line.Permission), k.rolesThat(line.Permission)
+		if somewhere[line.Permission] {
+			_, what = divide(line.Permission)
+			role += ", for all partners"
 		}
-		v.Denied = append(v.Denied, templates.Permission{What: permissionWords(line.Permission), Role: strings.Join(roles, ", ")})
+		if what != "" {
+			v.Denied = append(v.Denied, templates.Permission{What: what, Role: role})
+		}
 	}
 	return k.show(http.StatusOK, templates.AccessExplained(v))
+}
+
+// rolesThat names the roles that give a permission.
+func (k *call) rolesThat(p authz.Permission) string {
+	var names []string
+	for _, r := range k.access.RolesThat(p) {
+		names = append(names, staff.RoleName(r))
+	}
+	return strings.Join(names, " or ")
 }
