@@ -1,12 +1,9 @@
 package admin
 
 import (
-	"cmp"
 	"encoding/csv"
 	"io"
 	"net/http"
-
-	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/fault"
@@ -41,7 +38,7 @@ func (k *call) statementPage() error {
 		above = []templates.Link{allRuns, {Label: payouts.RunID(s.Run.ID), URL: runURL(s.Run.ID)}}
 	}
 	v := templates.StatementView{
-		Shell: k.shell("Statement for "+s.Partner.Name, above...), LegalName: cmp.Or(s.Partner.LegalName, s.Partner.Name), Slug: s.Partner.Slug, Address: s.Partner.Address, TaxID: s.Partner.TaxID,
+		Shell: k.shell("Statement for "+s.Partner.Name, above...), LegalName: s.Payee.LegalName, Slug: s.Partner.Slug, Address: s.Payee.Address, TaxID: s.Payee.TaxID,
 		RunID: payouts.RunID(s.Run.ID), State: string(s.Run.State), Cutoff: s.Run.Cutoff, Prepared: timeOf(s.Run.PreparedAt), Paid: timeOf(s.Run.PaidAt),
 		Reference: paymentReference(s.Run), BankReference: s.Run.Reference, Currency: s.Run.Currency, Total: amountOf(0, s.Run.Currency), Minimum: amountOf(s.Run.MinimumMinor, s.Run.Currency),
 	}
@@ -110,9 +107,9 @@ func (k *call) paymentsCSV() error {
 		if err := w.Write(paymentColumns); err != nil {
 			return err
 		}
-		err := k.eachPayment(r, func(s payouts.AccountStatement, payee models.Partner) error {
+		err := k.eachPayment(r, func(s payouts.AccountStatement) error {
 			return w.Write([]string{
-				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(cmp.Or(payee.LegalName, s.PartnerName)), amountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(s.LegalName), amountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
 		if err == nil { // else a page can tell what failed, as long as nothing was sent
@@ -124,23 +121,15 @@ func (k *call) paymentsCSV() error {
 }
 
 // eachPayment goes through what a run pays, some accounts at a time.
-func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement, models.Partner) error) error {
+func (k *call) eachPayment(r models.PayoutRun, each func(payouts.AccountStatement) error) error {
 	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
 	for {
 		all, _, more, err := k.Payouts.Statements(k.r.Context(), k.scope, q)
 		if err != nil {
 			return err
 		}
-		var paid []uuid.UUID
 		for _, s := range all {
-			paid = append(paid, s.PartnerID)
-		}
-		payees, err := k.Partners.Named(k.r.Context(), k.scope, paid)
-		if err != nil {
-			return err
-		}
-		for _, s := range all {
-			if err := each(s, payees[s.PartnerID]); err != nil {
+			if err := each(s); err != nil {
 				return err
 			}
 		}

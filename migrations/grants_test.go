@@ -41,6 +41,7 @@ var granted = map[string]string{
 	"payout_runs":                "SELECT INSERT",
 	"payout_run_entries":         "SELECT INSERT",
 	"statements":                 "SELECT INSERT",
+	"payees":                     "SELECT INSERT",
 	"exports":                    "SELECT INSERT DELETE",
 	"reconciliations":            "SELECT INSERT",
 	"reconciliation_lines":       "SELECT INSERT",

@@ -113,9 +113,10 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	})
 }
 
-// ApproveRun is the second person's: whoever prepared the run does not approve it.
+// ApproveRun is for a second person: whoever prepared the run cannot approve it. From
+// then on the payees are the run's own.
 func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
-	return s.change(ctx, sc, run, version, func(_ *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
 		switch {
 		case r.State != models.RunPrepared:
 			return nil, "", "", ErrRunStale
@@ -123,6 +124,9 @@ func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID,
 			return nil, "", "", errSamePair
 		case r.Payouts == 0:
 			return nil, "", "", errEmptyRun
+		}
+		if err := freezePayees(tx, r.ID); err != nil {
+			return nil, "", "", err
 		}
 		return map[string]any{"state": models.RunApproved, "approver": s.by.Name, "approver_id": s.by.Staff, "approved_at": now}, "payout_run.approve", "", nil
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -18,10 +19,28 @@ type AccountStatement struct {
 	models.Statement
 	Partner     string // slug
 	PartnerName string
+	LegalName   string // of the payee; the partner's name where it has no legal name
 	Identifier  string
 }
 
-const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s.entries, s.accrued_minor, s.returned_minor, s.adjusted_minor, s.net_minor, p.slug, p.name, a.identifier
+// Payee is who is paid: as it was when the run was approved, and the partner's current
+// details until then.
+type Payee struct {
+	LegalName, Address, TaxID string
+}
+
+// payeeOf is what a partner is called as a payee.
+const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
+
+// freezePayees records whom a run pays.
+func freezePayees(tx *gorm.DB, run uuid.UUID) error {
+	return tx.Exec(`INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
+		SELECT ?, p.id, `+payeeOf+`, p.address, p.tax_id FROM partners p
+		WHERE p.id IN (SELECT partner_id FROM statements WHERE run_id = ?)`, run, run).Error
+}
+
+const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s.entries, s.accrued_minor, s.returned_minor, s.adjusted_minor, s.net_minor, p.slug, p.name,
+		coalesce((SELECT legal_name FROM payees y WHERE y.run_id = s.run_id AND y.partner_id = s.partner_id), ` + payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
 // wasPrepared keeps to runs that were prepared to their end: of another, some accounts'
@@ -30,7 +49,7 @@ const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND
 
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
 	err = row.Scan(&s.RunID, &s.AccountID, &s.PartnerID, &s.Outcome, &s.Entries, &s.AccruedMinor, &s.ReturnedMinor, &s.AdjustedMinor, &s.NetMinor,
-		&s.Partner, &s.PartnerName, &s.Identifier)
+		&s.Partner, &s.PartnerName, &s.LegalName, &s.Identifier)
 	return s, err
 }
 
@@ -76,6 +95,7 @@ func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQue
 type PartnerStatement struct {
 	Run      models.PayoutRun
 	Partner  models.Partner
+	Payee    Payee
 	Accounts []AccountStatement
 }
 
@@ -101,7 +121,11 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	if len(v.Accounts) == 0 {
 		return PartnerStatement{}, errNoStatement
 	}
-	err = db.Where("id = ?", partner).Take(&v.Partner).Error
+	if err := db.Where("id = ?", partner).Take(&v.Partner).Error; err != nil {
+		return v, store.Translate(err)
+	}
+	v.Payee = Payee{v.Accounts[0].LegalName, v.Partner.Address, v.Partner.TaxID}
+	err = db.Raw(`SELECT legal_name, address, tax_id FROM payees WHERE run_id = ? AND partner_id = ?`, run, partner).Scan(&v.Payee).Error
 	return v, store.Translate(err)
 }
 
