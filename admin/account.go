@@ -187,6 +187,25 @@ func (k *call) proven() (mistakes templates.Errors, err error) {
 	return nil, nil
 }
 
+// confirmation is the proof for a form that needs one only for some of what is chosen in
+// it. The form shows the field for the proof after it was sent without it.
+func (k *call) confirmation(needed bool) (s templates.StepUp, mistakes templates.Errors, err error) {
+	if !needed || !k.stepUp().Needed {
+		return s, nil, nil
+	}
+	s = k.stepUp()
+	if !k.r.PostForm.Has("proof") {
+		return s, templates.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
+	}
+	mistakes, err = k.proven()
+	return s, mistakes, err
+}
+
+// unsigned reports whether a signing mode that somebody chose accepts posts without a signature.
+func unsigned(m models.SigningMode) bool {
+	return m == models.SigningOff || m == models.SigningReportOnly
+}
+
 // slugs are partners' names by their ids, for roles that hold at some.
 type slugs map[uuid.UUID]string
 

@@ -340,7 +340,7 @@ func TestRulesOfStaff(t *testing.T) {
 	if p := auditor.get(t, "/"); !strings.HasPrefix(p.location(), "/login") {
 		t.Errorf("somebody who was deactivated still sees %d", p.status)
 	}
-	if p := b.post(t, other+"/reactivate", nil); p.status != http.StatusSeeOther {
+	if p := b.post(t, other+"/reactivate", url.Values{"version": {"2"}}); p.status != http.StatusSeeOther {
 		t.Errorf("%d %s", p.status, p.text())
 	}
 	h.reload(t)

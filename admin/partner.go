@@ -297,20 +297,26 @@ func (k *call) details() error {
 		at := func(name string) string { return f.Get(fmt.Sprintf("contact-%d-%s", i, name)) }
 		d.Contacts = append(d.Contacts, partners.Contact{Name: at("name"), Role: at("role"), Email: at("email"), Phone: at("phone")})
 	}
-	err = k.partners().SetDetails(k.r.Context(), k.scope, p.ID, k.version(), d)
-	if err == nil {
-		return k.to(partnerURL(p.ID) + "?tab=details")
+	stepUp, mistakes, err := k.confirmation(strings.TrimSpace(d.LegalName) != p.LegalName)
+	if err != nil {
+		return err
 	}
-	status, mistakes, other := k.mistakes(err)
-	if other != nil {
-		return other
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		if err = k.partners().SetDetails(k.r.Context(), k.scope, p.ID, k.version(), d); err == nil {
+			return k.to(partnerURL(p.ID) + "?tab=details")
+		}
+		var other error
+		if status, mistakes, other = k.mistakes(err); other != nil {
+			return other
+		}
 	}
 	for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
 		d.Contacts = d.Contacts[:len(d.Contacts)-1]
 	}
 	v := templates.PartnerDetailsView{
 		Name: d.Name, LegalName: d.LegalName, Address: d.Address, TaxID: d.TaxID, PaymentTerms: d.PaymentTerms, Notes: d.Notes,
-		Contacts: contactRows(d.Contacts), Version: int64(k.version()), Errors: mistakes,
+		Contacts: contactRows(d.Contacts), Version: int64(k.version()), StepUp: stepUp, Errors: mistakes,
 	}
 	if isStale(err) {
 		if p, err = k.partner(); err != nil {

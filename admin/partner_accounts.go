@@ -83,20 +83,26 @@ func (k *call) accountNew() error {
 	if err != nil {
 		return err
 	}
-	f := k.r.PostForm
-	_, err = k.partners().CreateAccount(k.r.Context(), p, partners.NewAccount{
-		Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Sandbox: f.Get("sandbox") == "yes",
-	})
-	if err == nil {
-		return k.to(k.afterAccount(p))
-	}
-	status, mistakes, err := k.mistakes(err)
+	f, signing := k.r.PostForm, models.SigningMode(k.r.PostForm.Get("signing"))
+	stepUp, mistakes, err := k.confirmation(unsigned(signing))
 	if err != nil {
 		return err
 	}
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		_, err := k.partners().CreateAccount(k.r.Context(), p, partners.NewAccount{
+			Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes",
+		})
+		if err == nil {
+			return k.to(k.afterAccount(p))
+		}
+		if status, mistakes, err = k.mistakes(err); err != nil {
+			return err
+		}
+	}
 	return k.showAccountNew(status, p, templates.AccountFormView{
 		Identifier: short(f.Get("identifier")), Name: short(f.Get("name")), Sandbox: f.Get("sandbox") == "yes",
-		Signing: chosen(k.modes(models.SigningInherit), f.Get("signing")), Errors: mistakes,
+		Signing: chosen(k.modes(models.SigningInherit), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
 	})
 }
 

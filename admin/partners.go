@@ -160,20 +160,26 @@ func (k *call) partnerNew() error {
 	if err := k.form(); err != nil {
 		return err
 	}
-	f := k.r.PostForm
-	made, err := k.partners().Create(k.r.Context(), partners.NewPartner{
-		Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: models.SigningMode(f.Get("signing")),
-	})
-	if err == nil {
-		return k.to(partnerURL(made.ID) + "/onboarding")
-	}
-	status, mistakes, err := k.mistakes(err)
+	f, signing := k.r.PostForm, models.SigningMode(k.r.PostForm.Get("signing"))
+	stepUp, mistakes, err := k.confirmation(unsigned(signing))
 	if err != nil {
 		return err
 	}
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		made, err := k.partners().Create(k.r.Context(), partners.NewPartner{
+			Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,
+		})
+		if err == nil {
+			return k.to(partnerURL(made.ID) + "/onboarding")
+		}
+		if status, mistakes, err = k.mistakes(err); err != nil {
+			return err
+		}
+	}
 	return k.showPartnerNew(status, templates.PartnerNewView{
 		Name: short(f.Get("name")), Slug: short(f.Get("slug")), LegalName: short(f.Get("legal_name")),
-		Modes: chosen(k.modes(models.SigningDefault), f.Get("signing")), Errors: mistakes,
+		Modes: chosen(k.modes(models.SigningDefault), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
 	}, short(f.Get("manager")))
 }
 

@@ -164,8 +164,12 @@ func (k *call) showPerson(status int, p staff.Person, f *personForm) error {
 	case p.ID == k.session.Staff.ID:
 		v.Locked = "Nobody changes their own roles: ask another administrator."
 	default:
-		v.Reactivate, v.Reinvite = p.Status == models.StaffDeactivated, p.Status == models.StaffInvited
-		if p.Status != models.StaffDeactivated {
+		if p.Status == models.StaffInvited {
+			v.Invite = k.inviteAgainView(p, nil)
+		}
+		if p.Status == models.StaffDeactivated {
+			v.Reactivate = k.reactivateView(p, nil)
+		} else {
 			v.Deactivate = k.deactivateView(p, nil)
 		}
 		if p.SecondFactor() {

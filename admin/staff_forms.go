@@ -157,15 +157,11 @@ func (k *call) showInvited(made staff.Invited) error {
 }
 
 func (k *call) inviteAgain() error {
-	p, err := k.person()
-	if err != nil {
+	var made staff.Invited
+	return k.confirmed(k.inviteAgainView, func(p staff.Person) (err error) {
+		made, err = k.Staff.InviteAgain(k.r.Context(), k.by, p.ID)
 		return err
-	}
-	made, err := k.Staff.InviteAgain(k.r.Context(), k.by, p.ID)
-	if err != nil {
-		return k.refusedOnPage(p, err)
-	}
-	return k.showInvited(made)
+	}, func(staff.Person) error { return k.showInvited(made) })
 }
 
 // refusedOnPage shows a rule that refuses on the person's page; Forbidden ones and
@@ -250,8 +246,26 @@ func (k *call) resetView(p staff.Person, mistakes templates.Errors) *templates.C
 	}
 }
 
-func (k *call) deactivatePage() error { return k.confirmPageOf(k.deactivateView) }
-func (k *call) resetPage() error      { return k.confirmPageOf(k.resetView) }
+func (k *call) reactivateView(p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
+	return &templates.ConfirmView{
+		Shell: k.shell("Reactivate "+p.Name, allStaff, templates.Link{Label: p.Name, URL: staffURL(p.ID)}), Prefix: "reactivate", Action: staffURL(p.ID) + "/reactivate",
+		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: k.stepUp(), Submit: "Reactivate", Cancel: staffURL(p.ID),
+		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
+	}
+}
+
+func (k *call) inviteAgainView(p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
+	return &templates.ConfirmView{
+		Shell: k.shell("New invitation for "+p.Name, allStaff, templates.Link{Label: p.Name, URL: staffURL(p.ID)}), Prefix: "invite", Action: staffURL(p.ID) + "/invite",
+		Consequence: "You get a new link for " + p.Name + ". The link of the earlier invitation stops working.", StepUp: k.stepUp(), Submit: "Create invitation", Cancel: staffURL(p.ID),
+		Hidden: []templates.Hidden{{Name: templates.FormKeyField, Value: k.formKey()}}, Errors: mistakes,
+	}
+}
+
+func (k *call) deactivatePage() error  { return k.confirmPageOf(k.deactivateView) }
+func (k *call) resetPage() error       { return k.confirmPageOf(k.resetView) }
+func (k *call) reactivatePage() error  { return k.confirmPageOf(k.reactivateView) }
+func (k *call) inviteAgainPage() error { return k.confirmPageOf(k.inviteAgainView) }
 
 func (k *call) confirmPageOf(view func(staff.Person, templates.Errors) *templates.ConfirmView) error {
 	p, err := k.person()
@@ -264,16 +278,24 @@ func (k *call) confirmPageOf(view func(staff.Person, templates.Errors) *template
 func (k *call) deactivate() error {
 	return k.confirmed(k.deactivateView, func(p staff.Person) error {
 		return k.Staff.Deactivate(k.r.Context(), k.by, p.ID, k.version())
-	})
+	}, k.toPerson)
 }
 
 func (k *call) reset() error {
-	return k.confirmed(k.resetView, func(p staff.Person) error { return k.Staff.ResetSecondFactor(k.r.Context(), k.by, p.ID) })
+	return k.confirmed(k.resetView, func(p staff.Person) error { return k.Staff.ResetSecondFactor(k.r.Context(), k.by, p.ID) }, k.toPerson)
 }
 
-// confirmed does what a confirmation asks for, once the name was typed and the
-// person proved to be there.
-func (k *call) confirmed(view func(staff.Person, templates.Errors) *templates.ConfirmView, do func(staff.Person) error) error {
+func (k *call) reactivate() error {
+	return k.confirmed(k.reactivateView, func(p staff.Person) error {
+		return k.Staff.Reactivate(k.r.Context(), k.by, p.ID, k.version())
+	}, k.toPerson)
+}
+
+func (k *call) toPerson(p staff.Person) error { return k.to(staffURL(p.ID)) }
+
+// confirmed does what a confirmation asks for, once the name was typed, where it has to
+// be, and the person proved to be there; then it answers with what came of it.
+func (k *call) confirmed(view func(staff.Person, templates.Errors) *templates.ConfirmView, do, then func(staff.Person) error) error {
 	if err := k.form(); err != nil {
 		return err
 	}
@@ -282,7 +304,7 @@ func (k *call) confirmed(view func(staff.Person, templates.Errors) *templates.Co
 		return err
 	}
 	var mistakes templates.Errors
-	if !strings.EqualFold(strings.TrimSpace(k.r.PostForm.Get("name")), p.Email) {
+	if name := view(p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.r.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, templates.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
 	}
 	proof, err := k.proven()
@@ -295,18 +317,7 @@ func (k *call) confirmed(view func(staff.Person, templates.Errors) *templates.Co
 	if err := do(p); err != nil {
 		return k.refusedOnPage(p, err)
 	}
-	return k.to(staffURL(p.ID))
-}
-
-func (k *call) reactivate() error {
-	p, err := k.person()
-	if err != nil {
-		return err
-	}
-	if err := k.Staff.Reactivate(k.r.Context(), k.by, p.ID, p.RowVersion); err != nil {
-		return k.refusedOnPage(p, err)
-	}
-	return k.to(staffURL(p.ID))
+	return then(p)
 }
 
 func (k *call) endSession() error {

@@ -23,7 +23,7 @@ type AccountFormView struct {
 	Suspended  bool
 	Signing    []Option
 	Forecast   string // what requiring signatures would have refused of its posts; empty for a new one
-	StepUp     StepUp
+	StepUp     StepUp // of a new one, where posts without a signature are accepted
 	Version    int64
 	Conflict   *Conflict
 	Errors     Errors

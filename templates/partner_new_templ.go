@@ -8,12 +8,13 @@ package templates
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// PartnerNewView begins a partner. Field names: name, slug, legal_name, manager,
-// signing.
+// PartnerNewView creates a partner. Field names: name, slug, legal_name, manager,
+// signing, proof.
 type PartnerNewView struct {
 	Shell                 Shell
 	Name, Slug, LegalName string
 	Managers, Modes       []Option
+	StepUp                StepUp // where posts without a signature are accepted
 	Errors                Errors
 }
 
@@ -79,6 +80,10 @@ func PartnerNew(v PartnerNewView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = Radios(Field{Name: "signing", Label: "Posts without a signature", Options: v.Modes, Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = proofField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
