@@ -93,9 +93,9 @@ func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 // ownBase starts the paths of a partner's own base URL (D13).
 const ownBase = "/p/{partnerSlug}"
 
-func newDocsPage(doc node, origin string) (*docsPage, error) {
+func newDocsPage(doc node, origin, support string) (*docsPage, error) {
 	info, components := doc.get("info"), doc.get("components")
-	page := &docsPage{Origin: origin, Title: info.text("title"), Version: info.text("version"), Summary: info.text("summary")}
+	page := &docsPage{Origin: origin, Support: support, Title: info.text("title"), Version: info.text("version"), Summary: info.text("summary")}
 	page.Intro, page.Guide = guide(strings.ReplaceAll(info.text("description"), "{origin}", origin))
 	page.Currencies = blocks(components.get("schemas", "Currency").text("description"))
 

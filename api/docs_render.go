@@ -31,11 +31,10 @@ var docsCSS []byte
 // contact, "" for none. Call it once, at start-up. The error is a document that the
 // page cannot be made from, or a publicURL that is not absolute.
 func renderDocs(document []byte, publicURL, support string) ([]byte, error) {
-	page, err := readDocs(document, publicURL)
+	page, err := readDocs(document, publicURL, support)
 	if err != nil {
 		return nil, err
 	}
-	page.Support = support
 	tmpl, err := docsTemplates()
 	if err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func execute(tmpl *template.Template, name string, page any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func readDocs(document []byte, publicURL string) (*docsPage, error) {
+func readDocs(document []byte, publicURL, support string) (*docsPage, error) {
 	origin, err := url.Parse(publicURL)
 	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
 		return nil, errors.New("the public URL must be absolute, like https://leads.example.com")
@@ -77,5 +76,5 @@ func readDocs(document []byte, publicURL string) (*docsPage, error) {
 	if len(root.Content) == 1 {
 		doc = node{at: root.Content[0], root: root.Content[0]}
 	}
-	return newDocsPage(doc, strings.TrimSuffix(publicURL, "/"))
+	return newDocsPage(doc, strings.TrimSuffix(publicURL, "/"), support)
 }

@@ -66,7 +66,7 @@ type signedExample struct {
 }
 
 func newPartnerPages(o Options) (*partnerPages, error) {
-	docs, err := readDocs(Document(), o.PublicURL)
+	docs, err := readDocs(Document(), o.PublicURL, o.SupportContact)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,65 @@
+package api_test
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/payouts"
+)
+
+// What integrators ask has a section of its own in the contents, which holds the codes
+// and numbers of the answer and fits on a screen.
+func TestDocsAnswerQuestions(t *testing.T) {
+	d := config.Defaults(config.Serve)
+	number := func(n int) string { // as the page writes it
+		return regexp.MustCompile(`(\d)(\d{3})$`).ReplaceAllString(strconv.Itoa(n), "$1,$2")
+	}
+	reasons := []string{number(d.Payouts.ReturnDays) + " days", "leadId"}
+	for _, one := range payouts.Reasons {
+		reasons = append(reasons, string(one.Reason))
+	}
+	answers := map[string][]string{
+		"declined-pings":           {intake.ReasonExcluded, intake.ReasonPaused, intake.ReasonExcluded, intake.ReasonCapped, "accepted: false"},
+		"timeouts-and-retries":     {"5 seconds", "Idempotent-Replayed: true", "408", "429", "Retry-After", "503", "500", "409", "Transaction has expired", "deliveredAt"},
+		"rate-limits":              {"429", "Retry-After", "/64", number(d.Limits.PingsPerAddress), number(d.Limits.SharedPingsPerAddress), number(d.Limits.PostsPerPartner), number(d.Limits.UnsignedPostsPerAddress), number(d.Limits.SignatureFailuresPerMinute), number(d.Limits.MatchFailuresPerMinute)},
+		"duplicates":               {"duplicate"},
+		"returns":                  reasons,
+		"sandbox-accounts":         {"partnerId", "7 days"},
+		"browsers-and-cors":        {"CORS", "OPTIONS", "405"},
+		"versions-and-deprecation": {"info.version", "reason", "code"},
+		"limits":                   {"15 minutes", "300 seconds", number(int(d.HTTP.ReadTimeout/time.Second)) + " seconds", "65,536"},
+		"countries":                {"GB", "UK", "EUR", "CH"},
+		"support":                  {"X-Request-Id"},
+	}
+	server := httptest.NewServer(newService(t, newPlatform(t), nil, nil).handler)
+	t.Cleanup(server.Close)
+	p := browser.Start(t).Page(t, browser.Look{})
+	p.Open(server.URL + "/docs")
+	lookAt(p, "docs")
+	p.See(browser.Look{})
+	for id, wants := range answers {
+		section := browser.Eval[struct {
+			Text, Title, Link string
+			Height            float64
+		}](p, `(() => {
+			const at = document.querySelector("section#`+id+`"), link = document.querySelector("nav a[href='#`+id+`']");
+			return {text: at?.textContent ?? "", title: at?.querySelector("h2").textContent ?? "", link: link?.textContent ?? "", height: at?.getBoundingClientRect().height ?? 0};
+		})()`)
+		if section.Title == "" || section.Title != section.Link || section.Height > 800 {
+			t.Errorf("%s: %q, in the contents %q, %.0f pixels", id, section.Title, section.Link, section.Height)
+		}
+		for _, want := range slices.Compact(wants) {
+			if !strings.Contains(section.Text, want) {
+				t.Errorf("%s does not have %q", id, want)
+			}
+		}
+	}
+}
