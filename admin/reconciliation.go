@@ -107,6 +107,7 @@ var findings = []finding{
 	{models.Missing, "Missing from the file", "missing", "Leads that we received in these days and that the list lacks."},
 	{models.OutsidePeriod, "Outside the period", "outside the period", "We received the lead on another day than those that were compared."},
 	{models.Unreadable, "Unreadable", "unreadable", "The row could not be read as the columns were said to be: mend the list and give it again."},
+	{models.LeftOut, "Left out", "left out", "Leads that we received in these days in currencies or on accounts that the file does not cover. They were not compared."},
 }
 
 // findingOf is a finding by its name in the address.

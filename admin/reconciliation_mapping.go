@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -38,6 +39,7 @@ func (k *call) mappingOf(r reconcile.Reconciliation) (*mapping, error) {
 // leaves that open.
 func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	m := &mapping{from: short(f.Get("from")), to: short(f.Get("to"))}
+	m.Coverage = reconcile.Coverage(short(f.Get("coverage")))
 	m.LeadID, m.Amount, m.Date = short(f.Get("lead_id")), short(f.Get("amount")), short(f.Get("date"))
 	if column, ok := strings.CutPrefix(short(f.Get("currency")), inColumn); ok {
 		m.Currency = column
@@ -122,6 +124,7 @@ func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
 	f.Amounts = chosen(append(choose, columns...), m.Amount)
 	f.Dates = chosen(append([]templates.Option{{Label: "No dates"}}, columns...), m.Date)
 	f.Currencies = currencyChoices(p, m)
+	f.Coverages = chosen(coverages, string(cmp.Or(m.Coverage, reconcile.FileCoverage)))
 	if m.Amount != "" {
 		f.Numbers = formChoices(openNumbers(p, m.Amount), m.Numbers, func(form reconcile.NumberForm) string { return numberHints[form] })
 	}
@@ -129,6 +132,11 @@ func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
 		f.DateForms = formChoices(openDates(p, m.Date), m.Dates, func(form reconcile.DateForm) string { return dateHint(p, m.Date, form) })
 	}
 	return f
+}
+
+var coverages = []templates.Option{
+	{Value: string(reconcile.FileCoverage), Label: "Those that the file covers", Hint: "Leads in its currencies and on the accounts of its leads. Others are counted as left out."},
+	{Value: string(reconcile.FullCoverage), Label: "All leads of the period", Hint: "A lead in any currency and on any account is missing if the file does not have it."},
 }
 
 // currencyChoices are the currencies that all amounts may be in, and the columns that

@@ -34,6 +34,8 @@ func (k *call) reconciliationResult(r reconcile.Reconciliation) (*templates.Reco
 		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
 		Finding: f.name, Means: f.means, CSV: linesFile(address, f.Finding, f.name, counts[f.Finding]),
 	}
+	v.Compared, v.LeftOut = r.Result.Words(templates.Number)
+	v.LeftOutURL = linesURL(address, models.LeftOut, "")
 	var all int64
 	for _, n := range counts {
 		all += n
@@ -47,7 +49,7 @@ func (k *call) fillLines(v *templates.ReconciliationResult, r reconcile.Reconcil
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
 	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // what is no line is the first page
-	if v.Settles = r.State == models.ReconciliationKept && f.Finding != models.Matched; v.Settles {
+	if v.Settles = r.State == models.ReconciliationKept && reconcile.Settleable(f.Finding); v.Settles {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []templates.Tab{
 			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open}, {Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
@@ -115,7 +117,7 @@ func firstFinding(counts map[models.Finding]int64) finding {
 func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []templates.Tab) {
 	for _, f := range findings {
 		count := templates.Number(counts[f.Finding])
-		if kept && f.Finding != models.Matched && counts[f.Finding] > 0 {
+		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
 			count += ", " + templates.Number(open[f.Finding]) + " open"
 		}
 		all = append(all, templates.Tab{Label: f.name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding})
@@ -123,11 +125,11 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 	return all
 }
 
-// totals are the sums by currency, whatever was found.
+// totals are the sums by currency of all that was compared.
 func totals(result *reconcile.Result) (all []templates.ReconciliationSum) {
 	sums := map[string]reconcile.Tally{}
 	for _, t := range result.Tallies {
-		if t.Currency == "" {
+		if t.Currency == "" || t.Finding == models.LeftOut {
 			continue
 		}
 		s := sums[t.Currency]
@@ -177,7 +179,7 @@ func (k *call) lineRow(r reconcile.Reconciliation, l reconcile.Line) templates.R
 	if v.Theirs != nil && v.Ours != nil && v.Theirs.Currency == v.Ours.Currency {
 		v.Difference = &money.Amount{Minor: v.Theirs.Minor - v.Ours.Minor, Currency: v.Ours.Currency}
 	}
-	if r.State == models.ReconciliationKept && l.Finding != models.Matched && k.mayAt(writeReconciliation, r.PartnerID) {
+	if r.State == models.ReconciliationKept && reconcile.Settleable(l.Finding) && k.mayAt(writeReconciliation, r.PartnerID) {
 		v.SettleURL = settleURL(r, l.Line)
 	}
 	return v

@@ -15,8 +15,7 @@ func settleURL(r reconcile.Reconciliation, line int) string {
 	return reconciliationURL(r.ID) + "/lines/" + strconv.Itoa(line) + "/settle"
 }
 
-// line is the one that the address names, of a result that was kept and not of what
-// matched: nothing else is settled.
+// line is the one that the address names, of a kept result, if it is one to be settled.
 func (k *call) line(r reconcile.Reconciliation) (l reconcile.Line, err error) {
 	n := lineNumber(k.r.PathValue("line"))
 	if n < 1 || r.State != models.ReconciliationKept {
@@ -26,7 +25,7 @@ func (k *call) line(r reconcile.Reconciliation) (l reconcile.Line, err error) {
 	if err != nil {
 		return l, err
 	}
-	if len(found) == 0 || found[0].Line != n || found[0].Finding == models.Matched {
+	if len(found) == 0 || found[0].Line != n || !reconcile.Settleable(found[0].Finding) {
 		return l, errNoPage
 	}
 	return found[0], nil

@@ -49,8 +49,14 @@ func (b books) harbour() testkit.Partner { return b.platform.Required }
 // deliver is a lead, delivered now: its leadId and what it earned.
 func (b books) deliver(t testing.TB, by testkit.Partner) (lead string, earned money.Amount) {
 	t.Helper()
+	return b.deliverFrom(t, by, "GB")
+}
+
+// deliverFrom is deliver in another country, whose currency the lead earns.
+func (b books) deliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
+	t.Helper()
 	b.platform.Reload(t)
-	q, err := b.in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
+	q, err := b.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
 	if err != nil || !q.Accepted {
 		t.Fatalf("a ping: %+v, %v", q, err)
 	}

@@ -52,6 +52,7 @@ const (
 	Missing       Finding = "missing" // a lead of the period that the list lacks
 	OutsidePeriod Finding = "outside_period"
 	Unreadable    Finding = "unreadable"
+	LeftOut       Finding = "left_out" // a lead of the period in a currency or of an account that the list does not name
 )
 
 // ReconciliationLine is a row of the list with its finding, or a lead that it lacks.

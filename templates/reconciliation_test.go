@@ -26,11 +26,11 @@ func TestReconciliationTextIsNeverMarkup(t *testing.T) {
 		Same: []templates.SameFile{{URL: address, State: hostile}}, Failure: hostile, CanWrite: true, NewURL: address, Discard: &confirm, Errors: templates.Errors{{Field: hostile, Message: hostile}},
 		Conflict: &templates.Conflict{Who: hostile},
 		Mapping: &templates.MappingForm{
-			Format: hostile, Columns: []templates.ListColumn{{Name: hostile, Holds: hostile}}, LeadIDs: options, Amounts: options, Currencies: options, Dates: options, Numbers: options, DateForms: options, From: hostile, To: hostile,
+			Format: hostile, Columns: []templates.ListColumn{{Name: hostile, Holds: hostile}}, LeadIDs: options, Amounts: options, Currencies: options, Dates: options, Numbers: options, DateForms: options, Coverages: options, From: hostile, To: hostile,
 		},
 		Live: &templates.ComparisonLive{URL: "/reconciliation/" + hostile, Phase: hostile, CanStop: true},
 		Result: &templates.ReconciliationResult{
-			Took: hostile, Totals: []templates.ReconciliationSum{sum}, Findings: []templates.ReconciliationSum{sum}, Tabs: []templates.Tab{{Label: hostile, URL: address, Count: hostile}}, Finding: hostile, Means: hostile,
+			Took: hostile, Compared: hostile, LeftOut: hostile, LeftOutURL: address, Totals: []templates.ReconciliationSum{sum}, Findings: []templates.ReconciliationSum{sum}, Tabs: []templates.Tab{{Label: hostile, URL: address, Count: hostile}}, Finding: hostile, Means: hostile,
 			Settles: true, Lines: []templates.ReconciliationLine{line}, CSV: file, All: file,
 		},
 	}

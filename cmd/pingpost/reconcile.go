@@ -33,7 +33,7 @@ import (
 type reconcileFlags struct {
 	partner, file                string
 	lead, amount, currency, date string
-	decimal, dates               string
+	decimal, dates, coverage     string
 	from, to                     string
 	keep, again                  bool
 }
@@ -59,6 +59,7 @@ run, of which neither result nor file stays, unless --keep makes it a result tha
 		{&f.date, "date", "the column of the dates, by which --from and --to are found", "COL"},
 		{&f.decimal, "decimal", "the decimal mark of the amounts: dot or comma", "MARK"},
 		{&f.dates, "dates", "the order of the dates: ymd, dmy or mdy", "ORDER"},
+		{&f.coverage, "coverage", "the leads to compare: file for the currencies and accounts that the list names, or all", "LEADS"},
 		{&f.from, "from", "the first day that the list covers, as 2026-01-31", "D"},
 		{&f.to, "to", "the last day that it covers", "D"},
 	} {
@@ -180,6 +181,7 @@ func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
 	if given.Dates, ok = map[string]reconcile.DateForm{"": "", "ymd": reconcile.YearFirst, "dmy": reconcile.DayFirst, "mdy": reconcile.MonthFirst}[f.dates]; !ok {
 		return given, usageError{errors.New("--dates is ymd, dmy or mdy")}
 	}
+	given.Coverage = reconcile.Coverage(f.coverage)
 	for _, day := range []struct {
 		flag, text string
 		into       *time.Time
@@ -215,7 +217,7 @@ func (f *reconcileFlags) suggested(ctx context.Context, s *reconcile.Service, r 
 // flagOf is the flag that mends a field of a mapping.
 var flagOf = map[string]string{
 	"lead_id": "--lead-id COL", "amount": "--amount COL", "currency": "--currency COL|GBP", "fixed": "--currency COL|GBP", "date": "--date COL",
-	"numbers": "--decimal dot|comma", "dates": "--dates ymd|dmy|mdy", "from": "--from D", "to": "--to D",
+	"numbers": "--decimal dot|comma", "dates": "--dates ymd|dmy|mdy", "coverage": "--coverage file|all", "from": "--from D", "to": "--to D",
 }
 
 // asked says exactly what is to be given where the list leaves something open.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,9 +31,24 @@ type comparisonView struct {
 
 // resultView is what it came to. Amounts are in major units, exact: 12.50.
 type resultView struct {
-	Rows    int         `json:"rows"`
-	Tallies []tallyView `json:"tallies"`
-	Took    string      `json:"took"`
+	Rows     int          `json:"rows"`
+	Tallies  []tallyView  `json:"tallies"`
+	Compared comparedView `json:"compared"`
+	LeftOut  leftOutView  `json:"left_out"`
+	Took     string       `json:"took"`
+}
+
+// comparedView says which leads of the period were compared.
+type comparedView struct {
+	Leads      int64    `json:"leads"`
+	Currencies []string `json:"currencies,omitempty"` // none for all
+}
+
+// leftOutView says how many leads of the period were not; tallies have them by currency.
+type leftOutView struct {
+	Leads        int64    `json:"leads"`
+	Accounts     int      `json:"accounts,omitempty"`      // left out in a compared currency
+	AccountNames []string `json:"account_names,omitempty"` // the first of them
 }
 
 type tallyView struct {
@@ -44,14 +60,17 @@ type tallyView struct {
 }
 
 func viewResult(r *reconcile.Result) resultView {
-	v := resultView{Rows: r.Rows, Took: r.Took, Tallies: []tallyView{}}
+	v := resultView{
+		Rows: r.Rows, Took: r.Took, Tallies: []tallyView{}, Compared: comparedView{Leads: r.Covered.Leads, Currencies: r.Covered.Currencies},
+		LeftOut: leftOutView{Leads: r.Counts()[models.LeftOut], Accounts: r.Covered.Accounts, AccountNames: r.Covered.AccountNames},
+	}
 	for _, t := range r.Tallies {
 		v.Tallies = append(v.Tallies, tallyView{Finding: t.Finding, Currency: t.Currency, Lines: t.Lines, Theirs: json.Number(decimal(t.Theirs)), Ours: json.Number(decimal(t.Ours))})
 	}
 	return v
 }
 
-// lineView is a line other than a matched one. Amounts are as resultView's.
+// lineView is a line other than matched and left-out ones. Amounts are as resultView's.
 type lineView struct {
 	Row          int            `json:"row,omitempty"` // as a spreadsheet numbers it; none of what the list lacks
 	Finding      models.Finding `json:"finding"`
@@ -97,11 +116,11 @@ func value[T any](p *T) (v T) {
 // linesRead is how many lines are in memory while they are printed.
 const linesRead = 1000
 
-// eachFinding calls do for the lines other than matched ones, finding by finding.
+// eachFinding calls do for the settleable lines, finding by finding.
 func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
 	for _, finding := range reconcile.Findings {
 		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}
-		for more := finding != models.Matched; more; {
+		for more := reconcile.Settleable(finding); more; {
 			lines, _, older, err := s.Lines(ctx, scope.System, q)
 			if err != nil {
 				return err
@@ -156,6 +175,7 @@ func mappingWords(m reconcile.Suggestion) string {
 	say(m.Currency != "", "currencies in %q", m.Currency)
 	say(m.Fixed.Valid(), "all in %s", m.Fixed)
 	say(m.Date != "", "dates in %q, written as %s", m.Date, m.Dates)
+	say(m.Coverage == reconcile.FullCoverage, "all leads of the period")
 	say(true, "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
 	how := "The list is read with "
 	if m.Remembered {
@@ -172,6 +192,13 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if err := printTable(w, "FINDING\tLINES\tCURRENCY\tTHEIRS\tOURS\tDIFFERENCE", rows); err != nil {
 		return err
 	}
+	compared, leftOut := r.Result.Words(func(n int64) string { return strconv.FormatInt(n, 10) })
+	if leftOut == "" {
+		leftOut = "none"
+	} else {
+		leftOut += " (--coverage all compares them)"
+	}
+	fmt.Fprintf(w, "Compared: %s. Left out: %s.\n", compared, leftOut)
 	if err := eachFinding(ctx, s, r, func(l lineView) error { return l.print(w) }); err != nil {
 		return err
 	}

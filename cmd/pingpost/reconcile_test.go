@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ func TestReconcile(t *testing.T) {
 		text := o.ok(t)
 		for _, want := range []string{
 			"matched         1      GBP", "amount_differs  1      GBP       1.00", "amount_differs: row 3, " + two.id + ", theirs 1.00 GBP, ours 45.60 GBP",
-			"unreadable: row 4, This is not a leadId", "3 rows of " + seller.slug + ", " + day + " to " + last, "a dry run",
+			"Compared: 2 leads in GBP. Left out: none.", "unreadable: row 4, This is not a leadId", "3 rows of " + seller.slug + ", " + day + " to " + last, "a dry run",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)
@@ -48,11 +49,7 @@ func TestReconcile(t *testing.T) {
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1})
 	})
 	t.Run("kept, as JSON", func(t *testing.T) {
-		type kept struct {
-			comparisonView
-			Lines []lineView `json:"lines"`
-		}
-		got := printed[kept](t, p.on(t, append(good, "--keep", "--json")...))
+		got := printed[printedComparison](t, p.on(t, append(good, "--keep", "--json")...))
 		if got.State != models.ReconciliationKept || got.Result.Rows != 3 || len(got.Lines) != 2+countOf(got.Result.Tallies, models.Missing) || got.Mapping.Numbers != "1.234,56" {
 			text, _ := json.Marshal(got)
 			t.Errorf("%s", text)
@@ -81,11 +78,23 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("the order of the dates says nothing of the days: %s", o.stdout)
 		}
 	})
+	t.Run("a list in another currency", func(t *testing.T) {
+		euros := append(list("euros.csv", "leadId,payout\nld_"+strings.Repeat("0", 25)+"1,1.00\n"), "--currency", "EUR", "--from", day, "--to", last, "--json")
+		partly := printed[printedComparison](t, p.on(t, euros...)).Result
+		if partly.LeftOut.Leads < 2 || partly.Compared.Leads != 0 || !slices.Equal(partly.Compared.Currencies, []string{"EUR"}) || countOf(partly.Tallies, models.Missing) != 0 {
+			t.Errorf("%+v", partly)
+		}
+		whole := printed[printedComparison](t, p.on(t, append(euros, "--coverage", "all")...)).Result
+		if whole.LeftOut.Leads != 0 || whole.Compared.Leads != partly.LeftOut.Leads || int64(countOf(whole.Tallies, models.Missing)) != partly.LeftOut.Leads {
+			t.Errorf("%+v", whole)
+		}
+		p.on(t, append(euros, "--coverage", "some")...).refused(t, 2, "--coverage file|all")
+	})
 	t.Run("refusals", func(t *testing.T) {
 		p.on(t, "reconcile", "--partner", seller.slug).refused(t, 2, "give --partner and --file")
 		p.on(t, append(good, "--decimal", "point")...).refused(t, 2, "--decimal is dot or comma")
 		p.on(t, append(good, "--from", "1/2/2026")...).refused(t, 2, "--from is a day")
-		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 6, models.ReconciliationKept: 2}) // as before
+		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 9, models.ReconciliationKept: 2}) // as before
 		p.on(t, append(good, "--amount", "nothing")...).refused(t, 2, "no such column")
 		p.on(t, list("empty.csv", "")...).refused(t, 1, "The file is empty")
 		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).refused(t, 1, "No such partner")
@@ -93,6 +102,12 @@ func TestReconcile(t *testing.T) {
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())
 	}
+}
+
+// printedComparison is what --json prints.
+type printedComparison struct {
+	comparisonView
+	Lines []lineView `json:"lines"`
 }
 
 func countOf(tallies []tallyView, finding models.Finding) (n int) {

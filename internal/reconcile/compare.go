@@ -25,7 +25,7 @@ var (
 )
 
 // Compare asks for a comparison, a dry run; from and to are days, both included. Refusals name the field:
-// lead_id, amount, currency, fixed, date, numbers, dates, from, to.
+// lead_id, amount, currency, fixed, date, numbers, dates, coverage, from, to.
 func (s *Service) Compare(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time) error {
 	return s.begin(ctx, sc, reconciliation, version, m, from, to, func(tx *gorm.DB, r models.Reconciliation) error {
 		_, err := s.desk.Ask(tx, s.by, models.WorkReconciliation, r.ID, r.PartnerID)
@@ -184,6 +184,9 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	}
 	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(DateForms, m.Dates) {
 		refuse("dates", fault.Required, "Say how the list writes dates: year, day or month first.")
+	}
+	if m.Coverage != "" && !slices.Contains(Coverages, m.Coverage) {
+		refuse("coverage", fault.InvalidValue, "Choose one of file, all.")
 	}
 	if from.IsZero() {
 		refuse("from", fault.Required, "Give the first day that the list covers.")

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -28,7 +29,7 @@ const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.p
 	ORDER BY l.line %s`
 
 // unsettled narrows lines to those that nobody has settled.
-const unsettled = ` AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
+const unsettled = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
 // restricted are the partners of a scope; nil, which the database has for null, for all.
 func restricted(sc scope.Scope) []uuid.UUID {
@@ -98,7 +99,7 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, store.Translate(err)
 }
 
-// OpenLines counts, by finding, the lines other than matched ones that are not settled:
+// OpenLines counts, by finding, the settleable lines that are not settled:
 // those of the result without those that have a note, which are few.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
@@ -106,7 +107,7 @@ func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation 
 		return nil, err
 	}
 	open := r.Result.Counts()
-	delete(open, models.Matched)
+	maps.DeleteFunc(open, func(f models.Finding, _ int64) bool { return !Settleable(f) })
 	rows, err := s.db.Pool.Query(ctx, `SELECT l.finding, count(*) FROM reconciliation_lines l
 			JOIN (SELECT DISTINCT line FROM reconciliation_settlements WHERE reconciliation_id = $1) s ON s.line = l.line
 		WHERE l.reconciliation_id = $1 AND l.finding <> 'matched' GROUP BY l.finding`, reconciliation)

@@ -50,8 +50,14 @@ func open(t testing.TB) *office {
 // deliver is a lead, delivered now: its id and what it earned.
 func (o *office) deliver(t testing.TB, by testkit.Partner, account int) (uuid.UUID, int64) {
 	t.Helper()
+	return o.deliverFrom(t, by, account, "GB")
+}
+
+// deliverFrom is deliver in another country, whose currency the lead earns.
+func (o *office) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
+	t.Helper()
 	o.Reload(t)
-	q, err := o.in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
+	q, err := o.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
 	if err != nil || !q.Accepted {
 		t.Fatalf("a ping: %+v, %v", q, err)
 	}

@@ -27,6 +27,9 @@ const (
 	problemNoCurrency = "currency_missing"
 	problemCurrency   = "currency_unknown"
 	problemDiffers    = "currency" // not unreadable: the amounts are in two currencies
+
+	problemOtherCurrency = "currency_not_in_file" // why a lead was left out
+	problemOtherAccount  = "account_not_in_file"
 )
 
 var problemWords = map[string]string{
@@ -47,6 +50,9 @@ var problemWords = map[string]string{
 	problemNoCurrency: "There is no currency: give its code, like GBP.",
 	problemCurrency:   "The currency is none of GBP, EUR, USD, CAD, AUD: give its code.",
 	problemDiffers:    "The amounts are in two currencies: agree with the partner which it is.",
+
+	problemOtherCurrency: "The file has no readable amount in this currency.",
+	problemOtherAccount:  "The file names no lead of this account.",
 }
 
 // ProblemWords says why a row could not be read, with the mend.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/work"
@@ -21,9 +23,14 @@ import (
 // listSQL is the list as it was read, for the length of the transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the list, then one for each lead of the
-// period that no row names, and adds them up. It is one statement, so that all of it is
+// compareSQL writes a line for each row of the list, then one for each lead of the period
+// that no row names, and adds them up. It is one statement, so that all of it is
 // compared with the ledger of one moment.
+//
+// A lead that no row names is missing if the list covers it: its currency is one that the
+// readable rows have, and its account one of the leads that they name. Other leads are left
+// out. Without readable rows the list covers every currency; without leads of the partner
+// in them, every account.
 //
 // Of the ledger it reads what each half needs, the list's leads and the partner's
 // period: ours is not materialized, which would be every lead of every partner.
@@ -55,15 +62,32 @@ WITH others AS MATERIALIZED (
 		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN finding = 'duplicate' THEN first_row END,
 		currency, minor, CASE WHEN known THEN our_currency END, CASE WHEN known THEN our_minor END, CASE WHEN known THEN received_at END
 	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j
-	UNION ALL
-	SELECT @id::uuid, @rows::integer + (row_number() OVER (ORDER BY received_at, lead_id))::integer, NULL, 'missing', '', lead_id,
-		account_id, NULL, NULL, NULL, NULL, currency, minor, received_at
-	FROM ours WHERE partner_id = @partner AND received_at >= @from AND received_at < @until
-		AND NOT EXISTS (SELECT FROM list l WHERE l.lead_id = ours.lead_id)
-	RETURNING finding, currency, our_currency, theirs_minor, ours_minor
+	RETURNING finding, account_id, currency, our_currency, theirs_minor, ours_minor
+), findings AS MATERIALIZED (
+	SELECT finding, account_id, currency, our_currency, count(*) AS lines, sum(theirs_minor) AS theirs, sum(ours_minor) AS ours
+	FROM written GROUP BY finding, account_id, currency, our_currency
+), unlisted AS MATERIALIZED ( -- the period's leads without a readable row
+	SELECT ours.lead_id, account_id, currency, minor, received_at, CASE
+			WHEN unreadable.lead_id IS NOT NULL THEN 'named'
+			WHEN @everything THEN 'missing'
+			WHEN currency NOT IN (SELECT currency FROM findings WHERE currency IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE currency IS NOT NULL) THEN '` + problemOtherCurrency + `'
+			WHEN account_id NOT IN (SELECT account_id FROM findings WHERE account_id IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE account_id IS NOT NULL) THEN '` + problemOtherAccount + `'
+			ELSE 'missing' END AS outcome
+	FROM ours LEFT JOIN (SELECT DISTINCT lead_id FROM list WHERE problem <> '') AS unreadable USING (lead_id)
+	WHERE partner_id = @partner AND received_at >= @from AND received_at < @until
+		AND NOT EXISTS (SELECT FROM list l WHERE l.lead_id = ours.lead_id AND l.problem = '')
+), unlisted_lines AS (
+	INSERT INTO reconciliation_lines (reconciliation_id, line, finding, problem, lead_id, account_id, our_currency, ours_minor, received_at)
+	SELECT @id::uuid, @rows::integer + (row_number() OVER (ORDER BY outcome <> 'missing', received_at, lead_id))::integer,
+		CASE outcome WHEN 'missing' THEN 'missing' ELSE 'left_out' END, CASE outcome WHEN 'missing' THEN '' ELSE outcome END,
+		lead_id, account_id, currency, minor, received_at
+	FROM unlisted WHERE outcome <> 'named'
 )
-SELECT finding, coalesce(currency, ''), coalesce(our_currency, ''), count(*), coalesce(sum(theirs_minor), 0)::bigint, coalesce(sum(ours_minor), 0)::bigint
-FROM written GROUP BY finding, currency, our_currency`
+SELECT finding, NULL::uuid, coalesce(currency, ''), coalesce(our_currency, ''), sum(lines)::bigint, coalesce(sum(theirs), 0)::bigint, coalesce(sum(ours), 0)::bigint
+FROM findings GROUP BY finding, currency, our_currency
+UNION ALL
+SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
+FROM unlisted GROUP BY 1, 2, 4`
 
 // compare is the desk's.
 func (s *Service) compare(ctx context.Context, w *work.Run) error {
@@ -147,49 +171,39 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, te
 // judge writes the lines, and says what they come to.
 func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
 	asOf = s.clock.Now()
+	everything := r.Mapping.Coverage == FullCoverage
 	rows, err := tx.Query(ctx, compareSQL, pgx.NamedArgs{
-		"id": r.ID, "partner": r.PartnerID, "from": *r.PeriodFrom, "until": r.PeriodTo.AddDate(0, 0, 1), "rows": r.Profile.Rows,
+		"id": r.ID, "partner": r.PartnerID, "from": *r.PeriodFrom, "until": r.PeriodTo.AddDate(0, 0, 1), "rows": r.Profile.Rows, "everything": everything,
 	})
 	if err != nil {
 		return result, asOf, store.Translate(err)
 	}
-	sums := map[Tally]*Tally{} // by finding and currency
-	tally := func(finding models.Finding, currency string) *Tally {
-		key := Tally{Finding: finding, Currency: currency}
-		if sums[key] == nil {
-			sums[key] = &Tally{Finding: finding, Currency: currency}
-		}
-		return sums[key]
-	}
-	var finding models.Finding
-	var theirIn, ourIn string
-	var lines, theirs, ours int64
-	_, err = pgx.ForEachRow(rows, []any{&finding, &theirIn, &ourIn, &lines, &theirs, &ours}, func() error {
-		if theirIn == "" {
-			theirIn = ourIn
-		}
-		t := tally(finding, theirIn)
-		t.Lines, t.Theirs = t.Lines+lines, t.Theirs+theirs
-		if ourIn != "" {
-			tally(finding, ourIn).Ours += ours // in two currencies: each sum in its own
-		}
+	sums := newSums()
+	var p part
+	if _, err = pgx.ForEachRow(rows, []any{&p.outcome, &p.account, &p.theirIn, &p.ourIn, &p.lines, &p.theirs, &p.ours}, func() error {
+		sums.add(p)
 		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return result, asOf, store.Translate(err)
 	}
-	result.Rows = r.Profile.Rows
-	for _, finding := range Findings {
-		if t := sums[Tally{Finding: finding}]; t != nil {
-			result.Tallies = append(result.Tallies, *t)
-		}
-		for _, currency := range money.Currencies {
-			if t := sums[Tally{Finding: finding, Currency: currency.String()}]; t != nil {
-				result.Tallies = append(result.Tallies, *t)
-			}
-		}
+	result = Result{Rows: r.Profile.Rows, Tallies: sums.sorted(), Covered: sums.covered(everything)}
+	result.Covered.AccountNames, err = accountNames(ctx, tx, sums.otherAccounts)
+	return result, asOf, err
+}
+
+// maxNamed bounds how many of the accounts that were left out are named in a result.
+const maxNamed = 20
+
+func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) ([]string, error) {
+	if len(accounts) == 0 {
+		return nil, nil
 	}
-	return result, asOf, nil
+	rows, err := tx.Query(ctx, `SELECT identifier FROM accounts WHERE id = ANY ($1) ORDER BY identifier LIMIT $2`, slices.Collect(maps.Keys(accounts)), maxNamed)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, store.Translate(err)
 }
 
 func tookWords(d time.Duration) string {

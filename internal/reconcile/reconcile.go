@@ -145,6 +145,7 @@ type Mapping struct {
 	Date     string         `json:"date,omitempty"` // a column; "" for none
 	Numbers  NumberForm     `json:"numbers"`
 	Dates    DateForm       `json:"dates,omitempty"`
+	Coverage Coverage       `json:"coverage,omitempty"` // "" is FileCoverage
 }
 
 // Suggestion is a mapping to begin with: the one that this partner's last list with the
@@ -178,9 +179,10 @@ type Tally struct {
 
 // Result is what a comparison came to: each finding by currency, in a fixed order.
 type Result struct {
-	Rows    int     `json:"rows"`
-	Tallies []Tally `json:"tallies"`
-	Took    string  `json:"took"` // "4.2 s"
+	Rows    int      `json:"rows"`
+	Tallies []Tally  `json:"tallies"`
+	Took    string   `json:"took"`              // "4.2 s"
+	Covered *Covered `json:"covered,omitempty"` // nil in results from before it was recorded
 }
 
 // Counts are the lines by finding, whatever their currency.
@@ -220,5 +222,5 @@ type LineQuery struct {
 
 // Findings are all of them, in the order in which they are told: what asks for somebody first.
 var Findings = []models.Finding{
-	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.Matched,
+	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.LeftOut, models.Matched,
 }

@@ -60,6 +60,7 @@ func (s *Suggestion) take(m Mapping) {
 		s.Dates = ""
 	}
 	s.LeadID, s.Amount, s.Date = cmp.Or(m.LeadID, s.LeadID), cmp.Or(m.Amount, s.Amount), cmp.Or(m.Date, s.Date)
+	s.Coverage = cmp.Or(m.Coverage, s.Coverage)
 	if m.Currency != "" || m.Fixed != 0 {
 		s.Currency, s.Fixed = m.Currency, m.Fixed
 	}

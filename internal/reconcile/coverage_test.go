@@ -1,0 +1,198 @@
+package reconcile_test
+
+import (
+	"flag"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// earned is a lead as the ledger has it.
+type earned struct {
+	lead     uuid.UUID
+	account  int
+	currency string
+	minor    int64
+	inPeriod bool
+}
+
+// trade is a partner with three accounts and leads in three currencies, some of them after
+// the compared period.
+type trade struct {
+	*office
+	partner testkit.Partner
+	leads   []earned
+}
+
+func newTrade(t testing.TB) *trade {
+	t.Helper()
+	o := open(t)
+	w := &trade{office: o, partner: o.AddPartner(t, "acme", models.SigningRequired,
+		partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{Identifier: "acme-2", Name: "2"}, partners.NewAccount{Identifier: "acme-3", Name: "3"})}
+	for _, inPeriod := range []bool{true, false} {
+		for account := range w.partner.Accounts {
+			for _, from := range []struct{ country, currency string }{{"GB", "GBP"}, {"DE", "EUR"}, {"US", "USD"}} {
+				lead, minor := o.deliverFrom(t, w.partner, account, from.country)
+				w.leads = append(w.leads, earned{lead, account, from.currency, minor, inPeriod})
+			}
+		}
+		o.Time.Advance(48 * time.Hour) // to the 4th
+	}
+	o.deliver(t, o.AddPartner(t, "beta", models.SigningRequired), 0)
+	return w
+}
+
+func (e earned) row() string { return leadID(e.lead) + "," + decimal(e.minor) + "," + e.currency }
+
+// pick returns the leads of the period that a test wants.
+func (w *trade) pick(want func(earned) bool) (all []earned) {
+	for _, l := range w.leads {
+		if l.inPeriod && want(l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+func (w *trade) compareRows(t testing.TB, m reconcile.Mapping, rows ...string) comparison {
+	t.Helper()
+	return w.compare(t, w.upload(t, w.partner.ID, append([]string{"leadId,amount,currency"}, rows...)...), m, 2)
+}
+
+// found counts lines of a finding by currency.
+func (c comparison) found(f models.Finding) map[string]int64 {
+	n := map[string]int64{}
+	for _, tally := range c.Result.Tallies {
+		if tally.Finding == f {
+			n[tally.Currency] += tally.Lines
+		}
+	}
+	return n
+}
+
+func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
+	t.Parallel()
+	w := newTrade(t)
+	all := func(earned) bool { return true }
+	pounds := w.pick(func(l earned) bool { return l.currency == "GBP" })
+	first := w.pick(func(l earned) bool { return l.account == 0 })
+	full := inColumns
+	full.Coverage = reconcile.FullCoverage
+	stranger := func(currency string) string { return leadID(uuid.New()) + ",1," + currency }
+	for name, c := range map[string]struct {
+		mapping          reconcile.Mapping
+		rows             []string
+		missing, leftOut map[string]int64
+		accounts         int
+		currencies       []string
+	}{
+		"one currency, all accounts":   {inColumns, []string{pounds[0].row(), pounds[1].row(), pounds[2].row()}, nil, map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
+		"one currency, one account":    {inColumns, []string{pounds[0].row()}, nil, map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, 2, []string{"GBP"}},
+		"one account, two currencies":  {inColumns, []string{first[0].row(), stranger(first[1].currency)}, map[string]int64{first[1].currency: 1}, map[string]int64{first[0].currency: 2, first[1].currency: 2, first[2].currency: 3}, 2, sorted(first[0].currency, first[1].currency)},
+		"only unknown leads":           {inColumns, []string{stranger("EUR")}, map[string]int64{"EUR": 3}, map[string]int64{"GBP": 3, "USD": 3}, 0, []string{"EUR"}},
+		"nothing readable":             {inColumns, []string{"x,1,GBP"}, map[string]int64{"GBP": 3, "EUR": 3, "USD": 3}, nil, 0, nil},
+		"all leads of the period":      {full, []string{pounds[0].row()}, map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, nil, 0, nil},
+		"a lead in another currency":   {inColumns, []string{leadID(pounds[0].lead) + ",1,EUR"}, map[string]int64{"EUR": 1}, map[string]int64{"GBP": 2, "EUR": 2, "USD": 3}, 2, []string{"EUR"}},
+		"named by an unreadable row":   {inColumns, []string{pounds[0].row(), leadID(first[1].lead) + ",1.234," + first[1].currency, leadID(first[1].lead) + ",,"}, nil, nil, 2, []string{"GBP"}},
+		"every lead":                   {inColumns, rowsOf(w.pick(all)), nil, nil, 0, sorted("GBP", "EUR", "USD")},
+		"a duplicate and another's id": {inColumns, append(rowsOf(pounds), pounds[0].row()), nil, map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
+	} {
+		got := w.compareRows(t, c.mapping, c.rows...)
+		if missing := got.found(models.Missing); !maps.Equal(missing, c.missing) {
+			t.Errorf("%s: missing %v, want %v", name, missing, c.missing)
+		}
+		leftOut := got.found(models.LeftOut)
+		if c.leftOut != nil && !maps.Equal(leftOut, c.leftOut) {
+			t.Errorf("%s: left out %v, want %v", name, leftOut, c.leftOut)
+		}
+		covered := got.Result.Covered
+		if covered == nil || covered.Leads+got.Result.Counts()[models.LeftOut] != int64(len(w.pick(all))) || covered.Accounts != c.accounts || len(covered.AccountNames) != c.accounts || !slices.Equal(covered.Currencies, c.currencies) {
+			t.Errorf("%s: covered %+v, left out %v", name, covered, leftOut)
+		}
+	}
+}
+
+// sorted puts currencies in the order of results.
+func sorted(codes ...string) (all []string) {
+	for _, c := range money.Currencies {
+		if slices.Contains(codes, c.String()) {
+			all = append(all, c.String())
+		}
+	}
+	return all
+}
+
+func rowsOf(leads []earned) (rows []string) {
+	for _, l := range leads {
+		rows = append(rows, l.row())
+	}
+	return rows
+}
+
+// Whatever a file holds, each lead of the period is named in it, missing from it or left
+// out, and what is left out is in a currency or of an account that the file does not name.
+func TestComparedAndLeftOutAreAllLeadsOfThePeriod(t *testing.T) {
+	t.Parallel()
+	if err := flag.Set("rapid.checks", "60"); err != nil {
+		t.Fatal(err)
+	}
+	w := newTrade(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		m := inColumns
+		m.Coverage = rapid.SampledFrom([]reconcile.Coverage{"", reconcile.FileCoverage, reconcile.FullCoverage}).Draw(rt, "coverage")
+		named, accounts, currencies := map[uuid.UUID]bool{}, map[int]bool{}, map[string]bool{}
+		var rows []string
+		for range rapid.IntRange(1, 12).Draw(rt, "rows") {
+			l := rapid.SampledFrom(w.leads).Draw(rt, "lead")
+			switch rapid.SampledFrom([]string{"good", "other currency", "unknown", "unreadable", "nonsense"}).Draw(rt, "row") {
+			case "good":
+				rows, named[l.lead], accounts[l.account], currencies[l.currency] = append(rows, l.row()), true, true, true
+			case "other currency":
+				c := rapid.SampledFrom([]string{"GBP", "EUR", "USD", "CAD"}).Draw(rt, "currency")
+				rows, named[l.lead], accounts[l.account], currencies[c] = append(rows, leadID(l.lead)+",1,"+c), true, true, true
+			case "unknown":
+				rows, currencies[l.currency] = append(rows, leadID(uuid.New())+",1,"+l.currency), true
+			case "unreadable":
+				rows, named[l.lead] = append(rows, leadID(l.lead)+",1.234,"+l.currency), true
+			case "nonsense":
+				rows = append(rows, "total,1,"+l.currency)
+			}
+		}
+		want := map[uuid.UUID]models.Finding{}
+		for _, l := range w.leads {
+			switch in := func(some, one bool) bool { return !some || one }; {
+			case !l.inPeriod || named[l.lead]:
+			case m.Coverage == reconcile.FullCoverage || in(len(currencies) > 0, currencies[l.currency]) && in(len(accounts) > 0, accounts[l.account]):
+				want[l.lead] = models.Missing
+			default:
+				want[l.lead] = models.LeftOut
+			}
+		}
+		c := w.compareRows(t, m, rows...)
+		found := map[uuid.UUID]models.Finding{}
+		for i, l := range c.lines {
+			if l.Line != i+1 {
+				rt.Fatalf("line %d is numbered %d", i+1, l.Line)
+			}
+			if l.FileRow == nil {
+				found[*l.LeadID] = l.Finding
+			}
+		}
+		if !maps.Equal(found, want) {
+			rt.Fatalf("found %v, want %v", found, want)
+		}
+		if all := len(w.pick(func(earned) bool { return true })); c.Result.Covered.Leads+c.Result.Counts()[models.LeftOut] != int64(all) {
+			rt.Fatalf("%d compared and %d left out of %d", c.Result.Covered.Leads, c.Result.Counts()[models.LeftOut], all)
+		}
+	})
+}
