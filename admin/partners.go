@@ -197,7 +197,11 @@ func (k *call) mistakes(err error) (status int, all templates.Errors, other erro
 		all = append(all, templates.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message})
 	}
 	if len(all) == 0 {
-		all = templates.Errors{{Message: message}}
+		e := templates.FieldError{Message: message}
+		if object := fault.As(err).Object; object != "" {
+			e.URL = k.pageOf(object)
+		}
+		all = templates.Errors{e}
 	}
 	return status, all, nil
 }

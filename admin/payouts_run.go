@@ -64,7 +64,7 @@ func (k *call) runLive() error {
 func (k *call) runPart(r models.PayoutRun, mistakes templates.Errors) (v templates.RunLive, err error) {
 	url, name := runURL(r.ID), payouts.RunID(r.ID)
 	v = templates.RunLive{
-		URL: url, LiveURL: url + "/live", ID: name, State: string(r.State), Cutoff: r.Cutoff, Minimum: amountOf(r.MinimumMinor, r.Currency), Total: amountOf(r.TotalMinor, r.Currency),
+		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: amountOf(r.MinimumMinor, r.Currency), Total: amountOf(r.TotalMinor, r.Currency),
 		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Deeds: runDeeds(r),
 		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: k.stepUp(), Errors: mistakes,
 		OwnRun: r.PreparerID == k.by.Staff, CanApprove: k.everywhere(approvePayouts), CanPay: k.everywhere(approvePayouts) && r.State == models.RunApproved,
@@ -81,6 +81,14 @@ func (k *call) runPart(r models.PayoutRun, mistakes templates.Errors) (v templat
 		return v, err
 	}
 	return v, k.runStatements(r, &v)
+}
+
+// runState is the state that pages show: a cancelled run that had nothing to pay is empty.
+func runState(r models.PayoutRun) string {
+	if r.State == models.RunCancelled && r.PreparedAt != nil && r.Payouts == 0 {
+		return "empty"
+	}
+	return string(r.State)
 }
 
 func runDeeds(r models.PayoutRun) (all []templates.RunDeed) {

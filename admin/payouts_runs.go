@@ -34,7 +34,7 @@ func (k *call) runsPage() error {
 	}
 	for _, r := range all {
 		v.Runs = append(v.Runs, templates.RunRow{
-			ID: templates.Link{Label: payouts.RunID(r.ID), URL: runURL(r.ID)}, State: string(r.State), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
+			ID: templates.Link{Label: payouts.RunID(r.ID), URL: runURL(r.ID)}, State: runState(r), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
 			Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Total: amountOf(r.TotalMinor, r.Currency),
 		})
 	}

@@ -48,7 +48,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 
 // partnersOf are pages of a partner all of whose words are text, and most addresses address.
 func partnersOf(s templates.Shell, text, address string) map[string]templ.Component {
-	errors := templates.Errors{{Field: text, Message: text}}
+	errors := templates.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	account := templates.AccountRow{Identifier: text, Name: text, ID: text, URL: address, Status: text, Signing: text}
 	head := templates.PartnerHead{Shell: s, URL: "/partners/" + text, ID: text, Name: text, Slug: text, LegalName: text, Status: text, Manager: text, BaseURL: text, Approve: text, OnboardingURL: address, Needs: []templates.Need{{Text: text, URL: address, Detail: text}}}
 	return map[string]templ.Component{
@@ -74,7 +74,7 @@ func partnersOf(s templates.Shell, text, address string) map[string]templ.Compon
 
 // pricesOf are pages of prices, in the same way.
 func pricesOf(s templates.Shell, text, address string) map[string]templ.Component {
-	errors := templates.Errors{{Field: text, Message: text}}
+	errors := templates.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file := templates.Link{Label: text, URL: address}, templates.Download{URL: address, Label: text, Holds: text}
 	head := templates.DraftHead{Shell: s, URL: "/pricing/drafts/" + text, ID: text, Title: text, State: text, Author: text, UpdatedBy: text, BasedOn: link, Newer: link, Published: link, Locked: text, CanWrite: true}
 	change := []templates.CellChange{{Cell: text, Old: text, New: text}}
@@ -100,7 +100,7 @@ func pricesOf(s templates.Shell, text, address string) map[string]templ.Componen
 
 // payoutsOf are pages of the payouts, in the same way.
 func payoutsOf(s templates.Shell, text, address string) map[string]templ.Component {
-	errors := templates.Errors{{Field: text, Message: text}}
+	errors := templates.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file, sum := templates.Link{Label: text, URL: address}, templates.Download{URL: address, Label: text, Holds: text}, []templates.PayoutSum{{}}
 	work := templates.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := templates.ReturnLead{Lead: link, Partner: text, Identifier: text}
@@ -108,8 +108,8 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 		URL: "/payouts/runs/" + text, LiveURL: "/x", ID: text, Prepared: true, Note: text, Reference: text, EndedWhy: text, Deeds: []templates.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
 		Statements: []templates.StatementRow{{Account: link, Partner: text, Outcome: text}}, Pager: templates.Pager{Older: address},
 	}
-	preparing, cancelled := run, run
-	preparing.State, cancelled.State = "preparing", "cancelled"
+	preparing, cancelled, empty := run, run, run
+	preparing.State, cancelled.State, empty.State = "preparing", "cancelled", "empty"
 	return map[string]templ.Component{
 		"ledger": templates.Ledger(templates.LedgerView{
 			Shell: s, Partner: text, Account: text, Lead: text, Run: text, SumsOf: text, Sums: sum, Statements: []templates.Link{link}, AdjustURL: address, ReturnURL: address, WorkURL: address,
@@ -125,7 +125,7 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 		"runs":       templates.Runs(templates.RunsView{Shell: s, NewURL: address, Runs: []templates.RunRow{{ID: link, State: text, Preparer: text}}}),
 		"run new":    templates.RunNew(templates.RunNewView{Shell: s, Cutoff: text, Minimum: text, Note: text, Errors: errors}),
 		"run":        templates.Run(templates.RunView{Shell: s, Live: run, Conflict: &templates.Conflict{Who: text, Changes: []templates.Change{{Name: text, Before: text, After: text}}}, Errors: errors}),
-		"preparing":  templates.RunPart(preparing, now), "cancelled": templates.RunPart(cancelled, now),
+		"preparing":  templates.RunPart(preparing, now), "cancelled": templates.RunPart(cancelled, now), "empty": templates.RunPart(empty, now),
 		"pay":       templates.RunPay(templates.RunPayView{Shell: s, URL: address, Typed: text, Reference: text, Name: text, Errors: errors}),
 		"statement": templates.Statement(templates.StatementView{Shell: s, LegalName: text, Slug: text, Address: text, TaxID: text, RunID: text, State: text, Reference: text, BankReference: text, Currency: text, LedgerURL: address, CSV: file, Accounts: []templates.StatementAccount{{Identifier: text, Outcome: text}}}),
 		"export":    templates.ExportPage(templates.ExportView{Shell: s, Live: templates.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: work, File: file}}),

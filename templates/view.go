@@ -46,6 +46,7 @@ type Notice struct {
 // FieldError says what is wrong with a field and how to mend it.
 type FieldError struct {
 	Field, Message string
+	URL            string // of the object that is in the way; only without a field
 }
 
 // Errors are a form's mistakes in the order of its fields. An error without a

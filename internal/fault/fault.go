@@ -60,6 +60,8 @@ type Error struct {
 	LeadID      string
 	DeliveredAt time.Time
 
+	Object string // id of the object that is in the way, for the console to link to
+
 	cause error
 }
 

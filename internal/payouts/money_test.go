@@ -181,9 +181,15 @@ func (d *dealings) runs(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "the node stops") {
 		d.restarts(rt)
 	}
-	testkit.Eventually(d.t, time.Minute, "the run is prepared", func() bool { return d.get(d.t, r).State == models.RunPrepared })
+	testkit.Eventually(d.t, time.Minute, "the run is prepared", func() bool { return d.get(d.t, r).State != models.RunPreparing })
 	r = d.get(d.t, r)
-	if r.Payouts == 0 || rapid.IntRange(0, 3).Draw(rt, "cancelled") == 0 {
+	if (r.State == models.RunCancelled) != (r.Payouts == 0) {
+		rt.Fatalf("%d accounts are to be paid by a run that is %s", r.Payouts, r.State)
+	}
+	if r.Payouts == 0 {
+		return
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "cancelled") == 0 {
 		if err := d.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "not now"); err != nil {
 			rt.Fatal(err)
 		}

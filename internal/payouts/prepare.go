@@ -104,7 +104,11 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 	return q.RowsAffected, q.Error
 }
 
-// prepared writes what the run comes to.
+// nothingToPay is why a run that pays nobody ended.
+const nothingToPay = "Nothing to pay."
+
+// prepared writes the run's totals. A run that pays nobody ends here and releases what it
+// claimed: there is nothing to approve, and the next run can begin.
 func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 	if err := longStatements(tx); err != nil {
 		return err
@@ -120,8 +124,15 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 	if err != nil {
 		return err
 	}
+	state, why := models.RunPrepared, ""
+	if sum.Payouts == 0 {
+		state, why = models.RunCancelled, nothingToPay
+		if err := release(tx, r.ID); err != nil {
+			return err
+		}
+	}
 	q := tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", r.ID).Updates(map[string]any{
-		"state": models.RunPrepared, "payouts": sum.Payouts, "held": sum.Held, "total_minor": sum.Total, "entries": sum.Entries,
+		"state": state, "ended_why": why, "payouts": sum.Payouts, "held": sum.Held, "total_minor": sum.Total, "entries": sum.Entries,
 		"prepared_at": s.clock.Now(), "row_version": r.RowVersion + 1,
 	})
 	if q.Error != nil {
@@ -133,6 +144,7 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 	return audit.Write(tx, s.clock.Now(), audit.Service, audit.Event{
 		Action: "payout_run.prepared", Kind: "payout_run", Object: RunID(r.ID),
 		Before: map[string]any{"state": r.State},
-		After:  map[string]any{"state": models.RunPrepared, "currency": r.Currency, "payouts": sum.Payouts, "held": sum.Held, "total": sum.Total, "entries": sum.Entries},
+		After:  map[string]any{"state": state, "currency": r.Currency, "payouts": sum.Payouts, "held": sum.Held, "total": sum.Total, "entries": sum.Entries},
+		Reason: why,
 	})
 }

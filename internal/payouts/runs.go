@@ -75,7 +75,23 @@ func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r m
 		}
 		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{"currency": r.Currency, "cutoff": r.Cutoff, "minimum": r.MinimumMinor}, note)
 	})
+	if f := fault.As(err); f != nil && f.Reason == "open_run" {
+		err = s.blocked(ctx, r.Currency, f)
+	}
 	return r, err
+}
+
+// blocked names the run in a currency that has to end before another one begins.
+func (s *Service) blocked(ctx context.Context, currency string, refused *fault.Error) error {
+	var open models.PayoutRun
+	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
+	if q.Error != nil || q.RowsAffected == 0 { // it has ended since
+		return refused
+	}
+	named := *refused
+	named.Object = RunID(open.ID)
+	named.Message = fmt.Sprintf("Payout run %s in %s is still open. Pay or cancel it before you start another one.", named.Object, currency)
+	return &named
 }
 
 // change does something to a run that nobody else changed meanwhile.

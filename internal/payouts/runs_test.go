@@ -1,6 +1,7 @@
 package payouts_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func TestWhatARunHolds(t *testing.T) {
 	adjust(tr.Off, -negative.payout.Minor-500)
 	tr.Time.Advance(time.Hour)
 	r := tr.run(t, money.GBP, small.payout.Minor+1)
-	if r.Payouts != 0 || r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
+	if r.State != models.RunCancelled || r.EndedWhy == "" || r.PreparedAt == nil || r.Payouts != 0 || r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
 		t.Errorf("%+v", r)
 	}
 	all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10})
@@ -96,10 +97,7 @@ func TestWhatARunHolds(t *testing.T) {
 	if err != nil || len(got) != 3 || got["harbour-leads"] != models.StatementBelowMinimum || got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
 		t.Errorf("%v (%v)", got, err)
 	}
-	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), fault.Conflict, "empty_run")
-	if err := tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "nobody to pay"); err != nil {
-		t.Fatal(err)
-	}
+	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), fault.Conflict, "stale")
 	adjust(tr.Off, 700)
 	tr.Time.Advance(time.Hour)
 	r = tr.pays(t, tr.run(t, money.GBP, 0))
@@ -140,6 +138,40 @@ func TestStragglers(t *testing.T) {
 	}
 	if r = tr.pays(t, prepare(tr.Time.Now())); r.TotalMinor != late.payout.Minor+123 {
 		t.Errorf("%d are paid, want the late lead and the straggler", r.TotalMinor)
+	}
+}
+
+// A run without entries ends by itself, and does not block the next one.
+func TestARunWithoutEntriesEnds(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	r := tr.run(t, money.GBP, 0)
+	if r.State != models.RunCancelled || r.PreparedAt == nil || r.Entries != 0 || r.Payouts != 0 || r.Held != 0 {
+		t.Errorf("%+v", r)
+	}
+	if waiting, err := tr.WaitingRuns(t.Context(), scope.Everywhere, tr.fay.who); err != nil || len(waiting) != 0 {
+		t.Errorf("%d runs wait for approval (%v)", len(waiting), err)
+	}
+	d := tr.deliver(t, tr.Required, "GB")
+	tr.Time.Advance(time.Hour)
+	if r = tr.pays(t, tr.run(t, money.GBP, 0)); r.State != models.RunPaid || r.TotalMinor != d.payout.Minor {
+		t.Errorf("the next run: %+v", r)
+	}
+}
+
+// The error about an open run names that run.
+func TestABlockedRunNamesTheOpenOne(t *testing.T) {
+	t.Parallel()
+	tr := open(t)
+	tr.works(t)
+	tr.deliver(t, tr.Required, "GB")
+	tr.Time.Advance(time.Hour)
+	first := tr.run(t, money.GBP, 0)
+	_, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
+	refused(t, "a second run", err, fault.Conflict, "open_run")
+	if f := fault.As(err); f == nil || f.Object != payouts.RunID(first.ID) || !strings.Contains(f.Message, f.Object) {
+		t.Errorf("%+v, want %s", f, payouts.RunID(first.ID))
 	}
 }
 
