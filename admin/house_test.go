@@ -87,7 +87,7 @@ func newHouse(t *testing.T, k kind) *house {
 	cabinet := files.NewCabinet(h.DB, keys, h.time)
 	h.options = Options{
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),
-		Partners: partners.NewService(h.DB, keys, h.time), Leads: leads.NewOffice(h.DB, keys, h.time), Work: h.desk,
+		Partners: partners.NewService(h.DB, keys, h.time).Under(partners.PricePolicy{SecondPerson: k.policy.SecondPerson}), Leads: leads.NewOffice(h.DB, keys, h.time), Work: h.desk,
 		Payouts: payouts.NewService(h.DB, h.time, h.desk, cabinet, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.time, h.desk, cabinet), Prices: prices.Under(k.policy), Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
 		PublicURL: "http://api.example", DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}

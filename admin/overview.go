@@ -114,16 +114,28 @@ func (k *call) payoutsNeed() (all []templates.Need, err error) {
 	return all, nil
 }
 
-// pricingNeeds are the drafts that this person may approve.
+// proposalsListed is how many partners' proposed prices the overview lists.
+const proposalsListed = 20
+
+// pricingNeeds are the prices that this person may approve: drafts, and what was proposed
+// for partners.
 func (k *call) pricingNeeds() (all []templates.Need, err error) {
 	if !k.may(publishPricing) {
 		return nil, nil
 	}
 	drafts, err := k.Prices.Drafts(k.r.Context())
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range drafts {
 		if d.State == models.RateCardSubmitted && d.Submitter != k.by.Name {
 			all = append(all, templates.Need{Text: draftName(d.RateCard) + " waits for approval", URL: draftURL(d.ID) + "?tab=publish", Detail: d.Submitter + " submitted these prices."})
 		}
+	}
+	sc, _ := k.access.Scope(k.session.Staff.ID, publishPricing)
+	proposed, err := k.Partners.PriceProposals(k.r.Context(), sc, k.session.Staff.ID, proposalsListed)
+	for _, p := range proposed {
+		all = append(all, templates.Need{Text: "A price change for " + p.Name + " waits for approval", URL: partnerURL(p.ID) + "?tab=prices", Detail: "Until then its current prices apply."})
 	}
 	return all, err
 }

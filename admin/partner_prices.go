@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -47,8 +50,20 @@ func (k *call) showPrices(status int, p models.Partner, own partners.OwnPrice, f
 		Head: head, Unread: own.Unread, Adjustment: f.Adjustment, Cap: f.DailyLeadCap, Exclusions: f.Exclusions, Changed: own.ChangedAt,
 		Version: f.version, StepUp: k.stepUp(), Conflict: f.conflict, Errors: f.errors,
 	}
-	if !k.may(writePricing) {
+	if v.Proposal, err = k.proposedPrices(p, own); err != nil {
+		return err
+	}
+	switch {
+	case !k.may(writePricing):
 		v.Locked = "Your roles let you look at these prices, not change them."
+	case v.Proposal != nil:
+		v.Locked = "A proposed change is waiting. Approve or withdraw it before you change the prices again."
+		current := own.Form()
+		v.Adjustment, v.Cap, v.Exclusions = current.Adjustment, current.DailyLeadCap, current.Exclusions
+	}
+	v.Submit = "Save the prices"
+	if k.Partners.SecondPerson() {
+		v.Submit = "Propose prices"
 	}
 	if v.LeadsToday, err = k.Partners.LeadsToday(k.r.Context(), p); err != nil {
 		return err
@@ -58,6 +73,69 @@ func (k *call) showPrices(status int, p models.Partner, own partners.OwnPrice, f
 		return err
 	}
 	return k.show(status, templates.PartnerPrices(v))
+}
+
+// proposedPrices is the change that waits for approval; nil where there is none.
+func (k *call) proposedPrices(p models.Partner, own partners.OwnPrice) (*templates.PriceProposal, error) {
+	waiting, err := k.Partners.PriceProposal(k.r.Context(), p)
+	if err != nil || waiting == nil {
+		return nil, err
+	}
+	v := &templates.PriceProposal{
+		ID: waiting.ID.String(), Proposer: waiting.Proposer, At: waiting.ProposedAt, Own: waiting.ProposerID == k.session.Staff.ID,
+		Stale: waiting.BasedOn != own.Version || waiting.Unread, MayWithdraw: k.may(writePricing),
+	}
+	v.MayApprove = k.may(publishPricing) && !v.Own && !v.Stale
+	labels := map[string]string{"adjustment": "Adjustment", "daily_cap": "Daily cap of leads", "exclusions": "Exclusions"}
+	for _, c := range waiting.Changes(own) {
+		v.Changes = append(v.Changes, templates.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
+	}
+	return v, nil
+}
+
+func (k *call) approvePrices() error {
+	return k.decidePrices(true, func(p models.Partner, proposal uuid.UUID) error {
+		return k.partners().ApprovePrice(k.r.Context(), k.scope, p.ID, proposal)
+	})
+}
+
+func (k *call) withdrawPrices() error {
+	return k.decidePrices(false, func(p models.Partner, proposal uuid.UUID) error {
+		return k.partners().WithdrawPrice(k.r.Context(), k.scope, p.ID, proposal)
+	})
+}
+
+// decidePrices does something with the proposal that the form names.
+func (k *call) decidePrices(stepUp bool, do func(models.Partner, uuid.UUID) error) error {
+	p, err := k.formOf()
+	if err != nil {
+		return err
+	}
+	var mistakes templates.Errors
+	if stepUp {
+		if mistakes, err = k.proven(); err != nil {
+			return err
+		}
+	}
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		proposal, _ := uuid.Parse(k.r.PostForm.Get("proposal")) // anything else names no proposal
+		if err = do(p, proposal); err == nil {
+			return k.to(partnerURL(p.ID) + "?tab=prices")
+		}
+		var other error
+		if status, mistakes, other = k.mistakes(err); other != nil {
+			return other
+		}
+		if f := fault.As(err); f.Code == fault.Forbidden {
+			k.tellRefusal(f)
+		}
+	}
+	own, err := k.Partners.OwnPrice(k.r.Context(), p)
+	if err != nil {
+		return err
+	}
+	return k.showPrices(status, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version), errors: mistakes})
 }
 
 // priceExample prices one lead for whoever has prices of its own. The rate card's part

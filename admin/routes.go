@@ -165,6 +165,8 @@ func (c *Console) partnerRoutes() []route {
 		{method: get, path: one + "/check", needs: writePartners, handle: (*call).checkPage},
 		{method: post, path: one + "/check", needs: writePartners, handle: (*call).check},
 		{method: post, path: one + "/prices", needs: writePricing, handle: (*call).setPrices},
+		{method: post, path: one + "/prices/approve", needs: publishPricing, handle: (*call).approvePrices},
+		{method: post, path: one + "/prices/withdraw", needs: writePricing, handle: (*call).withdrawPrices},
 		{method: post, path: one + "/link", needs: writePartners, creates: one + "?tab=documentation", shownOnce: true, handle: (*call).makeLink},
 		{method: post, path: one + "/link/revoke", needs: writePartners, handle: (*call).revokeLink},
 		{method: get, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNewPage},

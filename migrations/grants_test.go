@@ -22,14 +22,17 @@ var granted = map[string]string{
 	"rate_cards":        "SELECT INSERT",
 	"pricing_rules":     "SELECT INSERT UPDATE DELETE",
 	"partner_prices":    "SELECT INSERT UPDATE DELETE",
-	"leads":             "SELECT INSERT",
-	"consents":          "SELECT INSERT",
-	"lead_events":       "SELECT INSERT",
-	"ledger_entries":    "SELECT INSERT",
-	"pings":             "SELECT INSERT",
-	"pings_20260102":    "", // through pings only
-	"traffic_minutes":   "SELECT INSERT UPDATE DELETE",
-	"refusals":          "SELECT INSERT DELETE",
+
+	"partner_price_proposals": "SELECT INSERT DELETE",
+
+	"leads":           "SELECT INSERT",
+	"consents":        "SELECT INSERT",
+	"lead_events":     "SELECT INSERT",
+	"ledger_entries":  "SELECT INSERT",
+	"pings":           "SELECT INSERT",
+	"pings_20260102":  "", // through pings only
+	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
+	"refusals":        "SELECT INSERT DELETE",
 
 	"rate_card_edits":   "SELECT INSERT",
 	"rate_card_replays": "SELECT INSERT DELETE",

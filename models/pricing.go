@@ -103,3 +103,17 @@ type PartnerPrice struct {
 	RowVersion   int       `gorm:"default:1"`
 	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }
+
+// PartnerPriceProposal is a change of a partner's own prices that waits for a second
+// person to approve it.
+type PartnerPriceProposal struct {
+	PartnerID    uuid.UUID `gorm:"primaryKey"`
+	ID           uuid.UUID
+	Adjustment   int    // ten-thousandths added to the price
+	Exclusions   string `gorm:"type:jsonb"`
+	DailyLeadCap *int
+	BasedOn      int // the PartnerPrice's row version; 0 where there was none
+	Proposer     string
+	ProposerID   uuid.UUID
+	ProposedAt   time.Time
+}

@@ -10,7 +10,7 @@ import (
 
 func partnerPrices() map[string]templ.Component {
 	view := templates.PartnerPricesView{
-		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked,
+		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked, Submit: "Save the prices",
 		Example: &templates.PartnerPriceExample{
 			Lead: "plumber/GB/standard", Card: templates.Link{Label: "version 7", URL: "/pricing/versions/7"}, Outcome: "47.99 GBP",
 			Steps: []templates.PartnerPriceStep{
@@ -30,7 +30,17 @@ func partnerPrices() map[string]templ.Component {
 	watcher.Head, watcher.Locked, watcher.Example = watched("Prices"), "Your roles let you look at these prices, not change them.", nil
 	unread.Unread, unread.Exclusions = true, ""
 	hidden := templates.PartnerPricesView{Head: watched("Prices"), Hidden: "None of your roles lets you see prices. An administrator gives roles."}
+	proposed, own := view, view
+	proposed.Locked = "A proposed change is waiting. Approve or withdraw it before you change the prices again."
+	proposed.Proposal = &templates.PriceProposal{
+		ID: "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e", Proposer: "mary@example.com", At: ago(2 * time.Hour), MayApprove: true, MayWithdraw: true,
+		Changes: []templates.Change{{Name: "Adjustment", Before: "+5.25 %", After: "-2.5 %"}, {Name: "Daily cap of leads", Before: "400"}},
+	}
+	stale := *proposed.Proposal
+	stale.Own, stale.Stale, stale.MayApprove = true, true, false
+	own.Locked, own.Proposal = proposed.Locked, &stale
 	return map[string]templ.Component{
+		"partner-prices-proposed": templates.PartnerPrices(proposed), "partner-prices-stale": templates.PartnerPrices(own),
 		"partner-prices": templates.PartnerPrices(view), "partner-prices-none": templates.PartnerPrices(none), "partner-prices-conflict": templates.PartnerPrices(conflict),
 		"partner-prices-locked": templates.PartnerPrices(watcher), "partner-prices-unread": templates.PartnerPrices(unread), "partner-prices-hidden": templates.PartnerPrices(hidden),
 	}

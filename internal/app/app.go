@@ -171,7 +171,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	return a.handlers(o, intake.Parts{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
-	}, a.prices, partners.NewService(a.db, keys, a.clock))
+	}, a.prices, partners.NewService(a.db, keys, a.clock).Under(partners.PricePolicy{SecondPerson: a.cfg.Pricing.SecondPerson}))
 }
 
 func staffSettings(c config.Console) staff.Settings {

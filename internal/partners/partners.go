@@ -35,6 +35,8 @@ type Service struct {
 	keys  *sealed.Keys
 	clock clock.Clock
 	by    audit.Actor
+
+	policy PricePolicy
 }
 
 // NewService needs the platform keys to seal secrets. What it changes is the

@@ -14,7 +14,6 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
@@ -94,7 +93,8 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 
 // SetOwnPrice replaces what a partner has of its own; in force on every node within a
 // second. It holds on the partner's own base URL, and a quote that was given before is
-// honoured (D5). version is the OwnPrice's that the change was decided on.
+// honoured (D5). version is the OwnPrice's that the change was decided on. Under a
+// policy with a second person it proposes the change instead.
 func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy) error {
 	to, err := readPrice(form, tax)
 	if err != nil {
@@ -112,41 +112,39 @@ func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.
 		case had.Version != version:
 			return errNewerPrices
 		}
-		var e edit
-		e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
-		e.set("daily_lead_cap", "daily_cap", capWords(had.DailyLeadCap), capWords(to.DailyLeadCap))
-		e.set("exclusions", "exclusions", exclusionWords(had.Exclusions, "; "), exclusionWords(to.Exclusions, "; "))
-		if len(e.columns) == 0 {
+		switch e := priceEdit(had, to); {
+		case len(e.columns) == 0:
 			return nil
+		case s.policy.SecondPerson:
+			return s.propose(tx, partner, version, to, e)
+		default:
+			return s.replacePrice(tx, partner, had, to, e)
 		}
-		if to.AgreedAt = had.AgreedAt; had.none() {
-			to.AgreedAt = s.clock.Now()
-		}
-		if err := s.writePrice(tx, partner, version, to); err != nil {
-			return err
-		}
-		return s.tell(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 	})
 }
 
 var errNewerPrices = fault.New(fault.Conflict, "changed", "Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
 
 func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Price) error {
-	text, err := json.Marshal(append([]pricingrules.OwnExclusion{}, to.Exclusions...)) // an empty list, and not null
+	row, err := priceRow(partner, to)
 	if err != nil {
 		return err
 	}
-	row := models.PartnerPrice{
-		PartnerID: partner, Adjustment: to.Adjustment, Exclusions: string(text),
-		AgreedAt: to.AgreedAt, RowVersion: version + 1, UpdatedAt: s.clock.Now(),
-	}
-	if to.DailyLeadCap > 0 {
-		row.DailyLeadCap = &to.DailyLeadCap
-	}
+	row.RowVersion, row.UpdatedAt = version+1, s.clock.Now()
 	return tx.Clauses(clause.OnConflict{
 		Columns:   []clause.Column{{Name: "partner_id"}},
 		DoUpdates: clause.AssignmentColumns([]string{"adjustment", "exclusions", "daily_lead_cap", "agreed_at", "row_version", "updated_at"}),
 	}).Create(&row).Error
+}
+
+// priceRow is a price as the database holds it.
+func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
+	text, err := json.Marshal(append([]pricingrules.OwnExclusion{}, p.Exclusions...)) // an empty list, and not null
+	row = models.PartnerPrice{PartnerID: partner, Adjustment: p.Adjustment, Exclusions: string(text), AgreedAt: p.AgreedAt}
+	if p.DailyLeadCap > 0 {
+		row.DailyLeadCap = &p.DailyLeadCap
+	}
+	return row, err
 }
 
 // readPrice reads the form; all that is wrong with it is told at once.

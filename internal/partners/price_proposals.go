@@ -1,0 +1,187 @@
+package partners
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// PricePolicy is what the platform's configuration says of partners' own prices.
+type PricePolicy struct {
+	SecondPerson bool // one person proposes a change, another approves it
+}
+
+// Under is the same service with another policy.
+func (s *Service) Under(p PricePolicy) *Service {
+	c := *s
+	c.policy = p
+	return &c
+}
+
+// SecondPerson reports whether a change of a partner's own prices needs an approval.
+func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
+
+// PriceProposal is a change of a partner's own prices that waits for approval.
+type PriceProposal struct {
+	Price
+	ID         uuid.UUID
+	Proposer   string
+	ProposerID uuid.UUID
+	ProposedAt time.Time
+	BasedOn    int  // the OwnPrice's version that it changes
+	Unread     bool // its exclusions cannot be read, so it cannot be approved
+}
+
+var (
+	errNoStaff        = fault.New(fault.Forbidden, "staff", "A change of a partner's prices needs two people. Make it in the console.")
+	errProposed       = fault.New(fault.Conflict, "proposed", "Another change of these prices is waiting for approval. Approve or withdraw it first.")
+	errNoProposal     = fault.New(fault.Conflict, "no_proposal", "This proposal has already been approved or withdrawn. Check the current prices.")
+	errStaleProposal  = fault.New(fault.Conflict, "stale_proposal", "The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
+	errSameProposer   = fault.New(fault.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
+	errUnreadProposal = fault.New(fault.Conflict, "unread_proposal", "The exclusions of this proposal cannot be read. Withdraw it and propose the change again.")
+)
+
+// PriceProposal reads the change that waits for approval; nil where there is none.
+func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PriceProposal, error) {
+	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
+}
+
+// PriceProposals are the partners with a change that waits for approval by somebody
+// other than this person, at most size of them.
+func (s *Service) PriceProposals(ctx context.Context, sc scope.Scope, except uuid.UUID, size int) (all []models.Partner, err error) {
+	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").
+		Where("id IN (SELECT partner_id FROM partner_price_proposals WHERE proposer_id <> ?)", except).Order("slug").Limit(size).Find(&all).Error
+	return all, store.Translate(err)
+}
+
+func priceProposal(db *gorm.DB, partner uuid.UUID) (*PriceProposal, error) {
+	var row models.PartnerPriceProposal
+	found := db.Where("partner_id = ?", partner).Limit(1).Find(&row)
+	if found.Error != nil || found.RowsAffected == 0 {
+		return nil, store.Translate(found.Error)
+	}
+	p := &PriceProposal{ID: row.ID, Proposer: row.Proposer, ProposerID: row.ProposerID, ProposedAt: row.ProposedAt, BasedOn: row.BasedOn}
+	var err error
+	p.Price, err = priceOf(models.PartnerPrice{Adjustment: row.Adjustment, Exclusions: row.Exclusions, DailyLeadCap: row.DailyLeadCap})
+	p.Unread = err != nil
+	return p, nil
+}
+
+// propose records a change for somebody else to approve.
+func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price, e edit) error {
+	if s.by.Staff == uuid.Nil {
+		return errNoStaff
+	}
+	had, err := priceProposal(tx, partner)
+	if err != nil {
+		return err
+	}
+	if had != nil {
+		return errProposed
+	}
+	row, err := priceRow(partner, to)
+	if err != nil {
+		return err
+	}
+	newID, now := s.newID()
+	if err := tx.Create(&models.PartnerPriceProposal{
+		PartnerID: partner, ID: newID, Adjustment: row.Adjustment, Exclusions: row.Exclusions, DailyLeadCap: row.DailyLeadCap,
+		BasedOn: version, Proposer: s.by.Name, ProposerID: s.by.Staff, ProposedAt: now,
+	}).Error; err != nil {
+		return err
+	}
+	return s.tell(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+}
+
+// ApprovePrice makes a proposal the partner's own prices. Nobody approves their own
+// proposal, nor one whose prices have changed since.
+func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
+	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
+		had, err := ownPrice(tx, partner)
+		switch {
+		case err != nil:
+			return err
+		case p.ProposerID == s.by.Staff || s.by.Staff == uuid.Nil:
+			return errSameProposer
+		case had.Version != p.BasedOn:
+			return errStaleProposal
+		case p.Unread:
+			return errUnreadProposal
+		}
+		e := priceEdit(had, p.Price)
+		if len(e.columns) == 0 {
+			return errStaleProposal
+		}
+		e.after["proposer"] = p.Proposer
+		return s.replacePrice(tx, partner, had, p.Price, e)
+	})
+}
+
+// WithdrawPrice removes a proposal; the prices stay as they are.
+func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
+	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
+		return s.tell(tx, "partner.prices_withdraw", "partner", id.Format(id.Partner, partner), partner, map[string]any{"proposer": p.Proposer}, nil)
+	})
+}
+
+// decide removes the proposal that a person saw, and does what becomes of it.
+func (s *Service) decide(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error) error {
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if _, err := lockPartner(tx, sc, partner); err != nil {
+			return err
+		}
+		p, err := priceProposal(tx, partner)
+		if err != nil {
+			return err
+		}
+		if p == nil || p.ID != proposal {
+			return errNoProposal
+		}
+		if err := tx.Where("id = ?", p.ID).Delete(&models.PartnerPriceProposal{}).Error; err != nil {
+			return err
+		}
+		return do(tx, *p)
+	})
+}
+
+// PriceChange is a field that a proposal changes, as people write it; "" is none.
+type PriceChange struct{ Field, Before, After string }
+
+// Changes are the fields that the proposal would change of the present prices.
+func (p PriceProposal) Changes(had OwnPrice) (all []PriceChange) {
+	e := priceEdit(had, p.Price)
+	for _, field := range []string{"adjustment", "daily_cap", "exclusions"} {
+		if after, changed := e.after[field]; changed {
+			all = append(all, PriceChange{field, e.before[field].(string), after.(string)})
+		}
+	}
+	return all
+}
+
+// priceEdit is what changes from one price to another.
+func priceEdit(had OwnPrice, to Price) (e edit) {
+	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
+	e.set("daily_lead_cap", "daily_cap", capWords(had.DailyLeadCap), capWords(to.DailyLeadCap))
+	e.set("exclusions", "exclusions", exclusionWords(had.Exclusions, "; "), exclusionWords(to.Exclusions, "; "))
+	return e
+}
+
+// replacePrice writes a partner's own prices and says so in the audit trail.
+func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had OwnPrice, to Price, e edit) error {
+	if to.AgreedAt = had.AgreedAt; had.none() {
+		to.AgreedAt = s.clock.Now()
+	}
+	if err := s.writePrice(tx, partner, had.Version, to); err != nil {
+		return err
+	}
+	return s.tell(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+}

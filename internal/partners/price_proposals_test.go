@@ -1,0 +1,137 @@
+package partners_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// staff is the service on behalf of somebody, where prices take two people.
+func (o *office) staff(t *testing.T, email string) *partners.Service {
+	t.Helper()
+	person := uuid.New()
+	if _, err := o.db.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, person, email); err != nil {
+		t.Fatal(err)
+	}
+	return o.Under(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: person, Name: email})
+}
+
+// Where prices take two people, what one proposes holds once another approves it.
+func TestPriceProposal(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	ann, bob := o.staff(t, "ann@example.com"), o.staff(t, "bob@example.com")
+	form := partners.PriceForm{Adjustment: "+5", DailyLeadCap: "40", Exclusions: "country FR"}
+	propose := func(s *partners.Service, version int, f partners.PriceForm) error {
+		return s.SetOwnPrice(t.Context(), scope.System, p.ID, version, f, tax)
+	}
+	waiting := func() *partners.PriceProposal {
+		t.Helper()
+		w, err := o.PriceProposal(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+
+	isFault(t, "the command line", propose(o.Under(partners.PricePolicy{SecondPerson: true}), 0, form), fault.Forbidden, "staff")
+	isFault(t, "proposed", propose(ann, 0, form), "", "")
+	first := waiting()
+	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" || first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {
+		t.Fatalf("%+v is proposed, and %+v holds", first, own)
+	}
+	if price := o.directory(t).ByID(p.ID).Price; price != nil {
+		t.Errorf("pings are priced with %+v", price)
+	}
+	isFault(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), fault.Conflict, "proposed")
+	isFault(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), fault.Forbidden, "same_person")
+	isFault(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), fault.Forbidden, "same_person")
+	isFault(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID), fault.NotFound, "partner")
+	isFault(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), fault.Conflict, "no_proposal")
+	if all, err := o.PriceProposals(t.Context(), scope.System, first.ProposerID, 10); len(all) != 0 || err != nil {
+		t.Errorf("%v waits for its proposer, %v", all, err)
+	}
+	if all, err := o.PriceProposals(t.Context(), scope.System, uuid.New(), 10); len(all) != 1 || all[0].ID != p.ID || err != nil {
+		t.Errorf("%v waits for others, %v", all, err)
+	}
+
+	// What is agreed begins with the approval (D5).
+	o.clock.Advance(time.Hour)
+	isFault(t, "approved", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), "", "")
+	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) || waiting() != nil {
+		t.Errorf("%+v holds", own)
+	}
+	isFault(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), fault.Conflict, "no_proposal")
+
+	isFault(t, "proposed again", propose(bob, 1, partners.PriceForm{Adjustment: "7"}), "", "")
+	second := waiting()
+	isFault(t, "withdrawn", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), "", "")
+	isFault(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), fault.Conflict, "no_proposal")
+
+	// Without the policy, the prices change while a proposal waits.
+	isFault(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
+	isFault(t, "changed directly", o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
+	third := waiting()
+	isFault(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), fault.Conflict, "stale_proposal")
+	isFault(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")
+	if w := waiting(); w == nil || w.ID != third.ID {
+		t.Errorf("%+v waits", w)
+	}
+	const trail = `SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_events WHERE action LIKE 'partner.prices%'`
+	const want = "ann@example.com partner.prices_propose, bob@example.com partner.prices, bob@example.com partner.prices_propose, " +
+		"ann@example.com partner.prices_withdraw, ann@example.com partner.prices_propose, the service partner.prices"
+	if got := testkit.Value[string](t, o.db, trail); got != want {
+		t.Errorf("the audit trail says %s", got)
+	}
+	const approved = `SELECT after ->> 'proposer' FROM audit_events WHERE action = 'partner.prices' ORDER BY id LIMIT 1`
+	if got := testkit.Value[string](t, o.db, approved); got != "ann@example.com" {
+		t.Errorf("proposed by %q", got)
+	}
+}
+
+// Of several decisions at once about one proposal, one counts.
+func TestPriceProposalIsDecidedOnce(t *testing.T) {
+	o, tax := open(t), taxonomy(t)
+	p := o.partner(t, "harbour-leads")
+	ann := o.staff(t, "ann@example.com")
+	deciders := []*partners.Service{o.staff(t, "bob@example.com"), o.staff(t, "cy@example.com"), o.staff(t, "dot@example.com")}
+	if err := ann.SetOwnPrice(t.Context(), scope.System, p.ID, 0, partners.PriceForm{Adjustment: "5"}, tax); err != nil {
+		t.Fatal(err)
+	}
+	w, err := o.PriceProposal(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, 2*len(deciders))
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() {
+			decide := deciders[i/2].ApprovePrice
+			if i%2 == 1 {
+				decide = deciders[i/2].WithdrawPrice
+			}
+			errs[i] = decide(t.Context(), scope.System, p.ID, w.ID)
+		})
+	}
+	group.Wait()
+	decided := 0
+	for _, err := range errs {
+		if err == nil {
+			decided++
+		} else if f := fault.As(err); f == nil || f.Reason != "no_proposal" {
+			t.Error(err)
+		}
+	}
+	if decided != 1 {
+		t.Errorf("%d decisions: %v", decided, errors.Join(errs...))
+	}
+}
