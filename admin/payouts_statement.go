@@ -61,7 +61,29 @@ func (k *call) statementPage() error {
 	if k.mayAt(exportPayouts, s.Partner.ID) && s.Run.State != models.RunCancelled {
 		v.CSV = templates.Download{URL: statementURL(s.Run.ID, s.Partner.ID) + "/entries.csv", Label: "Entries CSV", Holds: "The " + countWords(entries, false, "entry", "entries") + " that the run closes, and their payments. No personal data."}
 	}
+	if err := k.fillCorrections(&v, s); err != nil {
+		return err
+	}
 	return k.show(http.StatusOK, templates.Statement(v))
+}
+
+// correctionsShown is how many returns and adjustments a statement lists; the file has all.
+const correctionsShown = 200
+
+func (k *call) fillCorrections(v *templates.StatementView, s payouts.PartnerStatement) error {
+	all, more, err := k.Payouts.Corrections(k.r.Context(), k.scope, s.Run.ID, s.Partner.ID, correctionsShown)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		one := templates.StatementCorrection{At: e.OccurredAt, Kind: string(e.Kind), Account: e.Identifier, Amount: e.Amount(), Note: e.Note}
+		if e.LeadID != nil {
+			one.Lead = id.Format(id.Lead, *e.LeadID)
+		}
+		v.Corrections = append(v.Corrections, one)
+	}
+	v.MoreCorrections = more
+	return nil
 }
 
 // paymentReference is what a transfer says of itself: at most 35 characters, as banks take.

@@ -127,7 +127,7 @@ func payoutsOf(s templates.Shell, text, address string) map[string]templ.Compone
 		"run":        templates.Run(templates.RunView{Shell: s, Live: run, Conflict: &templates.Conflict{Who: text, Changes: []templates.Change{{Name: text, Before: text, After: text}}}, Errors: errors}),
 		"preparing":  templates.RunPart(preparing, now), "cancelled": templates.RunPart(cancelled, now), "empty": templates.RunPart(empty, now),
 		"pay":       templates.RunPay(templates.RunPayView{Shell: s, URL: address, Typed: text, Reference: text, Name: text, Errors: errors}),
-		"statement": templates.Statement(templates.StatementView{Shell: s, LegalName: text, Slug: text, Address: text, TaxID: text, RunID: text, State: text, Reference: text, BankReference: text, Currency: text, LedgerURL: address, CSV: file, Accounts: []templates.StatementAccount{{Identifier: text, Outcome: text}}}),
+		"statement": templates.Statement(templates.StatementView{Shell: s, LegalName: text, Slug: text, Address: text, TaxID: text, RunID: text, State: text, Reference: text, BankReference: text, Currency: text, LedgerURL: address, CSV: file, Accounts: []templates.StatementAccount{{Identifier: text, Outcome: text}}, Corrections: []templates.StatementCorrection{{Kind: text, Account: text, Lead: text, Note: text}}}),
 		"export":    templates.ExportPage(templates.ExportView{Shell: s, Live: templates.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: work, File: file}}),
 		"work":      templates.WorkList(templates.WorkView{Shell: s, Rows: []templates.WorkRow{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: work}}}),
 	}

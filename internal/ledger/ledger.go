@@ -27,12 +27,17 @@ func Accrual(partner, account, lead uuid.UUID, payout money.Amount, at time.Time
 }
 
 // Return takes back what a lead had earned. Its reference is the leadId as well, so
-// that a lead can be returned once only.
+// that a lead can be returned once only. Its note, which the partner reads, is the reason
+// and the answer.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
+	note := string(r.Reason)
+	if r.Answer != "" {
+		note += ": " + r.Answer
+	}
 	return models.LedgerEntry{
 		PartnerID: r.PartnerID, AccountID: r.AccountID, LeadID: &r.LeadID,
 		Kind: models.EntryReturn, Reference: id.Format(id.Lead, r.LeadID),
-		AmountMinor: -r.AmountMinor, Currency: r.Currency, OccurredAt: at, MadeBy: by,
+		AmountMinor: -r.AmountMinor, Currency: r.Currency, OccurredAt: at, Note: note, MadeBy: by,
 	}
 }
 

@@ -121,6 +121,13 @@ func scanEntry(rows pgx.Rows, e *Entry) error {
 	return err
 }
 
+func collectEntries(rows pgx.Rows) ([]Entry, error) {
+	return pgx.CollectRows(rows, func(pgx.CollectableRow) (e Entry, err error) {
+		err = scanEntry(rows, &e)
+		return e, err
+	})
+}
+
 // Entries is a page of the ledger, the newest entry first.
 func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p store.Page) (all []Entry, newer, older bool, err error) {
 	c, order := f.among(sc), "DESC"
@@ -135,11 +142,7 @@ func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p store
 	if err != nil {
 		return nil, false, false, store.Translate(err)
 	}
-	all, err = pgx.CollectRows(rows, func(pgx.CollectableRow) (e Entry, err error) {
-		err = scanEntry(rows, &e)
-		return e, err
-	})
-	if err != nil {
+	if all, err = collectEntries(rows); err != nil {
 		return nil, false, false, store.Translate(err)
 	}
 	all, newer, older = store.Cut(p, all)

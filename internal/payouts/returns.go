@@ -101,13 +101,15 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 	return l, e, err
 }
 
-// AcceptReturn takes what the lead earned back: the entry's mirror, once.
+// AcceptReturn takes what the lead earned back: the entry's mirror, once. The partner reads
+// the answer on the statement.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
 	answer, err := optional("answer", answer)
 	if err != nil {
 		return err
 	}
 	return s.decide(ctx, sc, ret, models.ReturnAccepted, answer, func(tx *gorm.DB, r models.Return, now time.Time) error {
+		r.Answer = answer
 		entry := ledger.Return(r, s.by.Name, now)
 		if err := tx.Create(&entry).Error; err != nil {
 			return err
@@ -120,9 +122,9 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 	})
 }
 
-// RefuseReturn leaves the ledger as it is, and says why.
+// RefuseReturn leaves the ledger as it is. Its answer is for staff.
 func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
-	why, err := text("answer", why, "Say why: the partner is told.")
+	why, err := text("answer", why, "Enter why the return is rejected.")
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 		refused(t, "a second time", err, fault.Conflict, "decided")
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
-	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn || entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name {
+	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn || entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name || entries[0].Note != "wrong_contact: heard the recording" {
 		t.Errorf("%d were let through; the lead's entries: %+v (%v)", accepted, entries, err)
 	}
 	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM lead_events WHERE lead_id = $1 AND kind = 'returned'`, d.lead); n != 1 {

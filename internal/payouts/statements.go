@@ -129,6 +129,21 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, store.Translate(err)
 }
 
+// Corrections are the returns and adjustments that a run has claimed for a partner, the
+// oldest first, with the notes that the partner reads; more says that there are others.
+func (s *Service) Corrections(ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int) (all []Entry, more bool, err error) {
+	c := Filter{Run: run, Partner: partner}.among(sc)
+	c.sql = append(c.sql, "e.kind IN ('return', 'adjustment')")
+	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY e.id LIMIT %d", entriesSQL, c.where(), size+1), c.args...)
+	if err != nil {
+		return nil, false, store.Translate(err)
+	}
+	if all, err = collectEntries(rows); err != nil {
+		return nil, false, store.Translate(err)
+	}
+	return all[:min(len(all), size)], len(all) > size, nil
+}
+
 // RunsOf are the newest runs that have a partner's statement, and were not cancelled.
 func (s *Service) RunsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []uuid.UUID, err error) {
 	if !sc.Allows(partner) {
