@@ -19,15 +19,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyFinding is a list of harbour-leads with a row for each finding, and a lead that
-// it lacks.
+// everyFinding is a list of harbour-leads with a row for each finding, a lead that is
+// missing from it and one that is left out.
 func (b books) everyFinding(t testing.TB) (rows []string, foreign string) {
 	t.Helper()
 	row := func(lead, amount string) string { return lead + "," + amount + ",GBP" }
 	foreign, _ = b.deliver(t, b.other)
 	even, price := b.deliver(t, b.harbour())
 	less, _ := b.deliver(t, b.harbour())
-	b.deliver(t, b.harbour()) // which is missing
+	b.deliver(t, b.harbour())           // which is missing
+	b.deliverFrom(t, b.harbour(), "DE") // which is left out
 	b.platform.Time.Advance(40 * 24 * time.Hour)
 	late, _ := b.deliver(t, b.harbour())
 	b.platform.Time.Advance(-40 * 24 * time.Hour)
@@ -79,7 +80,7 @@ func TestReconciliation(t *testing.T) {
 	b.get(t, at).says(t, http.StatusOK, "finance@example.com", "Kept", "1, 1 open", "2, 2 open", "/lines/2/settle")
 	b.post(t, at+"/discard", url.Values{"version": {b.version(t, at)}}).says(t, http.StatusConflict, "does not change any more")
 	b.post(t, at+"/compare", form).says(t, http.StatusConflict, "does not change any more")
-	b.get(t, "/reconciliation?state=kept&partner=harbour-leads").says(t, http.StatusOK, "1 matched, 1 with another amount, 2 unknown, 1 duplicate, 1 missing, 1 outside the period, 2 unreadable")
+	b.get(t, "/reconciliation?state=kept&partner=harbour-leads").says(t, http.StatusOK, "1 matched, 1 with another amount, 2 unknown, 1 duplicate, 1 missing, 1 outside the period, 2 unreadable, 1 left out")
 
 	b.settles(t, at)
 	b.exports(t, at)
@@ -117,7 +118,7 @@ func (b books) settles(t *testing.T, at string) {
 // exports reads the lines as CSV.
 func (b books) exports(t *testing.T, at string) {
 	t.Helper()
-	for query, want := range map[string]int{"": 9, "?finding=unknown": 2, "?finding=unreadable": 2} {
+	for query, want := range map[string]int{"": 10, "?finding=unknown": 2, "?finding=unreadable": 2} {
 		p := b.get(t, at+"/lines.csv"+query)
 		rows, err := csv.NewReader(strings.NewReader(p.body)).ReadAll()
 		if err != nil || len(rows) != want+1 || p.header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(p.header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
