@@ -122,6 +122,23 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 	}
 }
 
+// The coverage that was chosen for a list is proposed for the partner's next one.
+func TestCoverageIsRemembered(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	full := inColumns
+	full.Coverage = reconcile.FullCoverage
+	row := leadID(uuid.New()) + ",1,GBP"
+	o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", row), full, 2)
+	next := o.upload(t, acme.ID, "leadId,amount,currency", row)
+	for given, want := range map[reconcile.Coverage]reconcile.Coverage{"": reconcile.FullCoverage, reconcile.FileCoverage: reconcile.FileCoverage} {
+		if s, err := o.SuggestWith(t.Context(), next, reconcile.Mapping{Coverage: given}); err != nil || s.Coverage != want {
+			t.Errorf("given %q: %q (%v), want %q", given, s.Coverage, err, want)
+		}
+	}
+}
+
 // sorted puts currencies in the order of results.
 func sorted(codes ...string) (all []string) {
 	for _, c := range money.Currencies {
