@@ -35,7 +35,8 @@ type call struct {
 	scope    scope.Scope   // where the route's permission holds
 	by       audit.Actor
 	notices  []notice
-	answered bool // by what a form that was submitted before leads to
+	restored *staff.KeptForm // for the page's form; nil where there is none
+	answered bool            // by what a form that was submitted before leads to
 }
 
 // maxForm bounds a form's size in bytes.
@@ -58,6 +59,9 @@ func (c *Console) serve(rt route) http.Handler {
 		err := k.enter()
 		if err == nil {
 			err = k.submission()
+		}
+		if err == nil {
+			err = k.restore()
 		}
 		if err == nil {
 			err = rt.handle(k)
@@ -171,6 +175,9 @@ func (c *Console) trusted(at netip.Addr) bool {
 
 // show answers with a page, compressed where the client accepts that.
 func (k *call) show(status int, page templ.Component) error {
+	if k.restored != nil {
+		page = restoredPage(page, k.restored)
+	}
 	if k.openedByAnotherSite() {
 		k.w.Header().Set(gzhttp.HeaderNoCompression, "cross-site")
 	}

@@ -101,10 +101,14 @@ func (k *call) tellRefusal(f *fault.Error) {
 	}
 }
 
-// signIn leads to the step of signing in that is missing, and from there back.
+// signIn leads to the step of signing in that is missing, and from there back: to the
+// page, or to the page of a form that was sent.
 func (k *call) signIn() {
-	path := stepAfter(k.session.Stage)
-	if back := k.r.URL.RequestURI(); k.r.Method == http.MethodGet && back != "/" && path != "/" {
+	path, back := stepAfter(k.session.Stage), k.r.URL.RequestURI()
+	if k.r.Method != http.MethodGet {
+		back = k.keepForm()
+	}
+	if back != "" && back != "/" && path != "/" {
 		path += "?next=" + escape(back)
 	}
 	_ = k.to(path)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image/png"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/fault"
@@ -19,6 +20,9 @@ func (k *call) next() string { return local(k.r.FormValue("next")) }
 func (k *call) loginPage() error {
 	if k.signedIn() {
 		return k.to(k.next())
+	}
+	if next, err := url.Parse(k.next()); err == nil && next.Query().Get("restore") == restoreForm {
+		k.notices = append(k.notices, notice{Kind: "info", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
 	}
 	return k.show(http.StatusOK, templates.Login(templates.LoginView{Shell: k.shell("Sign in"), Next: k.next()}))
 }

@@ -23,16 +23,16 @@ func (c *Console) reconciliationRoutes() []route {
 	return []route{
 		{method: get, path: "/reconciliation", needs: readReconciliation, handle: (*call).reconciliationsList},
 		{method: get, path: "/reconciliation/new", needs: writeReconciliation, handle: (*call).reconciliationNewPage},
-		{method: post, path: "/reconciliation/new", needs: writeReconciliation, limit: maxList, long: true, creates: "/reconciliation/{object}", handle: (*call).reconciliationNew},
+		{method: post, path: "/reconciliation/new", needs: writeReconciliation, limit: maxList, long: true, creates: "/reconciliation/{object}", form: "/reconciliation/new", handle: (*call).reconciliationNew},
 		{method: get, path: one, needs: readReconciliation, handle: (*call).reconciliationPage},
 		{method: get, path: one + "/live", needs: readReconciliation, handle: (*call).comparisonLive},
-		{method: post, path: one + "/compare", needs: writeReconciliation, handle: (*call).compareList},
+		{method: post, path: one + "/compare", needs: writeReconciliation, form: one, handle: (*call).compareList},
 		{method: post, path: one + "/stop", needs: writeReconciliation, handle: (*call).stopComparison},
 		{method: post, path: one + "/keep", needs: writeReconciliation, handle: (*call).keepResult},
 		{method: get, path: one + "/discard", needs: writeReconciliation, handle: (*call).discardResultPage},
 		{method: post, path: one + "/discard", needs: writeReconciliation, handle: (*call).discardResult},
 		{method: get, path: one + "/lines/{line}/settle", needs: writeReconciliation, handle: (*call).settlePage},
-		{method: post, path: one + "/lines/{line}/settle", needs: writeReconciliation, handle: (*call).settle},
+		{method: post, path: one + "/lines/{line}/settle", needs: writeReconciliation, form: one + "/lines/{line}/settle", handle: (*call).settle},
 		{method: get, path: one + "/lines.csv", needs: readReconciliation, long: true, handle: (*call).linesCSV},
 	}
 }

@@ -21,6 +21,7 @@ type route struct {
 	limit        int64               // of a request's bytes, where it is not that of a form
 	long         bool                // a file on its way in or out: may take longer than a page
 	creates      string              // the page of what the form creates, see [call.created]; a form sent twice leads there
+	form         string              // the page that shows the form, where it can be restored; see [call.keepForm]
 	shownOnce    bool                // the form's answer shows a secret that is not shown again
 	handle       func(*call) error
 }
@@ -121,10 +122,10 @@ func (c *Console) routes() []route {
 
 		{method: get, path: "/staff", needs: readStaff, handle: (*call).staffList},
 		{method: get, path: "/staff/invite", needs: writeStaff, handle: (*call).staffInvitePage},
-		{method: post, path: "/staff/invite", needs: writeStaff, creates: "/staff/{object}", shownOnce: true, handle: (*call).staffInvite},
+		{method: post, path: "/staff/invite", needs: writeStaff, creates: "/staff/{object}", shownOnce: true, form: "/staff/invite", handle: (*call).staffInvite},
 		{method: get, path: "/staff/{id}", needs: readStaff, handle: (*call).staffPage},
 		{method: get, path: "/staff/{id}/access", needs: readStaff, handle: (*call).staffAccess},
-		{method: post, path: "/staff/{id}/roles", needs: writeStaff, handle: (*call).staffRoles},
+		{method: post, path: "/staff/{id}/roles", needs: writeStaff, form: "/staff/{id}", handle: (*call).staffRoles},
 		{method: get, path: "/staff/{id}/deactivate", needs: writeStaff, handle: (*call).deactivatePage},
 		{method: post, path: "/staff/{id}/deactivate", needs: writeStaff, handle: (*call).deactivate},
 		{method: get, path: "/staff/{id}/reactivate", needs: writeStaff, handle: (*call).reactivatePage},
@@ -149,32 +150,32 @@ func (c *Console) partnerRoutes() []route {
 	return []route{
 		{method: get, path: "/partners", needs: readPartners, handle: (*call).partnersList},
 		{method: get, path: "/partners/new", needs: createPartners, handle: (*call).partnerNewPage},
-		{method: post, path: "/partners/new", needs: createPartners, creates: "/partners/{object}", handle: (*call).partnerNew},
+		{method: post, path: "/partners/new", needs: createPartners, creates: "/partners/{object}", form: "/partners/new", handle: (*call).partnerNew},
 		{method: get, path: one, needs: readPartners, handle: (*call).partnerPage},
 		{method: get, path: one + "/onboarding", needs: writePartners, handle: (*call).onboardingPage},
 		{method: get, path: one + "/onboarding/live", needs: writePartners, handle: (*call).onboardingLive},
-		{method: post, path: one + "/details", needs: writePartners, handle: (*call).details},
+		{method: post, path: one + "/details", needs: writePartners, form: one + "?tab=details", handle: (*call).details},
 		{method: post, path: one + "/approve", needs: writePartners, handle: (*call).approve},
 		{method: get, path: one + "/suspend", needs: writePartners, handle: (*call).suspendPage},
-		{method: post, path: one + "/suspend", needs: writePartners, handle: (*call).suspend},
-		{method: post, path: one + "/signing", needs: writePartners, handle: (*call).setSigning},
+		{method: post, path: one + "/suspend", needs: writePartners, form: one + "/suspend", handle: (*call).suspend},
+		{method: post, path: one + "/signing", needs: writePartners, form: one + "?tab=signing", handle: (*call).setSigning},
 		{method: get, path: one + "/accounts/new", needs: writePartners, handle: (*call).accountNewPage},
-		{method: post, path: one + "/accounts/new", needs: writePartners, creates: one, handle: (*call).accountNew},
+		{method: post, path: one + "/accounts/new", needs: writePartners, creates: one, form: one + "/accounts/new", handle: (*call).accountNew},
 		{method: get, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).accountPage},
-		{method: post, path: one + "/accounts/{account}", needs: writePartners, handle: (*call).changeAccount},
+		{method: post, path: one + "/accounts/{account}", needs: writePartners, form: one + "/accounts/{account}", handle: (*call).changeAccount},
 		{method: get, path: one + "/check", needs: writePartners, handle: (*call).checkPage},
 		{method: post, path: one + "/check", needs: writePartners, handle: (*call).check},
-		{method: post, path: one + "/prices", needs: writePricing, handle: (*call).setPrices},
+		{method: post, path: one + "/prices", needs: writePricing, form: one + "?tab=prices", handle: (*call).setPrices},
 		{method: post, path: one + "/prices/approve", needs: publishPricing, handle: (*call).approvePrices},
 		{method: post, path: one + "/prices/withdraw", needs: writePricing, handle: (*call).withdrawPrices},
 		{method: post, path: one + "/link", needs: writePartners, creates: one + "?tab=documentation", shownOnce: true, handle: (*call).makeLink},
 		{method: post, path: one + "/link/revoke", needs: writePartners, handle: (*call).revokeLink},
 		{method: get, path: one + "/secrets/new", needs: writeSecrets, handle: (*call).secretNewPage},
-		{method: post, path: one + "/secrets/new", needs: writeSecrets, creates: one + "?tab=secrets", shownOnce: true, handle: (*call).secretNew},
+		{method: post, path: one + "/secrets/new", needs: writeSecrets, creates: one + "?tab=secrets", shownOnce: true, form: one + "/secrets/new", handle: (*call).secretNew},
 		{method: get, path: one + "/secrets/rotate", needs: writeSecrets, handle: (*call).secretRotatePage},
-		{method: post, path: one + "/secrets/rotate", needs: writeSecrets, creates: one + "?tab=secrets", shownOnce: true, handle: (*call).secretRotate},
+		{method: post, path: one + "/secrets/rotate", needs: writeSecrets, creates: one + "?tab=secrets", shownOnce: true, form: one + "/secrets/rotate", handle: (*call).secretRotate},
 		{method: get, path: one + "/secrets/{secret}/retire", needs: writeSecrets, handle: (*call).retirePage},
-		{method: post, path: one + "/secrets/{secret}/retire", needs: writeSecrets, handle: (*call).retire},
+		{method: post, path: one + "/secrets/{secret}/retire", needs: writeSecrets, form: one + "/secrets/{secret}/retire", handle: (*call).retire},
 		{method: get, path: one + "/secrets/{secret}/revoke", needs: writeSecrets, handle: (*call).revokePage},
 		{method: post, path: one + "/secrets/{secret}/revoke", needs: writeSecrets, handle: (*call).revoke},
 	}

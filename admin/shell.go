@@ -45,6 +45,9 @@ func (k *call) shell(title string, above ...templates.Link) templates.Shell {
 	if !k.signedIn() {
 		return s
 	}
+	if n, ok := k.restoreNotice(); ok {
+		s.Notices = append(s.Notices, n)
+	}
 	if n, ok := submittedNotices[k.r.URL.Query().Get("submitted")]; ok {
 		s.Notices = append(s.Notices, n)
 	}

@@ -59,14 +59,10 @@ func (k *call) submitted() error {
 func (k *call) created(object string) string {
 	path := strings.ReplaceAll(k.route.creates, "{object}", object)
 	path = strings.ReplaceAll(path, "{id}", k.r.PathValue("id"))
-	mark := "?"
-	if strings.Contains(path, "?") {
-		mark = "&"
-	}
 	if k.route.shownOnce {
-		return path + mark + "submitted=shown-once"
+		return withQuery(path, "submitted", "shown-once")
 	}
-	return path + mark + "submitted=before"
+	return withQuery(path, "submitted", "before")
 }
 
 // submittedNotices are the notices of a page that a form led to that had been submitted before.

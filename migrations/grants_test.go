@@ -65,6 +65,7 @@ var granted = map[string]string{
 	"staff_sessions":       "SELECT INSERT UPDATE DELETE",
 	"login_attempts":       "SELECT INSERT UPDATE DELETE",
 	"form_submissions":     "SELECT INSERT DELETE",
+	"kept_forms":           "SELECT INSERT UPDATE DELETE",
 	"vault_logins":         "SELECT INSERT DELETE",
 	"audit_events":         "SELECT",
 }

@@ -42,13 +42,15 @@ const (
 	File Purpose = "file"
 	// VaultCredential digests what a node logs in to Vault with.
 	VaultCredential Purpose = "vault-credential"
+	// KeptForm seals what staff typed into a form whose session had expired.
+	KeptForm Purpose = "kept-form"
 	// Snapshot seals what a node keeps on disk for a restart.
 	Snapshot Purpose = "snapshot"
 
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential, Snapshot}
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential, KeptForm, Snapshot}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.

@@ -200,8 +200,8 @@ func (s *Service) proven(ctx context.Context, by audit.Actor, session Session, b
 // the addresses they log in from.
 const keepEnded = knownFor
 
-// Forget deletes expired sessions and invitations, and login attempts and form
-// submissions from more than a day ago. It returns the number of deleted rows.
+// Forget deletes expired sessions, invitations and kept forms, and login attempts and
+// form submissions from more than a day ago. It returns the number of deleted rows.
 func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{
@@ -209,6 +209,7 @@ func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
 		`DELETE FROM staff_invitations WHERE expires_at < $1`:           now,
 		`DELETE FROM login_attempts WHERE last_at < $1 AND NOT lasting`: now.Add(-24 * time.Hour),
 		`DELETE FROM form_submissions WHERE at < $1`:                    now.Add(-24 * time.Hour),
+		`DELETE FROM kept_forms WHERE kept_at < $1`:                     now.Add(-formKept),
 	} {
 		done, err := s.db.Pool.Exec(ctx, sql, before)
 		if err != nil {
