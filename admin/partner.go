@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -283,6 +284,11 @@ func contactRows(all []partners.Contact) (rows []templates.ContactRow) {
 	return rows
 }
 
+// payeeName is the name that payouts are made to.
+func payeeName(legalName, name string) string {
+	return cmp.Or(strings.TrimSpace(legalName), strings.TrimSpace(name))
+}
+
 func (k *call) details() error {
 	p, err := k.formOf()
 	if err != nil {
@@ -297,7 +303,7 @@ func (k *call) details() error {
 		at := func(name string) string { return f.Get(fmt.Sprintf("contact-%d-%s", i, name)) }
 		d.Contacts = append(d.Contacts, partners.Contact{Name: at("name"), Role: at("role"), Email: at("email"), Phone: at("phone")})
 	}
-	stepUp, mistakes, err := k.confirmation(strings.TrimSpace(d.LegalName) != p.LegalName)
+	stepUp, mistakes, err := k.confirmation(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name))
 	if err != nil {
 		return err
 	}

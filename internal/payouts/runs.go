@@ -162,6 +162,10 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 		if r.State != models.RunApproved {
 			return nil, "", "", ErrRunStale
 		}
+		// A node of the release before, which approves runs during an update, records none.
+		if err := freezePayees(tx, r.ID); err != nil {
+			return nil, "", "", err
+		}
 		if err := s.pay(tx, r, reference, now); err != nil {
 			return nil, "", "", err
 		}

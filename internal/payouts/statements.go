@@ -32,11 +32,11 @@ type Payee struct {
 // payeeOf is what a partner is called as a payee.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
-// freezePayees records whom a run pays.
+// freezePayees records whom a run pays. Payees that are recorded stay as they are.
 func freezePayees(tx *gorm.DB, run uuid.UUID) error {
 	return tx.Exec(`INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
 		SELECT ?, p.id, `+payeeOf+`, p.address, p.tax_id FROM partners p
-		WHERE p.id IN (SELECT partner_id FROM statements WHERE run_id = ?)`, run, run).Error
+		WHERE p.id IN (SELECT partner_id FROM statements WHERE run_id = ?) ON CONFLICT DO NOTHING`, run, run).Error
 }
 
 const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s.entries, s.accrued_minor, s.returned_minor, s.adjusted_minor, s.net_minor, p.slug, p.name,
