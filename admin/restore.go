@@ -12,10 +12,13 @@ import (
 	"strings"
 
 	"github.com/a-h/templ"
+	"github.com/google/uuid"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates"
 )
 
 // What a page is told of a form that could not be sent because the session had expired.
@@ -33,6 +36,10 @@ var noFormKept = notice{Kind: "warn", Text: "You were signed out while this form
 
 // neverKept are the fields of which no value is kept.
 var neverKept = []string{"password", "again", "current", "proof", "code", "import"}
+
+// keptHidden are the hidden fields that are restored. The version finds what somebody else
+// changed since; the keys keep a form that was submitted before from creating again.
+var keptHidden = []string{"version", "own", templates.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -53,6 +60,13 @@ func (k *call) keepForm() string {
 		return ""
 	}
 	values := k.r.PostForm
+	if key, err := uuid.Parse(values.Get(templates.FormKeyField)); err == nil && k.route.creates != "" {
+		if object, created, err := k.Audit.Submitted(k.r.Context(), person, audit.Submission{Path: k.r.URL.EscapedPath(), Key: key}); err != nil {
+			return ""
+		} else if created {
+			return k.created(object)
+		}
+	}
 	for _, name := range neverKept {
 		values.Del(name)
 	}
@@ -112,8 +126,7 @@ func restoredPage(page templ.Component, f *staff.KeptForm) templ.Component {
 }
 
 // fillIn writes kept values into the page's form of the same address. Every kind of
-// control is set as a person would set it. Of hidden fields only the version is, so that
-// somebody else's change meanwhile is found as ever.
+// control is set as a person would set it, and of hidden fields those that are kept.
 func fillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -167,7 +180,7 @@ func set(n *html.Node, values url.Values, next map[string]int) {
 			mark(n, "checked", slices.Contains(values[name], attribute(n, "value")))
 		case "password", "file", "submit":
 		case "hidden":
-			if name != "version" {
+			if !slices.Contains(keptHidden, name) {
 				return
 			}
 			fallthrough

@@ -148,7 +148,7 @@ func (h *house) restores(t *testing.T, route string, f restorable) {
 	p = b.get(t, next)
 	back, fixed := formFields(t, p, f.path)
 	for _, name := range fixed {
-		if name != "version" {
+		if !slices.Contains(keptHidden, name) {
 			back.Del(name)
 			sent.Del(name)
 		}
@@ -397,4 +397,48 @@ old</textarea><select name="s"><option value="1">1</option><option value="2">2</
 			t.Errorf("%d elements, had %d: %s", has, had, out)
 		}
 	})
+}
+
+// A form that has created something and is sent again after the session expired leads to
+// what it created. Restored without that, it would create again.
+func TestSubmittedFormIsNotRestored(t *testing.T) {
+	t.Parallel()
+	c := newTill(t)
+	b := c.as(t, models.AccountManager)
+	path := partnerURL(c.harbour.ID) + "/secrets/new"
+	form := withKey(url.Values{"label": {"first"}})
+	if p := b.post(t, path, form); p.status != http.StatusOK {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	c.time.Advance(31 * time.Minute)
+	p := b.post(t, path, form)
+	want := partnerURL(c.harbour.ID) + "?tab=secrets&submitted=shown-once"
+	if p.location() != "/login?next="+escape(want) {
+		t.Errorf("leads to %q", p.location())
+	}
+	b.signIn(t, "account_manager@example.com")
+	b.get(t, want).says(t, http.StatusOK, "You already submitted this form")
+
+	own := id.Format(id.Adjustment, c.options.Payouts.NewAdjustmentID())
+	adjustment := url.Values{"own": {own}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.harbour.account.ID)}, "amount": {"1.00"}, "currency": {"GBP"}, "why": {"Bonus"}}
+	f := c.as(t, models.Finance)
+	if p := f.post(t, "/payouts/adjust", adjustment); p.status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.status, p.text())
+	}
+	c.time.Advance(31 * time.Minute)
+	login, err := url.Parse(f.post(t, "/payouts/adjust", adjustment).location())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.signIn(t, "finance@example.com")
+	restored, _ := formFields(t, f.get(t, login.Query().Get("next")), "/payouts/adjust")
+	if restored.Get("own") != own {
+		t.Errorf("the restored form is %v", restored)
+	}
+	if p := f.post(t, "/payouts/adjust", restored); p.status != http.StatusSeeOther {
+		t.Errorf("sent again: %d %s", p.status, p.text())
+	}
+	if secrets, entries := c.count(t, "signing_secrets", "true"), c.count(t, "ledger_entries", "kind = 'adjustment'"); secrets != 1 || entries != 1 {
+		t.Errorf("%d secrets and %d adjustments", secrets, entries)
+	}
 }
