@@ -57,7 +57,7 @@ func (k *call) showPrices(status int, p models.Partner, own partners.OwnPrice, f
 	case !k.may(writePricing):
 		v.Locked = "Your roles let you look at these prices, not change them."
 	case v.Proposal != nil:
-		v.Locked = "A proposed change is waiting. Approve or withdraw it before you change the prices again."
+		v.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the prices can be changed again."
 		current := own.Form()
 		v.Adjustment, v.Cap, v.Exclusions = current.Adjustment, current.DailyLeadCap, current.Exclusions
 	}

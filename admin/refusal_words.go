@@ -31,7 +31,7 @@ var reasons = map[string]why{
 	"too_large":          {"more than 64 KiB", "Send less than 64 KiB."},
 	"match_too_large":    {"more than 16 KiB without a partnerId", "Post on the partner's own base URL, or send its partnerId."},
 	"busy":               {"too many posts at once", "Send the same post again: nothing was stored."},
-	"storing":            {"the database did not take it", "Send the same post again: nothing was stored."},
+	"storing":            {"the database did not confirm it", "The outcome is unknown. The partner sends the same post again, which returns the result."},
 	"no_key_wrapper":     {"no lead key is configured", "The platform's operators configure a key wrapper."},
 }
 

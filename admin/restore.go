@@ -28,7 +28,7 @@ const (
 )
 
 var restoreNotices = map[string]notice{
-	restoreForm: {Kind: "info", Text: "You were signed out while this form was open. Your entries are back in the form. Nothing has been saved yet."},
+	restoreForm: {Kind: "info", Text: "You were signed out while this form was open. Your entries are back in the form. Check them and submit the form again."},
 	restoreFile: {Kind: "info", Text: "You were signed out while this form was open, and nothing was uploaded. Choose the file again."},
 }
 

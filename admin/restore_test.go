@@ -158,10 +158,10 @@ func (h *house) restores(t *testing.T, route string, f restorable) {
 			t.Errorf("%s: %s is %q, was sent as %q", route, name, back[name], values)
 		}
 	}
-	if strings.Contains(p.body, password) || !strings.Contains(p.body, "Nothing has been saved yet") {
+	if strings.Contains(p.body, password) || !strings.Contains(p.body, "Your entries are back in the form") {
 		t.Errorf("%s: %s", route, p.text())
 	}
-	if again := b.get(t, next); strings.Contains(again.body, "kept &amp;") || strings.Contains(again.body, "Nothing has been saved yet") {
+	if again := b.get(t, next); strings.Contains(again.body, "kept &amp;") || strings.Contains(again.body, "Your entries are back in the form") {
 		t.Errorf("%s: restored twice", route)
 	}
 	if n := done(); n != before {

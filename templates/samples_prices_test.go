@@ -31,7 +31,7 @@ func partnerPrices() map[string]templ.Component {
 	unread.Unread, unread.Exclusions = true, ""
 	hidden := templates.PartnerPricesView{Head: watched("Prices"), Hidden: "None of your roles lets you see prices. An administrator gives roles."}
 	proposed, own := view, view
-	proposed.Locked = "A proposed change is waiting. Approve or withdraw it before you change the prices again."
+	proposed.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the prices can be changed again."
 	proposed.Proposal = &templates.PriceProposal{
 		ID: "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e", Proposer: "mary@example.com", At: ago(2 * time.Hour), MayApprove: true, MayWithdraw: true,
 		Changes: []templates.Change{{Name: "Adjustment", Before: "+5.25 %", After: "-2.5 %"}, {Name: "Daily cap of leads", Before: "400"}},

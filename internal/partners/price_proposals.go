@@ -43,7 +43,7 @@ type PriceProposal struct {
 
 var (
 	errNoStaff        = fault.New(fault.Forbidden, "staff", "A change of a partner's prices needs two people. Make it in the console.")
-	errProposed       = fault.New(fault.Conflict, "proposed", "Another change of these prices is waiting for approval. Approve or withdraw it first.")
+	errProposed       = fault.New(fault.Conflict, "proposed", "Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
 	errNoProposal     = fault.New(fault.Conflict, "no_proposal", "This proposal has already been approved or withdrawn. Check the current prices.")
 	errStaleProposal  = fault.New(fault.Conflict, "stale_proposal", "The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
 	errSameProposer   = fault.New(fault.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
