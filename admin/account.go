@@ -187,13 +187,12 @@ func (k *call) proven() (mistakes templates.Errors, err error) {
 	return nil, nil
 }
 
-// confirmation is the proof for a form that needs one only for some of what is chosen in
-// it. The form shows the field for the proof after it was sent without it.
+// confirmation checks the step-up proof of a form that needs one only for some choices.
+// The form shows the proof field once it has been submitted without it.
 func (k *call) confirmation(needed bool) (s templates.StepUp, mistakes templates.Errors, err error) {
-	if !needed || !k.stepUp().Needed {
-		return s, nil, nil
+	if s = k.stepUp(); !needed || !s.Needed {
+		return templates.StepUp{}, nil, nil
 	}
-	s = k.stepUp()
 	if !k.r.PostForm.Has("proof") {
 		return s, templates.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
 	}
@@ -201,7 +200,7 @@ func (k *call) confirmation(needed bool) (s templates.StepUp, mistakes templates
 	return s, mistakes, err
 }
 
-// unsigned reports whether a signing mode that somebody chose accepts posts without a signature.
+// unsigned reports whether an explicitly chosen signing mode accepts posts without a signature.
 func unsigned(m models.SigningMode) bool {
 	return m == models.SigningOff || m == models.SigningReportOnly
 }

@@ -35,8 +35,8 @@ type call struct {
 	scope    scope.Scope   // where the route's permission holds
 	by       audit.Actor
 	notices  []notice
-	restored *staff.KeptForm // for the page's form; nil where there is none
-	answered bool            // by what a form that was submitted before leads to
+	restored *staff.KeptForm // the values to restore in the page's form, or nil
+	answered bool            // with a redirect to what an earlier submission created
 }
 
 // maxForm bounds a form's size in bytes.

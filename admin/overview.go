@@ -117,8 +117,7 @@ func (k *call) payoutsNeed() (all []templates.Need, err error) {
 // proposalsListed is how many partners' proposed prices the overview lists.
 const proposalsListed = 20
 
-// pricingNeeds are the prices that this person may approve: drafts, and what was proposed
-// for partners.
+// pricingNeeds are the drafts and the proposed partner prices that this user may approve.
 func (k *call) pricingNeeds() (all []templates.Need, err error) {
 	if !k.may(publishPricing) {
 		return nil, nil
@@ -135,7 +134,7 @@ func (k *call) pricingNeeds() (all []templates.Need, err error) {
 	sc, _ := k.access.Scope(k.session.Staff.ID, publishPricing)
 	proposed, err := k.Partners.PriceProposals(k.r.Context(), sc, k.session.Staff.ID, proposalsListed)
 	for _, p := range proposed {
-		all = append(all, templates.Need{Text: "A price change for " + p.Name + " waits for approval", URL: partnerURL(p.ID) + "?tab=prices", Detail: "Until then its current prices apply."})
+		all = append(all, templates.Need{Text: "Price change for " + p.Name + " needs approval", URL: partnerURL(p.ID) + "?tab=prices", Detail: "The current prices apply until it is approved."})
 	}
 	return all, err
 }

@@ -61,7 +61,7 @@ func (k *call) showPrices(status int, p models.Partner, own partners.OwnPrice, f
 		current := own.Form()
 		v.Adjustment, v.Cap, v.Exclusions = current.Adjustment, current.DailyLeadCap, current.Exclusions
 	}
-	v.Submit = "Save the prices"
+	v.Submit = "Save prices"
 	if k.Partners.SecondPerson() {
 		v.Submit = "Propose prices"
 	}
@@ -75,7 +75,7 @@ func (k *call) showPrices(status int, p models.Partner, own partners.OwnPrice, f
 	return k.show(status, templates.PartnerPrices(v))
 }
 
-// proposedPrices is the change that waits for approval; nil where there is none.
+// proposedPrices returns the change that is waiting for approval, or nil.
 func (k *call) proposedPrices(p models.Partner, own partners.OwnPrice) (*templates.PriceProposal, error) {
 	waiting, err := k.Partners.PriceProposal(k.r.Context(), p)
 	if err != nil || waiting == nil {

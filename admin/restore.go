@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/templates"
 )
 
-// What a page is told of a form that could not be sent because the session had expired.
+// Values of the restore parameter, which tells a page about a form whose session had expired.
 const (
 	restoreForm = "form" // its values are kept
 	restoreFile = "file" // it has a file, and nothing is kept
@@ -37,14 +37,14 @@ var noFormKept = notice{Kind: "warn", Text: "You were signed out while this form
 // neverKept are the fields of which no value is kept.
 var neverKept = []string{"password", "again", "current", "proof", "code", "import"}
 
-// keptHidden are the hidden fields that are restored. The version finds what somebody else
-// changed since; the keys keep a form that was submitted before from creating again.
+// keptHidden are the hidden fields that are restored. The version detects concurrent
+// changes; the keys prevent a second submission from creating again.
 var keptHidden = []string{"version", "own", templates.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // keepForm keeps what was typed into a form whose session has expired, and returns the
-// page that shows it once the same person has logged in again; "" where nothing is kept.
+// page that shows it after the same user has logged in again, or "" if nothing is kept.
 func (k *call) keepForm() string {
 	if k.route.form == "" || k.session.Stage != "" {
 		return ""
@@ -100,7 +100,7 @@ func (k *call) restore() (err error) {
 	return err
 }
 
-// restoreNotice says what became of a form that could not be sent.
+// restoreNotice returns the notice about a form whose session had expired.
 func (k *call) restoreNotice() (n notice, ok bool) {
 	why := k.r.URL.Query().Get("restore")
 	if why == restoreForm && k.restored == nil {

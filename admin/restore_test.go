@@ -53,13 +53,13 @@ func formFields(t testing.TB, p page, action string) (values url.Values, fixed [
 				values.Add(name, value)
 			case n.DataAtom == atom.Select:
 				for option := range n.Descendants() {
-					if _, selected := has(option, "selected"); selected || !values.Has(name) && option.DataAtom == atom.Option {
+					if has(option, "selected") || !values.Has(name) && option.DataAtom == atom.Option {
 						values[name] = []string{attribute(option, "value")}
 					}
 				}
 			case n.DataAtom != atom.Input:
 			case kind == "checkbox" || kind == "radio":
-				if _, checked := has(n, "checked"); checked {
+				if has(n, "checked") {
 					values.Add(name, value)
 				}
 			case kind == "hidden":
@@ -76,12 +76,8 @@ func formFields(t testing.TB, p page, action string) (values url.Values, fixed [
 	return values, fixed
 }
 
-func has(n *html.Node, name string) (string, bool) {
-	i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
-	if i < 0 {
-		return "", false
-	}
-	return n.Attr[i].Val, true
+func has(n *html.Node, name string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
 // typedInto fills in the form of a page: other texts, another option of each select and group.
@@ -275,8 +271,8 @@ func TestFormWithAFileIsNotKept(t *testing.T) {
 	}
 }
 
-// A form is kept for the person whose session expired, for half an hour, and for nobody
-// else; of other forms and other ends of a session nothing is kept.
+// A form is kept for half an hour, for the user whose session expired and no one else. No
+// other forms are kept, and none for sessions that ended in another way.
 func TestWhoseFormIsKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})

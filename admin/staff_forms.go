@@ -257,7 +257,7 @@ func (k *call) reactivateView(p staff.Person, mistakes templates.Errors) *templa
 func (k *call) inviteAgainView(p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
 	return &templates.ConfirmView{
 		Shell: k.shell("New invitation for "+p.Name, allStaff, templates.Link{Label: p.Name, URL: staffURL(p.ID)}), Prefix: "invite", Action: staffURL(p.ID) + "/invite",
-		Consequence: "You get a new link for " + p.Name + ". The link of the earlier invitation stops working.", StepUp: k.stepUp(), Submit: "Create invitation", Cancel: staffURL(p.ID),
+		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: k.stepUp(), Submit: "Create invitation", Cancel: staffURL(p.ID),
 		Hidden: []templates.Hidden{{Name: templates.FormKeyField, Value: k.formKey()}}, Errors: mistakes,
 	}
 }
@@ -293,8 +293,8 @@ func (k *call) reactivate() error {
 
 func (k *call) toPerson(p staff.Person) error { return k.to(staffURL(p.ID)) }
 
-// confirmed does what a confirmation asks for, once the name was typed, where it has to
-// be, and the person proved to be there; then it answers with what came of it.
+// confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
+// runs do and answers with then.
 func (k *call) confirmed(view func(staff.Person, templates.Errors) *templates.ConfirmView, do, then func(staff.Person) error) error {
 	if err := k.form(); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (k *call) created(object string) string {
 // submittedNotices are the notices of a page that a form led to that had been submitted before.
 var submittedNotices = map[string]notice{
 	"before":     {Kind: "info", Text: "You already submitted this form. Nothing new was created."},
-	"shown-once": {Kind: "warn", Text: "You already submitted this form, and nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one."},
+	"shown-once": {Kind: "warn", Text: "You already submitted this form. Nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one."},
 }
 
 // formKey is the key for the forms of this page: the one that was sent, while it created

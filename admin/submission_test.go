@@ -150,7 +150,7 @@ func TestFormCreatesOnce(t *testing.T) {
 		if first.status == http.StatusSeeOther && !strings.HasPrefix(second.location(), strings.TrimSuffix(first.location(), "/onboarding")) {
 			t.Errorf("%s leads to %q, then to %q", r.path, first.location(), second.location())
 		}
-		// The key is the person's and the form's own: the same one of somebody else is theirs.
+		// A new key creates again.
 		if p := f.submit(t, b, r.path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.status >= http.StatusBadRequest) {
 			t.Errorf("%s with another key: %d, %d created: %s", r.path, p.status, f.made(t, c)-before, p.text())
 		}

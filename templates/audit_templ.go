@@ -980,7 +980,7 @@ func orNothing(value string) string {
 	return value
 }
 
-// changeList is what changed, as it was and as it is.
+// changeList lists changes with their old and new values.
 func changeList(all []Change) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -787,8 +787,8 @@ func box(kind, id, name string, o Option) templ.Component {
 	})
 }
 
-// ErrorSummary names every mistake of a form and links to its field, or to the object that
-// is in the way. It takes the
+// ErrorSummary lists the errors of a form and links each to its field, or to the object that
+// blocks the form. It takes the
 // focus when the page comes.
 func ErrorSummary(prefix string, all Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -16,7 +16,7 @@ type PartnerPricesView struct {
 	Head                        PartnerHead
 	Hidden                      string         // why it cannot be seen; empty where it can, and then the rest counts
 	Locked                      string         // why it cannot be changed; empty where it can
-	Proposal                    *PriceProposal // nil where none waits for approval
+	Proposal                    *PriceProposal // waiting for approval, or nil
 	Submit                      string         // the button's label
 	Unread                      bool           // the exclusions are not understood, so no price is given
 	Adjustment, Cap, Exclusions string         // as they are typed, exclusions one a line

@@ -298,7 +298,7 @@ func returnDecision(v ReturnView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = FormField(Field{Name: "answer", Label: "Answer", Type: "textarea", Value: v.Answer, Optional: true, Hint: "Required to reject. If you accept, the partner reads the reason and this answer on the statement and in its CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = FormField(Field{Name: "answer", Label: "Answer", Type: "textarea", Value: v.Answer, Optional: true, Hint: "Required if you reject the return. If you accept it, the partner sees the reason and this answer on the statement and in its CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -260,7 +260,7 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "Nothing to pay, so there is nothing to approve. Before the cutoff no account is owed money that reaches the minimum payout. The entries are left for the next run.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "There is nothing to pay or approve. At the cutoff, no account was owed at least the minimum payout. The entries remain available for the next run.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -10,7 +10,7 @@ import (
 
 func partnerPrices() map[string]templ.Component {
 	view := templates.PartnerPricesView{
-		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked, Submit: "Save the prices",
+		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked, Submit: "Save prices",
 		Example: &templates.PartnerPriceExample{
 			Lead: "plumber/GB/standard", Card: templates.Link{Label: "version 7", URL: "/pricing/versions/7"}, Outcome: "47.99 GBP",
 			Steps: []templates.PartnerPriceStep{

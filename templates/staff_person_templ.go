@@ -34,7 +34,7 @@ type StaffPersonView struct {
 	Deactivate *ConfirmView // what may be done; nil when it may not
 	Reset      *ConfirmView
 	Reactivate *ConfirmView
-	Invite     *ConfirmView // again
+	Invite     *ConfirmView // sends the invitation again
 
 	Sessions  []SessionRow
 	RevokeAll string // POST
@@ -428,7 +428,7 @@ func staffActions(v StaffPersonView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Invite != nil {
-			templ_7745c5c3_Err = DialogLink("", "New invitation", v.URL+"/invite", "invite").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = DialogLink("", "Create invitation", v.URL+"/invite", "invite").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -30,7 +30,7 @@ type Actor struct {
 	Role      string    // the role that permits the deed
 	Address   string
 	RequestID string
-	Form      Submission // of the form that asks; the zero one for everything else
+	Form      Submission // of a console form that creates something, or the zero value
 }
 
 var (

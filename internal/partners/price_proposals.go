@@ -42,21 +42,21 @@ type PriceProposal struct {
 }
 
 var (
-	errNoStaff        = fault.New(fault.Forbidden, "staff", "A change of a partner's prices needs two people. Make it in the console.")
+	errNoStaff        = fault.New(fault.Forbidden, "staff", "Changes to a partner's prices need a second person's approval. Make the change in the console.")
 	errProposed       = fault.New(fault.Conflict, "proposed", "Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
 	errNoProposal     = fault.New(fault.Conflict, "no_proposal", "This proposal has already been approved or withdrawn. Check the current prices.")
 	errStaleProposal  = fault.New(fault.Conflict, "stale_proposal", "The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
 	errSameProposer   = fault.New(fault.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
-	errUnreadProposal = fault.New(fault.Conflict, "unread_proposal", "The exclusions of this proposal cannot be read. Withdraw it and propose the change again.")
+	errUnreadProposal = fault.New(fault.Conflict, "unread_proposal", "The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
 )
 
-// PriceProposal reads the change that waits for approval; nil where there is none.
+// PriceProposal returns the change that is waiting for approval, or nil.
 func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PriceProposal, error) {
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals are the partners with a change that waits for approval by somebody
-// other than this person, at most size of them.
+// PriceProposals returns at most size partners with a change that this user, who is not
+// its proposer, may approve.
 func (s *Service) PriceProposals(ctx context.Context, sc scope.Scope, except uuid.UUID, size int) (all []models.Partner, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").
 		Where("id IN (SELECT partner_id FROM partner_price_proposals WHERE proposer_id <> ?)", except).Order("slug").Limit(size).Find(&all).Error
@@ -76,7 +76,7 @@ func priceProposal(db *gorm.DB, partner uuid.UUID) (*PriceProposal, error) {
 	return p, nil
 }
 
-// propose records a change for somebody else to approve.
+// propose records a change for a second person to approve.
 func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price, e edit) error {
 	if s.by.Staff == uuid.Nil {
 		return errNoStaff
@@ -102,8 +102,8 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	return s.tell(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 }
 
-// ApprovePrice makes a proposal the partner's own prices. Nobody approves their own
-// proposal, nor one whose prices have changed since.
+// ApprovePrice applies a proposal. It fails for the proposer, and if the prices have
+// changed since the proposal was made.
 func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
 		had, err := ownPrice(tx, partner)
@@ -133,7 +133,8 @@ func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, pr
 	})
 }
 
-// decide removes the proposal that a person saw, and does what becomes of it.
+// decide removes the proposal and runs do in the same transaction. It fails if the proposal
+// is not the one that the user saw.
 func (s *Service) decide(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if _, err := lockPartner(tx, sc, partner); err != nil {

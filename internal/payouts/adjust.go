@@ -32,7 +32,7 @@ var errAdjusted = fault.New(fault.Conflict, "adjusted", "This adjustment is in t
 
 // Adjust adds a correction to the ledger. Nothing that is there changes.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
-	if a.Why, err = text("why", a.Why, "Enter a reason. The partner reads it on the statement."); err != nil {
+	if a.Why, err = text("why", a.Why, "Enter a reason. The partner will see it on the statement."); err != nil {
 		return e, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {

@@ -104,10 +104,10 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 	return q.RowsAffected, q.Error
 }
 
-// nothingToPay is why a run that pays nobody ended.
+// nothingToPay is the recorded reason for ending a run without payments.
 const nothingToPay = "Nothing to pay."
 
-// prepared writes the run's totals. A run that pays nobody ends here and releases what it
+// prepared writes the run's totals. A run without payments ends here and releases what it
 // claimed: there is nothing to approve, and the next run can begin.
 func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 	if err := longStatements(tx); err != nil {

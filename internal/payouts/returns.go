@@ -124,7 +124,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 
 // RefuseReturn leaves the ledger as it is. Its answer is for staff.
 func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
-	why, err := text("answer", why, "Enter why the return is rejected.")
+	why, err := text("answer", why, "Enter a reason for rejecting the return.")
 	if err != nil {
 		return err
 	}

@@ -129,8 +129,8 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	})
 }
 
-// ApproveRun is for a second person: whoever prepared the run cannot approve it. From
-// then on the payees are the run's own.
+// ApproveRun approves a run and records its payees. The user who prepared the run cannot
+// approve it.
 func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
 		switch {
@@ -162,7 +162,7 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 		if r.State != models.RunApproved {
 			return nil, "", "", ErrRunStale
 		}
-		// A node of the release before, which approves runs during an update, records none.
+		// During a rolling update, a node of the previous release approves runs without this.
 		if err := freezePayees(tx, r.ID); err != nil {
 			return nil, "", "", err
 		}

@@ -23,13 +23,13 @@ type AccountStatement struct {
 	Identifier  string
 }
 
-// Payee is who is paid: as it was when the run was approved, and the partner's current
-// details until then.
+// Payee is who is paid: the partner's current details until the run is approved, and
+// those at its approval from then on.
 type Payee struct {
 	LegalName, Address, TaxID string
 }
 
-// payeeOf is what a partner is called as a payee.
+// payeeOf is the SQL for a payee's name; the console's payeeName is the same rule.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
 // freezePayees records whom a run pays. Payees that are recorded stay as they are.

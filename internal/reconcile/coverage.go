@@ -51,7 +51,7 @@ func (r *Result) Words(number func(int64) string) (compared, leftOut string) {
 		}
 		part := leads(t.Lines) + " in " + t.Currency
 		if slices.Contains(r.Covered.Currencies, t.Currency) {
-			part += " of " + r.Covered.accountWords(number)
+			part += " on " + r.Covered.accountWords(number)
 		}
 		parts = append(parts, part)
 	}

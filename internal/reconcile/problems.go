@@ -52,7 +52,7 @@ var problemWords = map[string]string{
 	problemDiffers:    "The amounts are in two currencies: agree with the partner which it is.",
 
 	problemOtherCurrency: "The file has no readable amount in this currency.",
-	problemOtherAccount:  "The file names no lead of this account.",
+	problemOtherAccount:  "The file has no lead on this account.",
 }
 
 // ProblemWords says why a row could not be read, with the mend.

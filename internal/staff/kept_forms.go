@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// formKept is how long a form is kept for somebody who has to log in again.
+	// formKept is how long a form can be restored.
 	formKept = 30 * time.Minute
 	// expiredFor is how long after its last use an expired session may still leave a form.
 	expiredFor = 24 * time.Hour
@@ -29,7 +29,7 @@ type KeptForm struct {
 }
 
 // ExpiredSession finds whose session had this token, where it has expired within the last
-// day. A session that somebody ended, or whose person is not active any more, is nobody's.
+// day. It finds nothing for a session that was ended, or whose user is not active.
 func (s *Service) ExpiredSession(ctx context.Context, token string) (person uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil
@@ -56,7 +56,7 @@ func (s *Service) KeepForm(ctx context.Context, person uuid.UUID, f KeptForm) er
 	return store.Translate(err)
 }
 
-// TakeForm returns the form that is kept for a person, and deletes it; nil where none is.
+// TakeForm deletes and returns the form that is kept for a person, or nil.
 func (s *Service) TakeForm(ctx context.Context, person uuid.UUID) (*KeptForm, error) {
 	var value []byte
 	var at time.Time
