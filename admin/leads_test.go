@@ -111,7 +111,7 @@ func shownID(l models.Lead) string { return id.Format(id.Lead, l.ID) }
 // personal fails where an answer has something that only the person should see.
 func personal(t *testing.T, what, text string) {
 	t.Helper()
-	for _, secret := range []string{"bloggs", "7946", "sam@", "jo@"} {
+	for _, secret := range []string{"bloggs", "7946 0018", "7946-0018", "79460018", "sam@", "jo@"} {
 		if strings.Contains(strings.ToLower(text), secret) {
 			t.Errorf("%s has %q", what, secret)
 		}
