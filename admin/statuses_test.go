@@ -1,0 +1,126 @@
+package admin
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+var update = flag.Bool("update", false, "write testdata/statuses.txt")
+
+// statusFile has a line for each request of TestStatuses, with its status, the page it
+// redirects to and the methods it allows. Delete a line on purpose only.
+const statusFile = "testdata/statuses.txt"
+
+var anyID = regexp.MustCompile(`\b([a-z]{2})_[0-9A-Z]{26}`)
+
+// TestStatuses asks for every route as every role, at all partners and at one, and as
+// nobody; with other methods, and at addresses that are nearly right. The statuses are
+// those of the file.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	harbour := b.harbour()
+	lead, earned := b.deliver(t, harbour)
+	list := b.given(t, "harbour-leads", "leadId,amount,currency", lead+","+earned.Decimal()+",GBP")
+	draft := b.drafted(t, "Spring")
+	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))
+	fills := map[string]string{
+		"/staff": b.staffID(models.Auditor), "/partners": id.Format(id.Partner, harbour.ID), "/pricing": id.Format(id.RateCard, draft.ID), "/leads": lead,
+		"/reconciliation": path.Base(list), "/payouts": id.Format(id.Payout, uuid.New()),
+	}
+	at := func(route string) string {
+		first := "/" + strings.SplitN(route+"/", "/", 3)[1]
+		return strings.NewReplacer("{$}", "", "{id}", fills[first], "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token", "{account}", account, "{secret}", secret,
+			"{n}", "0", "{position}", "0", "{line}", "1", "{partner}", fills["/partners"]).Replace(route)
+	}
+	people := []string{"nobody"}
+	for _, role := range models.Roles {
+		people = append(people, string(role))
+		if role != models.Administrator { // who is one everywhere
+			people = append(people, string(role)+" of one partner")
+			b.person(t, string(role)+"-of-one@example.com", models.StaffRole{Role: role, PartnerID: &harbour.ID})
+		}
+	}
+	b.reload(t)
+	var got strings.Builder
+	record := func(v *visitor, who, method, route, address string) {
+		var body *strings.Reader
+		header := http.Header{}
+		if body = strings.NewReader(""); method == http.MethodPost {
+			body, header = strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.url}}
+		}
+		p := v.send(t, method, address, body, header)
+		to, _, _ := strings.Cut(anyID.ReplaceAllString(p.location(), "$1"), "?")
+		fmt.Fprintln(&got, strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.status), to, p.header.Get("Allow")}, " ")), " "))
+	}
+	routes := (&Console{Options: b.options}).routes()
+	slices.SortFunc(routes, func(x, y route) int { return strings.Compare(x.path+" "+x.method, y.path+" "+y.method) })
+	for _, who := range people {
+		v := b.visitor
+		if v = b.house.visitor(t); who != "nobody" {
+			v.signIn(t, strings.Replace(who, " of one partner", "-of-one", 1)+"@example.com")
+		}
+		for _, r := range routes {
+			if r.path != "/logout" && r.path != "/login" || who == "nobody" {
+				record(v, who, r.method, r.path, at(r.path))
+			}
+		}
+	}
+	v := b.as(t, models.Administrator)
+	done := map[string]bool{}
+	for _, r := range routes {
+		if done[r.path] {
+			continue
+		}
+		done[r.path] = true
+		for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete} {
+			if r.path != "/logout" {
+				record(v, "methods", method, r.path, at(r.path))
+			}
+		}
+		for _, near := range [][2]string{{r.path + "/", at(r.path) + "/"}, {"/" + r.path, "/" + at(r.path)}, {"%2F" + r.path, "/%2F" + strings.TrimPrefix(at(r.path), "/")}, {r.path + "%2F", at(r.path) + "%2F"}, {r.path + "/.", at(r.path) + "/."}} {
+			if r.path != "/{$}" && r.path != "/logout" {
+				record(v, "nearly", http.MethodGet, near[0], near[1])
+			}
+		}
+	}
+	for _, address := range []string{"/", "//", "/%2F", "/.", "/..", "/%2e%2e/staff", "/staff/../audit", "/assets/", "/assets/nope", "/assets", "/Staff", "/no-such-page", "/staff?q=%zz", "/staff;a"} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			record(v, "other", method, address, address)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(statusFile, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(statusFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := strings.Split(got.String(), "\n")
+	lines := strings.Split(string(want), "\n")
+	for _, line := range have {
+		if !slices.Contains(lines, line) {
+			t.Errorf("not in %s: %s", statusFile, line)
+		}
+	}
+	for _, line := range lines {
+		if !slices.Contains(have, line) {
+			t.Errorf("is missing: %s", line)
+		}
+	}
+}
