@@ -27,7 +27,7 @@ import (
 func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
-		"every page": everyPage, "every page of a partner": everyPartnerPage, "every page of a draft": everyDraftPage, "every page of publishing prices": everyPublishingPage, "every page of a lead": everyLeadPage, "leads looked up": findInBrowser,
+		"every page": everyPage, "every page of a partner": everyPartnerPage, "every page that asks for a proof": everyProofPage, "every page of a draft": everyDraftPage, "every page of publishing prices": everyPublishingPage, "every page of a lead": everyLeadPage, "leads looked up": findInBrowser,
 		"every page of reconciliation": everyReconciliationPage, "reconciling without script": reconcileWithoutScript, "every page of the payouts": everyPayoutPage, "payouts without script": payoutsWithoutScript, "work is heard": workIsHeard, "leaving in peace": leavesInPeace, "pressed while it comes": pressedWhileItComes,
 		"the grid": gridInBrowser, "a column in the grid": columnInBrowser, "the grid without script": gridWithoutScript, "a form is sent once": sentOnce, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
 		"revoked": revokedInBrowser, "without script": withoutScript, "jump": jumpInBrowser, "filter": filterInBrowser,
@@ -145,6 +145,47 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	quiet(t, reader)
 	unbroken(t, h, p, pages)
 	quiet(t, p)
+}
+
+// everyProofPage looks at pages as they are when the last proof is too old, and at a
+// form that is restored after its session expired.
+func everyProofPage(t *testing.T, chromium *browser.Browser) {
+	h := newHouse(t, kind{})
+	partner := h.selling(t)
+	gone := "/staff/" + h.staffID(models.Finance)
+	if err := h.staff.Deactivate(t.Context(), audit.Operator, h.people[models.Finance].ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	fay, err := h.staff.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "administrator@example.com")
+	manager := chromium.Page(t, browser.Look{})
+	signIn(h, manager, "account_manager@example.com")
+	h.time.Advance(11 * time.Minute)
+	for page, all := range map[*browser.Page][]address{
+		p:       {{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"}, {"person-reactivate", gone + "/reactivate"}},
+		manager: {{"partner-new-proof", "/partners/new"}, {"partner-details-proof", partner + "?tab=details"}},
+	} {
+		for _, one := range all {
+			page.Open(h.url + one.path)
+			see(page, one.name)
+		}
+		unbroken(t, h, page, all)
+		quiet(t, page)
+	}
+	manager.Open(h.url + "/partners/new")
+	manager.Type(`input[name="slug"]`, "kept-one")
+	manager.Type(`input[name="name"]`, "Kept One")
+	h.time.Advance(31 * time.Minute)
+	manager.Submit(`form[action="/partners/new"] button[type="submit"]`)
+	manager.Type(`input[name="email"]`, "account_manager@example.com")
+	manager.Type(`input[name="password"]`, password)
+	manager.Submit(`form[action^="/login"] button[type="submit"]`)
+	see(manager, "partner-new-restored")
+	quiet(t, manager)
 }
 
 // sentOnce presses a button twice before the answer is there.

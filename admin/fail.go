@@ -143,7 +143,7 @@ func (k *call) whoGives() string {
 	if _, somewhere := k.access.Scope(k.session.Staff.ID, k.route.needs); somewhere {
 		roles += ", for all partners"
 	}
-	return "It belongs to the role " + roles + ". An administrator"
+	return "This needs the role " + roles + ". An administrator"
 }
 
 func badForm(err error) error {

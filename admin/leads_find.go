@@ -20,7 +20,7 @@ const (
 var leadKeys = []templates.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
 
 func (k *call) findForm(by, value, country string, mistakes templates.Errors) templates.LeadFindForm {
-	countries := []templates.Option{{Label: "Not needed (starts with +)"}}
+	countries := []templates.Option{{Label: "None (the number starts with +)"}}
 	for i := range k.Prices.Markets().Len() {
 		if m := k.Prices.Markets().At(i); len(m.Code) == 2 {
 			countries = append(countries, templates.Option{Value: m.Code, Label: m.Name})
@@ -51,7 +51,7 @@ func (k *call) findLead() error {
 		if to := k.leadPageOf(value); to != "" {
 			return k.to(to)
 		}
-		err = fault.New(fault.Invalid, "value", "You can see no lead with this id. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+		err = fault.New(fault.Invalid, "value", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return k.showUnfound(err, by, short(value), country)

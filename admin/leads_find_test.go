@@ -58,9 +58,9 @@ func TestFindLeadRefuses(t *testing.T) {
 	b := s.as(t, models.Finance)
 	for name, c := range map[string]struct{ by, value, says string }{
 		"nothing": {"email", "  ", "Type what to look up"}, "no address": {"email", "jo at example", "one whole e-mail address"}, "two": {"email", "a@example.com, b@example.com", "one whole"},
-		"no number": {"phone", "none", "a phone number"}, "no id": {"id", "zebra", "You can see no lead with this id"}, "an address as an id": {"id", "q@example.com", "You can see no lead with this id"},
-		"another kind": {"id", "pt_00000000000000000000000001", "You can see no lead"}, "markup": {"email", "<script>alert(1)</script>", "one whole"}, "very long": {"email", strings.Repeat("y", 9000), "one whole"},
-		"no text": {"email", "a\x00@example.com", "Type what to look up"}, "no way": {"stars", "x", "You can see no lead"},
+		"no number": {"phone", "none", "a phone number"}, "no id": {"id", "zebra", "There is no lead with this id"}, "an address as an id": {"id", "q@example.com", "There is no lead with this id"},
+		"another kind": {"id", "pt_00000000000000000000000001", "There is no lead with this id"}, "markup": {"email", "<script>alert(1)</script>", "one whole"}, "very long": {"email", strings.Repeat("y", 9000), "one whole"},
+		"no text": {"email", "a\x00@example.com", "Type what to look up"}, "no way": {"stars", "x", "There is no lead with this id"},
 	} {
 		p := b.post(t, "/leads/find", url.Values{"by": {c.by}, "value": {c.value}})
 		if p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, c.says) || !strings.Contains(p.body, `href="#f-find-value"`) || strings.Contains(p.body, "<script>alert") {

@@ -25,7 +25,7 @@ func (k *call) onboardingPage() error {
 	if err != nil {
 		return err
 	}
-	v.Head.Shell.Title = "Bring " + p.Name + " on"
+	v.Head.Shell.Title = "Onboarding " + p.Name
 	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, templates.Link{Label: p.Name, URL: v.Head.URL})
 	return k.show(http.StatusOK, templates.Onboarding(v))
 }
@@ -44,7 +44,7 @@ func (k *call) onboarding(p models.Partner) (v templates.OnboardingView, err err
 	}
 	docs := ""
 	if linked {
-		docs = "Link created " + minute(link.CreatedAt) + ", and shown once."
+		docs = "Link created " + minute(link.CreatedAt) + ". It was shown once."
 	}
 	v.Live, err = k.live(p, state)
 	v.Steps = steps(p, state, v.Head, docs, !v.Live.Waiting)
@@ -73,10 +73,10 @@ func steps(p models.Partner, s progress, head templates.PartnerHead, docs string
 			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
 			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Create link", Post: true,
 		},
-		{Title: "Watch the first post arrive", Text: "Below, as it happens: delivered, or why it was refused.", Done: arrived, StateID: "first-post"},
+		{Title: "Watch the first post arrive", Text: "The post appears below when it arrives, as delivered or rejected with the reason.", Done: arrived, StateID: "first-post"},
 	}
 	if sandbox != "" {
-		all[4].Text = "Below, as it happens: delivered, or why it was refused. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
+		all[4].Text = "The post appears below when it arrives, as delivered or rejected with the reason. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
 	}
 	if docs != "" {
 		all[3].Also = &templates.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}

@@ -87,7 +87,7 @@ func partnerTiles(all []figures.Outcome) []templates.StatTile {
 	return []templates.StatTile{
 		pingsTile(total["ping"], rejected["ping"]), acceptedTile(priced, total["ping"], "#outcomes"), postsTile(total["post"], retries, rejected["post"]),
 		{Label: "Leads", Value: templates.Number(leads), Note: "sandbox included", URL: "#outcomes"},
-		{Label: "Refused", Value: templates.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
+		{Label: "Rejected", Value: templates.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
 	}
 }
 

@@ -135,8 +135,8 @@ func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
 }
 
 var coverages = []templates.Option{
-	{Value: string(reconcile.FileCoverage), Label: "Those that the file covers", Hint: "Leads in its currencies and on the accounts of its leads. Others are counted as left out."},
-	{Value: string(reconcile.FullCoverage), Label: "All leads of the period", Hint: "A lead in any currency and on any account is missing if the file does not have it."},
+	{Value: string(reconcile.FileCoverage), Label: "Leads covered by the file", Hint: "Leads in the currencies of the file, on accounts that have a lead in the file. Other leads are reported as left out."},
+	{Value: string(reconcile.FullCoverage), Label: "All leads of the period", Hint: "Every lead that is not in the file is reported as missing, whatever its currency or account."},
 }
 
 // currencyChoices are the currencies that all amounts may be in, and the columns that

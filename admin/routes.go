@@ -212,7 +212,7 @@ var divided = map[authz.Permission]struct{ some, rest string }{
 	readPricing:    {"see the prices agreed with the partner", "see prices"},
 	readPayouts:    {"see the ledger, balances, returns and statements", "see payout runs"},
 	writePayouts:   {"return leads and adjust balances", "prepare payouts"},
-	approvePayouts: {"decide returns", "approve and pay payouts"},
+	approvePayouts: {"accept or reject returns", "approve and pay payouts"},
 }
 
 // divide says what a role for some partners gives of a permission, and what is left to a

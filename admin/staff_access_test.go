@@ -70,7 +70,7 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 	for everywhere, parts := range map[string][2]string{
 		permissions["payouts, read"]:    {"see the ledger, balances, returns and statements", "see payout runs"},
 		permissions["payouts, write"]:   {"return leads and adjust balances", "prepare payouts"},
-		permissions["payouts, approve"]: {"decide returns", "approve and pay payouts"},
+		permissions["payouts, approve"]: {"accept or reject returns", "approve and pay payouts"},
 	} {
 		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) || !slices.Contains(may, parts[0]) || !slices.Contains(mayNot, parts[1]) {
 			t.Errorf("%s: may %q, may not %q", everywhere, may, mayNot)

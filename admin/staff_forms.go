@@ -249,7 +249,7 @@ func (k *call) resetView(p staff.Person, mistakes templates.Errors) *templates.C
 func (k *call) reactivateView(p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
 	return &templates.ConfirmView{
 		Shell: k.shell("Reactivate "+p.Name, allStaff, templates.Link{Label: p.Name, URL: staffURL(p.ID)}), Prefix: "reactivate", Action: staffURL(p.ID) + "/reactivate",
-		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: k.stepUp(), Submit: "Reactivate", Cancel: staffURL(p.ID),
+		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: k.stepUp(), Submit: "Reactivate", Harmless: true, Cancel: staffURL(p.ID),
 		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
 	}
 }
@@ -257,7 +257,7 @@ func (k *call) reactivateView(p staff.Person, mistakes templates.Errors) *templa
 func (k *call) inviteAgainView(p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
 	return &templates.ConfirmView{
 		Shell: k.shell("New invitation for "+p.Name, allStaff, templates.Link{Label: p.Name, URL: staffURL(p.ID)}), Prefix: "invite", Action: staffURL(p.ID) + "/invite",
-		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: k.stepUp(), Submit: "Create invitation", Cancel: staffURL(p.ID),
+		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: k.stepUp(), Submit: "Create invitation", Harmless: true, Cancel: staffURL(p.ID),
 		Hidden: []templates.Hidden{{Name: templates.FormKeyField, Value: k.formKey()}}, Errors: mistakes,
 	}
 }

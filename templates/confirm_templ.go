@@ -8,9 +8,8 @@ package templates
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// ConfirmView asks before a change that cannot be undone. It fills a page of its
-// own, and a dialog on the page of the thing. Field names: name, proof, reason,
-// and whatever Hidden holds.
+// ConfirmView asks for confirmation before a change. It is a page, or a dialog on the
+// page of what changes. Field names: name, proof, reason, and those in Hidden.
 type ConfirmView struct {
 	Shell       Shell
 	Prefix      string // sets it apart where a page holds several
@@ -20,6 +19,7 @@ type ConfirmView struct {
 	AskReason   bool
 	StepUp      StepUp
 	Submit      string // the button: says what it does
+	Harmless    bool   // the change can be undone and takes nothing away: the button is not red
 	Cancel      string // where "Cancel" leads
 	Hidden      []Hidden
 	Name        string // what was typed before
@@ -195,9 +195,16 @@ func ConfirmForm(v ConfirmView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Submit("danger", v.Submit).Render(ctx, templ_7745c5c3_Buffer)
-		if templ_7745c5c3_Err != nil {
-			return templ_7745c5c3_Err
+		if v.Harmless {
+			templ_7745c5c3_Err = Submit("primary", v.Submit).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		} else {
+			templ_7745c5c3_Err = Submit("danger", v.Submit).Render(ctx, templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 		}
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<a class=\"button button-quiet\" href=\"")
 		if templ_7745c5c3_Err != nil {
@@ -206,7 +213,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 		var templ_7745c5c3_Var8 templ.SafeURL
 		templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinURLErrs(v.Cancel)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 50, Col: 49}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 54, Col: 49}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 		if templ_7745c5c3_Err != nil {
@@ -382,7 +389,7 @@ func JumpNothing(v JumpView) templ.Component {
 					var templ_7745c5c3_Var15 templ.SafeURL
 					templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinURLErrs(v.LeadsURL)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 88, Col: 61}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 92, Col: 61}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 					if templ_7745c5c3_Err != nil {
@@ -405,7 +412,7 @@ func JumpNothing(v JumpView) templ.Component {
 				var templ_7745c5c3_Var16 string
 				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(v.Query)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 92, Col: 63}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 96, Col: 63}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 				if templ_7745c5c3_Err != nil {
@@ -423,7 +430,7 @@ func JumpNothing(v JumpView) templ.Component {
 			var templ_7745c5c3_Var17 string
 			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.Query)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 96, Col: 73}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `confirm.templ`, Line: 100, Col: 73}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var17)
 			if templ_7745c5c3_Err != nil {
@@ -437,7 +444,7 @@ func JumpNothing(v JumpView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>rc_</code> a rate card, <code>ld_</code> a lead, <code>rq_</code> a request, <code>tx_</code> a transaction as the partner has it. All but the last are read in either case.</p><p class=\"hint mt-2\">Of requests, the post that delivered a lead and the newest rejected ones of each partner can be found. Ids of pings and of retries that got the first answer again are not stored. For a retry, ask the partner for the leadId in its answer.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>rc_</code> a rate card, <code>ld_</code> a lead, <code>rq_</code> a request, <code>tx_</code> a transaction. Upper and lower case do not matter, except in transaction ids.</p><p class=\"hint mt-2\">You can look up a request id if the request delivered a lead, or if it is one of the partner's most recent rejected requests. Ids of other pings and of retries are not stored. For a retry, ask the partner for the leadId in the response.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -51,7 +51,7 @@ func PartnerHandover(v PartnerHandoverView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">The partner's documentation page</h2><p class=\"hint\">Base URL and account names, signing with a worked example, code that runs, each error and what to do, the industries, and the sandbox. The page holds no secret. Anyone with the link can read it without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">The partner's documentation page</h2><p class=\"hint\">The page has the base URL, the accounts, signing with a worked example, complete programs, every error with what to do about it, the industries, and the sandbox. It contains no secret. Anyone with the link can read it without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -204,7 +204,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = FormField(Field{Name: "why", Label: "Why", Type: "textarea", Value: v.Why, Hint: "The partner sees it on the statement and in its CSV file. Do not include personal data.", Error: v.Errors.For("why")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = FormField(Field{Name: "why", Label: "Reason", Type: "textarea", Value: v.Why, Hint: "The partner sees it on the statement and in its CSV file. Do not include personal data.", Error: v.Errors.For("why")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

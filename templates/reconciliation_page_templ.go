@@ -926,7 +926,7 @@ func reconciliationCompared(v ReconciliationView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.CanWrite {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<section class=\"section\" aria-labelledby=\"again\"><h2 id=\"again\" class=\"mb-2\">Compare once more</h2><p class=\"hint mb-3\">With other columns, days or leads; what is above is replaced.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<section class=\"section\" aria-labelledby=\"again\"><h2 id=\"again\" class=\"mb-2\">Compare once more</h2><p class=\"hint mb-3\">Choose other columns, days or leads. The new result replaces the one above.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -68,7 +68,7 @@ func (a *App) readSnapshot() []store.Timeline {
 		err = json.Unmarshal(text, &s.found)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.log.Error("the snapshot for restarts is not read", "error", cause(err).Error())
+		a.log.Error("reading the snapshot for restarts failed", "error", cause(err).Error())
 	}
 	s.foundErr = err
 	return s.found.Timelines

@@ -40,7 +40,7 @@ var (
 	errNoWrapper     = fault.New(fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errStoring       = fault.New(fault.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
 	errMatchTooLarge = fault.New(fault.TooLarge, "match_too_large", "Payload Too Large")
-	errNotLoaded     = fault.New(fault.Internal, "not_loaded", "The prices are not loaded yet: ping again.")
+	errNotLoaded     = fault.New(fault.Internal, "not_loaded", "The prices are not loaded yet. Send the ping again.")
 	errTooMany       = fault.New(fault.TooMany, "too_many", "Too Many Requests")
 )
 

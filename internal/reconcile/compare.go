@@ -186,7 +186,7 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 		refuse("dates", fault.Required, "Say how the list writes dates: year, day or month first.")
 	}
 	if m.Coverage != "" && !slices.Contains(Coverages, m.Coverage) {
-		refuse("coverage", fault.InvalidValue, "Choose one of file, all.")
+		refuse("coverage", fault.InvalidValue, "Choose file or all.")
 	}
 	if from.IsZero() {
 		refuse("from", fault.Required, "Give the first day that the list covers.")

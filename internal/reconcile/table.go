@@ -249,7 +249,7 @@ func (t *table) decode(cell *string) error {
 		*cell, t.western = text, true
 	}
 	if t.utf8 && t.western {
-		return refuse("file_encoding", fmt.Sprintf("The list mixes UTF-8 and Windows-1252, up to row %d. Save it as CSV UTF-8 and upload it again.", t.row))
+		return refuse("file_encoding", fmt.Sprintf("The list mixes UTF-8 and Windows-1252 (found at row %d). Save it as CSV UTF-8 and upload it again.", t.row))
 	}
 	return nil
 }

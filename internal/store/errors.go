@@ -35,7 +35,7 @@ var constraints = map[string]*fault.Error{
 	"rate_cards_one_scheduled":        fault.New(fault.Conflict, "scheduled", "Another draft is to be published at its time already: take that one back first."),
 	"partner_prices_cap_positive":     fault.New(fault.Invalid, "cap", "A daily cap is 1 or more leads; leave it empty for none."),
 	"returns_one_a_lead":              fault.New(fault.Conflict, "returned", "This lead is being returned already, or was."),
-	"payout_runs_one_open":            fault.New(fault.Conflict, "open_run", "Another payout run in this currency was open. Try again."),
+	"payout_runs_one_open":            fault.New(fault.Conflict, "open_run", "Another payout run in this currency was open a moment ago. Try again."),
 	"payout_runs_immutable":           fault.New(fault.Conflict, "stale", "This run does not change any more: load the page again."),
 	"payout_runs_two_people":          fault.New(fault.Forbidden, "same_person", "You prepared this run: somebody else approves it."),
 	"reconciliations_immutable":       fault.New(fault.Conflict, "stale", "This reconciliation does not change any more: load the page again."),
