@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,9 +35,12 @@ func TestCapOverNodes(t *testing.T) {
 	n := startNode(t)
 	apis := []string{n.api, "http://" + n.startBeside(t, n.clock).APIAddr()}
 	p := n.newPartner(t, "special", models.SigningRequired)
-	n.knows(t, p)
+	for _, api := range slices.Backward(apis) {
+		n.api = api
+		n.knows(t, p)
+	}
 	n.agree(t, p, 0, partners.PriceForm{Adjustment: "+5", DailyLeadCap: "4"})
-	testkit.Eventually(t, patience, "the other node knows the partner", func() bool { return n.pingAt(t, apis[1], p).BidPrice == n.pingAt(t, apis[0], p).BidPrice })
+	testkit.Eventually(t, patience, "both nodes know the agreed price", func() bool { return n.pingAt(t, apis[1], p).BidPrice == n.pingAt(t, apis[0], p).BidPrice })
 	var posts []string
 	for i := range 5 {
 		posts = append(posts, withTransaction(leastPost, n.pingAt(t, apis[i%2], p).TransactionID))

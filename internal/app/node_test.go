@@ -143,7 +143,7 @@ func (n *node) prepare(t *testing.T) {
 }
 
 // newPartner makes an approved partner with a secret and two accounts: those
-// given, or two plain ones. A node that runs serves it when this returns.
+// given, or two plain ones.
 func (n *node) newPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) partner {
 	t.Helper()
 	ctx := t.Context()
@@ -168,11 +168,6 @@ func (n *node) newPartner(t *testing.T, slug string, mode models.SigningMode, ac
 	p.secret = made.Plain
 	if err := n.service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved); err != nil {
 		t.Fatal(err)
-	}
-	if n.App != nil {
-		testkit.Eventually(t, 10*time.Second, "the node knows the partner", func() bool {
-			return n.do(t, request{path: p.base() + "/api/lead/ping", body: leastPing}).status == http.StatusOK
-		})
 	}
 	return p
 }

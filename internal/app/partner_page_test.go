@@ -38,9 +38,12 @@ func (n *node) read(t testing.TB, method, path string) answer {
 	return a
 }
 
-// trying is a partner with an ordinary account and a sandbox.
+// trying is a partner with an ordinary account and a sandbox, which the node knows.
 func (n *node) trying(t *testing.T, slug string) partner {
-	return n.newPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"}, partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
+	t.Helper()
+	p := n.newPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"}, partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
+	n.knows(t, p)
+	return p
 }
 
 // code is what somebody copies from an element of a page.
