@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
@@ -88,7 +88,7 @@ func (k *call) changePassword() error {
 			return other
 		}
 		field := "password"
-		if f := fault.As(err); f.Reason == "confirmation" || f.Code == fault.TooMany {
+		if f := apperr.As(err); f.Reason == "confirmation" || f.Code == apperr.TooMany {
 			field = "current"
 		}
 		return k.showAccount(status, templates.Errors{{Field: field, Message: message}})

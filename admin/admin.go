@@ -17,15 +17,15 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/figures"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -39,11 +39,11 @@ type Options struct {
 	Audit          *audit.Log
 	Partners       *partners.Service
 	Prices         *ratecard.Service
-	Figures        *figures.Reader
-	Leads          *leads.Office
+	Reporting      *reporting.Reader
+	Leads          *leads.Reader
 	Payouts        *payouts.Service
 	Reconcile      *reconcile.Service
-	Work           *work.Desk
+	Jobs           *jobs.Queue
 	PublicURL      string             // origin of the base URLs handed to partners
 	DefaultSigning models.SigningMode // of partners without their own
 	RefusalsKept   int                // for each partner

@@ -13,9 +13,9 @@ import (
 	"github.com/a-h/templ"
 	"github.com/klauspost/compress/gzhttp"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
@@ -80,11 +80,11 @@ func (k *call) enter() error {
 			find = k.Staff.PeekSession
 		}
 		session, err := find(k.r.Context(), token)
-		switch f := fault.As(err); {
+		switch f := apperr.As(err); {
 		case err == nil:
 			k.session = session
 			k.by.Staff, k.by.Name = session.Staff.ID, session.Staff.Email
-		case f == nil || f.Code != fault.Unauthorized:
+		case f == nil || f.Code != apperr.Unauthorized:
 			return err
 		}
 	}

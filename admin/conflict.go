@@ -3,8 +3,8 @@ package admin
 import (
 	"time"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -37,6 +37,6 @@ func (k *call) lastDeed(f audit.Filter) (last models.AuditEvent, err error) {
 }
 
 func isStale(err error) bool {
-	f := fault.As(err)
+	f := apperr.As(err)
 	return f != nil && (f.Reason == "changed" || f.Reason == "stale")
 }

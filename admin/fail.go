@@ -8,35 +8,35 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
 
 // The console's own refusals.
 var (
-	errSignIn    = fault.New(fault.Unauthorized, "sign_in", "Sign in first.")
-	errForbidden = fault.New(fault.Forbidden, "role", "None of your roles allows this.")
-	errForeign   = fault.New(fault.Forbidden, "cross_site", "The request came from another site.")
-	errNoPage    = fault.New(fault.NotFound, "page", "There is nothing here.")
-	errForm      = fault.New(fault.Invalid, "form", "The form could not be read.")
-	errTooLarge  = fault.New(fault.TooLarge, "form", "The form is larger than 256 KB.")
-	errMethod    = fault.New(fault.Invalid, "method", "This page does not take this kind of request.")
-	errBroken    = fault.New(fault.Internal, "panic", "Something went wrong on our side.")
+	errSignIn    = apperr.New(apperr.Unauthorized, "sign_in", "Sign in first.")
+	errForbidden = apperr.New(apperr.Forbidden, "role", "None of your roles allows this.")
+	errForeign   = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
+	errNoPage    = apperr.New(apperr.NotFound, "page", "There is nothing here.")
+	errForm      = apperr.New(apperr.Invalid, "form", "The form could not be read.")
+	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB.")
+	errMethod    = apperr.New(apperr.Invalid, "method", "This page does not take this kind of request.")
+	errBroken    = apperr.New(apperr.Internal, "panic", "Something went wrong on our side.")
 )
 
-var statuses = map[fault.Code]int{
-	fault.Invalid:      http.StatusBadRequest,
-	fault.Unauthorized: http.StatusUnauthorized,
-	fault.Forbidden:    http.StatusForbidden,
-	fault.NotFound:     http.StatusNotFound,
-	fault.TooLarge:     http.StatusRequestEntityTooLarge,
-	fault.TooMany:      http.StatusTooManyRequests,
-	fault.Conflict:     http.StatusConflict,
-	fault.Unavailable:  http.StatusServiceUnavailable,
-	fault.Internal:     http.StatusInternalServerError,
+var statuses = map[apperr.Code]int{
+	apperr.Invalid:      http.StatusBadRequest,
+	apperr.Unauthorized: http.StatusUnauthorized,
+	apperr.Forbidden:    http.StatusForbidden,
+	apperr.NotFound:     http.StatusNotFound,
+	apperr.TooLarge:     http.StatusRequestEntityTooLarge,
+	apperr.TooMany:      http.StatusTooManyRequests,
+	apperr.Conflict:     http.StatusConflict,
+	apperr.Unavailable:  http.StatusServiceUnavailable,
+	apperr.Internal:     http.StatusInternalServerError,
 }
 
 // fail answers an error with a page. What is not a fault is logged, and told as a
@@ -45,9 +45,9 @@ func (k *call) fail(err error) {
 	if errors.Is(err, errHandled) || k.answered || errors.Is(k.submitted(), errHandled) {
 		return
 	}
-	f := fault.As(err)
+	f := apperr.As(err)
 	if f == nil {
-		f = fault.Wrap(err, fault.Unavailable, "database", "The database cannot be reached just now.")
+		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database cannot be reached just now.")
 	}
 	if errors.Is(f, errSignIn) {
 		k.signIn()
@@ -68,12 +68,12 @@ func (k *call) fail(err error) {
 		v.Shell.Nav[i].Current = false
 	}
 	switch f.Code {
-	case fault.Forbidden:
-		k.tellRefusal(f)
+	case apperr.Forbidden:
+		k.auditRefusal(f)
 		if errors.Is(f, errForbidden) {
 			v.Permission, v.GivenBy = permissionWords(k.route.needs), k.whoGives()
 		}
-	case fault.TooMany, fault.Unavailable:
+	case apperr.TooMany, apperr.Unavailable:
 		v.RetryAfter = k.comeBack(f)
 	}
 	if status >= http.StatusInternalServerError {
@@ -86,7 +86,7 @@ func (k *call) fail(err error) {
 }
 
 // tellRefusal writes to the audit trail that a person was refused.
-func (k *call) tellRefusal(f *fault.Error) {
+func (k *call) auditRefusal(f *apperr.Error) {
 	if !k.signedIn() {
 		return
 	}
@@ -128,7 +128,7 @@ func stepAfter(stage models.SessionStage) string {
 }
 
 // comeBack tells a program when to try again, and returns the seconds for a person.
-func (k *call) comeBack(f *fault.Error) (seconds int) {
+func (k *call) comeBack(f *apperr.Error) (seconds int) {
 	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
 	k.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return seconds

@@ -19,19 +19,19 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/figures"
-	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -47,7 +47,7 @@ type house struct {
 	url     string
 	time    *clock.Manual
 	staff   *staff.Service
-	desk    *work.Desk
+	desk    *jobs.Queue
 	watcher *snapshot.Watcher
 	people  map[models.Role]models.Staff
 	options Options
@@ -83,12 +83,12 @@ func newHouse(t *testing.T, k kind) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.desk = work.NewDesk(h.DB, h.time, slog.New(slog.DiscardHandler))
-	cabinet := files.NewCabinet(h.DB, keys, h.time)
+	h.desk = jobs.NewQueue(h.DB, h.time, slog.New(slog.DiscardHandler))
+	cabinet := blobstore.NewStore(h.DB, keys, h.time)
 	h.options = Options{
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),
-		Partners: partners.NewService(h.DB, keys, h.time).Under(partners.PricePolicy{SecondPerson: k.policy.SecondPerson}), Leads: leads.NewOffice(h.DB, keys, h.time), Work: h.desk,
-		Payouts: payouts.NewService(h.DB, h.time, h.desk, cabinet, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.time, h.desk, cabinet), Prices: prices.Under(k.policy), Figures: figures.NewReader(h.DB), TrustedProxies: k.proxies,
+		Partners: partners.NewService(h.DB, keys, h.time).Under(partners.PricePolicy{SecondPerson: k.policy.SecondPerson}), Leads: leads.NewReader(h.DB, keys, h.time), Jobs: h.desk,
+		Payouts: payouts.NewService(h.DB, h.time, h.desk, cabinet, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.time, h.desk, cabinet), Prices: prices.Under(k.policy), Reporting: reporting.NewReader(h.DB), TrustedProxies: k.proxies,
 		PublicURL: "http://api.example", DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}
 	handler, err := New(h.options)

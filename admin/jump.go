@@ -69,7 +69,7 @@ func (k *call) partnerPageOf(text string) string {
 		}
 	}
 	if request, err := id.Parse(id.Request, text); err == nil {
-		if r, there, err := k.Figures.FindRefusal(k.r.Context(), sc, request); err == nil && there {
+		if r, there, err := k.Reporting.FindRefusal(k.r.Context(), sc, request); err == nil && there {
 			return partnerURL(r.Partner) + "?tab=refusals&request=" + id.Format(id.Request, request)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/models"
@@ -79,8 +79,8 @@ func (k *call) leadQuery(q url.Values) (query leads.Query, mistakes []notice, er
 	query.From, query.To, mistakes = days(q)
 	if ref := typed(q, "partner"); ref != "" {
 		p, err := k.Partners.Find(k.r.Context(), k.scope, ref)
-		switch f := fault.As(err); {
-		case f != nil && f.Code == fault.NotFound:
+		switch f := apperr.As(err); {
+		case f != nil && f.Code == apperr.NotFound:
 			tell("There is no partner of this slug or id that you may see: write it as its page has it.")
 		case err != nil:
 			return query, nil, err
@@ -89,8 +89,8 @@ func (k *call) leadQuery(q url.Values) (query leads.Query, mistakes []notice, er
 	}
 	if name := typed(q, "account"); name != "" {
 		account, err := k.Leads.Account(k.r.Context(), k.scope, name)
-		switch f := fault.As(err); {
-		case f != nil && f.Code == fault.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
+		switch f := apperr.As(err); {
+		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
 			tell("There is no account of this partnerId that you may see: it is written exactly as a post has it.")
 		case err != nil:
 			return query, nil, err

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/templates"
@@ -38,7 +38,7 @@ func (k *call) findLead() error {
 	f := k.r.PostForm
 	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
 	var found leads.Found
-	err := error(fault.New(fault.Invalid, "value", "Type what to look up: it is compared as a whole."))
+	err := error(apperr.New(apperr.Invalid, "value", "Type what to look up: it is compared as a whole."))
 	office, what := k.Leads.By(k.by), "e-mail address"
 	switch {
 	case value == "" || !validText(value):
@@ -51,7 +51,7 @@ func (k *call) findLead() error {
 		if to := k.leadPageOf(value); to != "" {
 			return k.to(to)
 		}
-		err = fault.New(fault.Invalid, "value", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+		err = apperr.New(apperr.Invalid, "value", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return k.showUnfound(err, by, short(value), country)
@@ -70,7 +70,7 @@ func (k *call) showUnfound(err error, by, value, country string) error {
 		return other
 	}
 	field := "value"
-	if fault.As(err).Reason == "country" {
+	if apperr.As(err).Reason == "country" {
 		field = "country"
 	}
 	return k.show(status, templates.LeadsUnfound(templates.LeadsUnfoundView{

@@ -5,15 +5,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates"
@@ -27,7 +27,7 @@ const leadEntries = 100
 // it was paid.
 func (k *call) leadMoney(l leads.File, returns []models.Return, v *templates.LeadView) error {
 	sc, _ := k.access.Scope(k.session.Staff.ID, readPayouts)
-	entries, _, _, err := k.Payouts.Entries(k.r.Context(), sc, payouts.Filter{Lead: l.ID}, store.Page{Size: leadEntries})
+	entries, _, _, err := k.Payouts.Entries(k.r.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (k *call) leadMoney(l leads.File, returns []models.Return, v *templates.Lea
 // account, by one payment of the run. An account that came to nothing has none.
 func (k *call) leadPaid(sc scope.Scope, earned payouts.Entry, v *templates.LeadView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
-	payments, _, _, err := k.Payouts.Entries(k.r.Context(), sc, f, store.Page{Size: 1})
+	payments, _, _, err := k.Payouts.Entries(k.r.Context(), sc, f, postgres.Page{Size: 1})
 	for _, p := range payments {
 		v.Timeline = append(v.Timeline, templates.LeadStep{At: p.OccurredAt, What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: k.runLink(p)})
 		slices.SortStableFunc(v.Timeline, func(a, b templates.LeadStep) int { return a.At.Compare(b.At) })
@@ -70,7 +70,7 @@ func (k *call) leadQuote(l leads.File, price money.Amount) (q templates.LeadQuot
 		return q, nil
 	}
 	card, err := k.Prices.Version(k.r.Context(), l.CardVersion)
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		q.Why = "The version that priced it is not among the rate cards: the steps to the price cannot be shown."
 		return q, nil
 	}
@@ -88,7 +88,7 @@ func (k *call) leadQuote(l leads.File, price money.Amount) (q templates.LeadQuot
 		}
 	}
 	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: l.Industry, Country: l.QuotedCountry, Urgency: l.Urgency}, pricingrules.Own{Adjustment: own.Adjustment})
-	if f := fault.As(err); f != nil && f.Code == fault.Invalid {
+	if f := apperr.As(err); f != nil && f.Code == apperr.Invalid {
 		q.Why = "The industry is no longer in the taxonomy: the steps to the price cannot be shown."
 		return q, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
@@ -59,8 +59,8 @@ func (k *call) login() error {
 // told is what a form says of an error: its status and message. What is no mistake
 // of the person's stays an error.
 func (k *call) told(err error) (status int, message string, other error) {
-	f := fault.As(err)
-	if f == nil || f.Code == fault.Internal || f.Code == fault.Unavailable && f.RetryAfter == 0 {
+	f := apperr.As(err)
+	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
 		return 0, "", err
 	}
 	if err := k.submitted(); err != nil {
@@ -70,7 +70,7 @@ func (k *call) told(err error) (status int, message string, other error) {
 		message = " Wait " + templates.Wait(k.comeBack(f)) + "."
 	}
 	status = statuses[f.Code]
-	if f.Code == fault.Invalid {
+	if f.Code == apperr.Invalid {
 		status = http.StatusUnprocessableEntity
 	}
 	return status, f.Message + message, nil
@@ -85,7 +85,7 @@ func (k *call) code() error {
 		return err
 	}
 	token, err := k.Staff.Code(k.r.Context(), k.by, k.session, k.r.PostForm.Get("code"))
-	if f := fault.As(err); f != nil && f.Reason == "again" {
+	if f := apperr.As(err); f != nil && f.Reason == "again" {
 		k.setToken("")
 		return k.show(http.StatusUnauthorized, templates.Login(templates.LoginView{Shell: k.shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: k.next()}))
 	}
@@ -200,7 +200,7 @@ func (k *call) acceptInvite() error {
 	}
 	if _, err := k.Staff.Accept(k.r.Context(), k.by, token, form.Get("password")); err != nil {
 		status, message, other := k.told(err)
-		if other != nil || fault.As(err).Code != fault.Invalid {
+		if other != nil || apperr.As(err).Code != apperr.Invalid {
 			return err
 		}
 		return k.showInvite(status, p, templates.Errors{{Field: "password", Message: message}})

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/figures"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -44,9 +44,9 @@ func (k *call) chosenRange(path string) (r span, links []templates.Tab) {
 func (k *call) overview() error {
 	r, links := k.chosenRange("/?")
 	v := templates.OverviewView{Shell: k.shell("Overview"), RangeWords: r.words, StepHead: r.head, Ranges: links}
-	f, err := k.Figures.Read(k.r.Context(), k.scope, figures.Last(k.now, r.step, r.steps))
+	f, err := k.Reporting.Read(k.r.Context(), k.scope, reporting.Last(k.now, r.step, r.steps))
 	if err != nil {
-		k.Log.Error("the figures of the overview could not be read", "request_id", k.by.RequestID, "error", store.Translate(err).Error())
+		k.Log.Error("the figures of the overview could not be read", "request_id", k.by.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.r.URL.RequestURI()
 		return k.show(http.StatusServiceUnavailable, templates.Overview(v))
 	}
@@ -103,7 +103,7 @@ func (k *call) payoutsNeed() (all []templates.Need, err error) {
 		}
 	}
 	if sc, ok := k.access.Scope(k.session.Staff.ID, readPayouts); ok {
-		failed, err := k.Work.FailedSince(ctx, sc, k.session.Staff.ID, k.now.Add(-failedFor))
+		failed, err := k.Jobs.FailedSince(ctx, sc, k.session.Staff.ID, k.now.Add(-failedFor))
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (k *call) partnersNeed() (all []templates.Need, err error) {
 	for _, e := range ending {
 		all = append(all, templates.Need{Text: e.Name + ": every secret ends", URL: partnerURL(e.Partner) + "?tab=secrets", Detail: "The last one at " + minute(e.Ends) + "; then its signed posts are refused."})
 	}
-	unsigned, err := k.Figures.MostUnsigned(ctx, sc, k.DefaultSigning, k.now.Add(-24*time.Hour), 5)
+	unsigned, err := k.Reporting.MostUnsigned(ctx, sc, k.DefaultSigning, k.now.Add(-24*time.Hour), 5)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (k *call) partnersNeed() (all []templates.Need, err error) {
 	return all, nil
 }
 
-func tiles(f figures.Figures) []templates.StatTile {
+func tiles(f reporting.Figures) []templates.StatTile {
 	rejected := map[string]int64{}
 	for _, r := range f.Refusals {
 		rejected[r.Endpoint] += r.Count

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -27,7 +27,7 @@ func (k *call) partner() (models.Partner, error) {
 		return models.Partner{}, errNoPage
 	}
 	p, err := k.Partners.Find(k.r.Context(), k.scope, k.r.PathValue("id"))
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return p, errNoPage
 	}
 	return p, err
@@ -129,7 +129,7 @@ func (k *call) progress(p models.Partner) (s progress, err error) {
 			s.secrets = append(s.secrets, one)
 		}
 	}
-	s.used, err = k.Figures.LastUsed(k.r.Context(), k.scope, p.ID)
+	s.used, err = k.Reporting.LastUsed(k.r.Context(), k.scope, p.ID)
 	return s, err
 }
 

@@ -3,7 +3,7 @@ package admin
 import (
 	"net/http"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
@@ -117,7 +117,7 @@ func (k *call) afterAccount(p models.Partner) string {
 // account is which account of the partner the address names.
 func (k *call) accountOf(p models.Partner) (models.Account, error) {
 	a, err := k.Partners.FindAccount(k.r.Context(), k.scope, p, k.r.PathValue("account"))
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return a, errNoPage
 	}
 	return a, err

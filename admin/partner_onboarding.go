@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -116,7 +116,7 @@ func (k *call) onboardingLive() error {
 }
 
 func (k *call) live(p models.Partner, s progress) (v templates.OnboardingLive, err error) {
-	all, err := k.Figures.Arrivals(k.r.Context(), k.scope, p.ID, k.now.Add(-arrivalsWithin), 10)
+	all, err := k.Reporting.Arrivals(k.r.Context(), k.scope, p.ID, k.now.Add(-arrivalsWithin), 10)
 	if err != nil {
 		return v, err
 	}
@@ -140,7 +140,7 @@ func (k *call) live(p models.Partner, s progress) (v templates.OnboardingLive, e
 	return v, nil
 }
 
-func liveEvent(a figures.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) templates.LiveEvent {
+func liveEvent(a reporting.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) templates.LiveEvent {
 	if a.Lead == uuid.Nil {
 		e := templates.LiveEvent{At: a.At, Kind: "bad", What: title(a.Endpoint) + " refused: " + reasonWords(a.Outcome), Mend: reasons[a.Outcome].mend}
 		if len(a.Fields) > 0 {

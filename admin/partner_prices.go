@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -127,8 +127,8 @@ func (k *call) decidePrices(stepUp bool, do func(models.Partner, uuid.UUID) erro
 		if status, mistakes, other = k.mistakes(err); other != nil {
 			return other
 		}
-		if f := fault.As(err); f.Code == fault.Forbidden {
-			k.tellRefusal(f)
+		if f := apperr.As(err); f.Code == apperr.Forbidden {
+			k.auditRefusal(f)
 		}
 	}
 	own, err := k.Partners.OwnPrice(k.r.Context(), p)

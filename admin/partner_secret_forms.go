@@ -3,7 +3,7 @@ package admin
 import (
 	"net/http"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
@@ -142,7 +142,7 @@ func (k *call) showMade(p models.Partner, made partners.Created, rotated bool) e
 // secretOf is which secret of the partner the address names.
 func (k *call) secretOf(p models.Partner) (models.SigningSecret, error) {
 	s, err := k.Partners.FindSecret(k.r.Context(), p, k.r.PathValue("secret"))
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return s, errNoPage
 	}
 	return s, err

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -60,12 +60,12 @@ func (k *call) secretsTab(p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	used, err := k.Figures.LastUsed(k.r.Context(), k.scope, p.ID)
+	used, err := k.Reporting.LastUsed(k.r.Context(), k.scope, p.ID)
 	if err != nil {
 		return err
 	}
-	day := figures.Last(k.now, time.Hour, 24)
-	traffic, err := k.Figures.Secrets(k.r.Context(), k.scope, p.ID, day)
+	day := reporting.Last(k.now, time.Hour, 24)
+	traffic, err := k.Reporting.Secrets(k.r.Context(), k.scope, p.ID, day)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (k *call) secretRow(partner string, s models.SigningSecret, may bool) templ
 }
 
 // overlapView shows how the posts move from the older secrets to the newest.
-func overlapView(secrets []models.SigningSecret, traffic []figures.SecretTraffic, day figures.Range) *templates.OverlapView {
+func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *templates.OverlapView {
 	v := &templates.OverlapView{Chart: templates.Chart{ID: "overlap", Title: "Posts by secret", Summary: "The signed posts of the last 24 hours, hour by hour.", Steps: "Hour (UTC)"}}
 	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
 		v.Chart.Labels = append(v.Chart.Labels, at.Format("15:04"))

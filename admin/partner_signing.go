@@ -58,7 +58,7 @@ func (k *call) showSigning(status int, p models.Partner, f signingForm) error {
 
 // forecast is what requiring signatures would have refused of the last 24 hours.
 func (k *call) forecast(p models.Partner) (f templates.Forecast, err error) {
-	found, err := k.Figures.Unsigned(k.r.Context(), k.scope, p.ID, k.now.Add(-24*time.Hour))
+	found, err := k.Reporting.Unsigned(k.r.Context(), k.scope, p.ID, k.now.Add(-24*time.Hour))
 	if err != nil {
 		return f, err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/figures"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -24,9 +24,9 @@ func (k *call) trafficTab(p models.Partner) error {
 	}
 	r, links := k.chosenRange(head.URL + "?tab=traffic&")
 	v := templates.PartnerTrafficView{Head: head, Ranges: links, Words: r.words, StepHead: r.head}
-	f, err := k.Figures.Partner(k.r.Context(), k.scope, p.ID, figures.Last(k.now, r.step, r.steps))
+	f, err := k.Reporting.Partner(k.r.Context(), k.scope, p.ID, reporting.Last(k.now, r.step, r.steps))
 	if err != nil {
-		k.Log.Error("a partner's traffic could not be read", "request_id", k.by.RequestID, "error", store.Translate(err).Error())
+		k.Log.Error("a partner's traffic could not be read", "request_id", k.by.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.r.URL.RequestURI()
 		return k.show(http.StatusServiceUnavailable, templates.PartnerTraffic(v))
 	}
@@ -43,13 +43,13 @@ func (k *call) trafficTab(p models.Partner) error {
 
 // atMost is a percentile in words: it is known as the upper bound of a bucket.
 func atMost(d time.Duration) string {
-	if d == figures.Beyond {
+	if d == reporting.Beyond {
 		return "> 1 s"
 	}
 	return "≤ " + templates.Took(d)
 }
 
-func outcomeRows(all []figures.Outcome, partner string) (rows []templates.OutcomeRow) {
+func outcomeRows(all []reporting.Outcome, partner string) (rows []templates.OutcomeRow) {
 	total := map[string]int64{}
 	for _, o := range all {
 		total[o.Endpoint] += o.Count
@@ -67,7 +67,7 @@ func outcomeRows(all []figures.Outcome, partner string) (rows []templates.Outcom
 	return rows
 }
 
-func partnerTiles(all []figures.Outcome) []templates.StatTile {
+func partnerTiles(all []reporting.Outcome) []templates.StatTile {
 	var priced, leads, retries int64
 	total, rejected := map[string]int64{}, map[string]int64{}
 	for _, o := range all {
@@ -105,13 +105,13 @@ func (k *call) refusalsTab(p models.Partner) error {
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
 	}
-	f := figures.RefusalFilter{Partner: p.ID, Outcome: typed(q, "outcome")}
+	f := reporting.RefusalFilter{Partner: p.ID, Outcome: typed(q, "outcome")}
 	if text := strings.TrimSpace(q.Get("request")); text != "" {
 		if f.Request, err = id.Parse(id.Request, text); err != nil {
 			f.Request = uuid.Max // what is no id is nobody's
 		}
 	}
-	found, err := k.Figures.Refusals(k.r.Context(), k.scope, f, pageByKey(q))
+	found, err := k.Reporting.Refusals(k.r.Context(), k.scope, f, pageByKey(q))
 	if err != nil {
 		return err
 	}

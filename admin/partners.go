@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
@@ -193,12 +193,12 @@ func (k *call) mistakes(err error) (status int, all templates.Errors, other erro
 	if other != nil {
 		return 0, nil, other
 	}
-	for _, field := range fault.As(err).Fields {
+	for _, field := range apperr.As(err).Fields {
 		all = append(all, templates.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message})
 	}
 	if len(all) == 0 {
 		e := templates.FieldError{Message: message}
-		if object := fault.As(err).Object; object != "" {
+		if object := apperr.As(err).Object; object != "" {
 			e.URL = k.pageOf(object)
 		}
 		all = templates.Errors{e}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -125,7 +125,7 @@ func (k *call) objectOf(kind id.Kind, name string) (uuid.UUID, error) {
 
 // hidden has what is not there, or not this person's to see, be no page: the same to the byte.
 func hidden(err error) error {
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return errNoPage
 	}
 	return err
@@ -139,7 +139,7 @@ func (k *call) partnerNamed(q url.Values, name string) (models.Partner, error) {
 		return models.Partner{}, nil
 	}
 	p, err := k.Partners.Find(k.r.Context(), k.scope, text)
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return models.Partner{ID: uuid.Max}, nil
 	}
 	return p, err

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -67,7 +67,7 @@ func (k *call) adjust() error {
 		return k.showAdjust(http.StatusUnprocessableEntity, f, mistakes)
 	}
 	_, err = k.payouts().Adjust(k.r.Context(), k.scope, a)
-	if again := fault.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
+	if again := apperr.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
 		same, other := k.sameAdjustment(a)
 		if other != nil {
 			return other
@@ -121,7 +121,7 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes templates.E
 // sameAdjustment reports whether what the form made before is what it asks for now.
 func (k *call) sameAdjustment(a payouts.NewAdjustment) (bool, error) {
 	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
-	last, _, _, err := k.Payouts.Entries(k.r.Context(), k.scope, f, store.Page{Size: keyedPage})
+	last, _, _, err := k.Payouts.Entries(k.r.Context(), k.scope, f, postgres.Page{Size: keyedPage})
 	for _, e := range last {
 		if e.Reference == id.Format(id.Adjustment, a.Own) {
 			return e.AmountMinor == a.Amount.Minor, nil

@@ -118,7 +118,7 @@ func (k *call) exportPart() (v templates.ExportLive, err error) {
 	if err != nil {
 		return v, err
 	}
-	work, found, err := k.Work.Of(k.r.Context(), e.ID)
+	work, found, err := k.Jobs.Of(k.r.Context(), e.ID)
 	if err != nil {
 		return v, err
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -101,7 +101,7 @@ func (k *call) showReturnNew(status int, f url.Values, mistakes templates.Errors
 
 // earned is a lead that this person may see, with what it earned.
 func (k *call) earned(lead uuid.UUID) (l templates.ReturnLead, there bool, err error) {
-	all, _, _, err := k.Payouts.Entries(k.r.Context(), k.scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual}, store.Page{Size: 1})
+	all, _, _, err := k.Payouts.Entries(k.r.Context(), k.scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual}, postgres.Page{Size: 1})
 	if err != nil || len(all) == 0 {
 		return l, false, err
 	}
@@ -127,7 +127,7 @@ func (k *call) returnNew() error {
 	if other != nil {
 		return other
 	}
-	if fault.As(err).Code == fault.NotFound {
+	if apperr.As(err).Code == apperr.NotFound {
 		status, mistakes = http.StatusUnprocessableEntity, templates.Errors{{Field: "lead", Message: noSuchLead}}
 	}
 	return k.showReturnNew(status, f, mistakes)

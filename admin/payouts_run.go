@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
@@ -74,7 +74,7 @@ func (k *call) runPart(r models.PayoutRun, mistakes templates.Errors) (v templat
 		v.Payments = templates.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + countWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
 	}
 	if r.State == models.RunPreparing {
-		work, found, err := k.Work.Of(k.r.Context(), r.ID)
+		work, found, err := k.Jobs.Of(k.r.Context(), r.ID)
 		if found {
 			v.Work = k.workStatus(work)
 		}
@@ -177,7 +177,7 @@ func (k *call) runRefused(action string, refused error) error {
 	if err != nil {
 		return err
 	}
-	if fault.As(refused).Reason != "stale" {
+	if apperr.As(refused).Reason != "stale" {
 		return k.showRun(status, r, nil, mistakes)
 	}
 	conflict, err := k.runConflict(r, action)
@@ -230,7 +230,7 @@ func (k *call) payRun() error {
 	if err == nil {
 		return k.to(runURL(r.ID))
 	}
-	if f := fault.As(err); f == nil || f.Code != fault.Invalid {
+	if f := apperr.As(err); f == nil || f.Code != apperr.Invalid {
 		return k.runRefused("payout_run.pay", err)
 	}
 	status, mistakes, err := k.mistakes(err)
@@ -281,7 +281,7 @@ func (k *call) cancelRun() error {
 	if err == nil {
 		return k.to(runURL(r.ID))
 	}
-	if f := fault.As(err); f == nil || f.Code != fault.Invalid {
+	if f := apperr.As(err); f == nil || f.Code != apperr.Invalid {
 		return k.runRefused("payout_run.cancel", err)
 	}
 	status, mistakes, err := k.mistakes(err)

@@ -5,8 +5,8 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -104,7 +104,7 @@ func payable(r models.PayoutRun) error {
 	if r.State == models.RunApproved || r.State == models.RunPaid {
 		return nil
 	}
-	return fault.New(fault.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
+	return apperr.New(apperr.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
 }
 
 // paymentColumns say what to pay to whom. Amounts are in major units.

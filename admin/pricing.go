@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
@@ -86,7 +86,7 @@ func (k *call) draftForm() (ratecard.Draft, error) {
 
 // orNoPage makes a page that is not there of a thing that is not.
 func orNoPage(err error) error {
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return errNoPage
 	}
 	return err

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -53,7 +53,7 @@ func (k *call) paste(d ratecard.Draft, view ratecard.View, market pricingrules.M
 		}
 	}
 	if len(e.errors) > 0 {
-		return k.refusedCells(view, fault.New(fault.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
+		return k.refusedCells(view, apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
 	}
 	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(view))
 	if _, err := k.prices().SetBases(k.r.Context(), d.ID, k.version(), what, changes); err != nil {
@@ -96,7 +96,7 @@ func (k *call) bulk(d ratecard.Draft, view ratecard.View, market pricingrules.Ma
 		return k.showGridOf(http.StatusUnprocessableEntity, d, view, e)
 	}
 	if d.RowVersion != k.version() {
-		return k.refusedCells(view, fault.New(fault.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
+		return k.refusedCells(view, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
 	}
 	sheet, err := k.Prices.Sheet(k.r.Context(), d.RateCard)
 	if err != nil {
@@ -104,7 +104,7 @@ func (k *call) bulk(d ratecard.Draft, view ratecard.View, market pricingrules.Ma
 	}
 	changes, lines := bulkChanges(b, k.Prices.Grid(sheet, nil, view))
 	if len(changes.made) == 0 {
-		return k.refusedCells(view, fault.New(fault.Invalid, "nothing", "No base would change."), e)
+		return k.refusedCells(view, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
 	}
 	what += viewWords(view)
 	if f.Get("apply") == "yes" {

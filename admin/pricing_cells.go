@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -60,7 +60,7 @@ func (k *call) draftCell() error {
 			return k.cellSaved(d, view, target, key)
 		}
 	} else {
-		err = fault.New(fault.Invalid, "amount", mend)
+		err = apperr.New(apperr.Invalid, "amount", mend)
 	}
 	status, message, other := k.told(err)
 	if other != nil {

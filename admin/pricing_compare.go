@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
@@ -251,7 +251,7 @@ func (k *call) versionNamed(field, text string, mistakes *templates.Errors) (mod
 		return models.RateCard{}, nil
 	}
 	card, err := k.Prices.Version(k.r.Context(), int(n))
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d.", n)})
 		return card, nil
 	}

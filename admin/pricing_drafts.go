@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
 )
@@ -171,7 +171,7 @@ func (k *call) editsTab(d ratecard.Draft) error {
 		return err
 	}
 	q := k.r.URL.Query()
-	found, newer, older, err := k.Prices.Edits(k.r.Context(), d.ID, store.Page(pageByKey(q)))
+	found, newer, older, err := k.Prices.Edits(k.r.Context(), d.ID, postgres.Page(pageByKey(q)))
 	if err != nil {
 		return err
 	}

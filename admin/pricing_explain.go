@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
@@ -63,7 +63,7 @@ func (k *call) explainWith(v templates.ExplainView, mistakes *templates.Errors) 
 	switch {
 	case v.Draft != "":
 		d, err := k.Prices.Draft(k.r.Context(), strings.TrimSpace(v.Draft))
-		if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 			*mistakes = append(*mistakes, templates.FieldError{Field: "draft", Message: "There is no draft of this id: it begins with rc_."})
 			return with, nil
 		}
@@ -95,7 +95,7 @@ func (k *call) explainOwn(v *templates.ExplainView) (own pricingrules.Own, err e
 	if validText(ref) {
 		p, err = k.Partners.Find(k.r.Context(), sc, ref)
 	}
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		v.Errors = append(v.Errors, templates.FieldError{Field: "partner", Message: "There is no partner of this slug or id that you may see."})
 		return own, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -69,7 +69,7 @@ func (k *call) export(card models.RateCard, name string) error {
 		kind, name = "text/csv; charset=utf-8", name+"-"+fileWord(view.Country)+"-"+fileWord(orWord(view.Urgency, "any"))
 		after["rows"], after["what"] = len(rows), viewWords(view)
 	default:
-		return fault.New(fault.Invalid, "format", "A rate card is exported as csv or yaml.")
+		return apperr.New(apperr.Invalid, "format", "A rate card is exported as csv or yaml.")
 	}
 	if card.Version > 0 {
 		after["version"] = card.Version

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -25,7 +25,7 @@ const (
 	shownProblems = 50
 )
 
-var errUpload = fault.New(fault.TooLarge, "file", fmt.Sprintf("The file has more than %d MB: split it.", pricingrules.MaxFile>>20))
+var errUpload = apperr.New(apperr.TooLarge, "file", fmt.Sprintf("The file has more than %d MB: split it.", pricingrules.MaxFile>>20))
 
 // uploadFields are what the form has beside the file.
 var uploadFields = []string{"kind", "name", "text", "apply", "version"}
@@ -66,13 +66,13 @@ func (k *call) importFile() error {
 	}
 	u, err := k.upload()
 	if err == nil && strings.TrimSpace(u.text) == "" {
-		err = fault.New(fault.Invalid, "file", "Choose a file, or paste its text.")
+		err = apperr.New(apperr.Invalid, "file", "Choose a file, or paste its text.")
 	}
 	if err == nil && u.kind != kindCSV && u.kind != kindYAML {
-		err = fault.New(fault.Invalid, "kind", "Choose what the file holds.")
+		err = apperr.New(apperr.Invalid, "kind", "Choose what the file holds.")
 	}
 	if err != nil {
-		f := fault.As(err)
+		f := apperr.As(err)
 		status, message, other := k.told(err)
 		if other != nil || f.Reason == errForm.Reason {
 			return err

@@ -173,7 +173,7 @@ func (k *call) takeBack() error {
 	if err != nil {
 		return err
 	}
-	if err := k.prices().TakeBack(k.r.Context(), d.ID, k.version()); err != nil {
+	if err := k.prices().Withdraw(k.r.Context(), d.ID, k.version()); err != nil {
 		return k.publishRefused(publishForm{note: d.Note, version: int64(k.version())}, err)
 	}
 	return k.to(draftURL(d.ID) + "?tab=publish")

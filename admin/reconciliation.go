@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
@@ -51,7 +51,7 @@ func (k *call) reconciliation() (r reconcile.Reconciliation, err error) {
 		return r, errNoPage
 	}
 	r, err = k.Reconcile.Look(k.r.Context(), k.scope, named)
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return r, errNoPage
 	}
 	return r, err

@@ -16,12 +16,12 @@ func (k *call) stopComparison() error {
 	if err != nil {
 		return err
 	}
-	w, found, err := k.Work.Of(k.r.Context(), r.ID)
+	w, found, err := k.Jobs.Of(k.r.Context(), r.ID)
 	if err != nil {
 		return err
 	}
 	if found && r.State == models.ReconciliationComparing {
-		if err := k.Work.Cancel(k.r.Context(), k.scope, k.by, w.ID); err != nil {
+		if err := k.Jobs.Cancel(k.r.Context(), k.scope, k.by, w.ID); err != nil {
 			return k.refusedReconciliation(r, nil, err)
 		}
 	}

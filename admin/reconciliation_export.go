@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 )
@@ -21,7 +21,7 @@ func (k *call) linesCSV() error {
 	name, f := "reconciliation-"+reconcile.ID(r.ID), models.Finding(k.r.URL.Query().Get("finding"))
 	if f != "" {
 		if _, known := findingOf(f); !known {
-			return fault.New(fault.Invalid, "finding", "There is no such finding.")
+			return apperr.New(apperr.Invalid, "finding", "There is no such finding.")
 		}
 		name += "-" + strings.ReplaceAll(string(f), "_", "-")
 	}

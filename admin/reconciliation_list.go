@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
@@ -73,7 +73,7 @@ func (k *call) reconciliationQuery(q url.Values) (query reconcile.Query, none bo
 	}
 	if name := typed(q, "partner"); name != "" {
 		p, err := k.Partners.Find(k.r.Context(), k.scope, name)
-		if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 			return query, true, nil
 		} else if err != nil {
 			return query, false, err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/templates"
@@ -97,7 +97,7 @@ func (k *call) compareList() error {
 
 // fixedIsCurrency puts a refusal of the one currency beside the field that asks for both.
 func fixedIsCurrency(err error) error {
-	f := fault.As(err)
+	f := apperr.As(err)
 	if f == nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
@@ -19,14 +19,14 @@ import (
 const maxList = reconcile.MaxFile + maxForm
 
 var (
-	errListSize    = atField("file", fault.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
-	errListPartner = atField("partner", fault.Invalid, "partner", "Choose whose list it is.")
-	errListFile    = atField("file", fault.Invalid, "file", "Choose the file.")
+	errListSize    = atField("file", apperr.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
+	errListPartner = atField("partner", apperr.Invalid, "partner", "Choose whose list it is.")
+	errListFile    = atField("file", apperr.Invalid, "file", "Choose the file.")
 )
 
 // atField is a refusal that stands beside a field of the form.
-func atField(field string, code fault.Code, reason, message string) *fault.Error {
-	return fault.New(code, reason, message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{field}, Message: message})
+func atField(field string, code apperr.Code, reason, message string) *apperr.Error {
+	return apperr.New(code, reason, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{field}, Message: message})
 }
 
 func (k *call) reconciliationNewPage() error {
@@ -110,7 +110,7 @@ func (k *call) takeFile(slug string, part *multipart.Part) (made models.Reconcil
 		return made, errListPartner
 	}
 	p, err := k.Partners.Find(k.r.Context(), k.scope, slug)
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return made, errListPartner
 	}
 	if err != nil {

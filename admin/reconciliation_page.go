@@ -95,7 +95,7 @@ func (k *call) fillSame(v *templates.ReconciliationView, r reconcile.Reconciliat
 
 // lastFailure is why the last comparison came to nothing, "" where there was none.
 func (k *call) lastFailure(r reconcile.Reconciliation) (string, error) {
-	w, found, err := k.Work.Of(k.r.Context(), r.ID)
+	w, found, err := k.Jobs.Of(k.r.Context(), r.ID)
 	if err != nil || !found || w.State != models.WorkFailed && w.State != models.WorkCancelled {
 		return "", err
 	}
@@ -121,7 +121,7 @@ func (k *call) comparisonLive() error {
 
 func (k *call) comparisonPart(r reconcile.Reconciliation) (v templates.ComparisonLive, err error) {
 	v = templates.ComparisonLive{URL: reconciliationURL(r.ID), CanStop: k.mayAt(writeReconciliation, r.PartnerID), Ended: r.State != models.ReconciliationComparing}
-	w, found, err := k.Work.Of(k.r.Context(), r.ID)
+	w, found, err := k.Jobs.Of(k.r.Context(), r.ID)
 	if err != nil || !found || v.Ended {
 		return v, err
 	}

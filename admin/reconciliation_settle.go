@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
@@ -77,7 +77,7 @@ func (k *call) settle() error {
 	}
 	note := k.r.PostForm.Get("note")
 	if !validText(note) {
-		err = atField("note", fault.Invalid, "note", "The note holds characters that are no text: write it anew.")
+		err = atField("note", apperr.Invalid, "note", "The note holds characters that are no text: write it anew.")
 	} else {
 		err = k.reconciliations().Settle(k.r.Context(), k.scope, r.ID, l.Line, note)
 	}

@@ -3,7 +3,7 @@ package admin
 import (
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/figures"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/templates"
 )
 
@@ -73,4 +73,6 @@ func refusalOptions(names []string) (all []templates.Option) {
 }
 
 // refusalWords says where and why.
-func refusalWords(r figures.Refusal) string { return title(r.Endpoint) + ": " + reasonWords(r.Reason) }
+func refusalWords(r reporting.Refusal) string {
+	return title(r.Endpoint) + ": " + reasonWords(r.Reason)
+}

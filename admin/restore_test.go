@@ -322,7 +322,7 @@ func TestWhoseFormIsKept(t *testing.T) {
 	}
 	expired().post(t, "/partners/new", form)
 	h.time.Advance(31 * time.Minute)
-	if _, err := h.staff.Forget(t.Context()); err != nil || kept() != 0 {
+	if _, err := h.staff.DeleteExpired(t.Context()); err != nil || kept() != 0 {
 		t.Errorf("%d kept after half an hour, %v", kept(), err)
 	}
 

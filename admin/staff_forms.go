@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
@@ -137,7 +137,7 @@ func (k *call) staffInvite() error {
 		if other != nil {
 			return other
 		}
-		field := map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[fault.As(err).Reason]
+		field := map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[apperr.As(err).Reason]
 		typed.Errors = templates.Errors{{Field: field, Message: message}}
 		return k.showStaffInvite(status, typed)
 	}
@@ -167,12 +167,12 @@ func (k *call) inviteAgain() error {
 // refusedOnPage shows a rule that refuses on the person's page; Forbidden ones and
 // the last administrator's are in the audit trail too.
 func (k *call) refusedOnPage(p staff.Person, err error) error {
-	f := fault.As(err)
+	f := apperr.As(err)
 	status, message, other := k.told(err)
-	if other != nil || f.Code == fault.NotFound {
+	if other != nil || f.Code == apperr.NotFound {
 		return err
 	}
-	k.tellRefusal(f)
+	k.auditRefusal(f)
 	fresh, err := k.Staff.Find(k.r.Context(), id.Format(id.Staff, p.ID))
 	if err != nil {
 		return err

@@ -5,13 +5,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/templates"
 )
 
-var errFormKey = fault.New(fault.Invalid, "form_key", "The form is incomplete. Open the page again, then fill in the form and submit it.")
+var errFormKey = apperr.New(apperr.Invalid, "form_key", "The form is incomplete. Open the page again, then fill in the form and submit it.")
 
 // submission reads the key of a form that creates something. A form whose key was used
 // before leads to what it created then. A route for large files reads its key itself.

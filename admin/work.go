@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
@@ -27,7 +27,7 @@ func (k *call) workList() error { return k.showWork(http.StatusOK) }
 
 func (k *call) showWork(status int) error {
 	q := k.r.URL.Query()
-	all, newer, older, err := k.Work.List(k.r.Context(), k.scope, k.session.Staff.ID, pageByKey(q))
+	all, newer, older, err := k.Jobs.List(k.r.Context(), k.scope, k.session.Staff.ID, pageByKey(q))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (k *call) theWork() (w models.Work, err error) {
 	if err != nil || number < 1 {
 		return w, errNoPage
 	}
-	w, err = k.Work.Get(k.r.Context(), k.scope, k.session.Staff.ID, number)
+	w, err = k.Jobs.Get(k.r.Context(), k.scope, k.session.Staff.ID, number)
 	return w, hidden(err)
 }
 
@@ -148,8 +148,8 @@ func (k *call) cancelWork() error {
 		k.route.needs = writePayouts // which is what they lack
 		return errForbidden
 	}
-	err = k.Work.Cancel(k.r.Context(), k.scope, k.by, w.ID)
-	if f := fault.As(err); f != nil && f.Code == fault.Conflict {
+	err = k.Jobs.Cancel(k.r.Context(), k.scope, k.by, w.ID)
+	if f := apperr.As(err); f != nil && f.Code == apperr.Conflict {
 		k.notices = append(k.notices, notice{Kind: "warn", Text: "It had ended already: this is how it ended."})
 		return k.showWork(http.StatusConflict)
 	}

@@ -33,7 +33,7 @@ func NewAccessLog(out io.Writer, text bool) *AccessLog {
 	return &AccessLog{out, lineFormat{start: "{", end: "}\n", sep: ",", is: ":", quote: `"`}}
 }
 
-func (a *AccessLog) write(x *exchange, method string, status int, took time.Duration) {
+func (a *AccessLog) write(x *request, method string, status int, took time.Duration) {
 	f := &a.format
 	b := append(x.line[:0], f.start...)
 	b = append(f.key(b, "time"), f.quote...)

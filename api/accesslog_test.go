@@ -15,7 +15,7 @@ import (
 
 func line(text bool) string {
 	var out bytes.Buffer
-	x := &exchange{
+	x := &request{
 		route: "ping", start: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
 		requestText: "rq_1", outcome: "priced", partner: uuid.UUID{1},
 	}

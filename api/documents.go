@@ -50,7 +50,7 @@ func (s *server) documents() (map[string]published, error) {
 	}, nil
 }
 
-func (d published) serve(c *gin.Context, x *exchange) error {
+func (d published) serve(c *gin.Context, x *request) error {
 	x.outcome = "served"
 	h := c.Writer.Header()
 	h.Set("ETag", d.etag)

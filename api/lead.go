@@ -18,7 +18,7 @@ import (
 )
 
 // ping is POST {base_url}/api/lead/ping.
-func (s *server) ping(c *gin.Context, x *exchange) error {
+func (s *server) ping(c *gin.Context, x *request) error {
 	slug, err := s.read(c, x, intake.EndpointPing)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *server) ping(c *gin.Context, x *exchange) error {
 }
 
 // post is POST {base_url}/api/lead/post.
-func (s *server) post(c *gin.Context, x *exchange) error {
+func (s *server) post(c *gin.Context, x *request) error {
 	slug, err := s.read(c, x, intake.EndpointPost)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *server) post(c *gin.Context, x *exchange) error {
 }
 
 // read takes in the body and says whose base URL it was sent to.
-func (s *server) read(c *gin.Context, x *exchange, endpoint string) (slug string, err error) {
+func (s *server) read(c *gin.Context, x *request, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
 	if err := x.readBody(c); err != nil {
 		if unknown == nil {
@@ -134,7 +134,7 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 }
 
 // time sets Server-Timing and X-Response-Time (D11).
-func (s *server) time(c *gin.Context, x *exchange, q *quote.Quote, industry string, t intake.Timing) {
+func (s *server) time(c *gin.Context, x *request, q *quote.Quote, industry string, t intake.Timing) {
 	total := s.Clock.Now().Sub(x.start)
 	b := make([]byte, 0, 160)
 	b = append(b, "auction;dur="...)

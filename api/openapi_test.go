@@ -16,7 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/pingpost/pingpost/api"
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/testkit"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -230,7 +230,7 @@ func TestSigningExampleIsReal(t *testing.T) {
 
 func TestFieldCodes(t *testing.T) {
 	code := loadDocument(t).Components.Schemas["FieldError"].Value.Properties["code"].Value
-	want := []any{fault.Required, fault.InvalidType, fault.InvalidValue, fault.TooLong, fault.TooManyItems, fault.FieldClash}
+	want := []any{apperr.Required, apperr.InvalidType, apperr.InvalidValue, apperr.TooLong, apperr.TooManyItems, apperr.FieldClash}
 	if !slices.Equal(code.Enum, want) {
 		t.Errorf("codes %v, want %v", code.Enum, want)
 	}

@@ -160,7 +160,7 @@ func wordsOf(mode models.SigningMode) signingWords {
 // partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in
 // no log and no metric, and what the answer says to browsers keeps it from search
 // engines, caches and the addresses that a page tells others.
-func (s *server) partnerPage(c *gin.Context, x *exchange) error {
+func (s *server) partnerPage(c *gin.Context, x *request) error {
 	h := c.Writer.Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", "no-referrer")

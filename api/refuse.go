@@ -9,34 +9,34 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // refusalBody is the specification's error response.
 type refusalBody struct {
-	OK          bool          `json:"ok"`
-	Message     string        `json:"message"`
-	Errors      []fault.Field `json:"errors,omitempty"`
-	LeadID      string        `json:"leadId,omitempty"`
-	DeliveredAt string        `json:"deliveredAt,omitempty"`
+	OK          bool           `json:"ok"`
+	Message     string         `json:"message"`
+	Errors      []apperr.Field `json:"errors,omitempty"`
+	LeadID      string         `json:"leadId,omitempty"`
+	DeliveredAt string         `json:"deliveredAt,omitempty"`
 }
 
 // statuses is the one map from a fault's code to an HTTP status.
-var statuses = map[fault.Code]int{
-	fault.Invalid:      http.StatusBadRequest,
-	fault.Expired:      http.StatusBadRequest,
-	fault.Unauthorized: http.StatusUnauthorized,
-	fault.NotFound:     http.StatusNotFound,
-	fault.Delivered:    http.StatusConflict,
-	fault.Conflict:     http.StatusConflict,
-	fault.Incomplete:   http.StatusRequestTimeout,
-	fault.TooLarge:     http.StatusRequestEntityTooLarge,
-	fault.TooMany:      http.StatusTooManyRequests,
-	fault.Unavailable:  http.StatusServiceUnavailable,
-	fault.Internal:     http.StatusInternalServerError,
+var statuses = map[apperr.Code]int{
+	apperr.Invalid:      http.StatusBadRequest,
+	apperr.Expired:      http.StatusBadRequest,
+	apperr.Unauthorized: http.StatusUnauthorized,
+	apperr.NotFound:     http.StatusNotFound,
+	apperr.Delivered:    http.StatusConflict,
+	apperr.Conflict:     http.StatusConflict,
+	apperr.Incomplete:   http.StatusRequestTimeout,
+	apperr.TooLarge:     http.StatusRequestEntityTooLarge,
+	apperr.TooMany:      http.StatusTooManyRequests,
+	apperr.Unavailable:  http.StatusServiceUnavailable,
+	apperr.Internal:     http.StatusInternalServerError,
 }
 
-func statusOf(f *fault.Error) int {
+func statusOf(f *apperr.Error) int {
 	if f.Is(errNotPost) {
 		return http.StatusMethodNotAllowed
 	}
@@ -45,14 +45,14 @@ func statusOf(f *fault.Error) int {
 
 // refuse answers an error. What is not a fault is ours: it is logged, and the
 // partner learns that it happened and under which request id.
-func (s *server) refuse(c *gin.Context, x *exchange, err error) {
-	f := fault.As(err)
+func (s *server) refuse(c *gin.Context, x *request, err error) {
+	f := apperr.As(err)
 	if f == nil {
-		f = fault.Wrap(err, fault.Internal, "error", "An unexpected failure in the service")
+		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected failure in the service")
 	}
 	x.outcome, x.cause = f.Reason, errors.Unwrap(f)
 	body := refusalBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
-	if f.Code == fault.Internal {
+	if f.Code == apperr.Internal {
 		body.Message += " (request " + x.requestText + ")"
 	}
 	if !f.DeliveredAt.IsZero() {
@@ -70,9 +70,9 @@ func (s *server) refuse(c *gin.Context, x *exchange, err error) {
 	x.write(c, statusOf(f))
 }
 
-func (s *server) notFound(*gin.Context, *exchange) error { return errNotFound }
+func (s *server) notFound(*gin.Context, *request) error { return errNotFound }
 
-func (s *server) methodNotAllowed(c *gin.Context, _ *exchange) error {
+func (s *server) methodNotAllowed(c *gin.Context, _ *request) error {
 	// The router lists what the path takes; both endpoints take POST alone.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)

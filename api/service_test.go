@@ -35,7 +35,7 @@ func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) 
 	if ofAPI == nil {
 		ofAPI = p.Time
 	}
-	parts := p.Parts
+	parts := p.Deps
 	if ofIntake != nil {
 		parts.Clock = ofIntake
 	}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -26,7 +26,7 @@ import (
 // entries of another.
 type books struct {
 	*database
-	keys           *sealed.Keys
+	keys           *keyring.Keys
 	large, another models.Account
 	from, to       time.Time // days, both included
 	list           string    // the large partner's own, a file
@@ -38,7 +38,7 @@ const booksDays = 30
 func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books, err error) {
 	platform := newKey()
 	k := &books{rows: rows, list: filepath.Join(s.folder, name+".csv")}
-	if k.keys, err = sealed.NewKeys([][]byte{platform}); err != nil {
+	if k.keys, err = keyring.NewKeys([][]byte{platform}); err != nil {
 		return nil, err
 	}
 	if k.database, err = s.newDatabase(ctx, name); err != nil {

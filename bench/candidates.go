@@ -16,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/models"
@@ -54,7 +54,7 @@ func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
 		return nil, err
 	}
 	defer db.Close()
-	keys, err := sealed.NewKeys([][]byte{newKey()})
+	keys, err := keyring.NewKeys([][]byte{newKey()})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
 	if c.quotes, err = quote.NewSealer(keys.QuoteKeys()); err != nil {
 		return nil, err
 	}
-	c.intake = intake.New(intake.Parts{
+	c.intake = intake.New(intake.Deps{
 		Directory: c.directory, Quotes: c.quotes, Keys: keys, Clock: clock.System{},
 		Traffic: intake.NewTraffic(db.Pool, slog.New(slog.DiscardHandler), 1),
 	}, intake.Settings{DefaultMode: models.SigningRequired})

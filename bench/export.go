@@ -9,13 +9,13 @@ import (
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
 )
 
 // maxExportResident is how much memory an export may take over an idle process, in MB.
@@ -80,17 +80,17 @@ func playExport(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	app.PaceCollector()
-	db, err := store.Open(ctx, store.Options{URL: job.DatabaseURL, MaxConnections: 2})
+	db, err := postgres.Open(ctx, postgres.Options{URL: job.DatabaseURL, MaxConnections: 2})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	keys, err := sealed.NewKeys([][]byte{newKey()})
+	keys, err := keyring.NewKeys([][]byte{newKey()})
 	if err != nil {
 		return err
 	}
-	desk := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
-	s := payouts.NewService(db, clock.System{}, desk, files.NewCabinet(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
+	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
+	s := payouts.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
 	if err := db.Pool.Ping(ctx); err != nil { // a connection is no part of the export
 		return err
 	}

@@ -75,7 +75,7 @@ func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err er
 			queries = append(queries, leads.Query{Partner: partner, State: state}, leads.Query{Partner: partner, State: state, Industry: "none"})
 		}
 	}
-	office := leads.NewOffice(db, p.keys, clock.System{})
+	office := leads.NewReader(db, p.keys, clock.System{})
 	for range b.plan.FineRounds {
 		var slowest time.Duration
 		for _, q := range queries {

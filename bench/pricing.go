@@ -8,8 +8,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -62,7 +62,7 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 // fillReplay records pings of every industry, country and urgency, from a thousand
 // partners and from nobody, one of fifty of which has prices of its own; one of ten
 // was delivered.
-func fillReplay(ctx context.Context, db *store.DB, d *database, s *ratecard.Service, pings int64) error {
+func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.Service, pings int64) error {
 	var terms []int32
 	for _, industry := range s.Taxonomy().Industries() {
 		terms = append(terms, int32(industry.TermID))
@@ -78,7 +78,7 @@ func fillReplay(ctx context.Context, db *store.DB, d *database, s *ratecard.Serv
 	}
 	first := clock.System{}.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-replayDays)
 	if _, err := db.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, replayDays+1); err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	for _, fill := range []struct {
 		sql  string

@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/bench/sample"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -23,7 +23,7 @@ type product struct {
 	process *child.Process
 	at      listening
 	partner sample.Partner
-	keys    *sealed.Keys
+	keys    *keyring.Keys
 	kek     []byte
 
 	answered int64 // pings in all
@@ -45,7 +45,7 @@ func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ 
 		}
 	}()
 	platform := newKey()
-	if p.keys, err = sealed.NewKeys([][]byte{platform}); err != nil {
+	if p.keys, err = keyring.NewKeys([][]byte{platform}); err != nil {
 		return nil, err
 	}
 	if err := p.admit(ctx); err != nil {
@@ -90,7 +90,7 @@ func (p *product) stop() error {
 }
 
 func newKey() []byte {
-	key := make([]byte, sealed.KeySize)
+	key := make([]byte, keyring.KeySize)
 	rand.Read(key)
 	return key
 }

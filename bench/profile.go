@@ -32,7 +32,7 @@ var areas = []area{
 	{"switching between goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall", "runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
 	{"checking signatures", []string{"github.com/pingpost/pingpost/internal/signing."}},
 	{"sealing and opening quotes", []string{"github.com/pingpost/pingpost/internal/quote."}},
-	{"encrypting the contact record", []string{"github.com/pingpost/pingpost/internal/envelope.", "github.com/pingpost/pingpost/internal/sealed."}},
+	{"encrypting the contact record", []string{"github.com/pingpost/pingpost/internal/envelope.", "github.com/pingpost/pingpost/internal/keyring."}},
 	{"parsing the request", []string{"github.com/pingpost/pingpost/internal/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/"}},
 	{"talking to Postgres", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
 	{"recording and counting", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -44,8 +44,8 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 		return err
 	}
 	defer db.Close()
-	desk := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
-	s := reconcile.NewService(db, clock.System{}, desk, files.NewCabinet(db, k.keys, clock.System{})).By(audit.Operator)
+	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
+	s := reconcile.NewService(db, clock.System{}, queue, blobstore.NewStore(db, k.keys, clock.System{})).By(audit.Operator)
 	if _, err := k.root.Exec(ctx, `CREATE TABLE result (LIKE reconciliation_lines INCLUDING ALL)`); err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 	return nil
 }
 
-// byProduct takes the list in and compares it, as the desk does.
-func (k *books) byProduct(ctx context.Context, db *store.DB, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
+// byProduct takes the list in and compares it, as the queue does.
+func (k *books) byProduct(ctx context.Context, db *postgres.DB, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
 	file, err := os.Open(k.list)
 	if err != nil {
 		return r, err

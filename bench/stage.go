@@ -11,7 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 )
 
@@ -81,7 +81,7 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	if err := s.server.Provision(ctx, name, passwords); err != nil {
 		return nil, fmt.Errorf("making the database %s: %w", name, err)
 	}
-	owner, err := store.OpenOwner(s.server.URL(devpg.OwnerRole, passwords.Owner, name), 10*time.Second)
+	owner, err := postgres.OpenOwner(s.server.URL(devpg.OwnerRole, passwords.Owner, name), 10*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 }
 
 // open reaches it as the service does.
-func (d *database) open(ctx context.Context) (*store.DB, error) {
-	return store.Open(ctx, store.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 30 * time.Second})
+func (d *database) open(ctx context.Context) (*postgres.DB, error) {
+	return postgres.Open(ctx, postgres.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 30 * time.Second})
 }
 
 func (d *database) close() error { return d.root.Close(context.Background()) }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -31,7 +31,7 @@ const (
 // openOwner is how a database is migrated.
 func openOwner(t *testing.T, d *testkit.Database) *sql.DB {
 	t.Helper()
-	owner, err := store.OpenOwner(d.OwnerURL, 5*time.Second)
+	owner, err := postgres.OpenOwner(d.OwnerURL, 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

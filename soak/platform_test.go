@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/migrations"
 )
@@ -75,7 +75,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	if err := p.postgres.Provision(t.Context(), database, passwords); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := store.OpenOwner(p.postgres.URL(devpg.OwnerRole, passwords.Owner, database), 10*time.Second)
+	owner, err := postgres.OpenOwner(p.postgres.URL(devpg.OwnerRole, passwords.Owner, database), 10*time.Second)
 	if err == nil {
 		defer owner.Close()
 		_, err = migrations.Up(t.Context(), owner)

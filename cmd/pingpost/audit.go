@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 func auditCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func auditVerify() *cobra.Command {
 			return err
 		}
 		// A long chain takes longer than a request may.
-		db, err := store.Open(c.Context(), store.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout})
+		db, err := postgres.Open(c.Context(), postgres.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout})
 		if err != nil {
 			return err
 		}

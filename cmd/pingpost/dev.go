@@ -18,10 +18,10 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devstack"
 	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/internal/store"
 )
 
 type devFlags struct {
@@ -238,12 +238,12 @@ func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c c
 }
 
 // open reaches the database for a command rather than for the service.
-func open(ctx context.Context, cfg *config.Config) (*store.DB, *sealed.Keys, error) {
-	keys, err := sealed.NewKeys(cfg.Keys.PlatformKeys())
+func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys, error) {
+	keys, err := keyring.NewKeys(cfg.Keys.PlatformKeys())
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := store.Open(ctx, store.Options{
+	db, err := postgres.Open(ctx, postgres.Options{
 		URL: cfg.Database.URL.Reveal(), MaxConnections: 2,
 		ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout,
 	})

@@ -14,15 +14,15 @@ import (
 
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
@@ -34,8 +34,8 @@ func keysCommand() *cobra.Command {
 type keyRing struct {
 	cfg      *config.Config
 	dev      bool // of a running dev
-	db       *store.DB
-	platform *sealed.Keys
+	db       *postgres.DB
+	platform *keyring.Keys
 	wrappers *app.Keys
 	leads    *leads.Store
 	partners *partners.Service
@@ -44,7 +44,7 @@ type keyRing struct {
 
 // onKeys opens the database and the keys of the configuration; those of a running
 // dev in the role that the command needs.
-func onKeys(c *cobra.Command, r *reach, role string, use func(*keyRing) error) error {
+func onKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyRing) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {
 		return err
@@ -148,14 +148,14 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := files.NewCabinet(k.db, k.platform, clock.System{}).SealUses(ctx)
+	kept, err := blobstore.NewStore(k.db, k.platform, clock.System{}).SealUses(ctx)
 	if err != nil {
 		return nil, err
 	}
 	configured := k.platform.IDs()
 	keys := slices.Clone(configured)
-	for _, uses := range []map[sealed.KeyID]int64{secrets, factors, digests, kept} {
-		for _, key := range slices.SortedFunc(maps.Keys(uses), func(a, b sealed.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, uses := range []map[keyring.KeyID]int64{secrets, factors, digests, kept} {
+		for _, key := range slices.SortedFunc(maps.Keys(uses), func(a, b keyring.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
@@ -213,7 +213,7 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 				return err
 			}
 			done, err := k.move(c.ErrOrStderr()).Rewrap(c.Context())
-			err = errors.Join(err, k.tell(c.Context(), "keys.rewrap", map[string]any{"leads": done.Leads, "failed": done.Failed, "to": wrapper + " " + version}))
+			err = errors.Join(err, k.auditAction(c.Context(), "keys.rewrap", map[string]any{"leads": done.Leads, "failed": done.Failed, "to": wrapper + " " + version}))
 			return report(c.OutOrStdout(), done, err, fmt.Sprintf("to %s %s", wrapper, version))
 		})
 	}
@@ -241,7 +241,7 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 			}
 			err = errors.Join(err, failedFactors)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
-			failed = errors.Join(failed, k.tell(c.Context(), "keys.reseal", map[string]any{
+			failed = errors.Join(failed, k.auditAction(c.Context(), "keys.reseal", map[string]any{
 				"secrets": moved, "second_factors": factors, "leads": done.Leads, "failed": done.Failed, "to": k.platform.IDs()[0].String(),
 			}))
 			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's look-up digests"))
@@ -261,7 +261,7 @@ func keysRotate() *cobra.Command {
 			if err := k.wrappers.Vault.Rotate(c.Context()); err != nil {
 				return err
 			}
-			if err := k.tell(c.Context(), "keys.rotate", nil); err != nil {
+			if err := k.auditAction(c.Context(), "keys.rotate", nil); err != nil {
 				return fmt.Errorf("the key was rotated, but the audit trail does not say so: %w", err)
 			}
 			fmt.Fprintln(c.OutOrStdout(), "There is a new key version. Nodes write with it within a minute; `pingpost keys rewrap` moves the leads there are.")
@@ -284,7 +284,7 @@ func (k *keyRing) mayDecrypt(ctx context.Context) error {
 
 // tell writes to the audit trail what was done to the keys. It was done in many
 // steps, or elsewhere, so that it cannot share a transaction with them.
-func (k *keyRing) tell(ctx context.Context, action string, what map[string]any) error {
+func (k *keyRing) auditAction(ctx context.Context, action string, what map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // what was done before somebody stopped it is told too
 	return audit.New(k.db, clock.System{}).Done(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: what})
 }

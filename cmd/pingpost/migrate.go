@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 )
 
@@ -15,12 +15,12 @@ func migrateCommand() *cobra.Command {
 }
 
 // asOwner opens a connection of the role that owns the tables.
-func (r *reach) asOwner(use func(*sql.DB) error) error {
+func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 	url, timeout, err := r.ownerURL()
 	if err != nil {
 		return err
 	}
-	db, err := store.OpenOwner(url, timeout)
+	db, err := postgres.OpenOwner(url, timeout)
 	if err != nil {
 		return err
 	}

@@ -71,11 +71,11 @@ func partnerCreate() *cobra.Command {
 	return c
 }
 
-func addAccount(p models.Partner, r *reach) string {
+func addAccount(p models.Partner, r *dbFlags) string {
 	return "pingpost account create " + p.Slug + " PARTNER_ID" + r.again()
 }
 
-func addSecret(p models.Partner, r *reach) string {
+func addSecret(p models.Partner, r *dbFlags) string {
 	return "pingpost secret create " + p.Slug + r.again()
 }
 
@@ -127,7 +127,7 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 }
 
 // printMissing names what a partner that was approved cannot sell without.
-func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *reach) error {
+func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *dbFlags) error {
 	accounts, err := s.Accounts(c.Context(), p)
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -27,12 +27,12 @@ func pricingCommand() *cobra.Command {
 }
 
 // prices opens the service that the commands about prices use.
-func (r *reach) prices(ctx context.Context, use func(*ratecard.Service) error) error {
+func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, store.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout})
+	db, err := postgres.Open(ctx, postgres.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout})
 	if err != nil {
 		return err
 	}

@@ -214,7 +214,7 @@ func pricingExplain() *cobra.Command {
 }
 
 // ownPrice is what a partner has of its own; nothing for no partner.
-func ownPrice(ctx context.Context, r *reach, ref string) (own pricingrules.Own, err error) {
+func ownPrice(ctx context.Context, r *dbFlags, ref string) (own pricingrules.Own, err error) {
 	if ref == "" {
 		return own, nil
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -71,7 +71,7 @@ run, of which neither result nor file stays, unless --keep makes it a result tha
 		if f.partner == "" || f.file == "" {
 			return usageError{errors.New("give --partner and --file")}
 		}
-		return reach.open(c.Context(), func(db *store.DB, keys *sealed.Keys) error {
+		return reach.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
 			return reconcileList(c, db, keys, f, *asJSON)
 		})
 	}
@@ -80,7 +80,7 @@ run, of which neither result nor file stays, unless --keep makes it a result tha
 
 // reconcileList takes the list in, compares it, prints what was found, and leaves nothing
 // behind that was not to be kept.
-func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconcileFlags, asJSON bool) (err error) {
+func reconcileList(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *reconcileFlags, asJSON bool) (err error) {
 	ctx := c.Context()
 	given, err := f.read()
 	if err != nil {
@@ -90,8 +90,8 @@ func reconcileList(c *cobra.Command, db *store.DB, keys *sealed.Keys, f *reconci
 	if err != nil {
 		return err
 	}
-	desk := work.NewDesk(db, clock.System{}, slog.New(slog.DiscardHandler))
-	s := reconcile.NewService(db, clock.System{}, desk, files.NewCabinet(db, keys, clock.System{})).By(audit.Operator)
+	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
+	s := reconcile.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{})).By(audit.Operator)
 	r, err := upload(ctx, c.InOrStdin(), s, partner.ID, f.file)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ var flagOf = map[string]string{
 
 // asked says exactly what is to be given where the list leaves something open.
 func (f *reconcileFlags) asked(err error, r reconcile.Reconciliation) error {
-	told := fault.As(err)
+	told := apperr.As(err)
 	if told == nil || told.Reason != "mapping" {
 		return err
 	}

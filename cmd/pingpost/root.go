@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // run executes the command line and returns the exit code: 0, 1 for a failure,
@@ -37,7 +37,7 @@ func run(ctx context.Context, unhook func(), args []string) int {
 
 // plain is an error in the words meant for people.
 func plain(err error) error {
-	if f := fault.As(err); f != nil {
+	if f := apperr.As(err); f != nil {
 		return errors.New(f.Message)
 	}
 	return err

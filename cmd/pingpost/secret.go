@@ -50,7 +50,7 @@ func secretCommand() *cobra.Command {
 }
 
 // onPartner runs fn on the partner that the first argument names.
-func onPartner(c *cobra.Command, r *reach, name string, fn func(*partners.Service, models.Partner) error) error {
+func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Service, models.Partner) error) error {
 	return r.partners(c.Context(), func(s *partners.Service) error {
 		p, err := s.Find(c.Context(), scope.System, name)
 		if err != nil {

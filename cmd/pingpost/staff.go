@@ -15,11 +15,11 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -61,8 +61,8 @@ type people struct {
 	partners *partners.Service
 }
 
-func (r *reach) people(ctx context.Context, use func(people) error) error {
-	return r.open(ctx, func(db *store.DB, keys *sealed.Keys) error {
+func (r *dbFlags) people(ctx context.Context, use func(people) error) error {
+	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		c := clock.System{}
 		return use(people{staff.NewService(db, keys, c, staff.Settings{}), partners.NewService(db, keys, c).By(audit.Operator)})
 	})

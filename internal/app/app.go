@@ -21,23 +21,23 @@ import (
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/figures"
-	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/transit"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -58,7 +58,7 @@ type App struct {
 	log   *slog.Logger
 	lines *lineBuffer
 
-	db        *store.DB
+	db        *postgres.DB
 	keys      *Keys
 	leadKeys  leadKeys
 	directory *snapshot.Holder[partners.Directory]
@@ -72,8 +72,8 @@ type App struct {
 	leads     *leads.Store
 	recorder  *intake.Recorder
 	traffic   *intake.Traffic
-	desk      *work.Desk
-	files     *files.Cabinet
+	queue     *jobs.Queue
+	files     *blobstore.Store
 	payouts   *payouts.Service
 	reconcile *reconcile.Service
 	registry  *prometheus.Registry
@@ -122,7 +122,7 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 
 // build makes everything that a node consists of, without the database.
 func (a *App) build(ctx context.Context, o Options) (err error) {
-	keys, err := sealed.NewKeys(a.cfg.Keys.PlatformKeys())
+	keys, err := keyring.NewKeys(a.cfg.Keys.PlatformKeys())
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	}
 	a.snapshots = newSnapshots(a.cfg.Database.SnapshotFile, keys)
 	d := a.cfg.Database
-	a.db, err = store.Open(ctx, store.Options{
+	a.db, err = postgres.Open(ctx, postgres.Options{
 		URL: d.URL.Reveal(), MaxConnections: d.MaxConnections, ConnectTimeout: d.ConnectTimeout, StatementTimeout: d.StatementTimeout,
 		Timelines: a.readSnapshot(),
 	})
@@ -152,23 +152,23 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	a.prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
-	a.directory = snapshot.New("directory", a.tellingWhatIsUnread(partners.NewService(a.db, keys, a.clock).LoadDirectory))
+	a.directory = snapshot.New("directory", a.warnUnreadable(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
 	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access)
 	a.caps = partners.NewCaps(a.db, a.clock, a.log)
 	a.leads = leads.NewStore(a.db.Pool)
 	if o.SinglePosts {
-		a.leads = leads.NewStoreOfSingles(a.db.Pool)
+		a.leads = leads.NewUnbatchedStore(a.db.Pool)
 	}
 	a.audit = audit.New(a.db, a.clock)
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
-	a.openDesk(keys)
+	a.openJobs(keys)
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
-	return a.handlers(o, intake.Parts{
+	return a.handlers(o, intake.Deps{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
 	}, a.prices, partners.NewService(a.db, keys, a.clock).Under(partners.PricePolicy{SecondPerson: a.cfg.Pricing.SecondPerson}))
@@ -184,7 +184,7 @@ func staffSettings(c config.Console) staff.Settings {
 
 // tellingWhatIsUnread logs what a new directory could not read, each time that it
 // is something else.
-func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Directory, error)) func(context.Context) (*partners.Directory, error) {
+func (a *App) warnUnreadable(load func(context.Context) (*partners.Directory, error)) func(context.Context) (*partners.Directory, error) {
 	var toldSecrets, toldPrices string
 	return func(ctx context.Context) (*partners.Directory, error) {
 		d, err := load(ctx)
@@ -203,7 +203,7 @@ func (a *App) tellingWhatIsUnread(load func(context.Context) (*partners.Director
 	}
 }
 
-func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, office *partners.Service) error {
+func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, office *partners.Service) error {
 	l := a.cfg.Limits
 	gin.SetMode(gin.ReleaseMode)
 	var proxies []netip.Prefix
@@ -230,8 +230,8 @@ func (a *App) handlers(o Options, parts intake.Parts, prices *ratecard.Service, 
 	}
 	console, err := admin.New(admin.Options{
 		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office, Prices: prices,
-		Leads: leads.NewOffice(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Work: a.desk,
-		Figures: figures.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
+		Leads: leads.NewReader(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Jobs: a.queue,
+		Reporting: reporting.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,
 	})
 	if err != nil {
@@ -254,8 +254,8 @@ func (a *App) run(ctx context.Context) {
 	}
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
-			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.desk.Work,
-				figures.NewRollup(a.db, a.clock, a.log).Run)
+			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Work,
+				reporting.NewRollup(a.db, a.clock, a.log).Run)
 		}
 	})
 	for _, s := range []*server{a.api, a.admin, a.ops} {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -39,12 +39,12 @@ func (a *App) retention(now time.Time) []step {
 		{"traffic", func(ctx context.Context) (int64, error) {
 			return a.db.DeleteTraffic(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
 		}},
-		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.ForgetBodies(ctx, now) }},
-		{"sessions", a.staff.Forget},
-		{"files", a.files.Forget},
-		{"exports", a.payouts.ForgetExports},
-		{"ended work", a.desk.Forget},
-		{"discarded reconciliations", a.reconcile.Forget},
+		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.DeleteExpiredBodies(ctx, now) }},
+		{"sessions", a.staff.DeleteExpired},
+		{"files", a.files.DeleteExpired},
+		{"exports", a.payouts.DeleteExpiredExports},
+		{"ended work", a.queue.DeleteExpired},
+		{"discarded reconciliations", a.reconcile.DeleteExpired},
 		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
 	}
 }
@@ -54,7 +54,7 @@ func (a *App) retain(ctx context.Context, s step) {
 	defer cancel()
 	n, err := s.do(bounded)
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn("retention is behind and will be tried again", "what", s.name, "error", store.Translate(err))
+		a.log.Warn("retention is behind and will be tried again", "what", s.name, "error", postgres.Translate(err))
 	} else if n > 0 {
 		a.log.Info("retention", "what", s.name, "gone", n)
 	}
@@ -75,7 +75,7 @@ func (a *App) maintainHourly(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := a.ensurePartitions(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("partitions of pings are not made ahead and will be tried again", "error", store.Translate(err))
+				a.log.Warn("partitions of pings are not made ahead and will be tried again", "error", postgres.Translate(err))
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (a *App) noteAuditHead(ctx context.Context) {
 	event, head, err := a.audit.Head(bounded)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		a.log.Warn("the head of the audit trail could not be read", "error", store.Translate(err))
+		a.log.Warn("the head of the audit trail could not be read", "error", postgres.Translate(err))
 	case err == nil && head != "":
 		a.log.Info("audit trail", "event", event, "head", head)
 	}

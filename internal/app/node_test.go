@@ -16,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/internal/app"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -53,7 +53,7 @@ type node struct {
 	db      *testkit.Database
 	clock   clock.Clock   // the service's: hands, unless a test took the machine's
 	hands   *clock.Manual // to move it
-	keys    *sealed.Keys
+	keys    *keyring.Keys
 	service *partners.Service
 	log     *testkit.Log
 
@@ -124,7 +124,7 @@ func startNode(t *testing.T, options ...option) *node {
 func (n *node) prepare(t *testing.T) {
 	t.Helper()
 	var err error
-	if n.keys, err = sealed.NewKeys(n.cfg.Keys.PlatformKeys()); err != nil {
+	if n.keys, err = keyring.NewKeys(n.cfg.Keys.PlatformKeys()); err != nil {
 		t.Fatal(err)
 	}
 	n.service = partners.NewService(n.db.DB, n.keys, n.clock)

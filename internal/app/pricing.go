@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 // Both are looked for this often: a schedule is kept to the second, and a person waits
@@ -26,7 +26,7 @@ func (a *App) publishDue(ctx context.Context) {
 func (a *App) replay(ctx context.Context) {
 	a.every(ctx, replayEvery, "a replay", func(ctx context.Context) (bool, error) {
 		did, err := a.prices.ReplayNext(ctx)
-		if f := fault.As(err); f != nil { // nothing is broken: somebody wants another one
+		if f := apperr.As(err); f != nil { // nothing is broken: somebody wants another one
 			a.log.Info("a replay was given up", "why", f.Message)
 			return did, nil
 		}
@@ -43,7 +43,7 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	for {
 		more, err := do(ctx)
 		if err != nil && ctx.Err() == nil && !failing {
-			a.log.Error(what+" failed and is tried again", "error", store.Translate(err))
+			a.log.Error(what+" failed and is tried again", "error", postgres.Translate(err))
 		}
 		failing = err != nil
 		if more && !failing {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -74,7 +74,7 @@ func TestAClockThatIsOffIsToldOf(t *testing.T) {
 func TestARowThatCannotBeReadIsToldOf(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
-	foreign, err := sealed.NewKeys([][]byte{bytes.Repeat([]byte{9}, sealed.KeySize)})
+	foreign, err := keyring.NewKeys([][]byte{bytes.Repeat([]byte{9}, keyring.KeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +83,9 @@ func TestARowThatCannotBeReadIsToldOf(t *testing.T) {
 	if err := n.root.QueryRow(ctx, `SELECT id FROM signing_secrets WHERE partner_id = $1`, n.off.ID).Scan(&secret); err != nil {
 		t.Fatal(err)
 	}
-	seal := func(keys *sealed.Keys) {
+	seal := func(keys *keyring.Keys) {
 		t.Helper()
-		value := keys.Seal(sealed.SigningSecret, secret[:], []byte(n.off.secret))
+		value := keys.Seal(keyring.SigningSecret, secret[:], []byte(n.off.secret))
 		if _, err := n.root.Exec(ctx, `UPDATE signing_secrets SET sealed = $1 WHERE id = $2`, value, secret); err != nil {
 			t.Fatal(err)
 		}

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/snapshot"
-	"github.com/pingpost/pingpost/internal/store"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -31,7 +31,7 @@ const (
 // and to recognise an old primary.
 type pingState struct {
 	AsOf        time.Time // the database had it
-	Timelines   []store.Timeline
+	Timelines   []postgres.Timeline
 	CardVersion int
 	Card        pricingrules.Card
 	Partners    partners.Excerpt
@@ -48,16 +48,16 @@ type snapshots struct {
 	failures atomic.Int64
 }
 
-func newSnapshots(path string, keys *sealed.Keys) *snapshots {
+func newSnapshots(path string, keys *keyring.Keys) *snapshots {
 	if path == "" {
 		return &snapshots{}
 	}
-	return &snapshots{file: &snapshot.File{Path: path, Sealer: keys.For(sealed.Snapshot)}}
+	return &snapshots{file: &snapshot.File{Path: path, Sealer: keys.For(keyring.Snapshot)}}
 }
 
 // readSnapshot reads the snapshot from before the start and returns its
 // timelines, which count however old it is.
-func (a *App) readSnapshot() []store.Timeline {
+func (a *App) readSnapshot() []postgres.Timeline {
 	s := a.snapshots
 	if s.file == nil {
 		s.foundErr = fs.ErrNotExist
@@ -136,7 +136,7 @@ func (a *App) keepSnapshot(ctx context.Context) {
 	var last struct {
 		directory *partners.Directory
 		card      *ratecard.Snapshot
-		timelines []store.Timeline
+		timelines []postgres.Timeline
 		at        time.Time
 	}
 	pause, failing := time.Duration(0), false

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/snapshot"
-	"github.com/pingpost/pingpost/internal/store"
 )
 
 const (
@@ -58,7 +58,7 @@ func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
-	if refused, ok := errors.AsType[*store.Err](err); ok && refused.SQLState != "" {
+	if refused, ok := errors.AsType[*postgres.Err](err); ok && refused.SQLState != "" {
 		return fmt.Errorf("the database cannot be used: %w", err)
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *App) inspect(ctx context.Context) error {
 // waitable reports whether an error of load ends by waiting for the database. A
 // mistake in the configuration does not.
 func waitable(err error) bool {
-	return store.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
+	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }
 
 // awaitDatabase loads until that succeeds, and reports whether it did. An error

@@ -19,7 +19,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -54,12 +54,12 @@ type Event struct {
 
 // Log writes and reads events.
 type Log struct {
-	db    *store.DB
+	db    *postgres.DB
 	clock clock.Clock
 }
 
 // New is a log on the service's database.
-func New(db *store.DB, c clock.Clock) *Log { return &Log{db, c} }
+func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
 // Write appends the event in the caller's transaction, as the last thing that it
 // does: from here to the commit it holds the chain, and every other deed waits.

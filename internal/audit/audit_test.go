@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -85,7 +85,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("with a head of another chain: %+v", other)
 	}
 	for _, bad := range []string{"x", "00", strings.Repeat("0", 63)} {
-		if _, err := c.Verify(t.Context(), bad); fault.As(err) == nil {
+		if _, err := c.Verify(t.Context(), bad); apperr.As(err) == nil {
 			t.Errorf("the head %q: %v", bad, err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestChain(t *testing.T) {
 func TestAnEventSharesItsDeedsFate(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
-	undone := fault.New(fault.Conflict, "undone", "It is undone.")
+	undone := apperr.New(apperr.Conflict, "undone", "It is undone.")
 	err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
 		return errors.Join(audit.Write(tx, testkit.Began(), who, event(1)), undone)
 	})

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -29,7 +29,7 @@ type Subject struct {
 }
 
 // Page is where a list begins.
-type Page = store.Page
+type Page = postgres.Page
 
 // countBound is how far matching events are counted.
 const countBound = 10_000
@@ -50,15 +50,15 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out F
 	}
 	bounded := q.Session(&gorm.Session{}).Select("1").Limit(countBound + 1)
 	if err := l.db.Gorm.WithContext(ctx).Table("(?) AS found", bounded).Count(&out.Count).Error; err != nil {
-		return out, store.Translate(err)
+		return out, postgres.Translate(err)
 	}
 	if out.CountBounded = out.Count > countBound; out.CountBounded {
 		out.Count = countBound
 	}
 	if err := p.Of(q.Session(&gorm.Session{})).Find(&out.Events).Error; err != nil {
-		return out, store.Translate(err)
+		return out, postgres.Translate(err)
 	}
-	out.Events, out.Newer, out.Older = store.Cut(p, out.Events)
+	out.Events, out.Newer, out.Older = postgres.Cut(p, out.Events)
 	return out, nil
 }
 

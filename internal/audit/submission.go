@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 // Submission identifies one submission of a console form that creates something. The
@@ -18,7 +18,7 @@ type Submission struct {
 	Key  uuid.UUID
 }
 
-var errSubmitted = fault.New(fault.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
+var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
 // claim records the submission in the transaction that creates something. Another
 // transaction that claimed it makes this one fail; one that is still open is waited for.
@@ -45,7 +45,7 @@ func (l *Log) Submitted(ctx context.Context, staff uuid.UUID, s Submission) (obj
 	var found []string
 	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`, staff, s.Path, s.Key).Scan(&found).Error
 	if err != nil || len(found) == 0 {
-		return "", false, store.Translate(err)
+		return "", false, postgres.Translate(err)
 	}
 	return found[0], true, nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -40,7 +40,7 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 	if err := write(by, "first", "second"); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(by, "third"); fault.As(err) == nil || fault.As(err).Reason != "submitted" {
+	if err := write(by, "third"); apperr.As(err) == nil || apperr.As(err).Reason != "submitted" {
 		t.Errorf("another transaction: %v", err)
 	}
 	elsewhere := by

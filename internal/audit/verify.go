@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -35,14 +35,14 @@ const verifyBatch = 5000
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {
-		return v, fault.New(fault.Invalid, "head", "A head is 64 hexadecimal digits, as the service logs it.")
+		return v, apperr.New(apperr.Invalid, "head", "A head is 64 hexadecimal digits, as the service logs it.")
 	}
 	v.HeadMissing = head != ""
 	prev := make([]byte, sha256.Size)
 	for last := int64(0); ; {
 		var batch []models.AuditEvent
 		if err := l.db.Gorm.WithContext(ctx).Where("id > ?", last).Order("id").Limit(verifyBatch).Find(&batch).Error; err != nil {
-			return v, store.Translate(err)
+			return v, postgres.Translate(err)
 		}
 		for i := range batch {
 			e := &batch[i]
@@ -69,7 +69,7 @@ func (l *Log) Head(ctx context.Context) (id int64, head string, err error) {
 	var last []models.AuditEvent
 	err = l.db.Gorm.WithContext(ctx).Select("id", "hash").Order("id DESC").Limit(1).Find(&last).Error
 	if err != nil || len(last) == 0 {
-		return 0, "", store.Translate(err)
+		return 0, "", postgres.Translate(err)
 	}
 	return last[0].ID, fmt.Sprintf("%x", last[0].Hash), nil
 }

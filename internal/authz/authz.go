@@ -16,8 +16,8 @@ import (
 	"github.com/casbin/casbin/v2/model"
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -83,12 +83,12 @@ type decision struct {
 }
 
 // Load reads the roles of active staff.
-func Load(ctx context.Context, db *store.DB) (*Access, error) {
+func Load(ctx context.Context, db *postgres.DB) (*Access, error) {
 	var rows []models.StaffRole
 	err := db.Gorm.WithContext(ctx).Raw(`SELECT r.staff_id, r.role, r.partner_id FROM staff_roles r JOIN staff s ON s.id = r.staff_id
 		WHERE s.status = ? ORDER BY r.staff_id, r.role, r.partner_id`, models.StaffActive).Scan(&rows).Error
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	return New(rows)
 }

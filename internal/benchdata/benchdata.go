@@ -16,11 +16,11 @@ import (
 
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -42,8 +42,8 @@ type Plan struct{ Partners, Leads, Pings int }
 
 // Filler fills one database.
 type Filler struct {
-	DB       *store.DB
-	Keys     *sealed.Keys
+	DB       *postgres.DB
+	Keys     *keyring.Keys
 	Wrappers *envelope.Wrappers
 	Taxonomy *pricingrules.Taxonomy
 	Now      time.Time
@@ -68,7 +68,7 @@ func (f *Filler) Fill(ctx context.Context, p Plan) error {
 func (f *Filler) partners(ctx context.Context, want int) error {
 	var there int
 	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM partners WHERE slug LIKE $1`, prefix+"%").Scan(&there); err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	for there < want {
 		n := min(partnerBatch, want-there)
@@ -100,7 +100,7 @@ func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 		secret, plain := id.New(f.Now), []byte(partners.GenerateSecret())
 		secrets[i] = models.SigningSecret{
 			ID: secret, PartnerID: rows[i].ID, Label: name, Prefix: "pp_", LastFour: string(plain[len(plain)-4:]),
-			Sealed: f.Keys.Seal(sealed.SigningSecret, secret[:], plain), Digest: f.Keys.Digest(sealed.Uniqueness, plain),
+			Sealed: f.Keys.Seal(keyring.SigningSecret, secret[:], plain), Digest: f.Keys.Digest(keyring.Uniqueness, plain),
 			State: models.SecretActive, NotBefore: f.Now, CreatedAt: f.Now,
 		}
 	}
@@ -121,23 +121,23 @@ func (f *Filler) sellers(ctx context.Context) (all []seller, err error) {
 	rows, err := f.DB.Pool.Query(ctx, `SELECT p.id, a.id, s.id FROM partners p JOIN accounts a ON a.partner_id = p.id
 		JOIN signing_secrets s ON s.partner_id = p.id WHERE p.slug LIKE $1 ORDER BY p.slug`, prefix+"%")
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var s seller
 		if err := rows.Scan(&s.partner, &s.account, &s.secret); err != nil {
-			return nil, store.Translate(err)
+			return nil, postgres.Translate(err)
 		}
 		all = append(all, s)
 	}
-	return all, store.Translate(rows.Err())
+	return all, postgres.Translate(rows.Err())
 }
 
 func (f *Filler) leads(ctx context.Context, want int) error {
 	var there int
 	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&there); err != nil || there >= want {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	all, err := f.sellers(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 		}
 		if _, err := f.DB.Pool.Exec(ctx, leadsSQL, b.ids, b.transactions, b.partners, b.accounts, b.secrets, b.industries, b.terms, b.prices,
 			b.times, b.references, b.noise, key.Wrapped, wrapper, version, f.digestPrefix(), f.Now.Add(-24*time.Hour)); err != nil {
-			return store.Translate(err)
+			return postgres.Translate(err)
 		}
 		f.Tell("leads", there, want)
 	}
@@ -242,11 +242,11 @@ FROM unnest($1::uuid[], $3::uuid[], $4::uuid[], $8::bigint[], $9::timestamptz[],
 func (f *Filler) pings(ctx context.Context, want int) error {
 	var there int
 	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM pings`).Scan(&there); err != nil || there >= want {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	first := f.Now.Add(-span)
 	if _, err := f.DB.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, int(span/(24*time.Hour))+2); err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	// Whole batches follow each other in time, as rows in a log do.
 	for start, missing := there, want-there; there < want; {
@@ -254,7 +254,7 @@ func (f *Filler) pings(ctx context.Context, want int) error {
 		from := first.Add(time.Duration(float64(span) * float64(there-start) / float64(missing)))
 		step := time.Duration(float64(span) / float64(missing))
 		if _, err := f.DB.Pool.Exec(ctx, pingsSQL, n, from, step.Seconds(), f.Taxonomy.At(0).TermID); err != nil {
-			return store.Translate(err)
+			return postgres.Translate(err)
 		}
 		there += n
 		f.Tell("pings", there, want)

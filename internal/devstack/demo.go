@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -47,7 +47,7 @@ var demonstration = []Partner{
 // Demonstrate makes the demonstration partners where they are missing and
 // returns them with their secrets, which are the same on every start. keys are
 // those that service seals with.
-func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service, keys *sealed.Keys) ([]Partner, error) {
+func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service, keys *keyring.Keys) ([]Partner, error) {
 	out := make([]Partner, 0, len(demonstration))
 	for _, p := range demonstration {
 		if err := s.demonstrate(ctx, service, keys, &p); err != nil {
@@ -59,9 +59,9 @@ func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service, keys
 }
 
 // demonstrate resumes wherever an earlier start was interrupted.
-func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys *sealed.Keys, p *Partner) error {
+func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys *keyring.Keys, p *Partner) error {
 	row, err := service.Find(ctx, scope.System, p.Slug)
-	if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		row, err = service.Create(ctx, partners.NewPartner{Slug: p.Slug, Name: p.Name, Signing: p.Signing})
 	}
 	if err != nil {
@@ -106,12 +106,12 @@ func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys
 
 // checkKey refuses a platform key that does not open what the folder holds.
 // Later on it would be told of a configuration that dev does not read.
-func (s *Stack) checkKey(keys *sealed.Keys, secrets []models.SigningSecret) error {
+func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) error {
 	for _, one := range secrets {
 		if one.State != models.SecretActive {
 			continue
 		}
-		if _, err := keys.Open(sealed.SigningSecret, one.ID[:], one.Sealed); err != nil {
+		if _, err := keys.Open(keyring.SigningSecret, one.ID[:], one.Sealed); err != nil {
 			return fmt.Errorf("the platform_key in %s is not the one that sealed its secret: put the file back from a copy, or remove %s to begin anew",
 				filepath.Join(s.dir, keysFile), s.dir)
 		}

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 )
 
@@ -116,7 +116,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	ownerURL := s.Postgres.URL(devpg.OwnerRole, keys.OwnerPassword, databaseName)
 	s.DatabaseURL = s.Postgres.URL(devpg.AppRole, keys.AppPassword, databaseName)
-	owner, err := store.OpenOwner(ownerURL, connectTimeout)
+	owner, err := postgres.OpenOwner(ownerURL, connectTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func key() string {
 
 func isKey(text string) bool {
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
-	return err == nil && len(raw) == sealed.KeySize
+	return err == nil && len(raw) == keyring.KeySize
 }
 
 // writeJSON replaces a file whole: one that is half-written would lock its

@@ -14,10 +14,10 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -55,12 +55,12 @@ func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partne
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := sealed.NewKeys([][]byte{key})
+	keys, err := keyring.NewKeys([][]byte{key})
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits := config.Defaults(config.Dev).Database
-	db, err := store.Open(t.Context(), store.Options{
+	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL: s.DatabaseURL, MaxConnections: 2, ConnectTimeout: limits.ConnectTimeout, StatementTimeout: limits.StatementTimeout,
 	})
 	if err != nil {

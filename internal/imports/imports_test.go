@@ -20,13 +20,13 @@ const module = "github.com/pingpost/pingpost/"
 // floors are the levels of docs/architecture.md. A package imports only from
 // lower ones, but for the sideways steps below.
 var floors = map[string]int{
-	"internal/fault": 0, "internal/id": 0, "internal/money": 0, "internal/clock": 0, "internal/scope": 0, "internal/clientaddr": 0,
+	"internal/apperr": 0, "internal/id": 0, "internal/money": 0, "internal/clock": 0, "internal/scope": 0, "internal/clientaddr": 0,
 	"migrations": 0,
 	"models":     1, "pricing_rules": 1, "internal/quote": 1, "internal/signing": 1, "internal/envelope": 1,
-	"internal/store": 1, "internal/snapshot": 1, "internal/config": 1, "internal/sealed": 1, "internal/devpg": 1, "internal/devvault": 1,
-	"internal/audit": 2, "internal/authz": 2, "internal/ledger": 2, "internal/payload": 2, "internal/transit": 2, "internal/files": 2,
-	"internal/leads": 3, "internal/work": 3, "internal/partners": 3, "internal/ratecard": 3, "internal/staff": 3,
-	"internal/figures": 4, "internal/payouts": 4, "internal/reconcile": 4,
+	"internal/postgres": 1, "internal/snapshot": 1, "internal/config": 1, "internal/keyring": 1, "internal/devpg": 1, "internal/devvault": 1,
+	"internal/audit": 2, "internal/authz": 2, "internal/ledger": 2, "internal/payload": 2, "internal/transit": 2, "internal/blobstore": 2,
+	"internal/leads": 3, "internal/jobs": 3, "internal/partners": 3, "internal/ratecard": 3, "internal/staff": 3,
+	"internal/reporting": 4, "internal/payouts": 4, "internal/reconcile": 4,
 	"internal/intake": 5, "templates": 5, "admin/assets": 5,
 	"api": 6, "admin": 6,
 	"internal/app": 7, "internal/devstack": 7, "internal/benchdata": 7,
@@ -55,7 +55,7 @@ var only = map[string][]string{
 	"github.com/knadh/koanf":        {"internal/config"},
 	"github.com/fergusstrange/":     {"internal/devpg"},
 	"github.com/pressly/goose":      {"migrations"},
-	"github.com/riverqueue/river":   {"internal/work", "migrations"},
+	"github.com/riverqueue/river":   {"internal/jobs", "migrations"},
 	"github.com/go-json-experiment": {"internal/payload", "api"},
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
 )
@@ -156,6 +156,6 @@ func rivalPartners(t *testing.T, n *node) {
 			t.Fatalf("nobody got the lead: %v", won.err)
 		}
 		delivered.check(t, lost.err)
-		notFound(t, fault.As(lost.err))
+		notFound(t, apperr.As(lost.err))
 	}
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -40,7 +40,7 @@ func (in *Intake) lead(p *post, key envelope.DataKey, industry string) (models.L
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,
 		QuotedCountry: string(q.Country[:]), QuotedPostcode: q.Postcode, QuotedAt: q.IssuedAt(), ReceivedAt: p.start,
 		Country: p.payload.Location.Country, Postcode: p.payload.Location.Postcode,
-		BodyDigest: in.Keys.Digest(sealed.Body, p.Body),
+		BodyDigest: in.Keys.Digest(keyring.Body, p.Body),
 	}
 	if q.Partner != uuid.Nil {
 		lead.QuotedPartner = &q.Partner

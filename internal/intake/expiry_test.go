@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -35,7 +35,7 @@ func validUpToFifteenMinutes(t *testing.T, n *node) {
 }
 
 // notFound checks that a refusal gives no lead away.
-func notFound(t testing.TB, f *fault.Error) {
+func notFound(t testing.TB, f *apperr.Error) {
 	t.Helper()
 	if f.LeadID != "" || !f.DeliveredAt.IsZero() {
 		t.Errorf("the refusal %q gives the lead away", f.Reason)

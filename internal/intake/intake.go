@@ -17,14 +17,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/models"
@@ -32,16 +32,16 @@ import (
 
 // The specification's refusals that are intake's own.
 var (
-	ErrUnknownSlug   = fault.New(fault.NotFound, "unknown_partner", "Not Found")
-	errTransactionID = fault.New(fault.Invalid, "transaction_format", "Invalid transactionId format")
-	errQuoteOwner    = fault.New(fault.Invalid, "quote_owner", "Invalid transactionId format")
-	errExpired       = fault.New(fault.Expired, "expired", "Transaction has expired")
-	errDelivered     = fault.New(fault.Delivered, "already_delivered", "Transaction has already been delivered")
-	errNoWrapper     = fault.New(fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
-	errStoring       = fault.New(fault.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
-	errMatchTooLarge = fault.New(fault.TooLarge, "match_too_large", "Payload Too Large")
-	errNotLoaded     = fault.New(fault.Internal, "not_loaded", "The prices are not loaded yet. Send the ping again.")
-	errTooMany       = fault.New(fault.TooMany, "too_many", "Too Many Requests")
+	ErrUnknownSlug   = apperr.New(apperr.NotFound, "unknown_partner", "Not Found")
+	errTransactionID = apperr.New(apperr.Invalid, "transaction_format", "Invalid transactionId format")
+	errQuoteOwner    = apperr.New(apperr.Invalid, "quote_owner", "Invalid transactionId format")
+	errExpired       = apperr.New(apperr.Expired, "expired", "Transaction has expired")
+	errDelivered     = apperr.New(apperr.Delivered, "already_delivered", "Transaction has already been delivered")
+	errNoWrapper     = apperr.New(apperr.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
+	errStoring       = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
+	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large")
+	errNotLoaded     = apperr.New(apperr.Internal, "not_loaded", "The prices are not loaded yet. Send the ping again.")
+	errTooMany       = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
 )
 
 // retryAfter is what a 503 asks for (D21).
@@ -63,12 +63,12 @@ type Settings struct {
 }
 
 // Parts are what intake works with. All are required.
-type Parts struct {
+type Deps struct {
 	Directory *snapshot.Holder[partners.Directory]
 	Card      *snapshot.Holder[ratecard.Snapshot]
 	Caps      *partners.Caps
 	Quotes    *quote.Sealer
-	Keys      *sealed.Keys
+	Keys      *keyring.Keys
 	Wrappers  *envelope.Wrappers
 	Leads     *leads.Store
 	Recorder  *Recorder
@@ -78,24 +78,24 @@ type Parts struct {
 
 // Intake answers pings and posts. Safe for concurrent use.
 type Intake struct {
-	Parts
+	Deps
 	settings Settings
 	decoys   sync.Pool // verifiers of a secret that nobody has
 
-	match           *gate
-	matchReserved   *gate  // for addresses that matched recently
-	matched         recent // those addresses
-	storing         *gate
-	storingUnsigned *gate // separate, so that unsigned posts never fill the one above
+	match           *admission
+	matchReserved   *admission // for addresses that matched recently
+	matched         recent     // those addresses
+	storing         *admission
+	storingUnsigned *admission // separate, so that unsigned posts never fill the one above
 
-	pings     *budget[netip.Addr] // of partners' base URLs
-	posts     *budget[uuid.UUID]  // of partners: spent by verified signed posts only (D28)
-	unsigned  *budget[netip.Addr]
-	unmatched *budget[netip.Addr] // signatures for which a partner was searched in vain
-	forged    *budget[netip.Addr] // wrong signatures, whomever they name
+	pings     *rateLimiter[netip.Addr] // of partners' base URLs
+	posts     *rateLimiter[uuid.UUID]  // of partners: spent by verified signed posts only (D28)
+	unsigned  *rateLimiter[netip.Addr]
+	unmatched *rateLimiter[netip.Addr] // signatures for which a partner was searched in vain
+	forged    *rateLimiter[netip.Addr] // wrong signatures, whomever they name
 
-	sharedPings    *budget[netip.Addr]
-	unmatchedSites *budget[netip.Addr] // unmatched, by IPv6 /48
+	sharedPings    *rateLimiter[netip.Addr]
+	unmatchedSites *rateLimiter[netip.Addr] // unmatched, by IPv6 /48
 }
 
 const (
@@ -116,21 +116,21 @@ const (
 )
 
 // New puts the parts to work.
-func New(p Parts, s Settings) *Intake {
+func New(p Deps, s Settings) *Intake {
 	unsignedConcurrency := (s.PostConcurrency + unsignedShare - 1) / unsignedShare
 	in := &Intake{
-		Parts: p, settings: s,
-		match:           newGate(s.MatchConcurrency, matchQueue, s.MatchWait),
-		matchReserved:   newGate(min(s.MatchConcurrency, 1), matchQueue, s.MatchWait),
-		storing:         newGate(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
-		storingUnsigned: newGate(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
-		pings:           newBudget[netip.Addr](s.PingRate, time.Second),
-		sharedPings:     newBudget[netip.Addr](s.SharedPingRate, time.Second),
-		posts:           newBudget[uuid.UUID](s.PostRate, time.Second),
-		unsigned:        newBudget[netip.Addr](s.UnsignedRate, time.Second),
-		unmatched:       newBudget[netip.Addr](s.MatchFailures, time.Minute),
-		unmatchedSites:  newBudget[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
-		forged:          newBudget[netip.Addr](s.Forgeries, time.Minute),
+		Deps: p, settings: s,
+		match:           newAdmission(s.MatchConcurrency, matchQueue, s.MatchWait),
+		matchReserved:   newAdmission(min(s.MatchConcurrency, 1), matchQueue, s.MatchWait),
+		storing:         newAdmission(s.PostConcurrency, postQueue*s.PostConcurrency, s.PostWait),
+		storingUnsigned: newAdmission(unsignedConcurrency, postQueue*unsignedConcurrency, s.PostWait),
+		pings:           newRateLimiter[netip.Addr](s.PingRate, time.Second),
+		sharedPings:     newRateLimiter[netip.Addr](s.SharedPingRate, time.Second),
+		posts:           newRateLimiter[uuid.UUID](s.PostRate, time.Second),
+		unsigned:        newRateLimiter[netip.Addr](s.UnsignedRate, time.Second),
+		unmatched:       newRateLimiter[netip.Addr](s.MatchFailures, time.Minute),
+		unmatchedSites:  newRateLimiter[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
+		forged:          newRateLimiter[netip.Addr](s.Forgeries, time.Minute),
 	}
 	var decoy [32]byte
 	rand.Read(decoy[:])

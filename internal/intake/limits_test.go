@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -32,17 +32,17 @@ func pingsOfAnAddress(t *testing.T, n *node) {
 	if err := errors.Join(ping("2001:db8::1", shared, good), ping("2001:db8::2", shared, good)); err != nil {
 		t.Fatal(err)
 	}
-	if f := fault.As(ping("2001:db8::3", shared, bad)); f == nil || f.Code != fault.Invalid {
+	if f := apperr.As(ping("2001:db8::3", shared, bad)); f == nil || f.Code != apperr.Invalid {
 		t.Errorf("a bad ping: %v", f)
 	}
 	for _, body := range []string{good, bad} { // refused before it is read
 		n.Time.Advance(300 * time.Millisecond)
-		if f := fault.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != fault.TooMany || f.RetryAfter <= 0 || f.RetryAfter > time.Second {
+		if f := apperr.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != apperr.TooMany || f.RetryAfter <= 0 || f.RetryAfter > time.Second {
 			t.Errorf("the fourth ping: %v", f)
 		}
 	}
 	for i, slug := range []string{n.Off.Slug, n.Required.Slug, n.Off.Slug, n.Required.Slug, n.Off.Slug} {
-		if f := fault.As(ping("2001:db8::5", slug, good)); (f == nil) != (i < 4) {
+		if f := apperr.As(ping("2001:db8::5", slug, good)); (f == nil) != (i < 4) {
 			t.Errorf("ping %d at a partner's base URL: %v", i+1, f)
 		}
 	}

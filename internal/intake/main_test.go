@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -96,7 +96,7 @@ func (n *node) post(t testing.TB, r intake.PostRequest) intake.PostResult {
 }
 
 // refused sends a post that must be refused in that way, and returns the fault.
-func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *fault.Error {
+func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *apperr.Error {
 	t.Helper()
 	_, err := n.in.Post(t.Context(), r)
 	return want.check(t, err)
@@ -104,34 +104,34 @@ func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *fault.
 
 // refusal is what a refused request must be told.
 type refusal struct {
-	code            fault.Code
+	code            apperr.Code
 	reason, message string
 }
 
 // The refusals of the specification, of D3 and of D22.
 var (
-	timestampMissing = refusal{fault.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection"}
-	timestampFormat  = refusal{fault.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format"}
-	timestampWindow  = refusal{fault.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window"}
-	badSignature     = refusal{fault.Unauthorized, "signature", "Invalid HMAC SHA-256 signature"}
-	noSignature      = refusal{fault.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header"}
-	badJSON          = refusal{fault.Invalid, "json", "Invalid JSON payload"}
-	badPing          = refusal{fault.Invalid, "payload", "Invalid lead ping payload"}
-	badPost          = refusal{fault.Invalid, "payload", "Invalid lead post payload"}
-	badTransactionID = refusal{fault.Invalid, "transaction_format", "Invalid transactionId format"}
-	notYourQuote     = refusal{fault.Invalid, "quote_owner", "Invalid transactionId format"}
-	expired          = refusal{fault.Expired, "expired", "Transaction has expired"}
-	delivered        = refusal{fault.Delivered, "already_delivered", "Transaction has already been delivered"}
-	noKeyWrapper     = refusal{fault.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."}
-	notSaved         = refusal{fault.Unavailable, "storing", "Unable to save lead record."}
-	tooLargeToMatch  = refusal{fault.TooLarge, "match_too_large", "Payload Too Large"}
-	tooMany          = refusal{fault.TooMany, "too_many", "Too Many Requests"}
-	unknownSlug      = refusal{fault.NotFound, "unknown_partner", "Not Found"}
+	timestampMissing = refusal{apperr.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection"}
+	timestampFormat  = refusal{apperr.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format"}
+	timestampWindow  = refusal{apperr.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window"}
+	badSignature     = refusal{apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature"}
+	noSignature      = refusal{apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header"}
+	badJSON          = refusal{apperr.Invalid, "json", "Invalid JSON payload"}
+	badPing          = refusal{apperr.Invalid, "payload", "Invalid lead ping payload"}
+	badPost          = refusal{apperr.Invalid, "payload", "Invalid lead post payload"}
+	badTransactionID = refusal{apperr.Invalid, "transaction_format", "Invalid transactionId format"}
+	notYourQuote     = refusal{apperr.Invalid, "quote_owner", "Invalid transactionId format"}
+	expired          = refusal{apperr.Expired, "expired", "Transaction has expired"}
+	delivered        = refusal{apperr.Delivered, "already_delivered", "Transaction has already been delivered"}
+	noKeyWrapper     = refusal{apperr.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."}
+	notSaved         = refusal{apperr.Unavailable, "storing", "Unable to save lead record."}
+	tooLargeToMatch  = refusal{apperr.TooLarge, "match_too_large", "Payload Too Large"}
+	tooMany          = refusal{apperr.TooMany, "too_many", "Too Many Requests"}
+	unknownSlug      = refusal{apperr.NotFound, "unknown_partner", "Not Found"}
 )
 
-func (want refusal) check(t testing.TB, err error) *fault.Error {
+func (want refusal) check(t testing.TB, err error) *apperr.Error {
 	t.Helper()
-	var f *fault.Error
+	var f *apperr.Error
 	if !errors.As(err, &f) {
 		t.Fatalf("got %v, want %q", err, want.message)
 	}

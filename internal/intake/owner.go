@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -49,7 +49,7 @@ func (in *Intake) findOwner(ctx context.Context, p *post) error {
 	}
 	if account == nil || !account.Active() {
 		p.owner.inactive = account
-		in.pretend(p)
+		in.verifyDummy(p)
 		return in.nobody(p)
 	}
 	p.owner.account = account
@@ -72,8 +72,8 @@ func (in *Intake) nobody(p *post) error {
 	case in.required(in.settings.DefaultMode):
 		return signing.ErrNoSignature
 	}
-	return payload.ErrPost.WithFields(fault.Field{
-		Code: fault.InvalidValue, Path: []string{"partnerId"},
+	return payload.ErrPost.WithFields(apperr.Field{
+		Code: apperr.InvalidValue, Path: []string{"partnerId"},
 		Message: "name an active account of yours, or post to your own base URL",
 	})
 }
@@ -85,16 +85,16 @@ func (in *Intake) required(m models.SigningMode) bool {
 // verify returns the partner's secret that signed the post, or nil.
 func (in *Intake) verify(p *post, partner *partners.Partner) *partners.Secret {
 	if !partner.CanSign(p.start) {
-		in.pretend(p)
+		in.verifyDummy(p)
 		return nil
 	}
 	return partner.Verify(p.claim, p.Body, p.start)
 }
 
-// pretend checks a signed post against a secret that nobody has: without that,
+// verifyDummy checks a signed post against a secret that nobody has: without that,
 // the refusal of nobody's post would come sooner than that of a wrong signature,
 // and time would tell which partnerIds there are (D13).
-func (in *Intake) pretend(p *post) {
+func (in *Intake) verifyDummy(p *post) {
 	v := in.decoys.Get().(*signing.Verifier)
 	v.Verify(p.claim, p.Body)
 	in.decoys.Put(v)
@@ -138,7 +138,7 @@ func (in *Intake) matchSecret(ctx context.Context, p *post) error {
 }
 
 // enterMatch returns the gate that it entered, or waited for in vain.
-func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*gate, bool) {
+func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
 	switch {
 	case !matchedBefore:
 		return in.match, in.match.enter(ctx)

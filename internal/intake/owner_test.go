@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -129,7 +129,7 @@ func unknownPartner(t *testing.T, n *node) {
 						return
 					}
 					f := n.refused(t, unsigned(by.slug, b), badPost)
-					if len(f.Fields) != 1 || f.Fields[0].Code != fault.InvalidValue || strings.Join(f.Fields[0].Path, ".") != "partnerId" {
+					if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue || strings.Join(f.Fields[0].Path, ".") != "partnerId" {
 						t.Errorf("listed %+v", f.Fields)
 					}
 					if strings.Contains(f.Fields[0].Message, by.named) {

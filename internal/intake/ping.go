@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payload"
@@ -63,7 +63,7 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {
-		return PingResult{}, fault.Wrap(err, fault.Internal, "sealing", "The price could not be sealed: ping again.")
+		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed: ping again.")
 	}
 	in.record(&ping, &result, start)
 	return result, nil

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -116,7 +116,7 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 	if p.claim, claimErr = signing.Check(p.Headers, p.start); claimErr != nil && p.claim.Signed {
 		return PostResult{}, claimErr
 	}
-	if in.gate(p).full() {
+	if in.admission(p).full() {
 		return PostResult{}, errStoring // before its bytes have cost anything: there are more than can be stored
 	}
 	// Parsed before the signature is checked, to learn whose secret to check it
@@ -132,13 +132,13 @@ func (in *Intake) post(ctx context.Context, p *post) (PostResult, error) {
 		return PostResult{}, payloadErr
 	}
 	if err := in.checkQuote(p); err != nil {
-		return in.findAgain(ctx, p, err)
+		return in.findReplay(ctx, p, err)
 	}
 	return in.deliver(ctx, p)
 }
 
 // gate is where the post waits for the database.
-func (in *Intake) gate(p *post) *gate {
+func (in *Intake) admission(p *post) *admission {
 	if p.claim.Signed {
 		return in.storing
 	}
@@ -214,7 +214,7 @@ func (in *Intake) checkQuote(p *post) error {
 
 // deliver stores the lead, or finds that its transaction holds one already.
 func (in *Intake) deliver(ctx context.Context, p *post) (PostResult, error) {
-	gate := in.gate(p)
+	gate := in.admission(p)
 	if !gate.enter(ctx) {
 		return PostResult{}, errStoring
 	}
@@ -242,7 +242,7 @@ func (in *Intake) result(p *post) (PostResult, error) {
 	taxonomy := in.Card.Get().Taxonomy
 	industry, ok := taxonomy.ByTermID(p.quote.TermID)
 	if !ok {
-		return PostResult{}, fault.New(fault.Internal, "taxonomy", "The quote names an industry that this service no longer knows: ping again.")
+		return PostResult{}, apperr.New(apperr.Internal, "taxonomy", "The quote names an industry that this service no longer knows: ping again.")
 	}
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,

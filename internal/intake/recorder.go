@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/store"
 )
 
 const (
@@ -224,7 +224,7 @@ func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 }
 
 func isRefusal(err error) bool {
-	var refused *store.Err
+	var refused *postgres.Err
 	return errors.As(err, &refused) && refused.SQLState != "" && !refused.Temporary()
 }
 
@@ -233,16 +233,16 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 	defer cancel()
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	defer conn.Release()
-	rows := &parts{of: bytes.NewReader(batch), between: r.breathe}
+	rows := &parts{of: bytes.NewReader(batch), between: r.pause}
 	_, err = conn.Conn().PgConn().CopyFrom(ctx, io.MultiReader(rows, bytes.NewReader(copyTrailer)), copyPings)
-	return store.Translate(err)
+	return postgres.Translate(err)
 }
 
-// breathe leaves the processors to pings for a moment.
-func (r *Recorder) breathe() {
+// pause leaves the processors to pings for a moment.
+func (r *Recorder) pause() {
 	if !r.hurried() {
 		time.Sleep(copyPause)
 	}

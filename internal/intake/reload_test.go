@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // A post is judged by the partners as they were when it arrived. Of two
@@ -29,7 +29,7 @@ func TestAReloadDoesNotDisturbPosts(t *testing.T) {
 				default:
 				}
 				_, err := n.in.Post(t.Context(), r)
-				if f := fault.As(err); f == nil || f.Reason != badTransactionID.reason {
+				if f := apperr.As(err); f == nil || f.Reason != badTransactionID.reason {
 					t.Errorf("a post of the partner's own, during a reload: %v", err)
 					return
 				}

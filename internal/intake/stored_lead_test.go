@@ -11,8 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -135,17 +135,17 @@ func TestLookUpDigestsAreOfTheNormalisedForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			post := n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared), `"contact":{`+c.contact+`}`)))
 			row := n.storedLead(t, post.LeadID)
-			if !bytes.Equal(row.EmailDigest, n.Keys.Digest(sealed.LookUp, []byte(c.email))) {
+			if !bytes.Equal(row.EmailDigest, n.Keys.Digest(keyring.LookUp, []byte(c.email))) {
 				t.Errorf("the e-mail's digest %x is not of %s", row.EmailDigest, c.email)
 			}
 			var want []byte
 			if c.phone != "" {
-				want = n.Keys.Digest(sealed.LookUp, []byte(c.phone))
+				want = n.Keys.Digest(keyring.LookUp, []byte(c.phone))
 			}
 			if !bytes.Equal(row.PhoneDigest, want) || row.PhoneFlagged != c.flagged {
 				t.Errorf("the phone's digest %x is not of %q; flagged %t", row.PhoneDigest, c.phone, row.PhoneFlagged)
 			}
-			if other := testkit.PlatformKeys(t, 2); other.Matches(sealed.LookUp, []byte(c.email), row.EmailDigest) {
+			if other := testkit.PlatformKeys(t, 2); other.Matches(keyring.LookUp, []byte(c.email), row.EmailDigest) {
 				t.Error("the digest is not keyed")
 			}
 		})
@@ -187,7 +187,7 @@ func TestThePhoneIsDialledInTheLeadsCountry(t *testing.T) {
 			if got.E164 != c.want || got.Phone != c.phone || row.PhoneFlagged {
 				t.Errorf("%q became %q (kept as %q, flagged %t), want %q", c.phone, got.E164, got.Phone, row.PhoneFlagged, c.want)
 			}
-			if !bytes.Equal(row.PhoneDigest, n.Keys.Digest(sealed.LookUp, []byte(c.want))) {
+			if !bytes.Equal(row.PhoneDigest, n.Keys.Digest(keyring.LookUp, []byte(c.want))) {
 				t.Error("the phone's digest is of another number")
 			}
 		})

@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -256,10 +256,10 @@ func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
 		began = true
 		return tx.SendBatch(ctx, batch).Close()
 	})
-	if began && store.Ambiguous(err) {
+	if began && postgres.Ambiguous(err) {
 		return errLost
 	}
-	return store.Translate(err)
+	return postgres.Translate(err)
 }
 
 // Refused counts a request that was refused before it could be read: too large,
@@ -276,7 +276,7 @@ func (in *Intake) Refused(endpoint, slug string, request uuid.UUID, start time.T
 // are told more than the partner is.
 func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
-	if f := fault.As(err); f != nil {
+	if f := apperr.As(err); f != nil {
 		outcome = f.Reason
 		for _, one := range f.Fields {
 			fields = append(fields, strings.Join(one.Path, "."))
@@ -284,7 +284,7 @@ func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) 
 	}
 	k.Outcome = cmp.Or(k.Outcome, outcome)
 	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
-	if f := fault.As(err); f != nil && f.Code == fault.Incomplete {
+	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
 		return // nothing about it is recorded but the counter (D26)
 	}
 	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})

@@ -3,8 +3,8 @@ package leads
 import (
 	"encoding/json"
 
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/internal/sealed"
 )
 
 // Contact is the plaintext of the envelope: everything personal that a lead may
@@ -22,13 +22,13 @@ type Contact struct {
 // Digests are the look-up digests of e-mail and phone under the writing platform
 // key, so that a person can be found again without anything readable in the
 // clear; phone's is nil when there is none.
-func (c Contact) Digests(keys *sealed.Keys) (email, phone []byte) {
-	email = keys.Digest(sealed.LookUp, []byte(payload.NormaliseEmail(c.Email)))
+func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
+	email = keys.Digest(keyring.LookUp, []byte(payload.NormaliseEmail(c.Email)))
 	switch {
 	case c.E164 != "":
-		phone = keys.Digest(sealed.LookUp, []byte(c.E164))
+		phone = keys.Digest(keyring.LookUp, []byte(c.E164))
 	case c.Phone != "":
-		phone = keys.Digest(sealed.LookUp, []byte(c.Phone))
+		phone = keys.Digest(keyring.LookUp, []byte(c.Phone))
 	}
 	return email, phone
 }

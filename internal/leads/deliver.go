@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 // Within bounds a delivery and a lookup. It leaves a post's answer a second of the
@@ -96,16 +96,16 @@ func (s *Store) commit(ctx context.Context, rows []*waiting) {
 	switch {
 	case err == nil:
 		s.answer(ctx, rows, stored)
-	case store.Ambiguous(err):
+	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
-	case len(rows) > 1 && store.Refused(err):
+	case len(rows) > 1 && postgres.Refused(err):
 		// One bad row fails alone: halve until it is found.
 		half := len(rows) / 2
 		s.commit(ctx, rows[:half])
 		s.commit(ctx, rows[half:])
 	default:
 		for _, w := range rows {
-			w.result = result{err: store.Translate(err)}
+			w.result = result{err: postgres.Translate(err)}
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s *Store) readBack(ctx context.Context, rows []*waiting, lost error) {
 	for _, w := range rows {
 		receipt, ok := found[w.delivery.Lead.Transaction]
 		if err != nil || !ok {
-			w.result = result{err: store.Translate(errors.Join(lost, err))}
+			w.result = result{err: postgres.Translate(errors.Join(lost, err))}
 			continue
 		}
 		w.result = result{receipt: receipt, stored: receipt.LeadID == w.delivery.Lead.ID}

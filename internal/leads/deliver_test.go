@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -162,7 +162,7 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 		case i%20 == 3: // refused by a constraint of the schema
 			d.Lead.IV = []byte("short")
 			_, _, err := p.Leads.Deliver(t.Context(), d)
-			var refused *store.Err
+			var refused *postgres.Err
 			if !errors.As(err, &refused) || refused.Constraint != "leads_iv_size" {
 				return fmt.Errorf("a bad row: %w", err)
 			}
@@ -254,7 +254,7 @@ func TestWithoutADatabaseNothingIsClaimed(t *testing.T) {
 	proxy.Down()
 	d := delivery(p, p.Required)
 	_, isNew, err := p.Leads.Deliver(t.Context(), d)
-	if err == nil || isNew || fault.As(err) != nil {
+	if err == nil || isNew || apperr.As(err) != nil {
 		t.Fatalf("no database, yet new %v, %v", isNew, err)
 	}
 	proxy.Up()
@@ -281,7 +281,7 @@ func TestFindKeepsToItsScope(t *testing.T) {
 		"unknown transaction": {scope.System, uuid.New(), false},
 	} {
 		_, err := p.Leads.Find(t.Context(), c.scope, c.transaction)
-		if f := fault.As(err); (err == nil) != c.found || (err != nil && (f == nil || f.Code != fault.NotFound)) {
+		if f := apperr.As(err); (err == nil) != c.found || (err != nil && (f == nil || f.Code != apperr.NotFound)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 }
 
 // Looking is the office that examines no more leads than these.
-func (o *Office) Looking(everybodys, partners int) *Office {
+func (o *Reader) Looking(everybodys, partners int) *Reader {
 	less := *o
 	less.look = look{everybodys, partners}
 	return &less

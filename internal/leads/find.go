@@ -6,13 +6,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 )
 
-var errNotFound = fault.New(fault.NotFound, "lead", "Not Found")
+var errNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
 
 // Find returns the receipt of a delivered transaction; a NotFound fault when
 // there is none in the scope.
@@ -52,7 +52,7 @@ const findSQL = `SELECT transaction, id, partner_id, price_minor, currency, rece
 func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
 	rows, err := q.Query(ctx, findSQL, transactions)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
 	found := make(map[uuid.UUID]Receipt, len(transactions))
@@ -62,7 +62,7 @@ func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UU
 		var currency string
 		if err := rows.Scan(&transaction, &r.LeadID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
 			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, nil); err != nil {
-			return nil, store.Translate(err)
+			return nil, postgres.Translate(err)
 		}
 		r.ReceivedAt = r.ReceivedAt.UTC()
 		if r.Payout.Currency, err = money.ParseCurrency(currency); err != nil {
@@ -70,5 +70,5 @@ func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UU
 		}
 		found[transaction] = r
 	}
-	return found, store.Translate(rows.Err())
+	return found, postgres.Translate(rows.Err())
 }

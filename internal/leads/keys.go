@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 // KeyUse is a key version of a wrapper, and how many leads' data keys it wraps.
@@ -19,10 +19,10 @@ type KeyUse struct {
 func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx, `SELECT key_wrapper, key_version, count(*) FROM leads WHERE wrapped_key IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	uses, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyUse])
-	return uses, store.Translate(err)
+	return uses, postgres.Translate(err)
 }
 
 // Keys lists the key versions that leads are under, without counting: it jumps
@@ -36,28 +36,28 @@ func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 				ORDER BY key_wrapper, key_version LIMIT 1) n)
 		SELECT key_wrapper, key_version, 0 FROM used`)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	uses, err := pgx.CollectRows(rows, pgx.RowToStructByPos[KeyUse])
-	return uses, store.Translate(err)
+	return uses, postgres.Translate(err)
 }
 
 // DigestUses counts the leads by the platform key of their look-up digest. It
 // reads all leads.
-func (s *Store) DigestUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+func (s *Store) DigestUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.pool.Query(ctx, `SELECT substring(email_digest FOR 4), count(*) FROM leads WHERE length(email_digest) > 4 GROUP BY 1`)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
-	uses := map[sealed.KeyID]int64{}
+	uses := map[keyring.KeyID]int64{}
 	for rows.Next() {
 		var key []byte
 		var n int64
 		if err := rows.Scan(&key, &n); err != nil {
-			return nil, store.Translate(err)
+			return nil, postgres.Translate(err)
 		}
-		uses[sealed.KeyID(key)] = n
+		uses[keyring.KeyID(key)] = n
 	}
-	return uses, store.Translate(rows.Err())
+	return uses, postgres.Translate(rows.Err())
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
 )
@@ -20,21 +20,21 @@ import (
 // Store keeps leads in the database.
 type Store struct {
 	pool  *pgxpool.Pool
-	group *group
+	group *batcher
 }
 
 // NewStore uses the service's pool.
 func NewStore(pool *pgxpool.Pool) *Store { return newStore(pool, groupSize, writers) }
 
-// NewStoreOfSingles gives each post a transaction of its own, and as many at once as
+// NewUnbatchedStore gives each post a transaction of its own, and as many at once as
 // the pool has connections. It is what sharing is measured against.
-func NewStoreOfSingles(pool *pgxpool.Pool) *Store {
+func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 	return newStore(pool, 1, int(pool.Config().MaxConns))
 }
 
 func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 	s := &Store{pool: pool}
-	s.group = newGroup(size, writers, s.commit)
+	s.group = newBatcher(size, writers, s.commit)
 	return s
 }
 
@@ -58,7 +58,7 @@ type Receipt struct {
 
 // ErrInactive says that partner, account or secret stopped being active between
 // the directory's look and the database's (D21). Nothing was stored.
-var ErrInactive = fault.New(fault.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
+var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
 
 // receipt is the answer to the post that stored the lead.
 func (d *Delivery) receipt() (Receipt, error) {

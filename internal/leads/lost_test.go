@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -18,8 +18,8 @@ import (
 // fault that a partner would be told, and safe to log.
 func nobodyToBlame(t *testing.T, err error) {
 	t.Helper()
-	var safe *store.Err
-	if !errors.As(err, &safe) || fault.As(err) != nil {
+	var safe *postgres.Err
+	if !errors.As(err, &safe) || apperr.As(err) != nil {
 		t.Errorf("%v, want a failure of the database", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestWhoWaitsTooLongIsSentAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), leads.Within/2)
 	defer cancel()
 	_, isNew, err := p.Leads.Deliver(ctx, late)
-	if f := fault.As(err); isNew || f == nil || f.Code != fault.Unavailable {
+	if f := apperr.As(err); isNew || f == nil || f.Code != apperr.Unavailable {
 		t.Errorf("late: new %v, %v, want to hear that it is unavailable", isNew, err)
 	}
 	release()

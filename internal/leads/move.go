@@ -8,8 +8,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -66,7 +66,7 @@ func (m *Move) Rewrap(ctx context.Context) (Moved, error) {
 
 // Reseal brings the look-up digests of all leads to the first platform key. It
 // has to open each contact record: a digest cannot be turned into another.
-func (m *Move) Reseal(ctx context.Context, keys *sealed.Keys) (Moved, error) {
+func (m *Move) Reseal(ctx context.Context, keys *keyring.Keys) (Moved, error) {
 	var done Moved
 	first := keys.IDs()[0]
 	err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
@@ -84,7 +84,7 @@ func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) 
 			return err
 		}
 		after = b.ids[len(b.ids)-1]
-		moved, err := m.patiently(ctx, func() (Moved, error) { return move(ctx, b) })
+		moved, err := m.withRetry(ctx, func() (Moved, error) { return move(ctx, b) })
 		done.Leads += moved.Leads
 		done.Failed += moved.Failed
 		if moved.Cause != nil {
@@ -100,9 +100,9 @@ func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) 
 	}
 }
 
-// patiently tries again what failed as a whole: a wrapper or a database that is
+// withRetry tries again what failed as a whole: a wrapper or a database that is
 // away for a moment.
-func (m *Move) patiently(ctx context.Context, move func() (Moved, error)) (Moved, error) {
+func (m *Move) withRetry(ctx context.Context, move func() (Moved, error)) (Moved, error) {
 	for tries := 1; ; tries++ {
 		moved, err := move()
 		if err == nil || tries == moveTries {
@@ -142,7 +142,7 @@ func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, a
 	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
 		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+` ORDER BY id LIMIT $2`, append([]any{after, moveBatch}, args...)...)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
 	b := &moving{}
@@ -150,9 +150,9 @@ func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, a
 		var lead, partner uuid.UUID
 		var e envelope.Envelope
 		if err := rows.Scan(&lead, &partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped); err != nil {
-			return nil, store.Translate(err)
+			return nil, postgres.Translate(err)
 		}
 		b.ids, b.partners, b.envelopes = append(b.ids, lead), append(b.partners, partner), append(b.envelopes, e)
 	}
-	return b, store.Translate(rows.Err())
+	return b, postgres.Translate(rows.Err())
 }

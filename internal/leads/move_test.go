@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -141,7 +141,7 @@ func TestLeadsMoveBetweenKeys(t *testing.T) {
 		}
 	}
 	p.Time.Advance(2 * leads.KeepBodyDigest)
-	if _, err := p.Leads.ForgetBodies(t.Context(), p.Time.Now()); err != nil {
+	if _, err := p.Leads.DeleteExpiredBodies(t.Context(), p.Time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if kept := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE answered_key IS NOT NULL`); kept != 0 {
@@ -232,10 +232,10 @@ func TestDigestsMoveToTheFirstPlatformKey(t *testing.T) {
 	find := func(column string, digests [][]byte) []uuid.UUID {
 		return testkit.Value[[]uuid.UUID](t, p.DB, `SELECT array_agg(id) FROM leads WHERE `+column+` = ANY ($1)`, digests)
 	}
-	if got := find("email_digest", only.Digests(sealed.LookUp, []byte("person3@example.com"))); !slices.Equal(got, []uuid.UUID{all[3].Lead.ID}) {
+	if got := find("email_digest", only.Digests(keyring.LookUp, []byte("person3@example.com"))); !slices.Equal(got, []uuid.UUID{all[3].Lead.ID}) {
 		t.Errorf("by e-mail: %v", got)
 	}
-	if got := find("phone_digest", only.Digests(sealed.LookUp, []byte("+442079460000"))); len(got) != 3 {
+	if got := find("phone_digest", only.Digests(keyring.LookUp, []byte("+442079460000"))); len(got) != 3 {
 		t.Errorf("by phone: %v", got)
 	}
 	if done, err := mover(p, p.Wrappers).Reseal(t.Context(), next); err != nil || done.Leads != 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -19,9 +19,9 @@ const (
 // leads received before the day that ends at now, and returns how many. Lead ids
 // are times, so that the bound is one of the partial index on the leads that
 // still have a digest.
-func (s *Store) ForgetBodies(ctx context.Context, now time.Time) (int64, error) {
+func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, error) {
 	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
-	return store.InBatches(ctx, s.pool, `WITH old AS (
+	return postgres.InBatches(ctx, s.pool, `WITH old AS (
 			SELECT id FROM leads WHERE id < $1 AND body_digest IS NOT NULL LIMIT $2 FOR UPDATE SKIP LOCKED)
 		UPDATE leads l SET body_digest = NULL, answered_key = NULL FROM old WHERE l.id = old.id`, before)
 }
@@ -31,11 +31,11 @@ func (s *Store) DeleteSandbox(ctx context.Context, now time.Time) (int64, error)
 	var total int64
 	for {
 		var n int64
-		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, now.Add(-KeepSandbox), store.Batch).Scan(&n)
+		err := s.pool.QueryRow(ctx, `SELECT delete_sandbox_leads($1, $2)`, now.Add(-KeepSandbox), postgres.Batch).Scan(&n)
 		if err != nil {
-			return total, store.Translate(err)
+			return total, postgres.Translate(err)
 		}
-		if total += n; n < store.Batch {
+		if total += n; n < postgres.Batch {
 			return total, nil
 		}
 	}

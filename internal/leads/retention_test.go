@@ -22,7 +22,7 @@ func TestForgetBodiesAfterADay(t *testing.T) {
 		want  int64
 	}{{0, 0}, {time.Millisecond, 1}, {0, 0}, {2 * time.Hour, 1}} {
 		p.Time.Advance(c.later)
-		if n, err := p.Leads.ForgetBodies(t.Context(), p.Time.Now()); err != nil || n != c.want {
+		if n, err := p.Leads.DeleteExpiredBodies(t.Context(), p.Time.Now()); err != nil || n != c.want {
 			t.Errorf("%s later: forgot %d, want %d (%v)", c.later, n, c.want, err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 // rewrapSQL changes a lead only where its key is still the one that was moved:
@@ -46,7 +46,7 @@ func (m *Move) rewrap(ctx context.Context, b *moving) (Moved, error) {
 	}
 	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, ids, from, to, wrappers, versions)
 	if err != nil {
-		return Moved{}, store.Translate(err)
+		return Moved{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
 	return done, nil
@@ -56,7 +56,7 @@ const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.p
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
 	WHERE l.id = n.id AND l.salt IS NOT NULL`
 
-func (m *Move) reseal(ctx context.Context, b *moving, keys *sealed.Keys) (Moved, error) {
+func (m *Move) reseal(ctx context.Context, b *moving, keys *keyring.Keys) (Moved, error) {
 	var done Moved
 	var ids []uuid.UUID
 	var emails, phones [][]byte
@@ -80,7 +80,7 @@ func (m *Move) reseal(ctx context.Context, b *moving, keys *sealed.Keys) (Moved,
 	}
 	tag, err := m.Leads.pool.Exec(ctx, resealSQL, ids, emails, phones)
 	if err != nil {
-		return Moved{}, store.Translate(err)
+		return Moved{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
 	return done, nil

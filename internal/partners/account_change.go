@@ -7,19 +7,19 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
 var (
-	errNoAccount        = fault.New(fault.NotFound, "account", "No such account: `pingpost account list` shows the partner's.")
-	errNewerAccount     = fault.New(fault.Conflict, "changed", "Somebody else changed this account meanwhile: look at the change, then decide again.")
-	errSuspendedDefault = problem(fault.Conflict, "default_suspended", fault.FieldClash, "default",
+	errNoAccount        = apperr.New(apperr.NotFound, "account", "No such account: `pingpost account list` shows the partner's.")
+	errNewerAccount     = apperr.New(apperr.Conflict, "changed", "Somebody else changed this account meanwhile: look at the change, then decide again.")
+	errSuspendedDefault = problem(apperr.Conflict, "default_suspended", apperr.FieldClash, "default",
 		"A suspended account cannot become the default, whose posts would all be refused: make it active, or choose another.")
-	errSandboxDefault = problem(fault.Conflict, "default_sandbox", fault.FieldClash, "default",
+	errSandboxDefault = problem(apperr.Conflict, "default_sandbox", apperr.FieldClash, "default",
 		"A sandbox account cannot become the default while the partner has another that is active: its leads would go unpaid.")
 )
 
@@ -33,9 +33,9 @@ type AccountChange struct {
 }
 
 func (c AccountChange) check() error {
-	var status *fault.Error
+	var status *apperr.Error
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {
-		status = invalid("status", fault.InvalidValue, "status", "An account is active or suspended.")
+		status = invalid("status", apperr.InvalidValue, "status", "An account is active or suspended.")
 	}
 	return together(checkName(c.Name, "An account"), status, checkMode(c.Signing, models.SigningInherit))
 }
@@ -48,7 +48,7 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 	}
 	var out models.Account
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").Where("id = ? AND partner_id = ?", accountID, partner.ID).Take(&out).Error
-	if err = store.Translate(err); fault.As(err) != nil {
+	if err = postgres.Translate(err); apperr.As(err) != nil {
 		return out, errNoAccount
 	}
 	return out, err
@@ -86,7 +86,7 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 		if err := s.write(tx, &had, e.columns); err != nil {
 			return err
 		}
-		return s.tell(tx, "account.change", "account", id.Format(id.Account, had.ID), had.PartnerID, e.before, e.after)
+		return s.auditChange(tx, "account.change", "account", id.Format(id.Account, had.ID), had.PartnerID, e.before, e.after)
 	})
 }
 
@@ -146,6 +146,6 @@ func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Acc
 	if last != nil {
 		before = last.Identifier
 	}
-	e.tell("is_default", true, "default", before, had.Identifier)
+	e.record("is_default", true, "default", before, had.Identifier)
 	return last, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -51,10 +51,10 @@ func TestSetAccount(t *testing.T) {
 	o.clock.Advance(time.Hour)
 	same := partners.AccountChange{Name: "harbour-search", Status: models.AccountActive, Signing: models.SigningInherit}
 	change := partners.AccountChange{Name: " Search ", Status: models.AccountSuspended, Signing: models.SigningOff}
-	isFault(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change), fault.NotFound, "account")
-	isFault(t, "unknown", o.SetAccount(t.Context(), scope.System, uuid.New(), 1, change), fault.NotFound, "account")
-	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.House.Account, 1, change), fault.NotFound, "account")
-	isFault(t, "stale", o.SetAccount(t.Context(), scope.System, first.ID, 7, change), fault.Conflict, "changed")
+	isFault(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change), apperr.NotFound, "account")
+	isFault(t, "unknown", o.SetAccount(t.Context(), scope.System, uuid.New(), 1, change), apperr.NotFound, "account")
+	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.House.Account, 1, change), apperr.NotFound, "account")
+	isFault(t, "stale", o.SetAccount(t.Context(), scope.System, first.ID, 7, change), apperr.Conflict, "changed")
 	err := o.SetAccount(t.Context(), scope.System, first.ID, 1, partners.AccountChange{Name: " ", Status: "gone", Signing: models.SigningDefault})
 	if got := paths(err); !slices.Equal(got, []string{"name required", "status invalid_value", "signing invalid_value"}) {
 		t.Errorf("fields %q", got)
@@ -98,8 +98,8 @@ func TestMakeDefault(t *testing.T) {
 			t.Errorf("the default is %s, want %s alone", list[0].Identifier, want)
 		}
 	}
-	isFault(t, "a suspended one", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended, MakeDefault: true}), fault.Conflict, "default_suspended")
-	isFault(t, "the sandbox", o.set(t, trial, partners.AccountChange{MakeDefault: true}), fault.Conflict, "default_sandbox")
+	isFault(t, "a suspended one", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended, MakeDefault: true}), apperr.Conflict, "default_suspended")
+	isFault(t, "the sandbox", o.set(t, trial, partners.AccountChange{MakeDefault: true}), apperr.Conflict, "default_sandbox")
 	byDefault("first")
 	isFault(t, "the default itself", o.set(t, first, partners.AccountChange{MakeDefault: true}), "", "")
 	isFault(t, "the second", o.set(t, second, partners.AccountChange{MakeDefault: true}), "", "")
@@ -109,7 +109,7 @@ func TestMakeDefault(t *testing.T) {
 	}
 	isFault(t, "suspend the default", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended}), "", "")
 	byDefault("second")
-	isFault(t, "the sandbox, and one in earnest is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), fault.Conflict, "default_sandbox")
+	isFault(t, "the sandbox, and one in earnest is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), apperr.Conflict, "default_sandbox")
 	isFault(t, "suspend the first", o.set(t, first, partners.AccountChange{Status: models.AccountSuspended}), "", "")
 	isFault(t, "the sandbox, and no other is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), "", "")
 	byDefault("trial")
@@ -131,7 +131,7 @@ func TestTwoDefaultsAtOnce(t *testing.T) {
 		return o.SetAccount(t.Context(), scope.System, others[i].ID, 1, partners.AccountChange{
 			Name: others[i].Name, Status: models.AccountActive, Signing: models.SigningInherit, MakeDefault: true})
 	}) {
-		if err != nil && fault.As(err) == nil {
+		if err != nil && apperr.As(err) == nil {
 			t.Error(err)
 		}
 	}
@@ -163,6 +163,6 @@ func TestFindAccount(t *testing.T) {
 		"a partner's id": {scope.System, p, id.Format(id.Partner, a.ID)}, "its partnerId": {scope.System, p, "harbour-search"}, "nothing": {scope.System, p, ""},
 	} {
 		_, err := o.FindAccount(t.Context(), c.sc, c.of, c.text)
-		isFault(t, name, err, fault.NotFound, "account")
+		isFault(t, name, err, apperr.NotFound, "account")
 	}
 }

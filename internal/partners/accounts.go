@@ -6,9 +6,9 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -30,7 +30,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 	if n.Name == "" {
 		n.Name = n.Identifier
 	}
-	problems := []*fault.Error{checkIdentifier(n.Identifier), checkLine("name", "name", n.Name), checkMode(n.Signing, models.SigningInherit)}
+	problems := []*apperr.Error{checkIdentifier(n.Identifier), checkLine("name", "name", n.Name), checkMode(n.Signing, models.SigningInherit)}
 	newID, now := s.newID()
 	a := models.Account{
 		ID: newID, PartnerID: partner.ID, Identifier: n.Identifier, Name: n.Name,
@@ -61,7 +61,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 		if err := tx.Create(&a).Error; err != nil {
 			return err
 		}
-		return s.tell(tx, "account.create", "account", id.Format(id.Account, a.ID), partner.ID, nil, map[string]any{
+		return s.auditChange(tx, "account.create", "account", id.Format(id.Account, a.ID), partner.ID, nil, map[string]any{
 			"partner_id": a.Identifier, "name": a.Name, "signing": a.SigningMode, "sandbox": a.Sandbox, "default": a.IsDefault,
 		})
 	})
@@ -72,5 +72,5 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 func (s *Service) Accounts(ctx context.Context, partner models.Partner) ([]models.Account, error) {
 	var out []models.Account
 	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").Find(&out).Error
-	return out, store.Translate(err)
+	return out, postgres.Translate(err)
 }

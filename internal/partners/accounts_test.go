@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -51,25 +51,25 @@ func TestCreateAccountRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		new    partners.NewAccount
-		code   fault.Code
+		code   apperr.Code
 		reason string
 	}{
-		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, fault.Conflict, "identifier_taken"},
-		{"taken but for its case", partners.NewAccount{Identifier: "harbour-search"}, fault.Conflict, "identifier_taken"},
-		{"taken but for look-alikes", partners.NewAccount{Identifier: "harb0ur_search"}, fault.Conflict, "identifier_alike"},
-		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, fault.Invalid, "identifier_form"},
-		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, fault.Invalid, "identifier_form"},
-		{"the house's", partners.NewAccount{Identifier: "house"}, fault.Conflict, "identifier_taken"},
-		{"none", partners.NewAccount{Name: "An account"}, fault.Invalid, "identifier_form"},
-		{"a blank inside", partners.NewAccount{Identifier: "a b"}, fault.Invalid, "identifier_form"},
-		{"a leading dot", partners.NewAccount{Identifier: ".a"}, fault.Invalid, "identifier_form"},
-		{"a name that rings a bell", partners.NewAccount{Identifier: "a", Name: "a\ab"}, fault.Invalid, "text"},
-		{"a name that never ends", partners.NewAccount{Identifier: "a", Name: strings.Repeat("é", 201)}, fault.Invalid, "text"},
-		{"an unknown signing mode", partners.NewAccount{Identifier: "a", Signing: models.SigningDefault}, fault.Invalid, "signing_mode"},
+		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, apperr.Conflict, "identifier_taken"},
+		{"taken but for its case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
+		{"taken but for look-alikes", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
+		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, apperr.Invalid, "identifier_form"},
+		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, apperr.Invalid, "identifier_form"},
+		{"the house's", partners.NewAccount{Identifier: "house"}, apperr.Conflict, "identifier_taken"},
+		{"none", partners.NewAccount{Name: "An account"}, apperr.Invalid, "identifier_form"},
+		{"a blank inside", partners.NewAccount{Identifier: "a b"}, apperr.Invalid, "identifier_form"},
+		{"a leading dot", partners.NewAccount{Identifier: ".a"}, apperr.Invalid, "identifier_form"},
+		{"a name that rings a bell", partners.NewAccount{Identifier: "a", Name: "a\ab"}, apperr.Invalid, "text"},
+		{"a name that never ends", partners.NewAccount{Identifier: "a", Name: strings.Repeat("é", 201)}, apperr.Invalid, "text"},
+		{"an unknown signing mode", partners.NewAccount{Identifier: "a", Signing: models.SigningDefault}, apperr.Invalid, "signing_mode"},
 	} {
 		_, err := o.CreateAccount(t.Context(), other, c.new)
 		isFault(t, c.name, err, c.code, c.reason)
-		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
+		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
 	}
@@ -185,8 +185,8 @@ func TestFailuresAreTranslated(t *testing.T) {
 		"LoadDirectory": func() error { _, err := o.LoadDirectory(t.Context()); return err },
 	}
 	for name, call := range calls {
-		var safe *store.Err
-		if err := call(); !errors.As(err, &safe) || fault.As(err) != nil {
+		var safe *postgres.Err
+		if err := call(); !errors.As(err, &safe) || apperr.As(err) != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -25,7 +25,7 @@ type Ending struct {
 // Pending counts the partners that wait for approval.
 func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Where("status = ?", models.PartnerPending).Count(&n).Error
-	return n, store.Translate(err)
+	return n, postgres.Translate(err)
 }
 
 // EndingBefore are the partners that can sign nothing after a moment, as things
@@ -36,8 +36,8 @@ func (s *Service) EndingBefore(ctx context.Context, sc scope.Scope, at time.Time
 		GROUP BY p.id HAVING bool_and(s.retires_at IS NOT NULL AND s.retires_at < $4) ORDER BY 3, 1 LIMIT $5`,
 		s.clock.Now(), sc.All(), append([]uuid.UUID{}, sc.IDs()...), at, attended)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Ending])
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // most a second old. A quote issued before the cap was reached is honoured, so a quoted
 // price always holds.
 type Caps struct {
-	db     *store.DB
+	db     *postgres.DB
 	clock  clock.Clock
 	log    *slog.Logger
 	foldAt int
@@ -42,7 +42,7 @@ type capCount struct {
 func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
 // NewCaps returns Caps without a count: until the first one no cap applies.
-func NewCaps(db *store.DB, c clock.Clock, log *slog.Logger) *Caps {
+func NewCaps(db *postgres.DB, c clock.Clock, log *slog.Logger) *Caps {
 	caps := &Caps{db: db, clock: c, log: log, foldAt: foldAt}
 	caps.last.Store(&capCount{at: c.Now()})
 	return caps

@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/snapshot"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -169,7 +169,7 @@ func TestCountsGiveUpOnASilentDatabase(t *testing.T) {
 		silent := silentPool(t)
 		defer silent.Close()
 		start := time.Now()
-		err := partners.NewCaps(&store.DB{Pool: silent}, c.clock, slog.New(slog.DiscardHandler)).Count(t.Context())
+		err := partners.NewCaps(&postgres.DB{Pool: silent}, c.clock, slog.New(slog.DiscardHandler)).Count(t.Context())
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
 			t.Errorf("gave up after %s: %v", time.Since(start), err)
 		}

@@ -9,16 +9,16 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
 var (
-	errNewerPartner = fault.New(fault.Conflict, "changed", "Somebody else changed this partner meanwhile: look at the change, then decide again.")
-	errAddressFull  = problem(fault.Conflict, "shared_address_full", fault.FieldClash, "shared_address",
+	errNewerPartner = apperr.New(apperr.Conflict, "changed", "Somebody else changed this partner meanwhile: look at the change, then decide again.")
+	errAddressFull  = problem(apperr.Conflict, "shared_address_full", apperr.FieldClash, "shared_address",
 		fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.", MaxSharedAddress))
 )
 
@@ -32,12 +32,12 @@ type edit struct{ columns, before, after map[string]any }
 // audit trail does not tell of it.
 func (e *edit) set(column, field string, had, wants any) {
 	if had != wants {
-		e.tell(column, wants, field, had, wants)
+		e.record(column, wants, field, had, wants)
 	}
 }
 
 // tell is set for a value that the audit trail tells of in other words.
-func (e *edit) tell(column string, value any, field string, before, after any) {
+func (e *edit) record(column string, value any, field string, before, after any) {
 	if e.columns == nil {
 		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}
 	}
@@ -62,7 +62,7 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, partner uuid.UUID,
 		if err := s.write(tx, &had, e.columns); err != nil {
 			return err
 		}
-		return s.tell(tx, action, "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+		return s.auditChange(tx, action, "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 	})
 }
 
@@ -94,7 +94,7 @@ func (s *Service) SetStatusAt(ctx context.Context, sc scope.Scope, partner uuid.
 	switch to {
 	case models.PartnerPending, models.PartnerApproved, models.PartnerSuspended:
 	default:
-		return invalid("status", fault.InvalidValue, "status", "A partner is pending, approved or suspended.")
+		return invalid("status", apperr.InvalidValue, "status", "A partner is pending, approved or suspended.")
 	}
 	return s.change(ctx, sc, partner, version, "partner.status", func(_ *gorm.DB, had models.Partner) (e edit, err error) {
 		e.set("status", "status", had.Status, to)
@@ -128,7 +128,7 @@ func (s *Service) SetSigning(ctx context.Context, sc scope.Scope, partner uuid.U
 // platform: the number says nothing of any partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
-	return n, store.Translate(err)
+	return n, postgres.Translate(err)
 }
 
 func sharedAddresses(db *gorm.DB) (int, error) {

@@ -9,8 +9,8 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 )
@@ -31,7 +31,7 @@ func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner mo
 		if err := q.Order("created_at DESC, id DESC").Limit(maxTried).Find(&rows).Error; err != nil {
 			return err
 		}
-		return s.tell(tx, "signature.check", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
+		return s.auditChange(tx, "signature.check", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
 	})
 	if err != nil {
 		return signing.Diagnosis{}, err
@@ -71,7 +71,7 @@ func (s *Service) known(rows []models.SigningSecret) (keys []signing.Known, unre
 	now := s.clock.Now()
 	for _, row := range rows {
 		name := row.Label + " (…" + row.LastFour + ")"
-		plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
+		plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 		if err != nil {
 			unread = append(unread, name)
 			continue

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/signing"
@@ -61,7 +61,7 @@ func TestCheckSignature(t *testing.T) {
 		t.Errorf("told %s %v %v", e.Action, before, after)
 	}
 	_, err = o.CheckSignature(t.Context(), scope.Partners(other.ID), p, ts, body, "")
-	isFault(t, "out of scope", err, fault.NotFound, "partner")
+	isFault(t, "out of scope", err, apperr.NotFound, "partner")
 	if _, _, _, after := o.told(t); after != n {
 		t.Error("what was refused was told as done")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
@@ -57,7 +57,7 @@ func (d Details) trimmed() Details {
 }
 
 func (d Details) check() error {
-	problems := []*fault.Error{
+	problems := []*apperr.Error{
 		checkName(d.Name, "A partner"), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "An address's lines", d.Address),
 		checkLine("tax_id", "tax id", d.TaxID), checkLine("payment_terms", "text of payment terms", d.PaymentTerms),
 		checkLine("manager", "manager", d.Manager), checkLines("notes", "Notes", d.Notes),
@@ -68,7 +68,7 @@ func (d Details) check() error {
 			continue
 		}
 		if people++; people == MaxContacts+1 {
-			problems = append(problems, invalid("contact", fault.TooManyItems, contactField(i, "name"), fmt.Sprintf("A partner has at most %d contacts.", MaxContacts)))
+			problems = append(problems, invalid("contact", apperr.TooManyItems, contactField(i, "name"), fmt.Sprintf("A partner has at most %d contacts.", MaxContacts)))
 		}
 		problems = append(problems, c.check(i)...)
 	}
@@ -78,18 +78,18 @@ func (d Details) check() error {
 // contactField is a field of a contact by its place in the form, empty rows counted.
 func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
 
-func (c Contact) check(i int) []*fault.Error {
-	problems := []*fault.Error{
+func (c Contact) check(i int) []*apperr.Error {
+	problems := []*apperr.Error{
 		checkLine(contactField(i, "role"), "contact's role", c.Role),
 		checkText(contactField(i, "phone"), c.Phone, maxPhone, unicode.IsControl, fmt.Sprintf("A phone number has at most %d characters and no control characters.", maxPhone)),
 	}
 	if c.Name == "" {
-		problems = append(problems, invalid("contact", fault.Required, contactField(i, "name"), "A contact needs a name."))
+		problems = append(problems, invalid("contact", apperr.Required, contactField(i, "name"), "A contact needs a name."))
 	} else {
 		problems = append(problems, checkLine(contactField(i, "name"), "contact's name", c.Name))
 	}
 	if c.Email != "" && !payload.IsEmail(c.Email) {
-		problems = append(problems, invalid("contact", fault.InvalidValue, contactField(i, "email"), "An e-mail address has the form name@example.com, and at most 254 characters."))
+		problems = append(problems, invalid("contact", apperr.InvalidValue, contactField(i, "email"), "An e-mail address has the form name@example.com, and at most 254 characters."))
 	}
 	return problems
 }
@@ -124,7 +124,7 @@ func (e *edit) setContacts(had, wants []Contact) error {
 	if len(had) == len(wants) {
 		after += ", changed"
 	}
-	e.tell("contacts", string(text), "contacts", people(had), after)
+	e.record("contacts", string(text), "contacts", people(had), after)
 	return err
 }
 

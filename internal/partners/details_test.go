@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -46,7 +46,7 @@ func (o *office) found(t *testing.T, p models.Partner) models.Partner {
 
 // paths are the fields at fault, each with its code.
 func paths(err error) (out []string) {
-	if f := fault.As(err); f != nil {
+	if f := apperr.As(err); f != nil {
 		for _, field := range f.Fields {
 			out = append(out, strings.Join(field.Path, ".")+" "+field.Code)
 		}
@@ -64,10 +64,10 @@ func TestSetDetails(t *testing.T) {
 		Name: " Harbour ", LegalName: "Harbour Ltd", Address: " 1 Quay\r\nPortsmouth ", TaxID: "GB 1", PaymentTerms: "30 days",
 		Manager: "jo@example.org", Notes: "slow\nbut sure", Contacts: people,
 	}
-	isFault(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, given), fault.NotFound, "partner")
-	isFault(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, given), fault.NotFound, "partner")
-	isFault(t, "the house", o.SetDetails(t.Context(), scope.System, models.House.Partner, 1, given), fault.NotFound, "partner")
-	isFault(t, "another version", o.SetDetails(t.Context(), scope.System, p.ID, 2, given), fault.Conflict, "changed")
+	isFault(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, given), apperr.NotFound, "partner")
+	isFault(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, given), apperr.NotFound, "partner")
+	isFault(t, "the house", o.SetDetails(t.Context(), scope.System, models.House.Partner, 1, given), apperr.NotFound, "partner")
+	isFault(t, "another version", o.SetDetails(t.Context(), scope.System, p.ID, 2, given), apperr.Conflict, "changed")
 	isFault(t, "given", o.SetDetails(t.Context(), scope.Partners(p.ID), p.ID, 1, given), "", "")
 
 	now := o.found(t, p)
@@ -84,7 +84,7 @@ func TestSetDetails(t *testing.T) {
 	if now := o.found(t, other); now.Name != "meadow-media" || now.RowVersion != 1 || len(partners.Contacts(now)) != 0 {
 		t.Errorf("another became %+v", now)
 	}
-	isFault(t, "stale", o.SetDetails(t.Context(), scope.System, p.ID, 1, given), fault.Conflict, "changed")
+	isFault(t, "stale", o.SetDetails(t.Context(), scope.System, p.ID, 1, given), apperr.Conflict, "changed")
 }
 
 // The audit trail has what changed and no more, and no contact's address or number.
@@ -152,9 +152,9 @@ func TestSetDetailsRefusesAllAtOnce(t *testing.T) {
 		if got := paths(err); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q (%v)", c.name, got, c.want, err)
 		}
-		if f := fault.As(err); f != nil {
+		if f := apperr.As(err); f != nil {
 			for _, field := range f.Fields { // for whoever sees no fields
-				if !strings.Contains(err.Error(), field.Message) || f.Code != fault.Invalid {
+				if !strings.Contains(err.Error(), field.Message) || f.Code != apperr.Invalid {
 					t.Errorf("%s: %s lacks %q", c.name, err, field.Message)
 				}
 			}
@@ -170,7 +170,7 @@ func TestTwoSetDetailsAtOnce(t *testing.T) {
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, fault.Conflict, "changed")
+			isFault(t, "at once", err, apperr.Conflict, "changed")
 		}
 	}
 	if n := succeeded(errs); n != 1 || o.found(t, p).RowVersion != 2 {
@@ -190,11 +190,11 @@ func TestContactsOfAnotherShape(t *testing.T) {
 func TestSetStatusAtAVersion(t *testing.T) {
 	o := open(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved), fault.NotFound, "partner")
-	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"), fault.Invalid, "status")
+	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved), apperr.NotFound, "partner")
+	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"), apperr.Invalid, "status")
 	isFault(t, "approve", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerApproved), "", "")
-	isFault(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), fault.Conflict, "changed")
-	isFault(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended), fault.Conflict, "changed")
+	isFault(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), apperr.Conflict, "changed")
+	isFault(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended), apperr.Conflict, "changed")
 	_, before, after, events := o.told(t)
 	if before["status"] != "pending" || after["status"] != "approved" {
 		t.Errorf("told %v → %v", before, after)
@@ -212,9 +212,9 @@ func TestSetStatusAtAVersion(t *testing.T) {
 func TestSetSigning(t *testing.T) {
 	o := open(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true), fault.NotFound, "partner")
+	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true), apperr.NotFound, "partner")
 	err := o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningInherit, true)
-	isFault(t, "an account's mode", err, fault.Invalid, "signing_mode")
+	isFault(t, "an account's mode", err, apperr.Invalid, "signing_mode")
 	if got := paths(err); !slices.Equal(got, []string{"signing invalid_value"}) {
 		t.Errorf("fields %q", got)
 	}
@@ -223,7 +223,7 @@ func TestSetSigning(t *testing.T) {
 	if e.Action != "partner.signing" || !maps.Equal(before, map[string]any{"signing": "default"}) || !maps.Equal(after, map[string]any{"signing": "report_only"}) {
 		t.Errorf("told %s %v → %v", e.Action, before, after)
 	}
-	isFault(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false), fault.Conflict, "changed")
+	isFault(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false), apperr.Conflict, "changed")
 	isFault(t, "its own address", o.SetSigning(t.Context(), scope.System, p.ID, 2, models.SigningReportOnly, false), "", "")
 	if now := o.found(t, p); now.SigningMode != models.SigningReportOnly || now.SharedAddress || now.RowVersion != 3 {
 		t.Errorf("now %+v", now)

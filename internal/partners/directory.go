@@ -10,10 +10,10 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -185,7 +185,7 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	d := newDirectory()
 	for _, row := range partners {
@@ -224,7 +224,7 @@ func (d *Directory) addAccount(row models.Account) {
 }
 
 func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
-	plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
+	plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
 		// One row must not keep every other change from this node.
 		d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -19,33 +19,33 @@ const (
 )
 
 // problem is a fault of one field of a form.
-func problem(code fault.Code, reason, kind, field, message string) *fault.Error {
-	return fault.New(code, reason, message).WithFields(fault.Field{Code: kind, Path: []string{field}, Message: message})
+func problem(code apperr.Code, reason, kind, field, message string) *apperr.Error {
+	return apperr.New(code, reason, message).WithFields(apperr.Field{Code: kind, Path: []string{field}, Message: message})
 }
 
-func invalid(reason, kind, field, message string) *fault.Error {
-	return problem(fault.Invalid, reason, kind, field, message)
+func invalid(reason, kind, field, message string) *apperr.Error {
+	return problem(apperr.Invalid, reason, kind, field, message)
 }
 
 // together makes one fault of all problems of a form, nil ones left out. Its message
 // holds theirs, for whoever sees no fields; its reason is the first one's.
-func together(problems ...*fault.Error) error {
-	problems = slices.DeleteFunc(problems, func(p *fault.Error) bool { return p == nil })
+func together(problems ...*apperr.Error) error {
+	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
 		return nil
 	}
 	// What is malformed comes before what merely clashes.
-	slices.SortStableFunc(problems, func(a, b *fault.Error) int { return clashes(a) - clashes(b) })
+	slices.SortStableFunc(problems, func(a, b *apperr.Error) int { return clashes(a) - clashes(b) })
 	var messages []string
-	var fields []fault.Field
+	var fields []apperr.Field
 	for _, p := range problems {
 		messages, fields = append(messages, p.Message), append(fields, p.Fields...)
 	}
-	return fault.New(problems[0].Code, problems[0].Reason, strings.Join(messages, " ")).WithFields(fields...)
+	return apperr.New(problems[0].Code, problems[0].Reason, strings.Join(messages, " ")).WithFields(fields...)
 }
 
-func clashes(p *fault.Error) int {
-	if p.Code == fault.Conflict {
+func clashes(p *apperr.Error) int {
+	if p.Code == apperr.Conflict {
 		return 1
 	}
 	return 0
@@ -53,51 +53,51 @@ func clashes(p *fault.Error) int {
 
 // atField names the field of what a constraint of the schema refused for one of the reasons.
 func atField(err error, field string, reasons ...string) error {
-	f := fault.As(err)
+	f := apperr.As(err)
 	if f == nil || len(f.Fields) > 0 || !slices.Contains(reasons, f.Reason) {
 		return err
 	}
-	kind := fault.InvalidValue
-	if f.Code == fault.Conflict {
-		kind = fault.FieldClash
+	kind := apperr.InvalidValue
+	if f.Code == apperr.Conflict {
+		kind = apperr.FieldClash
 	}
-	return f.WithFields(fault.Field{Code: kind, Path: []string{field}, Message: f.Message})
+	return f.WithFields(apperr.Field{Code: kind, Path: []string{field}, Message: f.Message})
 }
 
-func checkMode(m models.SigningMode, inherits models.SigningMode) *fault.Error {
+func checkMode(m models.SigningMode, inherits models.SigningMode) *apperr.Error {
 	switch m {
 	case models.SigningRequired, models.SigningReportOnly, models.SigningOff, inherits:
 		return nil
 	}
-	return invalid("signing_mode", fault.InvalidValue, "signing", "A signing mode is required, report_only, off or "+string(inherits)+".")
+	return invalid("signing_mode", apperr.InvalidValue, "signing", "A signing mode is required, report_only, off or "+string(inherits)+".")
 }
 
 // checkName wants a name. whose begins the message: "A partner".
-func checkName(name, whose string) *fault.Error {
+func checkName(name, whose string) *apperr.Error {
 	if name == "" {
-		return invalid("name", fault.Required, "name", whose+" needs a name.")
+		return invalid("name", apperr.Required, "name", whose+" needs a name.")
 	}
 	return checkLine("name", "name", name)
 }
 
 // checkLine refuses what would break a list or a terminal that shows it.
-func checkLine(field, what, text string) *fault.Error {
+func checkLine(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLine, unicode.IsControl,
 		fmt.Sprintf("A %s has at most %d characters and no control characters.", what, maxLine))
 }
 
 // checkLines is checkLine for what may have several.
-func checkLines(field, what, text string) *fault.Error {
+func checkLines(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
 		fmt.Sprintf("%s have at most %d characters, and no control characters but line breaks.", what, maxLines))
 }
 
-func checkText(field, text string, most int, refused func(rune) bool, message string) *fault.Error {
+func checkText(field, text string, most int, refused func(rune) bool, message string) *apperr.Error {
 	switch {
 	case utf8.RuneCountInString(text) > most:
-		return invalid("text", fault.TooLong, field, message)
+		return invalid("text", apperr.TooLong, field, message)
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, refused):
-		return invalid("text", fault.InvalidValue, field, message)
+		return invalid("text", apperr.InvalidValue, field, message)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -60,7 +60,7 @@ func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, most in
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
 	batch.Queue(reachedSQL, day, most).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
-	return reached, entries, store.Translate(pool.SendBatch(ctx, batch).Close())
+	return reached, entries, postgres.Translate(pool.SendBatch(ctx, batch).Close())
 }
 
 // LeadsToday is how many of the partner's leads count towards its cap: those delivered
@@ -72,7 +72,7 @@ func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
 	batch.Queue(all, dayOf(s.clock.Now()), nil, p.ID).QueryRow(func(row pgx.Row) error { return row.Scan(&leads) })
-	return leads, store.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
+	return leads, postgres.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
 }
 
 // The statements of foldLeadCounts. Each needs a snapshot of its own.
@@ -136,5 +136,5 @@ func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (a
 		_, err := tx.Exec(ctx, foldSettle, latest)
 		return err
 	})
-	return added && err == nil, store.Translate(err)
+	return added && err == nil, postgres.Translate(err)
 }

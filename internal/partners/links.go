@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -27,9 +27,9 @@ const (
 )
 
 var (
-	errNoLink = fault.New(fault.NotFound, "link", "The partner has no link to its documentation: make one.")
+	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no link to its documentation: make one.")
 	// errUnknownLink is all that a stranger learns, whatever is wrong with a token.
-	errUnknownLink = fault.New(fault.NotFound, "not_found", "Not Found")
+	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found")
 )
 
 // CreatedLink is a new link with its token, which is stored nowhere.
@@ -54,7 +54,7 @@ func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Pa
 		if err := tx.Create(&link).Error; err != nil {
 			return err
 		}
-		return s.tell(tx, "link.create", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, map[string]any{"replaced": replaced})
+		return s.auditChange(tx, "link.create", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, map[string]any{"replaced": replaced})
 	})
 	if err != nil {
 		return CreatedLink{}, err
@@ -75,7 +75,7 @@ func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models
 		if !ended {
 			return errNoLink
 		}
-		return s.tell(tx, "link.revoke", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
+		return s.auditChange(tx, "link.revoke", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
 	})
 }
 
@@ -83,7 +83,7 @@ func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models
 func (s *Service) Link(ctx context.Context, sc scope.Scope, partner models.Partner) (link models.PartnerLink, ok bool, err error) {
 	found := restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").
 		Where("partner_id = ? AND revoked_at IS NULL", partner.ID).Limit(1).Find(&link)
-	return link, found.RowsAffected == 1, store.Translate(found.Error)
+	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
 }
 
 // ByLink is the partner behind a live link and its accounts, the default first.
@@ -119,9 +119,9 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 
 // away tells whoever reads a page that the database, and not the link, is at fault.
 func away(err error) error {
-	var failed *store.Err
-	if err = store.Translate(err); errors.As(err, &failed) {
-		return fault.Wrap(err, fault.Unavailable, "database", "This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
+	var failed *postgres.Err
+	if err = postgres.Translate(err); errors.As(err, &failed) {
+		return apperr.Wrap(err, apperr.Unavailable, "database", "This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -20,7 +20,7 @@ func (o *office) leadsTo(t *testing.T, what, token string, want *models.Partner)
 	t.Helper()
 	p, accounts, err := o.ByLink(t.Context(), token)
 	if want == nil {
-		if isFault(t, what, err, fault.NotFound, "not_found"); p.ID != uuid.Nil || accounts != nil {
+		if isFault(t, what, err, apperr.NotFound, "not_found"); p.ID != uuid.Nil || accounts != nil {
 			t.Errorf("%s: shows %v with %d accounts", what, p.ID, len(accounts))
 		}
 		return
@@ -53,7 +53,7 @@ func TestLinks(t *testing.T) {
 	if _, ok, err := o.Link(t.Context(), everybody, p); ok || err != nil {
 		t.Errorf("a link before one was made: %t, %v", ok, err)
 	}
-	isFault(t, "revoking none", o.RevokeLink(t.Context(), everybody, p), fault.NotFound, "link")
+	isFault(t, "revoking none", o.RevokeLink(t.Context(), everybody, p), apperr.NotFound, "link")
 	first, others := o.link(t, p), o.link(t, other)
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`).MatchString(first) || first == others {
 		t.Errorf("tokens %q, %q", first, others)
@@ -77,7 +77,7 @@ func TestLinks(t *testing.T) {
 	if _, ok, err := o.Link(t.Context(), everybody, p); ok || err != nil {
 		t.Errorf("a link after it was revoked: %t, %v", ok, err)
 	}
-	isFault(t, "revoking again", o.RevokeLink(t.Context(), everybody, p), fault.NotFound, "link")
+	isFault(t, "revoking again", o.RevokeLink(t.Context(), everybody, p), apperr.NotFound, "link")
 	o.leadsTo(t, "the other's, still", others, &other)
 }
 
@@ -93,8 +93,8 @@ func TestMalformedTokensCostNoQuery(t *testing.T) {
 		o.leadsTo(t, name, malformed, nil)
 	}
 	_, _, err := o.ByLink(t.Context(), token)
-	isFault(t, "without a database", err, fault.Unavailable, "database")
-	if f := fault.As(err); f != nil && f.RetryAfter == 0 {
+	isFault(t, "without a database", err, apperr.Unavailable, "database")
+	if f := apperr.As(err); f != nil && f.RetryAfter == 0 {
 		t.Error("it does not say when to come back")
 	}
 }
@@ -105,8 +105,8 @@ func TestLinksKeepToTheScope(t *testing.T) {
 	token := o.link(t, p)
 	for name, sc := range map[string]scope.Scope{"nobody": {}, "another partner": scope.Partners(other.ID)} {
 		_, err := o.NewLink(t.Context(), sc, p)
-		isFault(t, name+" makes one", err, fault.NotFound, "partner")
-		isFault(t, name+" revokes it", o.RevokeLink(t.Context(), sc, p), fault.NotFound, "partner")
+		isFault(t, name+" makes one", err, apperr.NotFound, "partner")
+		isFault(t, name+" revokes it", o.RevokeLink(t.Context(), sc, p), apperr.NotFound, "partner")
 		if link, ok, err := o.Link(t.Context(), sc, p); ok || err != nil || link.Digest != nil {
 			t.Errorf("%s sees %+v: %v", name, link, err)
 		}
@@ -116,7 +116,7 @@ func TestLinksKeepToTheScope(t *testing.T) {
 		t.Errorf("the partner's own scope does not see it: %v", err)
 	}
 	_, err := o.NewLink(t.Context(), everybody, models.Partner{ID: models.House.Partner})
-	isFault(t, "the house", err, fault.NotFound, "partner")
+	isFault(t, "the house", err, apperr.NotFound, "partner")
 }
 
 func TestLinksMadeAtOnce(t *testing.T) {
@@ -192,5 +192,5 @@ func TestLinkWhileTheNetworkIsGone(t *testing.T) {
 	o := partners.NewService(db.DB, testkit.PlatformKeys(t, 1), nil)
 	proxy.Down()
 	_, _, err := o.ByLink(t.Context(), strings.Repeat("A", 43))
-	isFault(t, "without a network", err, fault.Unavailable, "database")
+	isFault(t, "without a network", err, apperr.Unavailable, "database")
 }

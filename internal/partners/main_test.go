@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -56,9 +56,9 @@ func (o *office) directory(t *testing.T) *partners.Directory {
 }
 
 // isFault checks a fault by its code and reason; "" wants success.
-func isFault(t *testing.T, what string, err error, code fault.Code, reason string) {
+func isFault(t *testing.T, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
-	f := fault.As(err)
+	f := apperr.As(err)
 	switch {
 	case reason == "" && err != nil:
 		t.Errorf("%s: %v", what, err)

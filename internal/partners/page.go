@@ -12,8 +12,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -63,7 +63,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	before, after := by.read(q.Before), by.read(q.After)
 	var found []listed
 	if err := by.list(db, matching, q.Search != "", before, after, q.Size+1).Scan(&found).Error; err != nil {
-		return out, store.Translate(err)
+		return out, postgres.Translate(err)
 	}
 	out.Count, out.More = min(found[0].Found, countBound), found[0].Found > countBound
 	if found[0].AsOf != nil {
@@ -72,7 +72,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	if found[0].ID == uuid.Nil {
 		return out, nil // a row of the count alone
 	}
-	found, newer, older := store.CutAt(found, q.Size, after != nil, before != nil)
+	found, newer, older := postgres.CutAt(found, q.Size, after != nil, before != nil)
 	if newer {
 		out.Newer = by.cursor(found[0])
 	}
@@ -87,7 +87,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 func (s *Service) Managers(ctx context.Context, sc scope.Scope) (all []string, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Distinct("account_manager").
 		Where("account_manager <> '' AND id <> ?", models.House.Partner).Order("account_manager").Pluck("account_manager", &all).Error
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }
 
 func (q Query) storable() bool {

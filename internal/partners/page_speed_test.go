@@ -12,8 +12,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -49,7 +49,7 @@ func TestPageOfManyPartners(t *testing.T) {
 	d.Exec(t, fillMany)
 	sent := &statements{Interface: logger.Discard}
 	// Without a pool, so that no statement goes past the count.
-	counted := &store.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
+	counted := &postgres.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
 	office := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.Began()))
 	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {
 		for name, q := range map[string]partners.Query{

@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -31,8 +31,8 @@ const MaxSharedAddress = 100
 
 // Service changes partners. Every change is in force on all nodes within a second.
 type Service struct {
-	db    *store.DB
-	keys  *sealed.Keys
+	db    *postgres.DB
+	keys  *keyring.Keys
 	clock clock.Clock
 	by    audit.Actor
 
@@ -41,7 +41,7 @@ type Service struct {
 
 // NewService needs the platform keys to seal secrets. What it changes is the
 // service's own doing, unless By says whose it is.
-func NewService(db *store.DB, keys *sealed.Keys, c clock.Clock) *Service {
+func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
 	return &Service{db: db, keys: keys, clock: c, by: audit.Service}
 }
 
@@ -55,7 +55,7 @@ func (s *Service) By(who audit.Actor) *Service {
 
 // tell writes what was done to a partner to the audit trail, as the last thing that
 // the transaction does.
-func (s *Service) tell(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
+func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after})
 }
 
@@ -72,7 +72,7 @@ type NewPartner struct {
 	NoSharedAddress       bool
 }
 
-var errNoPartner = fault.New(fault.NotFound, "partner", "No such partner: `pingpost partner list` shows them all.")
+var errNoPartner = apperr.New(apperr.NotFound, "partner", "No such partner: `pingpost partner list` shows them all.")
 
 // Create makes a pending partner. It can sell once it has an account and a
 // secret and is approved.
@@ -81,7 +81,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		n.Signing = models.SigningDefault
 	}
 	n.Slug, n.Name, n.LegalName, n.Manager = strings.TrimSpace(n.Slug), strings.TrimSpace(n.Name), strings.TrimSpace(n.LegalName), strings.TrimSpace(n.Manager)
-	problems := []*fault.Error{
+	problems := []*apperr.Error{
 		checkSlug(n.Slug), checkName(n.Name, "A partner"), checkLine("legal_name", "legal name", n.LegalName),
 		checkLine("manager", "manager", n.Manager), checkMode(n.Signing, models.SigningDefault),
 	}
@@ -108,7 +108,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		if err := tx.Create(&p).Error; err != nil {
 			return err
 		}
-		return s.tell(tx, "partner.create", "partner", id.Format(id.Partner, p.ID), p.ID, nil, map[string]any{
+		return s.auditChange(tx, "partner.create", "partner", id.Format(id.Partner, p.ID), p.ID, nil, map[string]any{
 			"slug": p.Slug, "name": p.Name, "manager": p.AccountManager, "signing": p.SigningMode, "shared_address": p.SharedAddress,
 		})
 	})
@@ -131,7 +131,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 		(SELECT count(*) FROM signing_secrets x WHERE x.partner_id = partners.id AND x.state = 'active'
 			AND (x.retires_at IS NULL OR x.retires_at > ?)) AS active_secrets`, s.clock.Now()).
 		Order("slug").Scan(&out).Error
-	return out, store.Translate(err)
+	return out, postgres.Translate(err)
 }
 
 // Find looks a partner up by slug or by id in its prefixed form. The house is
@@ -144,8 +144,8 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 		q = q.Where("slug = ?", slugOrID)
 	}
 	var p models.Partner
-	if err := store.Translate(q.Take(&p).Error); err != nil {
-		if f := fault.As(err); f != nil && f.Code == fault.NotFound {
+	if err := postgres.Translate(q.Take(&p).Error); err != nil {
+		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 			return p, errNoPartner
 		}
 		return p, err
@@ -161,7 +161,7 @@ func (s *Service) Named(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (m
 	}
 	var all []models.Partner
 	if err := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id IN ?", ids).Find(&all).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	found := make(map[uuid.UUID]models.Partner, len(all))
 	for _, p := range all {

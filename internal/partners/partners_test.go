@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -44,27 +44,27 @@ func TestCreateRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		new    partners.NewPartner
-		code   fault.Code
+		code   apperr.Code
 		reason string
 	}{
-		{"a slug that looks like one taken", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"}, fault.Conflict, "slug_alike"},
-		{"a slug with a Cyrillic letter", partners.NewPartner{Slug: "h\u0430rbour-leads", Name: "Another"}, fault.Invalid, "slug_form"},
-		{"a slug that begins with a hyphen", partners.NewPartner{Slug: "-harbour", Name: "Another"}, fault.Invalid, "slug_form"},
-		{"a manager without an end", partners.NewPartner{Slug: "another", Name: "Another", Manager: strings.Repeat("m", 201)}, fault.Invalid, "text"},
-		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, fault.Conflict, "slug_taken"},
-		{"the house's slug", partners.NewPartner{Slug: "house", Name: "Another"}, fault.Conflict, "slug_taken"},
-		{"no slug", partners.NewPartner{Name: "Another"}, fault.Invalid, "slug_form"},
-		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, fault.Invalid, "slug_form"},
-		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, fault.Invalid, "slug_form"},
-		{"a slug of 64 characters", partners.NewPartner{Slug: strings.Repeat("a", 64), Name: "Another"}, fault.Invalid, "slug_form"},
-		{"a blank name", partners.NewPartner{Slug: "another", Name: " "}, fault.Invalid, "name"},
-		{"an unknown signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: "sometimes"}, fault.Invalid, "signing_mode"},
-		{"an account's signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: models.SigningInherit}, fault.Invalid, "signing_mode"},
+		{"a slug that looks like one taken", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"}, apperr.Conflict, "slug_alike"},
+		{"a slug with a Cyrillic letter", partners.NewPartner{Slug: "h\u0430rbour-leads", Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a slug that begins with a hyphen", partners.NewPartner{Slug: "-harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a manager without an end", partners.NewPartner{Slug: "another", Name: "Another", Manager: strings.Repeat("m", 201)}, apperr.Invalid, "text"},
+		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
+		{"the house's slug", partners.NewPartner{Slug: "house", Name: "Another"}, apperr.Conflict, "slug_taken"},
+		{"no slug", partners.NewPartner{Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a slug of 64 characters", partners.NewPartner{Slug: strings.Repeat("a", 64), Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a blank name", partners.NewPartner{Slug: "another", Name: " "}, apperr.Invalid, "name"},
+		{"an unknown signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: "sometimes"}, apperr.Invalid, "signing_mode"},
+		{"an account's signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: models.SigningInherit}, apperr.Invalid, "signing_mode"},
 		{"a slug of 63 characters", partners.NewPartner{Slug: strings.Repeat("a", 63), Name: "Another", Signing: models.SigningReportOnly}, "", ""},
 	} {
 		_, err := o.Create(t.Context(), c.new)
 		isFault(t, c.name, err, c.code, c.reason)
-		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message) {
+		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
 	}
@@ -83,7 +83,7 @@ func TestFind(t *testing.T) {
 	}
 	// What may not be seen looks like what is not there.
 	_, missing := o.Find(t.Context(), scope.System, "no-such-partner")
-	isFault(t, "no such partner", missing, fault.NotFound, "partner")
+	isFault(t, "no such partner", missing, apperr.NotFound, "partner")
 	for _, sc := range []scope.Scope{scope.Partners(other.ID), scope.Partners(), {}} {
 		for _, by := range []string{"harbour-leads", text} {
 			if _, err := o.Find(t.Context(), sc, by); err == nil || err.Error() != missing.Error() {
@@ -148,8 +148,8 @@ func TestSetStatus(t *testing.T) {
 		return found
 	}
 	o.clock.Advance(time.Hour)
-	isFault(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved), fault.NotFound, "partner")
-	isFault(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), fault.NotFound, "partner")
+	isFault(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved), apperr.NotFound, "partner")
+	isFault(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
 		t.Error("took a status that there is not")
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -42,12 +42,12 @@ type PriceProposal struct {
 }
 
 var (
-	errNoStaff        = fault.New(fault.Forbidden, "staff", "Changes to a partner's prices need a second person's approval. Make the change in the console.")
-	errProposed       = fault.New(fault.Conflict, "proposed", "Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
-	errNoProposal     = fault.New(fault.Conflict, "no_proposal", "This proposal has already been approved or withdrawn. Check the current prices.")
-	errStaleProposal  = fault.New(fault.Conflict, "stale_proposal", "The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
-	errSameProposer   = fault.New(fault.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
-	errUnreadProposal = fault.New(fault.Conflict, "unread_proposal", "The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
+	errNoStaff        = apperr.New(apperr.Forbidden, "staff", "Changes to a partner's prices need a second person's approval. Make the change in the console.")
+	errProposed       = apperr.New(apperr.Conflict, "proposed", "Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
+	errNoProposal     = apperr.New(apperr.Conflict, "no_proposal", "This proposal has already been approved or withdrawn. Check the current prices.")
+	errStaleProposal  = apperr.New(apperr.Conflict, "stale_proposal", "The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
+	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
+	errUnreadProposal = apperr.New(apperr.Conflict, "unread_proposal", "The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
 )
 
 // PriceProposal returns the change that is waiting for approval, or nil.
@@ -60,14 +60,14 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 func (s *Service) PriceProposals(ctx context.Context, sc scope.Scope, except uuid.UUID, size int) (all []models.Partner, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").
 		Where("id IN (SELECT partner_id FROM partner_price_proposals WHERE proposer_id <> ?)", except).Order("slug").Limit(size).Find(&all).Error
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }
 
 func priceProposal(db *gorm.DB, partner uuid.UUID) (*PriceProposal, error) {
 	var row models.PartnerPriceProposal
 	found := db.Where("partner_id = ?", partner).Limit(1).Find(&row)
 	if found.Error != nil || found.RowsAffected == 0 {
-		return nil, store.Translate(found.Error)
+		return nil, postgres.Translate(found.Error)
 	}
 	p := &PriceProposal{ID: row.ID, Proposer: row.Proposer, ProposerID: row.ProposerID, ProposedAt: row.ProposedAt, BasedOn: row.BasedOn}
 	var err error
@@ -99,7 +99,7 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	}).Error; err != nil {
 		return err
 	}
-	return s.tell(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+	return s.auditChange(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 }
 
 // ApprovePrice applies a proposal. It fails for the proposer, and if the prices have
@@ -129,7 +129,7 @@ func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, pro
 // WithdrawPrice removes a proposal; the prices stay as they are.
 func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
-		return s.tell(tx, "partner.prices_withdraw", "partner", id.Format(id.Partner, partner), partner, map[string]any{"proposer": p.Proposer}, nil)
+		return s.auditChange(tx, "partner.prices_withdraw", "partner", id.Format(id.Partner, partner), partner, map[string]any{"proposer": p.Proposer}, nil)
 	})
 }
 
@@ -184,5 +184,5 @@ func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had OwnPrice, to 
 	if err := s.writePrice(tx, partner, had.Version, to); err != nil {
 		return err
 	}
-	return s.tell(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
+	return s.auditChange(tx, "partner.prices", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 }

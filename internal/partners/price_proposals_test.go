@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -43,7 +43,7 @@ func TestPriceProposal(t *testing.T) {
 		return w
 	}
 
-	isFault(t, "the command line", propose(o.Under(partners.PricePolicy{SecondPerson: true}), 0, form), fault.Forbidden, "staff")
+	isFault(t, "the command line", propose(o.Under(partners.PricePolicy{SecondPerson: true}), 0, form), apperr.Forbidden, "staff")
 	isFault(t, "proposed", propose(ann, 0, form), "", "")
 	first := waiting()
 	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" || first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {
@@ -52,11 +52,11 @@ func TestPriceProposal(t *testing.T) {
 	if price := o.directory(t).ByID(p.ID).Price; price != nil {
 		t.Errorf("pings are priced with %+v", price)
 	}
-	isFault(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), fault.Conflict, "proposed")
-	isFault(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), fault.Forbidden, "same_person")
-	isFault(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), fault.Forbidden, "same_person")
-	isFault(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID), fault.NotFound, "partner")
-	isFault(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), fault.Conflict, "no_proposal")
+	isFault(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), apperr.Conflict, "proposed")
+	isFault(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
+	isFault(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
+	isFault(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID), apperr.NotFound, "partner")
+	isFault(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), apperr.Conflict, "no_proposal")
 	if all, err := o.PriceProposals(t.Context(), scope.System, first.ProposerID, 10); len(all) != 0 || err != nil {
 		t.Errorf("%v waits for its proposer, %v", all, err)
 	}
@@ -70,18 +70,18 @@ func TestPriceProposal(t *testing.T) {
 	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) || waiting() != nil {
 		t.Errorf("%+v holds", own)
 	}
-	isFault(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), fault.Conflict, "no_proposal")
+	isFault(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Conflict, "no_proposal")
 
 	isFault(t, "proposed again", propose(bob, 1, partners.PriceForm{Adjustment: "7"}), "", "")
 	second := waiting()
 	isFault(t, "withdrawn", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), "", "")
-	isFault(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), fault.Conflict, "no_proposal")
+	isFault(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), apperr.Conflict, "no_proposal")
 
 	// Without the policy, the prices change while a proposal waits.
 	isFault(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
 	isFault(t, "changed directly", o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
 	third := waiting()
-	isFault(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), fault.Conflict, "stale_proposal")
+	isFault(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), apperr.Conflict, "stale_proposal")
 	isFault(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")
 	if w := waiting(); w == nil || w.ID != third.ID {
 		t.Errorf("%+v waits", w)
@@ -127,7 +127,7 @@ func TestPriceProposalIsDecidedOnce(t *testing.T) {
 	for _, err := range errs {
 		if err == nil {
 			decided++
-		} else if f := fault.As(err); f == nil || f.Reason != "no_proposal" {
+		} else if f := apperr.As(err); f == nil || f.Reason != "no_proposal" {
 			t.Error(err)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -71,7 +71,7 @@ func ownPrice(db *gorm.DB, partner uuid.UUID) (own OwnPrice, err error) {
 	var row models.PartnerPrice
 	found := db.Where("partner_id = ?", partner).Limit(1).Find(&row)
 	if found.Error != nil || found.RowsAffected == 0 {
-		return own, store.Translate(found.Error)
+		return own, postgres.Translate(found.Error)
 	}
 	own.Price, err = priceOf(row)
 	own.Version, own.ChangedAt, own.Unread = row.RowVersion, row.UpdatedAt, err != nil
@@ -123,7 +123,7 @@ func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.
 	})
 }
 
-var errNewerPrices = fault.New(fault.Conflict, "changed", "Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
+var errNewerPrices = apperr.New(apperr.Conflict, "changed", "Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
 
 func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Price) error {
 	row, err := priceRow(partner, to)
@@ -149,23 +149,23 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 
 // readPrice reads the form; all that is wrong with it is told at once.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
-	var problems []*fault.Error
+	var problems []*apperr.Error
 	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {
-		problems = append(problems, invalid("adjustment", fault.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
+		problems = append(problems, invalid("adjustment", apperr.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
 	}
 	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
 		// Only digits: Atoi would take a sign.
 		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 || p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
-			problems = append(problems, invalid("cap", fault.InvalidValue, "cap", fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.", MaxDailyLeads)))
+			problems = append(problems, invalid("cap", apperr.InvalidValue, "cap", fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.", MaxDailyLeads)))
 		}
 	}
-	var more []*fault.Error
+	var more []*apperr.Error
 	p.Exclusions, more = readExclusions(form.Exclusions, tax)
 	return p, together(append(problems, more...)...)
 }
 
 // readExclusions reads one a line; empty lines and lines that are there twice are passed over.
-func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.OwnExclusion, problems []*fault.Error) {
+func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.OwnExclusion, problems []*apperr.Error) {
 	tell := func(kind, message string) {
 		problems = append(problems, invalid("exclusions", kind, "exclusions", message))
 	}
@@ -174,12 +174,12 @@ func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrule
 			continue
 		}
 		if len(list)+len(problems) == pricingrules.MaxExclusions {
-			tell(fault.TooManyItems, fmt.Sprintf("A partner has at most %d exclusions: exclude a whole category with one.", pricingrules.MaxExclusions))
+			tell(apperr.TooManyItems, fmt.Sprintf("A partner has at most %d exclusions: exclude a whole category with one.", pricingrules.MaxExclusions))
 			break
 		}
 		e, err := pricingrules.ParseExclusion(line, tax)
 		if err != nil {
-			tell(fault.InvalidValue, fmt.Sprintf("Line %d of the exclusions: %v.", i+1, err))
+			tell(apperr.InvalidValue, fmt.Sprintf("Line %d of the exclusions: %v.", i+1, err))
 		} else if !slices.Contains(list, e) {
 			list = append(list, e)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -45,10 +45,10 @@ func TestSetOwnPrice(t *testing.T) {
 		return o.SetOwnPrice(t.Context(), sc, partner, version, f, tax)
 	}
 	all := partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\r\n\r\n  category legal-services \r\ncategory legal-services"}
-	isFault(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), fault.NotFound, "partner")
-	isFault(t, "unknown", set(scope.System, uuid.New(), 0, all), fault.NotFound, "partner")
-	isFault(t, "the house", set(scope.System, models.House.Partner, 0, all), fault.NotFound, "partner")
-	isFault(t, "stale", set(scope.System, p.ID, 3, all), fault.Conflict, "changed")
+	isFault(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), apperr.NotFound, "partner")
+	isFault(t, "unknown", set(scope.System, uuid.New(), 0, all), apperr.NotFound, "partner")
+	isFault(t, "the house", set(scope.System, models.House.Partner, 0, all), apperr.NotFound, "partner")
+	isFault(t, "stale", set(scope.System, p.ID, 3, all), apperr.Conflict, "changed")
 	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM partner_prices`); n != 0 {
 		t.Fatalf("%d prices", n)
 	}
@@ -144,7 +144,7 @@ func TestOwnPriceBounds(t *testing.T) {
 		t.Errorf("fields %q", got)
 	}
 	for i, says := range map[int]string{0: `"-90.01" is not between -90 % and +900 %`, 1: "leave it empty for none", 2: `Line 3 of the exclusions: industry "plumbr"`, 3: "Line 4 of the exclusions: plumber is in home-services", 4: "Line 5 of the exclusions: country"} {
-		if got := fault.As(err).Fields[i].Message; !strings.Contains(got, says) {
+		if got := apperr.As(err).Fields[i].Message; !strings.Contains(got, says) {
 			t.Errorf("%q, want %q", got, says)
 		}
 	}
@@ -164,7 +164,7 @@ func TestOwnPriceBounds(t *testing.T) {
 		t.Errorf("%d exclusions, %d", len(d.Exclusions), d.Adjustment)
 	}
 	most.Exclusions += "\ncountry FR"
-	isFault(t, "one more", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), fault.Invalid, "exclusions")
+	isFault(t, "one more", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), apperr.Invalid, "exclusions")
 	nonsense := partners.PriceForm{Exclusions: strings.Repeat("nonsense\n", 100_000)}
 	if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(paths(err)) != pricingrules.MaxExclusions+1 {
 		t.Errorf("%d problems", len(paths(err)))
@@ -184,7 +184,7 @@ func TestOwnPriceAtOnce(t *testing.T) {
 		}
 		for _, err := range errs {
 			if err != nil {
-				isFault(t, "the others", err, fault.Conflict, "changed")
+				isFault(t, "the others", err, apperr.Conflict, "changed")
 			}
 		}
 		if got := o.ownPrice(t, p); got.Version != version+1 || o.directory(t).ByID(p.ID).Price.DailyLeadCap != got.DailyLeadCap {

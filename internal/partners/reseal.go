@@ -7,31 +7,31 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 // SealUses counts the signing secrets, the revoked ones too, by the platform key
 // that seals them.
-func (s *Service) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT substring(sealed FROM 2 FOR 4), count(*) FROM signing_secrets GROUP BY 1`)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
-	uses := map[sealed.KeyID]int64{}
+	uses := map[keyring.KeyID]int64{}
 	for rows.Next() {
 		var key []byte
 		var n int64
 		if err := rows.Scan(&key, &n); err != nil {
-			return nil, store.Translate(err)
+			return nil, postgres.Translate(err)
 		}
-		if len(key) == len(sealed.KeyID{}) {
-			uses[sealed.KeyID(key)] = n
+		if len(key) == len(keyring.KeyID{}) {
+			uses[keyring.KeyID(key)] = n
 		}
 	}
-	return uses, store.Translate(rows.Err())
+	return uses, postgres.Translate(rows.Err())
 }
 
 // Reseal brings every signing secret and its digest to the first platform key,
@@ -40,14 +40,14 @@ func (s *Service) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) 
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.SigningSecret
 	if err := s.db.Gorm.WithContext(ctx).Order("id").Find(&rows).Error; err != nil {
-		return 0, nil, store.Translate(err)
+		return 0, nil, postgres.Translate(err)
 	}
 	first := s.keys.IDs()[0]
 	for _, row := range rows {
 		if len(row.Sealed) > 5 && bytes.Equal(row.Sealed[1:5], first[:]) && bytes.HasPrefix(row.Digest, first[:]) {
 			continue
 		}
-		plain, err := s.keys.Open(sealed.SigningSecret, row.ID[:], row.Sealed)
+		plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 		if err != nil {
 			unread = append(unread, id.Format(id.Secret, row.ID))
 			continue
@@ -66,8 +66,8 @@ func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err e
 
 func (s *Service) resealOne(ctx context.Context, secret uuid.UUID, old, plain []byte) (bool, error) {
 	res := s.db.Gorm.WithContext(ctx).Model(&models.SigningSecret{}).Where("id = ? AND sealed = ?", secret, old).Updates(map[string]any{
-		"sealed": s.keys.Seal(sealed.SigningSecret, secret[:], plain),
-		"digest": s.keys.Digest(sealed.Uniqueness, plain),
+		"sealed": s.keys.Seal(keyring.SigningSecret, secret[:], plain),
+		"digest": s.keys.Digest(keyring.Uniqueness, plain),
 	})
-	return res.RowsAffected > 0, store.Translate(res.Error)
+	return res.RowsAffected > 0, postgres.Translate(res.Error)
 }

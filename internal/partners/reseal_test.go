@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -51,7 +51,7 @@ func TestReseal(t *testing.T) {
 	foreign := testkit.PlatformKeys(t, 9)
 	root := testkit.Connect(t, o.db.RootURL)
 	if _, err := root.Exec(t.Context(), `UPDATE signing_secrets SET sealed = $2 WHERE id = $1`,
-		lost.ID, foreign.Seal(sealed.SigningSecret, lost.ID[:], []byte(plain[3]))); err != nil {
+		lost.ID, foreign.Seal(keyring.SigningSecret, lost.ID[:], []byte(plain[3]))); err != nil {
 		t.Fatal(err)
 	}
 	before := o.secretsByLabel(t, p)
@@ -79,7 +79,7 @@ func TestReseal(t *testing.T) {
 	}
 	for _, one := range plain[:3] {
 		_, err := alone.ImportSecret(t.Context(), p, "again", one)
-		isFault(t, "the same secret again", err, fault.Conflict, "secret_known")
+		isFault(t, "the same secret again", err, apperr.Conflict, "secret_known")
 	}
 	after := o.secretsByLabel(t, p)
 	if len(after) != 3 {

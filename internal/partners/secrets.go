@@ -8,10 +8,10 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -19,12 +19,12 @@ import (
 const DefaultOverlap = 24 * time.Hour
 
 var (
-	errNoSecret    = fault.New(fault.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
-	errRevoked     = fault.New(fault.Conflict, "secret_revoked", "This secret has been revoked already.")
-	errForeignKey  = fault.New(fault.Conflict, "platform_key", "Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
-	errOverlap     = fault.New(fault.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
-	errJustMade    = fault.New(fault.Conflict, "overlap", "A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
-	errNegative    = invalid("overlap", fault.InvalidValue, "overlap", "The overlap is zero or longer.")
+	errNoSecret    = apperr.New(apperr.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
+	errRevoked     = apperr.New(apperr.Conflict, "secret_revoked", "This secret has been revoked already.")
+	errForeignKey  = apperr.New(apperr.Conflict, "platform_key", "Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
+	errOverlap     = apperr.New(apperr.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
+	errJustMade    = apperr.New(apperr.Conflict, "overlap", "A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
+	errNegative    = invalid("overlap", apperr.InvalidValue, "overlap", "The overlap is zero or longer.")
 	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")
 )
 
@@ -53,16 +53,16 @@ func (s *Service) addAlone(ctx context.Context, action string, partner models.Pa
 		if out, err = s.addSecret(tx, partner, label, plain); err != nil {
 			return err
 		}
-		return s.tellOfSecret(tx, action, out.SigningSecret, nil)
+		return s.auditSecret(tx, action, out.SigningSecret, nil)
 	})
 	return out, err
 }
 
-// tellOfSecret says of a secret what a list may show, and no more.
-func (s *Service) tellOfSecret(tx *gorm.DB, action string, row models.SigningSecret, more map[string]any) error {
+// auditSecret says of a secret what a list may show, and no more.
+func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecret, more map[string]any) error {
 	after := map[string]any{"label": row.Label, "last_four": row.LastFour}
 	maps.Copy(after, more)
-	return s.tell(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
+	return s.auditChange(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
 }
 
 // RotateSecret makes a new secret and lets the others retire after overlap, so
@@ -97,7 +97,7 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 		if out, err = s.addSecret(tx, partner, label, GenerateSecret()); err != nil {
 			return err
 		}
-		return s.tellOfSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{"others_retire_at": ends, "forced": force && retiring > 0})
+		return s.auditSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{"others_retire_at": ends, "forced": force && retiring > 0})
 	})
 	return out, err
 }
@@ -106,7 +106,7 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 func (s *Service) Secrets(ctx context.Context, partner models.Partner) ([]models.SigningSecret, error) {
 	var out []models.SigningSecret
 	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("created_at DESC, id DESC").Find(&out).Error
-	return out, store.Translate(err)
+	return out, postgres.Translate(err)
 }
 
 // FindSecret looks a partner's secret up by its id in the prefixed form.
@@ -117,7 +117,7 @@ func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text s
 	}
 	var out models.SigningSecret
 	err = s.db.Gorm.WithContext(ctx).Where("id = ? AND partner_id = ?", secretID, partner.ID).Take(&out).Error
-	if err = store.Translate(err); fault.As(err) != nil {
+	if err = postgres.Translate(err); apperr.As(err) != nil {
 		return out, errNoSecret
 	}
 	return out, err
@@ -138,8 +138,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	// the unique constraint cannot see.
 	var known int64
 	if err := db.Model(&models.SigningSecret{}).
-		Where("digest IN ?", s.keys.Digests(sealed.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
-		return Created{}, store.Translate(err)
+		Where("digest IN ?", s.keys.Digests(keyring.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
+		return Created{}, postgres.Translate(err)
 	}
 	if known > 0 {
 		return Created{}, errSecretKnown
@@ -147,12 +147,12 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	prefix, last := shown(plain)
 	row := models.SigningSecret{
 		ID: newID, PartnerID: partner.ID, Label: label, Prefix: prefix, LastFour: last,
-		Sealed: s.keys.Seal(sealed.SigningSecret, newID[:], []byte(plain)),
-		Digest: s.keys.Digest(sealed.Uniqueness, []byte(plain)),
+		Sealed: s.keys.Seal(keyring.SigningSecret, newID[:], []byte(plain)),
+		Digest: s.keys.Digest(keyring.Uniqueness, []byte(plain)),
 		State:  models.SecretActive, NotBefore: now, CreatedBy: s.by.Name, CreatedAt: now,
 	}
 	if err := db.Create(&row).Error; err != nil {
-		return Created{}, atField(store.Translate(err), "import", "secret_known")
+		return Created{}, atField(postgres.Translate(err), "import", "secret_known")
 	}
 	return Created{SigningSecret: row, Plain: plain}, nil
 }
@@ -170,5 +170,5 @@ func (s *Service) checkKeys(db *gorm.DB) error {
 	if err == nil && foreign > 0 {
 		return errForeignKey
 	}
-	return store.Translate(err)
+	return postgres.Translate(err)
 }

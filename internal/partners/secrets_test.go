@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -59,7 +59,7 @@ func TestCreateSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := testkit.PlatformKeys(t, 1).Open(sealed.SigningSecret, found.ID[:], found.Sealed)
+	plain, err := testkit.PlatformKeys(t, 1).Open(keyring.SigningSecret, found.ID[:], found.Sealed)
 	if err != nil || string(plain) != made.Plain || !generated.MatchString(made.Plain) {
 		t.Errorf("what is sealed is not what was shown (%v)", err)
 	}
@@ -104,8 +104,8 @@ func TestImportSecret(t *testing.T) {
 		{"eight different characters", "abcdefghabcdfeghbacdefgh", "", "", "gh"},
 	} {
 		made, err := o.ImportSecret(t.Context(), p, "imported", c.plain)
-		isFault(t, c.name, err, fault.Invalid, c.reason)
-		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
+		isFault(t, c.name, err, apperr.Invalid, c.reason)
+		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
 		if err == nil && (made.Plain != c.plain || made.Prefix != c.prefix || made.LastFour != c.last) {
@@ -132,7 +132,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 		} {
 			for _, p := range []models.Partner{p, other} {
 				_, err := s.ImportSecret(t.Context(), p, "", mine.Plain)
-				isFault(t, what+" "+name, err, fault.Conflict, "secret_known")
+				isFault(t, what+" "+name, err, apperr.Conflict, "secret_known")
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, fault.Conflict, "secret_known")
+			isFault(t, "at once", err, apperr.Conflict, "secret_known")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
@@ -172,7 +172,7 @@ func TestRotateSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := o.clock.Now()
-	rotate := func(label string, overlap time.Duration, force bool, code fault.Code, reason string) {
+	rotate := func(label string, overlap time.Duration, force bool, code apperr.Code, reason string) {
 		t.Helper()
 		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
 		isFault(t, label, err, code, reason)
@@ -191,12 +191,12 @@ func TestRotateSecret(t *testing.T) {
 			}
 		}
 	}
-	rotate("second", -time.Nanosecond, true, fault.Invalid, "overlap")
+	rotate("second", -time.Nanosecond, true, apperr.Invalid, "overlap")
 	rotate("second", time.Hour, false, "", "")
 	ends(map[string]time.Duration{"first": time.Hour})
-	rotate("third", time.Hour, false, fault.Conflict, "overlap")
+	rotate("third", time.Hour, false, apperr.Conflict, "overlap")
 	o.clock.Advance(time.Hour - time.Microsecond)
-	rotate("third", time.Hour, false, fault.Conflict, "overlap")
+	rotate("third", time.Hour, false, apperr.Conflict, "overlap")
 	o.clock.Advance(time.Microsecond) // the first is over
 	rotate("third", 2*time.Hour, false, "", "")
 	ends(map[string]time.Duration{"first": time.Hour, "second": 3 * time.Hour})
@@ -224,7 +224,7 @@ func TestTwoRotationsAtOnce(t *testing.T) {
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, fault.Conflict, "overlap")
+			isFault(t, "at once", err, apperr.Conflict, "overlap")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
@@ -243,11 +243,11 @@ func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
 	own := o.Service
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
 	_, err = o.CreateSecret(t.Context(), p, "")
-	isFault(t, "create", err, fault.Conflict, "platform_key")
+	isFault(t, "create", err, apperr.Conflict, "platform_key")
 	_, err = o.ImportSecret(t.Context(), p, "", "a secret from elsewhere")
-	isFault(t, "import", err, fault.Conflict, "platform_key")
+	isFault(t, "import", err, apperr.Conflict, "platform_key")
 	_, err = o.RotateSecret(t.Context(), p, "", time.Hour, false)
-	isFault(t, "rotate", err, fault.Conflict, "platform_key")
+	isFault(t, "rotate", err, apperr.Conflict, "platform_key")
 	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].RetiresAt != nil {
 		t.Errorf("left %+v (%v)", kept, err)
 	}
@@ -273,21 +273,21 @@ func TestRevokeAndFindSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := id.Format(id.Secret, made.ID)
-	isFault(t, "another's", o.RevokeSecret(t.Context(), other, made.ID), fault.NotFound, "secret")
-	isFault(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), fault.NotFound, "secret")
+	isFault(t, "another's", o.RevokeSecret(t.Context(), other, made.ID), apperr.NotFound, "secret")
+	isFault(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), apperr.NotFound, "secret")
 	for name, c := range map[string]struct {
 		of   models.Partner
 		text string
 	}{"another's": {other, text}, "unknown": {p, aSecretID}, "a partner's id": {p, id.Format(id.Partner, made.ID)}, "nothing": {p, ""}} {
 		_, err := o.FindSecret(t.Context(), c.of, c.text)
-		isFault(t, name, err, fault.NotFound, "secret")
+		isFault(t, name, err, apperr.NotFound, "secret")
 	}
 	if s, err := o.FindSecret(t.Context(), p, strings.ToLower(text)); err != nil || s.State != models.SecretActive {
 		t.Errorf("%s (%v), want it active still", s.State, err)
 	}
 	o.clock.Advance(time.Minute)
 	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
-	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), fault.Conflict, "secret_revoked")
+	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), apperr.Conflict, "secret_revoked")
 	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked || !s.RevokedAt.Equal(o.clock.Now()) {
 		t.Errorf("%+v (%v), want it revoked now", s, err)
 	}

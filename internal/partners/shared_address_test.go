@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 )
@@ -66,7 +66,7 @@ func (o *office) switchPlaces(t *testing.T) {
 		return o.SetSigning(t.Context(), everybody, p.ID, p.RowVersion, models.SigningDefault, place)
 	}
 	err := take("too-late", true)
-	isFault(t, "all are taken", err, fault.Conflict, "shared_address_full")
+	isFault(t, "all are taken", err, apperr.Conflict, "shared_address_full")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) || !strings.Contains(err.Error(), "base URL") {
 		t.Errorf("said %v", err)
 	}
@@ -76,7 +76,7 @@ func (o *office) switchPlaces(t *testing.T) {
 	errs := atOnce(len(slugs), func(i int) error { return take(slugs[i], true) })
 	for i, err := range errs {
 		if err != nil {
-			isFault(t, slugs[i], err, fault.Conflict, "shared_address_full")
+			isFault(t, slugs[i], err, apperr.Conflict, "shared_address_full")
 		}
 	}
 	if n := succeeded(errs); n != 1 {

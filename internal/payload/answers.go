@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // answers reads the answers to the partner form's own questions: an object
@@ -23,13 +23,13 @@ func (p *problems) answers(f field) []byte {
 		longKey = longKey || (len(object.name) > maxAnswerKey && utf8.RuneCount(object.name) > maxAnswerKey)
 	}
 	if count > maxAnswers {
-		p.add(f, fault.TooManyItems, "must have at most "+strconv.Itoa(maxAnswers)+" keys")
+		p.add(f, apperr.TooManyItems, "must have at most "+strconv.Itoa(maxAnswers)+" keys")
 	}
 	if longKey {
-		p.add(f, fault.TooLong, "must have keys of at most "+strconv.Itoa(maxAnswerKey)+" characters")
+		p.add(f, apperr.TooLong, "must have keys of at most "+strconv.Itoa(maxAnswerKey)+" characters")
 	}
 	if escapesNUL(f.raw) {
-		p.add(f, fault.InvalidValue, "must not contain the character U+0000, neither in keys nor in values")
+		p.add(f, apperr.InvalidValue, "must not contain the character U+0000, neither in keys nor in values")
 	}
 	return bytes.Clone(f.raw)
 }

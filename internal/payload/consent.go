@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"unicode"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // affirmative is the message for every consent but the JSON literal true, which
@@ -69,13 +69,13 @@ func pickConsent(object members) consentFields {
 // acknowledged accepts the literal true inside an object and nothing else: a
 // lead without consent must never get in by a lenient reading.
 func (p *problems) acknowledged(f field, inObject bool) {
-	code := fault.InvalidType
+	code := apperr.InvalidType
 	switch {
 	case !inObject:
 	case f.raw == nil:
-		code = fault.Required
+		code = apperr.Required
 	case string(f.raw) == "false":
-		code = fault.InvalidValue
+		code = apperr.InvalidValue
 	case string(f.raw) == "true":
 		return
 	}
@@ -89,7 +89,7 @@ func (p *problems) hash(f field) string {
 		return ""
 	}
 	if !isSHA256(text) {
-		p.add(f, fault.InvalidValue, "must be a SHA-256 hash in 64 hexadecimal digits")
+		p.add(f, apperr.InvalidValue, "must be a SHA-256 hash in 64 hexadecimal digits")
 		return ""
 	}
 	return string(bytes.ToLower(text))
@@ -112,7 +112,7 @@ func isSHA256(text []byte) bool {
 func (p *problems) certURL(f field) string {
 	text, ok := p.text(f, maxCertURL)
 	if ok && !isPlainHTTPS(string(text)) {
-		p.add(f, fault.InvalidValue, "must be an https URL with a host and without user name, password or blanks")
+		p.add(f, apperr.InvalidValue, "must be an https URL with a host and without user name, password or blanks")
 	}
 	return string(text)
 }

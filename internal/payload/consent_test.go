@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // unconsented is the members of a post without consent.
@@ -90,7 +90,7 @@ func TestConsentRefused(t *testing.T) {
 func TestMissingConsentSaysWhatIsRequired(t *testing.T) {
 	for _, consent := range []string{`null`, `{}`, `{"acknowledged":false}`, `{"acknowledged":"yes"}`, `[]`} {
 		_, err := ParsePost([]byte("{" + unconsented + `,"consent":` + consent + "}"))
-		if f := fault.As(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Message != "affirmative consent acknowledged: true is required" {
+		if f := apperr.As(err); f == nil || len(f.Fields) != 1 || f.Fields[0].Message != "affirmative consent acknowledged: true is required" {
 			t.Errorf("consent %s: %+v", consent, f)
 		}
 	}

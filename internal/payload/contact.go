@@ -1,6 +1,6 @@
 package payload
 
-import "github.com/pingpost/pingpost/internal/fault"
+import "github.com/pingpost/pingpost/internal/apperr"
 
 // contactFields are the members of contact, unread.
 type contactFields struct {
@@ -59,11 +59,11 @@ func pickContact(object members) contactFields {
 
 func (p *problems) email(f field) string {
 	if f.raw == nil {
-		p.add(f, fault.Required, "an e-mail address is required")
+		p.add(f, apperr.Required, "an e-mail address is required")
 	}
 	address, ok := p.text(f, maxEmail)
 	if ok && !isEmail(address) {
-		p.add(f, fault.InvalidValue, "must be one e-mail address, like name@example.com, without a display name, blanks or invisible characters")
+		p.add(f, apperr.InvalidValue, "must be one e-mail address, like name@example.com, without a display name, blanks or invisible characters")
 	}
 	return string(address)
 }
@@ -71,7 +71,7 @@ func (p *problems) email(f field) string {
 func (p *problems) phoneE164(f field) string {
 	number, ok := p.text(f, maxPhone)
 	if ok && !isE164(string(number)) {
-		p.add(f, fault.InvalidValue, "must be in E.164 form: a plus sign, the country code and the number, at most 15 digits; send other forms as phone")
+		p.add(f, apperr.InvalidValue, "must be in E.164 form: a plus sign, the country code and the number, at most 15 digits; send other forms as phone")
 	}
 	return string(number)
 }

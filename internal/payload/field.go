@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // noLimit is for texts whose length another rule bounds.
@@ -63,10 +63,10 @@ func first(alternatives ...field) field {
 // problems collects what is wrong with a payload, at most one entry for a field
 // apart from answers. Its methods read one kind of field each and note what
 // they refuse; a field that is not given is no problem to them.
-type problems []fault.Field
+type problems []apperr.Field
 
 func (p *problems) add(f field, code, message string) {
-	*p = append(*p, fault.Field{Code: code, Path: f.path(), Message: message})
+	*p = append(*p, apperr.Field{Code: code, Path: f.path(), Message: message})
 }
 
 // text reads a string of at most limit code points without U+0000, which
@@ -77,12 +77,12 @@ func (p *problems) text(f field, limit int) ([]byte, bool) {
 		return nil, false
 	}
 	if f.raw[0] != '"' {
-		p.add(f, fault.InvalidType, "must be a string")
+		p.add(f, apperr.InvalidType, "must be a string")
 		return nil, false
 	}
 	text, escaped := unquote(f.raw)
 	if escaped && bytes.IndexByte(text, 0) >= 0 { // unescaped, it is no JSON
-		p.add(f, fault.InvalidValue, "must not contain the character U+0000")
+		p.add(f, apperr.InvalidValue, "must not contain the character U+0000")
 		return nil, false
 	}
 	if len(text) > limit && utf8.RuneCount(text) > limit {
@@ -99,7 +99,7 @@ func (p *problems) copied(f field, limit int) string {
 }
 
 func (p *problems) tooLong(f field, limit int) {
-	p.add(f, fault.TooLong, "must be at most "+strconv.Itoa(limit)+" characters long")
+	p.add(f, apperr.TooLong, "must be at most "+strconv.Itoa(limit)+" characters long")
 }
 
 // object opens an object; false when the field is not given or is none.
@@ -109,7 +109,7 @@ func (p *problems) object(f field) (members, bool) {
 	}
 	m, ok := objectIn(f.raw)
 	if !ok {
-		p.add(f, fault.InvalidType, "must be an object")
+		p.add(f, apperr.InvalidType, "must be an object")
 	}
 	return m, ok
 }
@@ -119,7 +119,7 @@ func (p *problems) object(f field) (members, bool) {
 // (D9).
 func (p *problems) postcode(f field) ([]byte, bool) {
 	if f.raw != nil && f.raw[0] != '"' {
-		p.add(f, fault.InvalidType, "must be a string: a number would lose its leading zero")
+		p.add(f, apperr.InvalidType, "must be a string: a number would lose its leading zero")
 		return nil, false
 	}
 	text, ok := p.text(f, noLimit)
@@ -129,11 +129,11 @@ func (p *problems) postcode(f field) ([]byte, bool) {
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
-		p.add(f, fault.InvalidValue, "must not be blank: send the postal code of the job")
+		p.add(f, apperr.InvalidValue, "must not be blank: send the postal code of the job")
 	case len(text) > maxPostcode && utf8.RuneCount(text) > maxPostcode:
 		p.tooLong(f, maxPostcode)
 	case bytes.ContainsFunc(text, unicode.IsControl):
-		p.add(f, fault.InvalidValue, "must not contain control characters")
+		p.add(f, apperr.InvalidValue, "must not contain control characters")
 	default:
 		return text, true
 	}
@@ -155,12 +155,12 @@ func (p *problems) country(f field) ([2]byte, bool) {
 		ok = 'A' <= code[i] && code[i] <= 'Z'
 	}
 	if !ok {
-		p.add(f, fault.InvalidValue, "must be the two letters of an ISO 3166-1 alpha-2 country code, like GB")
+		p.add(f, apperr.InvalidValue, "must be the two letters of an ISO 3166-1 alpha-2 country code, like GB")
 	}
 	return code, ok
 }
 
 // notAnObject is the one problem of a payload that is valid JSON of another kind.
-func notAnObject() fault.Field {
-	return fault.Field{Code: fault.InvalidType, Path: []string{}, Message: "the payload must be a JSON object"}
+func notAnObject() apperr.Field {
+	return apperr.Field{Code: apperr.InvalidType, Path: []string{}, Message: "the payload must be a JSON object"}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // instant reads a time of RFC 3339 and turns it to UTC.
@@ -15,7 +15,7 @@ func (p *problems) instant(f field) (time.Time, bool) {
 	}
 	at, ok := parseRFC3339(text)
 	if !ok {
-		p.add(f, fault.InvalidValue, "must be a time of ISO 8601 with its offset, like 2026-01-02T03:04:05Z")
+		p.add(f, apperr.InvalidValue, "must be a time of ISO 8601 with its offset, like 2026-01-02T03:04:05Z")
 	}
 	return at, ok
 }

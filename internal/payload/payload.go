@@ -8,15 +8,15 @@
 // is copied, so the caller may reuse the body's buffer.
 package payload
 
-import "github.com/pingpost/pingpost/internal/fault"
+import "github.com/pingpost/pingpost/internal/apperr"
 
 // The refusals, with the specification's messages. ErrPing and ErrPost are
 // returned as copies that list every problem, in the order of the
 // specification's field tables.
 var (
-	ErrJSON = fault.New(fault.Invalid, "json", "Invalid JSON payload")
-	ErrPing = fault.New(fault.Invalid, "payload", "Invalid lead ping payload")
-	ErrPost = fault.New(fault.Invalid, "payload", "Invalid lead post payload")
+	ErrJSON = apperr.New(apperr.Invalid, "json", "Invalid JSON payload")
+	ErrPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload")
+	ErrPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload")
 )
 
 // The longest texts, in code points (D17). A longer one is refused with too_long,

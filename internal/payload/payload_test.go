@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -37,7 +37,7 @@ categories:
 // order is part of what is promised.
 func listed(err error) []string {
 	var out []string
-	if f := fault.As(err); f != nil {
+	if f := apperr.As(err); f != nil {
 		for _, p := range f.Fields {
 			out = append(out, strings.TrimSpace(p.Code+" "+strings.Join(p.Path, ".")))
 		}
@@ -47,9 +47,9 @@ func listed(err error) []string {
 
 // checkFault fails unless err is the endpoint's payload fault with exactly these
 // entries, each with a path and a message that are fit to be sent.
-func checkFault(t testing.TB, err error, base *fault.Error, want ...string) {
+func checkFault(t testing.TB, err error, base *apperr.Error, want ...string) {
 	t.Helper()
-	f := fault.As(err)
+	f := apperr.As(err)
 	if f == nil || f.Code != base.Code || f.Reason != base.Reason || f.Message != base.Message {
 		t.Fatalf("the error is %v, want %v", err, base)
 	}
@@ -113,7 +113,7 @@ func TestMessagesNeverRepeatWhatWasSent(t *testing.T) {
 		_, pingErr := ParsePing([]byte(body), tax)
 		_, postErr := ParsePost([]byte(body))
 		for _, err := range []error{pingErr, postErr} {
-			f := fault.As(err)
+			f := apperr.As(err)
 			if f == nil {
 				t.Fatalf("%.80s was accepted", body)
 			}

@@ -3,7 +3,7 @@ package payload
 import (
 	"bytes"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -120,7 +120,7 @@ func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
 		}
 		switch count++; {
 		case count == 2:
-			p.add(sent, fault.FieldClash, "send exactly one of industry, vertical, taxonomyTermId")
+			p.add(sent, apperr.FieldClash, "send exactly one of industry, vertical, taxonomyTermId")
 		case count == 1 && i < 2:
 			index = p.slug(tax, sent)
 		case count == 1:
@@ -128,7 +128,7 @@ func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
 		}
 	}
 	if count == 0 {
-		p.add(field{name: "industry"}, fault.Required, "one of industry, vertical, taxonomyTermId is required")
+		p.add(field{name: "industry"}, apperr.Required, "one of industry, vertical, taxonomyTermId is required")
 	}
 	return index
 }
@@ -140,7 +140,7 @@ func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
 	}
 	index, ok := tax.BySlug(string(slug))
 	if !ok {
-		p.add(f, fault.InvalidValue, "is not a known industry: send one of the listed slugs exactly, in lower case")
+		p.add(f, apperr.InvalidValue, "is not a known industry: send one of the listed slugs exactly, in lower case")
 	}
 	return index
 }
@@ -157,17 +157,17 @@ func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	case digits[0] == '"':
 		digits, _ = unquote(digits)
 	case digits[0] != '-' && (digits[0] < '0' || digits[0] > '9'):
-		p.add(f, fault.InvalidType, "must be a number or a string of digits")
+		p.add(f, apperr.InvalidType, "must be a number or a string of digits")
 		return 0
 	}
 	term, ok := decimal(digits)
 	if !ok {
-		p.add(f, fault.InvalidValue, "must be plain digits, without sign, fraction, exponent or leading zero")
+		p.add(f, apperr.InvalidValue, "must be plain digits, without sign, fraction, exponent or leading zero")
 		return 0
 	}
 	index, ok := tax.ByTermID(term)
 	if !ok {
-		p.add(f, fault.InvalidValue, "is not a term of the industry taxonomy")
+		p.add(f, apperr.InvalidValue, "is not a term of the industry taxonomy")
 	}
 	return index
 }
@@ -199,7 +199,7 @@ func (p *problems) pingPostcode(f *pingFields) []byte {
 	one := field{raw: f.postcode.filled(), name: "postcode"}
 	other := field{raw: f.postalCode.filled(), name: "postal_code"}
 	if one.raw == nil && other.raw == nil {
-		p.add(one, fault.Required, "one of postcode, postal_code is required")
+		p.add(one, apperr.Required, "one of postcode, postal_code is required")
 		return nil
 	}
 	if one.raw == nil {
@@ -217,7 +217,7 @@ func (p *problems) pingPostcode(f *pingFields) []byte {
 	first, _ := unquote(one.raw)
 	second, _ := unquote(other.raw)
 	if !bytes.Equal(bytes.TrimSpace(first), bytes.TrimSpace(second)) {
-		p.add(other, fault.FieldClash, "differs from postcode: send one of the two, or both alike")
+		p.add(other, apperr.FieldClash, "differs from postcode: send one of the two, or both alike")
 	}
 	return postcode
 }

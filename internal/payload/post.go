@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // Post is a valid post request. Optional texts that were not given are "".
@@ -136,7 +136,7 @@ func pickPost(object members) postFields {
 func (p *problems) transactionID(f *postFields) string {
 	id := field{raw: f.transactionID, name: "transactionId"}
 	if id.raw == nil {
-		p.add(id, fault.Required, "is required: send the transactionId of the ping's answer")
+		p.add(id, apperr.Required, "is required: send the transactionId of the ping's answer")
 	}
 	return p.copied(id, noLimit) // one that is too long has not the format of a ping's (D1)
 }
@@ -147,7 +147,7 @@ func (p *problems) partnerID(f *postFields) string {
 	id := field{raw: f.partnerID, name: "partnerId"}
 	text, ok := p.text(id, maxPartnerID)
 	if ok && len(text) == 0 {
-		p.add(id, fault.InvalidValue, "must not be empty: send an account's identifier or leave the field out")
+		p.add(id, apperr.InvalidValue, "must not be empty: send an account's identifier or leave the field out")
 	}
 	return string(text)
 }

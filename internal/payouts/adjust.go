@@ -7,12 +7,12 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -28,7 +28,7 @@ type NewAdjustment struct {
 // MaxAdjustment bounds an adjustment in minor units: more is a slip of the hand.
 const MaxAdjustment = 100_000_000
 
-var errAdjusted = fault.New(fault.Conflict, "adjusted", "This adjustment is in the ledger already.")
+var errAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is in the ledger already.")
 
 // Adjust adds a correction to the ledger. Nothing that is there changes.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
@@ -36,10 +36,10 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		return e, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
-		return e, field("amount", fault.InvalidValue, "An adjustment is between -1,000,000 and 1,000,000, and not 0.")
+		return e, field("amount", apperr.InvalidValue, "An adjustment is between -1,000,000 and 1,000,000, and not 0.")
 	}
 	if !a.Amount.Currency.Valid() {
-		return e, field("currency", fault.Required, "Choose the currency.")
+		return e, field("currency", apperr.Required, "Choose the currency.")
 	}
 	now := s.clock.Now()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -49,10 +49,10 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 			return q.Error
 		}
 		if q.RowsAffected == 0 || !sc.Allows(account.PartnerID) {
-			return field("account", fault.InvalidValue, "Choose one of the partner's accounts.")
+			return field("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
 		}
 		if account.Sandbox {
-			return field("account", fault.InvalidValue, "A sandbox account has no balance.")
+			return field("account", apperr.InvalidValue, "A sandbox account has no balance.")
 		}
 		lead, err := s.adjusted(tx, sc, a, account)
 		if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		}
 		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{"amount": e.AmountMinor, "currency": e.Currency, "account": account.Identifier}, a.Why)
 	})
-	if errors.Is(err, store.ErrEntryExists) {
+	if errors.Is(err, postgres.ErrEntryExists) {
 		err = errAdjusted
 	}
 	return e, err
@@ -76,15 +76,15 @@ func (s *Service) adjusted(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account
 		return nil, nil
 	}
 	l, earned, err := earnedBy(tx, sc, a.Lead)
-	switch f := fault.As(err); {
+	switch f := apperr.As(err); {
 	case f != nil:
-		return nil, field("lead", fault.InvalidValue, "The account has no lead of this id that earned anything.")
+		return nil, field("lead", apperr.InvalidValue, "The account has no lead of this id that earned anything.")
 	case err != nil:
 		return nil, err
 	case l.AccountID != account.ID:
-		return nil, field("lead", fault.InvalidValue, "The account has no lead of this id that earned anything.")
+		return nil, field("lead", apperr.InvalidValue, "The account has no lead of this id that earned anything.")
 	case earned.Currency != a.Amount.Currency.String():
-		return nil, field("currency", fault.InvalidValue, "This lead earned "+earned.Currency+": an adjustment of it is in the same currency.")
+		return nil, field("currency", apperr.InvalidValue, "This lead earned "+earned.Currency+": an adjustment of it is in the same currency.")
 	}
 	return &l.ID, nil
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -38,23 +38,23 @@ const rowsAtOnce = 2000
 func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	c := f.among(sc)
 	// The rows are wanted as they come: what is sorted first takes its time before the first.
 	if _, err := tx.Exec(ctx, "SET LOCAL cursor_tuple_fraction = 0.001"); err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	some := make([]Entry, 0, rowsAtOnce)
 	for {
 		// All of a part is taken before the first of it is handed on: while the server
 		// sends, its time-out runs, and whoever reads may be slow.
 		if some, err = fetch(ctx, tx, some[:0]); err != nil {
-			return store.Translate(err)
+			return postgres.Translate(err)
 		}
 		for i := range some {
 			if err := each(&some[i]); err != nil {
@@ -147,13 +147,13 @@ func Cell(text string) string {
 const ExportsKept = 7 * 24 * time.Hour
 
 // wanted is an export's filter with what its asker may see.
-type wanted struct {
+type exportRequest struct {
 	Filter
 	All      bool        `json:"all,omitempty"`
 	Partners []uuid.UUID `json:"partners,omitempty"`
 }
 
-func (w wanted) scope() scope.Scope {
+func (w exportRequest) scope() scope.Scope {
 	if w.All {
 		return scope.Everywhere
 	}
@@ -165,7 +165,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 	if s.by.Staff == uuid.Nil {
 		return e, errNoReader
 	}
-	filter, err := json.Marshal(wanted{Filter: f, All: sc.All(), Partners: sc.IDs()})
+	filter, err := json.Marshal(exportRequest{Filter: f, All: sc.All(), Partners: sc.IDs()})
 	if err != nil {
 		return e, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 		if err := tx.Create(&e).Error; err != nil {
 			return err
 		}
-		if _, err := s.desk.Ask(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
+		if _, err := s.queue.Enqueue(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
 			return err
 		}
 		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Words(), "")
@@ -184,12 +184,12 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 }
 
 // writeExport writes the file.
-func (s *Service) writeExport(ctx context.Context, w *work.Run) error {
+func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	var e models.Export
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", w.ObjectID).Take(&e).Error; err != nil {
 		return err
 	}
-	var want wanted
+	var want exportRequest
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
 		return err
 	}
@@ -213,8 +213,8 @@ func (s *Service) writeExport(ctx context.Context, w *work.Run) error {
 }
 
 var (
-	errNoExport = fault.New(fault.NotFound, "export", "Not Found")
-	errNoReader = fault.New(fault.Forbidden, "person", "A prepared export is for the person who asked for it: the command line is none.")
+	errNoExport = apperr.New(apperr.NotFound, "export", "Not Found")
+	errNoReader = apperr.New(apperr.Forbidden, "person", "A prepared export is for the person who asked for it: the command line is none.")
 )
 
 // Export is one that this person asked for; nobody else's.
@@ -223,7 +223,7 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 	if q.Error == nil && (q.RowsAffected == 0 || s.by.Staff == uuid.Nil) {
 		return models.Export{}, errNoExport
 	}
-	return e, store.Translate(q.Error)
+	return e, postgres.Translate(q.Error)
 }
 
 // Kept reports whether the file of an export that was written can still be fetched.
@@ -233,7 +233,7 @@ func (s *Service) Kept(e models.Export) bool {
 
 // Fetch opens an export's file. Whoever may see less by now than when they asked asks anew.
 func (s *Service) Fetch(ctx context.Context, sc scope.Scope, e models.Export) (io.ReadCloser, error) {
-	var want wanted
+	var want exportRequest
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
 		return nil, err
 	}
@@ -246,12 +246,12 @@ func (s *Service) Fetch(ctx context.Context, sc scope.Scope, e models.Export) (i
 		}
 	}
 	if e.FileID == nil {
-		return nil, fault.New(fault.Conflict, "export_unfinished", "This export is not ready: it is still being written, or its file is not kept any more. Ask for it again.")
+		return nil, apperr.New(apperr.Conflict, "export_unfinished", "This export is not ready: it is still being written, or its file is not kept any more. Ask for it again.")
 	}
 	return s.files.Open(ctx, *e.FileID)
 }
 
 // ForgetExports deletes those whose file has gone and returns how many.
-func (s *Service) ForgetExports(ctx context.Context) (int64, error) {
-	return store.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-ExportsKept))
+func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
+	return postgres.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-ExportsKept))
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -38,14 +38,14 @@ func beNode(url string) {
 	if err != nil {
 		panic(err)
 	}
-	db, err := store.Open(context.Background(), store.Options{URL: url, MaxConnections: 5, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
+	db, err := postgres.Open(context.Background(), postgres.Options{URL: url, MaxConnections: 5, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
 	if err != nil {
 		panic(err)
 	}
 	now := clock.NewManual(at)
-	desk := work.NewDesk(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	payouts.NewService(db, now, desk, files.NewCabinet(db, nil, now), payouts.Policy{ReturnWindow: window}).InSmallSteps()
-	desk.Work(context.Background())
+	queue := jobs.NewQueue(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).InSmallSteps()
+	queue.Work(context.Background())
 }
 
 // A run whose node is killed, again and again, claims every entry once.

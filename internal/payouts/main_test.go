@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -27,8 +27,8 @@ const window = 30 * 24 * time.Hour
 // trade is a platform with people who pay its partners.
 type trade struct {
 	*testkit.Platform
-	in   *intake.Intake
-	desk *work.Desk
+	in    *intake.Intake
+	queue *jobs.Queue
 	office
 	dmitri, fay office // two people of finance
 }
@@ -49,8 +49,8 @@ func open(t testing.TB) *trade {
 			t.Log(lines)
 		}
 	})
-	tr.desk = work.NewDesk(p.DB.DB, p.Time, log)
-	s := payouts.NewService(p.DB.DB, p.Time, tr.desk, files.NewCabinet(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
+	tr.queue = jobs.NewQueue(p.DB.DB, p.Time, log)
+	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
 	person := func(name string) office {
 		who := testkit.Actor(t, p.DB, name+"@example.com")
 		return office{s.By(who), who}
@@ -95,12 +95,12 @@ func (tr *trade) deliver(t testing.TB, by testkit.Partner, country string) deliv
 	return d
 }
 
-// works has the desk work until the test ends, or until stop is called.
+// works has the queue work until the test ends, or until stop is called.
 func (tr *trade) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
-	go func() { defer close(ended); tr.desk.Work(ctx) }()
+	go func() { defer close(ended); tr.queue.Work(ctx) }()
 	stop = func() { cancel(); <-ended }
 	t.Cleanup(stop)
 	return stop
@@ -139,9 +139,9 @@ func (tr *trade) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
 }
 
 // refused checks that something was refused in this way.
-func refused(t testing.TB, what string, err error, code fault.Code, reason string) {
+func refused(t testing.TB, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
-	var f *fault.Error
+	var f *apperr.Error
 	if !errors.As(err, &f) || f.Code != code || f.Reason != reason {
 		t.Errorf("%s: %v, want %s, %s", what, err, code, reason)
 	}

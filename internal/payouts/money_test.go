@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -103,7 +103,7 @@ func (d *dealings) anyLead(rt *rapid.T) *sold {
 func (d *dealings) retries(rt *rapid.T) {
 	l := d.anyLead(rt)
 	again, err := d.post(d.t, l.by, 0, l.transaction)
-	if f := fault.As(err); f != nil && f.Code == fault.Expired {
+	if f := apperr.As(err); f != nil && f.Code == apperr.Expired {
 		return
 	}
 	if err != nil || again.lead != l.lead || again.payout != l.payout {
@@ -115,7 +115,7 @@ func (d *dealings) expires(rt *rapid.T) {
 	by := d.anyPartner(rt)
 	tx := d.quote(d.t, "GB")
 	d.Time.Advance(15*time.Minute + time.Millisecond)
-	if one, err := d.post(d.t, by, 0, tx); fault.As(err) == nil || fault.As(err).Code != fault.Expired {
+	if one, err := d.post(d.t, by, 0, tx); apperr.As(err) == nil || apperr.As(err).Code != apperr.Expired {
 		rt.Fatalf("a post too late: %+v (%v)", one, err)
 	}
 }
@@ -124,7 +124,7 @@ func (d *dealings) returns(rt *rapid.T) {
 	l := d.anyLead(rt)
 	ctx := d.t.Context()
 	r, err := d.RequestReturn(ctx, scope.Everywhere, l.lead, models.WrongContact, "the number belongs to somebody else")
-	switch f := fault.As(err); {
+	switch f := apperr.As(err); {
 	case l.returned && (f == nil || (f.Reason != "returned" && f.Reason != "window")):
 		rt.Fatalf("returned twice: %v", err)
 	case l.returned, f != nil && f.Reason == "window":
@@ -141,7 +141,7 @@ func (d *dealings) returns(rt *rapid.T) {
 	if err := d.AcceptReturn(ctx, scope.Everywhere, r.ID, ""); err != nil {
 		rt.Fatal(err)
 	}
-	if err := d.AcceptReturn(ctx, scope.Everywhere, r.ID, ""); fault.As(err) == nil || fault.As(err).Reason != "decided" {
+	if err := d.AcceptReturn(ctx, scope.Everywhere, r.ID, ""); apperr.As(err) == nil || apperr.As(err).Reason != "decided" {
 		rt.Fatalf("accepted twice: %v", err)
 	}
 	l.returned = true
@@ -157,7 +157,7 @@ func (d *dealings) adjusts(rt *rapid.T) {
 	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); err != nil {
 		rt.Fatal(err)
 	}
-	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); fault.As(err) == nil || fault.As(err).Reason != "adjusted" {
+	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); apperr.As(err) == nil || apperr.As(err).Reason != "adjusted" {
 		rt.Fatalf("the same adjustment again: %v", err)
 	}
 	d.book(by, c).adjusted += a.Amount.Minor

@@ -13,13 +13,13 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -30,20 +30,20 @@ type Policy struct {
 
 // Service does everything in the name of somebody.
 type Service struct {
-	db     *store.DB
+	db     *postgres.DB
 	clock  clock.Clock
-	desk   *work.Desk
-	files  *files.Cabinet
+	queue  *jobs.Queue
+	files  *blobstore.Store
 	policy Policy
 	atOnce int // accounts that a run claims in a transaction at most
 	by     audit.Actor
 }
 
-// NewService handles the kinds of work that are its own at the desk.
-func NewService(db *store.DB, c clock.Clock, desk *work.Desk, cabinet *files.Cabinet, p Policy) *Service {
-	s := &Service{db: db, clock: c, desk: desk, files: cabinet, policy: p, atOnce: accountsAtOnce, by: audit.Service}
-	desk.Handle(models.WorkPayoutRun, work.Doer{Do: s.prepare, Undo: s.undoRun})
-	desk.Handle(models.WorkExport, work.Doer{Do: s.writeExport})
+// NewService handles the kinds of work that are its own at the queue.
+func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store, p Policy) *Service {
+	s := &Service{db: db, clock: c, queue: queue, files: blobs, policy: p, atOnce: accountsAtOnce, by: audit.Service}
+	queue.Handle(models.WorkPayoutRun, jobs.Handler{Do: s.prepare, Undo: s.undoRun})
+	queue.Handle(models.WorkExport, jobs.Handler{Do: s.writeExport})
 	return s
 }
 
@@ -62,8 +62,8 @@ func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UU
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why})
 }
 
-func field(name, code, message string) *fault.Error {
-	return fault.New(fault.Invalid, name, message).WithFields(fault.Field{Code: code, Path: []string{name}, Message: message})
+func field(name, code, message string) *apperr.Error {
+	return apperr.New(apperr.Invalid, name, message).WithFields(apperr.Field{Code: code, Path: []string{name}, Message: message})
 }
 
 // RunID is how a run is named to people.

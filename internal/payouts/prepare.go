@@ -6,9 +6,9 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -55,14 +55,14 @@ SELECT open.id, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE 
 
 // prepare claims a run's entries, some accounts at a time: what a try has claimed stays
 // claimed, and the next one goes on behind it.
-func (s *Service) prepare(ctx context.Context, w *work.Run) error {
+func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	var r models.PayoutRun
 	db := s.db.Gorm.WithContext(ctx)
 	if err := db.Where("id = ?", w.ObjectID).Take(&r).Error; err != nil {
 		return err
 	}
 	if r.State != models.RunPreparing {
-		return fault.New(fault.Conflict, "run_state", "This run is not being prepared any more.")
+		return apperr.New(apperr.Conflict, "run_state", "This run is not being prepared any more.")
 	}
 	accounts, err := s.unprepared(ctx, r)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 		return q.Error
 	}
 	if q.RowsAffected == 0 {
-		return work.ErrLost
+		return jobs.ErrLost
 	}
 	return audit.Write(tx, s.clock.Now(), audit.Service, audit.Event{
 		Action: "payout_run.prepared", Kind: "payout_run", Object: RunID(r.ID),

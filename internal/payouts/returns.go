@@ -12,11 +12,11 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -49,10 +49,10 @@ func ReasonWords(r models.ReturnReason) string {
 }
 
 var (
-	errNoLead   = fault.New(fault.NotFound, "lead", "Not Found")
-	errNoReturn = fault.New(fault.NotFound, "return", "Not Found")
-	errSandbox  = fault.New(fault.Conflict, "sandbox", "A sandbox lead earned nothing, so that there is nothing to return.")
-	errDecided  = fault.New(fault.Conflict, "decided", "Somebody decided this return meanwhile: load the page again.")
+	errNoLead   = apperr.New(apperr.NotFound, "lead", "Not Found")
+	errNoReturn = apperr.New(apperr.NotFound, "return", "Not Found")
+	errSandbox  = apperr.New(apperr.Conflict, "sandbox", "A sandbox lead earned nothing, so that there is nothing to return.")
+	errDecided  = apperr.New(apperr.Conflict, "decided", "Somebody decided this return meanwhile: load the page again.")
 )
 
 // RequestReturn asks for what a lead earned back. The ledger does not change before the
@@ -62,7 +62,7 @@ func (s *Service) RequestReturn(ctx context.Context, sc scope.Scope, lead uuid.U
 		return r, err
 	}
 	if ReasonWords(reason) == string(reason) {
-		return r, field("reason", fault.InvalidValue, "Choose one of the reasons.")
+		return r, field("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	}
 	now := s.clock.Now()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -71,7 +71,7 @@ func (s *Service) RequestReturn(ctx context.Context, sc scope.Scope, lead uuid.U
 			return err
 		}
 		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
-			return fault.New(fault.Conflict, "window", fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.", ends.UTC().Format("2 Jan 2006 15:04")))
+			return apperr.New(apperr.Conflict, "window", fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.", ends.UTC().Format("2 Jan 2006 15:04")))
 		}
 		r = models.Return{
 			ID: id.New(now), LeadID: l.ID, PartnerID: l.PartnerID, AccountID: l.AccountID, AmountMinor: earned.AmountMinor, Currency: earned.Currency,
@@ -165,7 +165,7 @@ func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r 
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
 		return models.Return{}, errNoReturn
 	}
-	return r, store.Translate(q.Error)
+	return r, postgres.Translate(q.Error)
 }
 
 // ReturnsOf are a lead's returns in the scope, the newest first.
@@ -175,7 +175,7 @@ func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID)
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
 	err = q.Order("id DESC").Find(&all).Error
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }
 
 // ReturnQuery chooses returns. Before and After are cursors of ReturnPage.
@@ -188,7 +188,7 @@ type ReturnQuery struct {
 
 // Returns is a page, the newest first.
 func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (all []models.Return, newer, older bool, err error) {
-	q := store.AroundID(s.db.Gorm.WithContext(ctx), "id", f.Before, f.After, f.Size)
+	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", f.Before, f.After, f.Size)
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
@@ -202,9 +202,9 @@ func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (a
 		q = q.Where("state = ?", f.State)
 	}
 	if err := q.Find(&all).Error; err != nil {
-		return nil, false, false, store.Translate(err)
+		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = store.CutAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
+	all, newer, older = postgres.CutAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
 	return all, newer, older, nil
 }
 
@@ -215,14 +215,14 @@ func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err
 		q = q.Where("partner_id IN ?", sc.IDs())
 	}
 	err = q.Count(&n).Error
-	return n, store.Translate(err)
+	return n, postgres.Translate(err)
 }
 
 // text is what a person must write.
 func text(name, value, ask string) (string, error) {
 	value, err := optional(name, value)
 	if err == nil && value == "" {
-		err = field(name, fault.Required, ask)
+		err = field(name, apperr.Required, ask)
 	}
 	return value, err
 }
@@ -232,9 +232,9 @@ func optional(name, value string) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
 	case utf8.RuneCountInString(value) > MaxNote:
-		return "", field(name, fault.TooLong, fmt.Sprintf("Write at most %d characters.", MaxNote))
+		return "", field(name, apperr.TooLong, fmt.Sprintf("Write at most %d characters.", MaxNote))
 	case !plain(value):
-		return "", field(name, fault.InvalidValue, "There is a control character in it: type it anew.")
+		return "", field(name, apperr.InvalidValue, "There is a control character in it: type it anew.")
 	}
 	return value, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -43,7 +43,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 			accepted++
 			continue
 		}
-		refused(t, "a second time", err, fault.Conflict, "decided")
+		refused(t, "a second time", err, apperr.Conflict, "decided")
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
 	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn || entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name || entries[0].Note != "wrong_contact: heard the recording" {
@@ -57,7 +57,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 		t.Errorf("%+v (%v)", got, err)
 	}
 	_, err = tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, "again")
-	refused(t, "returned again", err, fault.Conflict, "returned")
+	refused(t, "returned again", err, apperr.Conflict, "returned")
 }
 
 func TestARefusedReturn(t *testing.T) {
@@ -68,7 +68,7 @@ func TestARefusedReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "without saying why", tr.RefuseReturn(ctx, scope.Everywhere, r.ID, " "), fault.Invalid, "answer")
+	refused(t, "without saying why", tr.RefuseReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
 	if err := tr.RefuseReturn(ctx, scope.Everywhere, r.ID, "last week's was for another house"); err != nil {
 		t.Fatal(err)
 	}
@@ -102,18 +102,18 @@ func TestWhatCannotBeReturned(t *testing.T) {
 		reason   models.ReturnReason
 		evidence string
 		after    time.Duration
-		code     fault.Code
+		code     apperr.Code
 		want     string
 	}{
-		"another partner's":       {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, fault.NotFound, "lead"},
-		"no lead":                 {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, fault.NotFound, "lead"},
-		"a sandbox lead":          {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, fault.Conflict, "sandbox"},
-		"for no reason":           {scope.Everywhere, d.lead, "", "x", 0, fault.Invalid, "reason"},
-		"for a reason made up":    {scope.Everywhere, d.lead, "bored", "x", 0, fault.Invalid, "reason"},
-		"without evidence":        {scope.Everywhere, d.lead, models.Fraud, "\n", 0, fault.Invalid, "evidence"},
-		"with too much of it":     {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0, fault.Invalid, "evidence"},
-		"with U+0000":             {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, fault.Invalid, "evidence"},
-		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond, fault.Conflict, "window"},
+		"another partner's":       {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, apperr.NotFound, "lead"},
+		"no lead":                 {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, apperr.NotFound, "lead"},
+		"a sandbox lead":          {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, apperr.Conflict, "sandbox"},
+		"for no reason":           {scope.Everywhere, d.lead, "", "x", 0, apperr.Invalid, "reason"},
+		"for a reason made up":    {scope.Everywhere, d.lead, "bored", "x", 0, apperr.Invalid, "reason"},
+		"without evidence":        {scope.Everywhere, d.lead, models.Fraud, "\n", 0, apperr.Invalid, "evidence"},
+		"with too much of it":     {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0, apperr.Invalid, "evidence"},
+		"with U+0000":             {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, apperr.Invalid, "evidence"},
+		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond, apperr.Conflict, "window"},
 	} {
 		tr.Time.Set(testkit.Began().Add(c.after))
 		_, err := tr.RequestReturn(ctx, c.sc, c.lead, c.reason, c.evidence)
@@ -124,8 +124,8 @@ func TestWhatCannotBeReturned(t *testing.T) {
 	if err != nil {
 		t.Errorf("at the last moment: %v", err)
 	}
-	refused(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""), fault.NotFound, "return")
-	refused(t, "accepted with too long an answer", tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), fault.Invalid, "answer")
+	refused(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""), apperr.NotFound, "return")
+	refused(t, "accepted with too long an answer", tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), apperr.Invalid, "answer")
 }
 
 // Browsers end each line of what a person writes with CR and LF.
@@ -147,9 +147,9 @@ func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
 	if err != nil || r.Note != "a\nb" {
 		t.Errorf("%q (%v)", r.Note, err)
 	}
-	var f *fault.Error
+	var f *apperr.Error
 	err = tr.AcceptReturn(ctx, scope.Everywhere, ret.ID, "a\x00b")
-	if !errors.As(err, &f) || len(f.Fields) != 1 || f.Fields[0].Code != fault.InvalidValue {
+	if !errors.As(err, &f) || len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue {
 		t.Errorf("a control character: %v", err)
 	}
 }
@@ -228,14 +228,14 @@ func TestAdjustments(t *testing.T) {
 		a := good
 		c.change(&a)
 		_, err := tr.Adjust(ctx, c.sc, a)
-		refused(t, name, err, fault.Invalid, c.want)
+		refused(t, name, err, apperr.Invalid, c.want)
 	}
 	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
 	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Why || e.MadeBy != tr.dmitri.who.Name {
 		t.Fatalf("%+v (%v)", e, err)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)
-	refused(t, "the same again", err, fault.Conflict, "adjusted")
+	refused(t, "the same again", err, apperr.Conflict, "adjusted")
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor-120 {
 		t.Errorf("%d are owed", got)
 	}

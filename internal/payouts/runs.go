@@ -11,13 +11,13 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -31,19 +31,19 @@ type NewRun struct {
 
 var (
 	// ErrRunStale says that a run is not what was looked at.
-	ErrRunStale = fault.New(fault.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
+	ErrRunStale = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
 
-	errNoRun     = fault.New(fault.NotFound, "run", "Not Found")
-	errSamePair  = fault.New(fault.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
-	errNobody    = fault.New(fault.Forbidden, "person", "A payout run needs people: the command line is none.")
-	errEmptyRun  = fault.New(fault.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
-	errPreparing = fault.New(fault.Conflict, "preparing", "This run is still being prepared: stop that work first.")
+	errNoRun     = apperr.New(apperr.NotFound, "run", "Not Found")
+	errSamePair  = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
+	errNobody    = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
+	errEmptyRun  = apperr.New(apperr.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
+	errPreparing = apperr.New(apperr.Conflict, "preparing", "This run is still being prepared: stop that work first.")
 )
 
 // MaxMinimum bounds the least that is paid out, in minor units.
 const MaxMinimum = 100_000_000
 
-// PrepareRun begins a run; claiming the entries is work for the desk. A run is the whole
+// PrepareRun begins a run; claiming the entries is work for the queue. A run is the whole
 // platform's: a scope that is restricted has none.
 func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
 	now := s.clock.Now()
@@ -54,11 +54,11 @@ func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r m
 	case s.by.Staff == uuid.Nil:
 		return r, errNobody
 	case !n.Currency.Valid():
-		return r, field("currency", fault.Required, "Choose the currency.")
+		return r, field("currency", apperr.Required, "Choose the currency.")
 	case n.Cutoff.IsZero() || n.Cutoff.After(now):
-		return r, field("cutoff", fault.InvalidValue, "The cutoff is a moment that has passed.")
+		return r, field("cutoff", apperr.InvalidValue, "The cutoff is a moment that has passed.")
 	case n.Minimum < 0 || n.Minimum > MaxMinimum:
-		return r, field("minimum", fault.InvalidValue, "The minimum payout is between 0 and 1,000,000.")
+		return r, field("minimum", apperr.InvalidValue, "The minimum payout is between 0 and 1,000,000.")
 	case err != nil:
 		return r, err
 	}
@@ -70,19 +70,19 @@ func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r m
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		if _, err := s.desk.Ask(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
+		if _, err := s.queue.Enqueue(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
 			return err
 		}
 		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{"currency": r.Currency, "cutoff": r.Cutoff, "minimum": r.MinimumMinor}, note)
 	})
-	if f := fault.As(err); f != nil && f.Reason == "open_run" {
+	if f := apperr.As(err); f != nil && f.Reason == "open_run" {
 		err = s.blocked(ctx, r.Currency, f)
 	}
 	return r, err
 }
 
 // blocked names the run in a currency that has to end before another one begins.
-func (s *Service) blocked(ctx context.Context, currency string, refused *fault.Error) error {
+func (s *Service) blocked(ctx context.Context, currency string, refused *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
 	if q.Error != nil || q.RowsAffected == 0 { // it has ended since
@@ -156,7 +156,7 @@ const maxReference = 140
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
 	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !plain(reference) || strings.ContainsAny(reference, "\n\t") {
-		return field("reference", fault.InvalidValue, fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
+		return field("reference", apperr.InvalidValue, fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
 	}
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
 		if r.State != models.RunApproved {
@@ -247,7 +247,7 @@ func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r mod
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.All()) {
 		return models.PayoutRun{}, errNoRun
 	}
-	return r, store.Translate(q.Error)
+	return r, postgres.Translate(q.Error)
 }
 
 // Runs is a page of runs, the newest first: after one, or before one.
@@ -255,11 +255,11 @@ func (s *Service) Runs(ctx context.Context, sc scope.Scope, before, after uuid.U
 	if !sc.All() {
 		return nil, false, false, nil
 	}
-	q := store.AroundID(s.db.Gorm.WithContext(ctx), "id", before, after, size)
+	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", before, after, size)
 	if err := q.Find(&all).Error; err != nil {
-		return nil, false, false, store.Translate(err)
+		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = store.CutAt(all, size, after != uuid.Nil, before != uuid.Nil)
+	all, newer, older = postgres.CutAt(all, size, after != uuid.Nil, before != uuid.Nil)
 	return all, newer, older, nil
 }
 
@@ -269,5 +269,5 @@ func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Act
 		return nil, nil
 	}
 	err = s.db.Gorm.WithContext(ctx).Where("state = 'prepared' AND preparer_id <> ?", who.Staff).Order("id").Find(&all).Error
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }

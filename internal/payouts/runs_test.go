@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -32,15 +32,15 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		t.Errorf("%d are owed before anything is paid", got)
 	}
 	ctx := t.Context()
-	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), fault.Forbidden, "same_person")
-	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"), fault.Conflict, "stale")
-	refused(t, "approved by somebody of one partner", tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), fault.NotFound, "run")
-	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion), fault.Forbidden, "person")
-	refused(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), fault.Conflict, "stale")
+	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Forbidden, "same_person")
+	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"), apperr.Conflict, "stale")
+	refused(t, "approved by somebody of one partner", tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), apperr.NotFound, "run")
+	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion), apperr.Forbidden, "person")
+	refused(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
 	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "), fault.Invalid, "reference")
+	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "), apperr.Invalid, "reference")
 	if err := tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, "BACS 77"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 	for name, err := range map[string]error{
 		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"), "cancelled": tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"),
 	} {
-		refused(t, name, err, fault.Conflict, "stale")
+		refused(t, name, err, apperr.Conflict, "stale")
 	}
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
 		t.Errorf("%d are owed after it was paid", got)
@@ -64,7 +64,7 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		t.Errorf("the statement: %+v (%v)", v, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Partners(tr.Off.ID), r.ID, tr.Required.ID)
-	refused(t, "the statement for another partner's people", err, fault.NotFound, "statement")
+	refused(t, "the statement for another partner's people", err, apperr.NotFound, "statement")
 }
 
 // What comes to less than nothing, or to less than the minimum, is left for a later run;
@@ -97,7 +97,7 @@ func TestWhatARunHolds(t *testing.T) {
 	if err != nil || len(got) != 3 || got["harbour-leads"] != models.StatementBelowMinimum || got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
 		t.Errorf("%v (%v)", got, err)
 	}
-	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), fault.Conflict, "stale")
+	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
 	adjust(tr.Off, 700)
 	tr.Time.Advance(time.Hour)
 	r = tr.pays(t, tr.run(t, money.GBP, 0))
@@ -169,8 +169,8 @@ func TestABlockedRunNamesTheOpenOne(t *testing.T) {
 	tr.Time.Advance(time.Hour)
 	first := tr.run(t, money.GBP, 0)
 	_, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
-	refused(t, "a second run", err, fault.Conflict, "open_run")
-	if f := fault.As(err); f == nil || f.Object != payouts.RunID(first.ID) || !strings.Contains(f.Message, f.Object) {
+	refused(t, "a second run", err, apperr.Conflict, "open_run")
+	if f := apperr.As(err); f == nil || f.Object != payouts.RunID(first.ID) || !strings.Contains(f.Message, f.Object) {
 		t.Errorf("%+v, want %s", f, payouts.RunID(first.ID))
 	}
 }
@@ -193,7 +193,7 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 			made++
 			continue
 		}
-		refused(t, "a second run", err, fault.Conflict, "open_run")
+		refused(t, "a second run", err, apperr.Conflict, "open_run")
 	}
 	if made != 1 {
 		t.Errorf("%d runs were begun", made)
@@ -228,7 +228,7 @@ func TestARunIsPaidOnce(t *testing.T) {
 			paid++
 			continue
 		}
-		refused(t, "the second", err, fault.Conflict, "stale")
+		refused(t, "the second", err, apperr.Conflict, "stale")
 	}
 	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Run: r.ID})
 	if err != nil || paid != 1 || len(sums) != 1 || sums[0].Paid != -d.payout.Minor || sums[0].Owed() != 0 {
@@ -255,10 +255,10 @@ func TestBadRuns(t *testing.T) {
 		n := good
 		c.change(&n)
 		_, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n)
-		refused(t, name, err, fault.Invalid, c.reason)
+		refused(t, name, err, apperr.Invalid, c.reason)
 	}
 	_, err := tr.dmitri.PrepareRun(t.Context(), scope.Partners(tr.Required.ID), good)
-	refused(t, "somebody of one partner", err, fault.NotFound, "run")
+	refused(t, "somebody of one partner", err, apperr.NotFound, "run")
 	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
-	refused(t, "a run that does not exist", err, fault.NotFound, "run")
+	refused(t, "a run that does not exist", err, apperr.NotFound, "run")
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -36,7 +36,7 @@ func TestSlowReaders(t *testing.T) {
 		for range 20 { // more than may be under way, whatever the pool
 			all.Go(func() {
 				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
-				if errors.Is(err, store.ErrDownloads) {
+				if errors.Is(err, postgres.ErrDownloads) {
 					begun.Do(func() { full <- err })
 				} else if err != nil {
 					t.Error(err)

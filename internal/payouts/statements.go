@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -82,12 +82,12 @@ func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQue
 	}
 	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY a.identifier %s LIMIT %d", statementsSQL, c.where(), order, f.Size+1), c.args...)
 	if err != nil {
-		return nil, false, false, store.Translate(err)
+		return nil, false, false, postgres.Translate(err)
 	}
 	if all, err = pgx.CollectRows(rows, scanStatement); err != nil {
-		return nil, false, false, store.Translate(err)
+		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = store.CutAt(all, f.Size, f.After != "", f.Before != "")
+	all, newer, older = postgres.CutAt(all, f.Size, f.After != "", f.Before != "")
 	return all, newer, older, nil
 }
 
@@ -99,7 +99,7 @@ type PartnerStatement struct {
 	Accounts []AccountStatement
 }
 
-var errNoStatement = fault.New(fault.NotFound, "statement", "Not Found")
+var errNoStatement = apperr.New(apperr.NotFound, "statement", "Not Found")
 
 // PartnerStatement is a partner's in a run that was prepared, for whoever may see the
 // partner: more of the run than its currency, dates and reference is not theirs to see.
@@ -109,24 +109,24 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	}
 	rows, err := s.db.Pool.Query(ctx, statementsSQL+` WHERE s.run_id = $1 AND s.partner_id = $2 AND `+wasPrepared+` ORDER BY a.identifier`, run, partner)
 	if err != nil {
-		return v, store.Translate(err)
+		return v, postgres.Translate(err)
 	}
 	if v.Accounts, err = pgx.CollectRows(rows, scanStatement); err != nil {
-		return v, store.Translate(err)
+		return v, postgres.Translate(err)
 	}
 	db := s.db.Gorm.WithContext(ctx)
 	if err := db.Where("id = ?", run).Limit(1).Find(&v.Run).Error; err != nil {
-		return v, store.Translate(err)
+		return v, postgres.Translate(err)
 	}
 	if len(v.Accounts) == 0 {
 		return PartnerStatement{}, errNoStatement
 	}
 	if err := db.Where("id = ?", partner).Take(&v.Partner).Error; err != nil {
-		return v, store.Translate(err)
+		return v, postgres.Translate(err)
 	}
 	v.Payee = Payee{v.Accounts[0].LegalName, v.Partner.Address, v.Partner.TaxID}
 	err = db.Raw(`SELECT legal_name, address, tax_id FROM payees WHERE run_id = ? AND partner_id = ?`, run, partner).Scan(&v.Payee).Error
-	return v, store.Translate(err)
+	return v, postgres.Translate(err)
 }
 
 // Corrections are the returns and adjustments that a run has claimed for a partner, the
@@ -136,10 +136,10 @@ func (s *Service) Corrections(ctx context.Context, sc scope.Scope, run, partner 
 	c.sql = append(c.sql, "e.kind IN ('return', 'adjustment')")
 	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY e.id LIMIT %d", entriesSQL, c.where(), size+1), c.args...)
 	if err != nil {
-		return nil, false, store.Translate(err)
+		return nil, false, postgres.Translate(err)
 	}
 	if all, err = collectEntries(rows); err != nil {
-		return nil, false, store.Translate(err)
+		return nil, false, postgres.Translate(err)
 	}
 	return all[:min(len(all), size)], len(all) > size, nil
 }
@@ -151,5 +151,5 @@ func (s *Service) RunsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID,
 	}
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT r.id FROM payout_runs r WHERE r.prepared_at IS NOT NULL AND r.state <> 'cancelled'
 		AND EXISTS (SELECT FROM statements s WHERE s.run_id = r.id AND s.partner_id = ?) ORDER BY r.id DESC LIMIT ?`, partner, size).Scan(&all).Error
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -27,11 +27,11 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 	}
 	tr.DB.Exec(t, `INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
 		VALUES ($1, $2, $3, 'pays', 1, 5, 0, 0, 5)`, r.ID, tr.Required.Accounts[0].ID, tr.Required.ID)
-	w, _, err := tr.desk.Of(ctx, r.ID)
+	w, _, err := tr.queue.Of(ctx, r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.desk.Cancel(ctx, scope.Everywhere, tr.dmitri.who, w.ID); err != nil {
+	if err := tr.queue.Cancel(ctx, scope.Everywhere, tr.dmitri.who, w.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := tr.get(t, r).State; got != models.RunCancelled {
@@ -41,7 +41,7 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 		t.Errorf("the run's: %+v (%v)", all, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Everywhere, r.ID, tr.Required.ID)
-	refused(t, "the partner's", err, fault.NotFound, "statement")
+	refused(t, "the partner's", err, apperr.NotFound, "statement")
 	if all, err := tr.RunsOf(ctx, scope.Everywhere, tr.Required.ID, 10); err != nil || len(all) != 0 {
 		t.Errorf("the partner's runs: %v (%v)", all, err)
 	}
@@ -74,7 +74,7 @@ func TestTheRunsOfAPartner(t *testing.T) {
 		t.Errorf("%v (%v), want %v", all, err, paid)
 	}
 	_, err := tr.RunsOf(ctx, scope.Partners(tr.Off.ID), tr.Required.ID, 2)
-	refused(t, "for another partner's people", err, fault.NotFound, "statement")
+	refused(t, "for another partner's people", err, apperr.NotFound, "statement")
 }
 
 // A step of a run is bounded by the entries that it claims, and by accounts where those

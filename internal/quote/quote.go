@@ -86,7 +86,7 @@ type Sealer struct {
 	heads [][head]byte
 }
 
-// NewSealer takes 32-byte keys, the sealing one first (sealed.Keys.QuoteKeys).
+// NewSealer takes 32-byte keys, the sealing one first (keyring.Keys.QuoteKeys).
 func NewSealer(keys [][]byte) (*Sealer, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no quote key")

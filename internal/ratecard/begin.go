@@ -6,7 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -61,10 +61,10 @@ func (s *Service) makeWith(tx *gorm.DB, title, what string, do func(models.RateC
 		err = tx.Where("id = ?", begun.ID).Take(&draft).Error
 	}
 	return draft, func() error {
-		if err := s.tellBegin(tx, draft, source); err != nil {
+		if err := s.auditBegin(tx, draft, source); err != nil {
 			return err
 		}
-		return s.tellEdit(tx, draft, what, p)
+		return s.auditEdit(tx, draft, what, p)
 	}, err
 }
 
@@ -102,6 +102,6 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 
 // ChangesNothing reports whether there was nothing to make a draft of, or to publish.
 func ChangesNothing(err error) bool {
-	f := fault.As(err)
+	f := apperr.As(err)
 	return f != nil && f.Reason == errNothing.Reason
 }

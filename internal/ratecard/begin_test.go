@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -84,7 +84,7 @@ func TestBeginWith(t *testing.T) {
 		},
 	} {
 		_, err := begin()
-		if f := fault.As(err); f == nil || f.Code != fault.Invalid || ratecard.ChangesNothing(err) != (name == "the same card") {
+		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || ratecard.ChangesNothing(err) != (name == "the same card") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestPublishBases(t *testing.T) {
 			return s.PublishBases(t.Context(), "x", "x", base("plumber", "JP", 5000))
 		},
 	} {
-		if _, err := publish(); fault.As(err) == nil || fault.As(err).Code != fault.Invalid {
+		if _, err := publish(); apperr.As(err) == nil || apperr.As(err).Code != apperr.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

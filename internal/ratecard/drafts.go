@@ -12,10 +12,10 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -44,7 +44,7 @@ func (s *Service) withEdits(ctx context.Context) *gorm.DB {
 // Drafts lists the cards that are on their way, the last touched first.
 func (s *Service) Drafts(ctx context.Context) (list []Draft, err error) {
 	err = s.withEdits(ctx).Where("state IN ?", open).Order("updated_at DESC, id DESC").Scan(&list).Error
-	return list, store.Translate(err)
+	return list, postgres.Translate(err)
 }
 
 // Draft finds a card that is on its way, or was discarded, by its id. Published it is a
@@ -58,7 +58,7 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	if found.Error == nil && found.RowsAffected == 0 {
 		return d, errNoDraft
 	}
-	return d, store.Translate(found.Error)
+	return d, postgres.Translate(found.Error)
 }
 
 // Begin makes a draft from a version, 0 for the one in force. What it is to replace is
@@ -72,7 +72,7 @@ func (s *Service) Begin(ctx context.Context, title string, from int) (draft mode
 		if draft, source, err = s.begin(tx, title, from); err != nil {
 			return err
 		}
-		return s.tellBegin(tx, draft, source)
+		return s.auditBegin(tx, draft, source)
 	})
 	return draft, err
 }
@@ -83,7 +83,7 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 		return draft, source, err
 	}
 	if n >= MaxDrafts {
-		return draft, source, fault.New(fault.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
+		return draft, source, apperr.New(apperr.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
 	}
 	current, err := inForce(tx)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 	return draft, source, err
 }
 
-func (s *Service) tellBegin(tx *gorm.DB, draft, source models.RateCard) error {
-	return s.tell(tx, "pricing.begin", draft, nil, map[string]any{"title": draft.Title, "from": source.Version, "based_on": draft.BasedOn})
+func (s *Service) auditBegin(tx *gorm.DB, draft, source models.RateCard) error {
+	return s.auditChange(tx, "pricing.begin", draft, nil, map[string]any{"title": draft.Title, "from": source.Version, "based_on": draft.BasedOn})
 }
 
 // Rename says anew what a draft is for.
@@ -126,7 +126,7 @@ func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title
 		if err := s.set(tx, &had, map[string]any{"title": title}); err != nil {
 			return err
 		}
-		return s.tell(tx, "pricing.rename", had, map[string]any{"title": had.Title}, map[string]any{"title": title})
+		return s.auditChange(tx, "pricing.rename", had, map[string]any{"title": had.Title}, map[string]any{"title": title})
 	})
 }
 
@@ -136,7 +136,7 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 		if err := s.set(tx, &had, map[string]any{"state": models.RateCardDiscarded}); err != nil {
 			return err
 		}
-		return s.tell(tx, "pricing.discard", had, map[string]any{"state": had.State}, map[string]any{"state": models.RateCardDiscarded})
+		return s.auditChange(tx, "pricing.discard", had, map[string]any{"state": had.State}, map[string]any{"state": models.RateCardDiscarded})
 	})
 }
 
@@ -183,7 +183,7 @@ func wrongState(card models.RateCard) error {
 		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.", card.Version),
 		models.RateCardDiscarded:  "This draft was discarded: begin a new one.",
 	}
-	return fault.New(fault.Conflict, "state", text[card.State])
+	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
 
 // set changes columns of a card, and who changed it when.
@@ -197,7 +197,7 @@ func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any
 }
 
 // tell writes to the audit trail, as the last thing that the transaction does.
-func (s *Service) tell(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
+func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: "rate_card", Object: ID(card.ID), Before: before, After: after})
 }
 
@@ -241,10 +241,10 @@ const maxLine = 200
 func checkLine(name, what, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > maxLine {
-		return "", field("text", fault.TooLong, name, fmt.Sprintf("A %s has at most %d characters.", what, maxLine))
+		return "", field("text", apperr.TooLong, name, fmt.Sprintf("A %s has at most %d characters.", what, maxLine))
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", field("text", fault.InvalidValue, name, fmt.Sprintf("A %s has no control characters or line breaks.", what))
+		return "", field("text", apperr.InvalidValue, name, fmt.Sprintf("A %s has no control characters or line breaks.", what))
 	}
 	return text, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -33,10 +33,10 @@ func TestBegin(t *testing.T) {
 		w.trail(t, card.ID, "ann@example.com pricing.begin")
 	}
 	_, err := w.Begin(t.Context(), "", 3)
-	refused(t, err, fault.NotFound, "version", "no such version")
+	refused(t, err, apperr.NotFound, "version", "no such version")
 	for _, title := range []string{strings.Repeat("é", 201), "two\nlines", "\xff"} {
 		_, err := w.Begin(t.Context(), title, 0)
-		if f := fault.As(err); f == nil || f.Code != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Path[0] != "title" {
+		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || len(f.Fields) != 1 || f.Fields[0].Path[0] != "title" {
 			t.Errorf("the title %q: %v", title, err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestBegin(t *testing.T) {
 // Nothing is begun where nothing is in force, and not without end.
 func TestBeginHasItsLimits(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.Begin(t.Context(), "", 0); fault.As(err) == nil || fault.As(err).Code != fault.NotFound {
+	if _, err := w.Begin(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
 		t.Errorf("beside no version: %v", err)
 	}
 	put(t, w.Database, 1, models.RateCardPublished, everywhere(1000))
@@ -57,7 +57,7 @@ func TestBeginHasItsLimits(t *testing.T) {
 		last = w.draft(t)
 	}
 	_, err := w.Begin(t.Context(), "", 0)
-	refused(t, err, fault.Conflict, "too_many_drafts", "discard one")
+	refused(t, err, apperr.Conflict, "too_many_drafts", "discard one")
 	must(t, w.Discard(t.Context(), last.ID, last.RowVersion))
 	w.draft(t)
 }
@@ -71,27 +71,27 @@ func TestRename(t *testing.T) {
 	if now.Title != "Summer" || now.UpdatedBy != bob.Name || now.Author != ann.Name || !now.UpdatedAt.Equal(w.clock.Now()) || now.RowVersion != card.RowVersion+1 {
 		t.Errorf("renamed to %+v", now)
 	}
-	refused(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), fault.Conflict, "changed", "Somebody else")
+	refused(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), apperr.Conflict, "changed", "Somebody else")
 	must(t, w.Rename(t.Context(), card.ID, now.RowVersion, "Summer")) // as it is already
 	if again := w.now(t, card.ID); again.Title != "Summer" || again.RowVersion != now.RowVersion {
 		t.Errorf("after a rename to the same: %+v", again)
 	}
-	refused(t, w.Rename(t.Context(), uuid.New(), 1, "x"), fault.NotFound, "draft")
-	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), fault.Invalid, "text")
+	refused(t, w.Rename(t.Context(), uuid.New(), 1, "x"), apperr.NotFound, "draft")
+	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), apperr.Invalid, "text")
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "bob@example.com pricing.rename")
 }
 
 func TestDiscard(t *testing.T) {
 	w := newWorld(t, everywhere(1000))
 	card := w.draft(t)
-	refused(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), fault.Conflict, "changed")
+	refused(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), apperr.Conflict, "changed")
 	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
 	now := w.now(t, card.ID)
 	if now.State != models.RateCardDiscarded {
 		t.Errorf("it is %s", now.State)
 	}
-	refused(t, w.Discard(t.Context(), card.ID, now.RowVersion), fault.Conflict, "state", "was discarded")
-	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), fault.Conflict, "state", "begin a new one")
+	refused(t, w.Discard(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state", "was discarded")
+	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), apperr.Conflict, "state", "begin a new one")
 	if _, err := w.SetBases(t.Context(), card.ID, now.RowVersion, "x", []ratecard.BaseChange{{Target: plumbers, Minor: 5}}); err == nil {
 		t.Error("a discarded draft was changed")
 	}
@@ -131,7 +131,7 @@ func TestDrafts(t *testing.T) {
 	}
 	for _, ref := range []string{"", "1", first.ID.String(), ratecard.ID(uuid.New())} {
 		_, err := w.Draft(t.Context(), ref)
-		refused(t, err, fault.NotFound, "draft")
+		refused(t, err, apperr.NotFound, "draft")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, n := range []int{0, 6, -1} {
 		_, err := w.Version(t.Context(), n)
-		refused(t, err, fault.NotFound, "version")
+		refused(t, err, apperr.NotFound, "version")
 	}
 }
 
@@ -196,7 +196,7 @@ func TestSheet(t *testing.T) {
 		t.Errorf("another node: %v", err)
 	}
 	_, err = w.Sheet(t.Context(), models.RateCard{ID: uuid.New()})
-	if f := fault.As(err); f == nil || f.Code != fault.NotFound {
+	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
 		t.Errorf("of no card: %v", err)
 	}
 }

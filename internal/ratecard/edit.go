@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -35,7 +35,7 @@ func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, colu
 	if err := s.keep(tx, had, what, columns, p); err != nil {
 		return 0, err
 	}
-	return len(p), s.tellEdit(tx, had, what, p)
+	return len(p), s.auditEdit(tx, had, what, p)
 }
 
 // patchBy is what do makes of a draft's rules, which may hold what comes out.
@@ -85,8 +85,8 @@ func (s *Service) keep(tx *gorm.DB, had models.RateCard, what string, columns ma
 	return s.set(tx, &had, columns)
 }
 
-func (s *Service) tellEdit(tx *gorm.DB, card models.RateCard, what string, p patch) error {
-	return s.tell(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
+func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p patch) error {
+	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
 // SetBase gives a target its own base, 0 to inherit again. was is what the target had
@@ -106,7 +106,7 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 			if has != 0 {
 				theirs = "is " + money.Amount{Minor: has, Currency: market.Currency}.String()
 			}
-			return fault.New(fault.Conflict, "cell_changed", fmt.Sprintf("Somebody else changed %s meanwhile: it %s now. Nothing was overwritten.", target, theirs))
+			return apperr.New(apperr.Conflict, "cell_changed", fmt.Sprintf("Somebody else changed %s meanwhile: it %s now. Nothing was overwritten.", target, theirs))
 		}
 		sh.setBase(target, market.Currency, minor)
 		return nil
@@ -135,7 +135,7 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *sheet) 
 			return nil, err
 		}
 		if err := checkBase(one.Minor); err != nil {
-			return nil, fault.New(fault.Invalid, "amount", one.Target.String()+": "+fault.As(err).Message)
+			return nil, apperr.New(apperr.Invalid, "amount", one.Target.String()+": "+apperr.As(err).Message)
 		}
 	}
 	return func(_ models.RateCard, sh *sheet) error {
@@ -151,20 +151,20 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *sheet) 
 func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
 	at, ok := s.markets.ByCode(t.Country)
 	if !ok {
-		return market, field("country", fault.InvalidValue, "country", fmt.Sprintf("There is no market %q: countries without prices of their own are %q together.", t.Country, pricingrules.OtherMarket))
+		return market, field("country", apperr.InvalidValue, "country", fmt.Sprintf("There is no market %q: countries without prices of their own are %q together.", t.Country, pricingrules.OtherMarket))
 	}
 	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
-		return market, field("industry", fault.InvalidValue, "industry", fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
+		return market, field("industry", apperr.InvalidValue, "industry", fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
 	}
 	if _, ok := pricingrules.ParseClass(t.Urgency); t.Urgency != "" && !ok {
-		return market, field("urgency", fault.InvalidValue, "urgency", fmt.Sprintf("There is no urgency %q: it is one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
+		return market, field("urgency", apperr.InvalidValue, "urgency", fmt.Sprintf("There is no urgency %q: it is one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
 	}
 	return s.markets.At(at), nil
 }
 
 func checkBase(minor int64) error {
 	if minor < 0 || minor > pricingrules.MaxAmount {
-		return field("amount", fault.InvalidValue, "base", "A base is above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
+		return field("amount", apperr.InvalidValue, "base", "A base is above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 			return nil
 		}
 		if _, ok := sh.rules[position]; !ok {
-			return fault.New(fault.NotFound, "rule", "The draft has no such rule any more.")
+			return apperr.New(apperr.NotFound, "rule", "The draft has no such rule any more.")
 		}
 		sh.put(position, rule)
 		return nil
@@ -201,7 +201,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, position int) error {
 	_, err := s.edit(ctx, card, version, "Took out a rule", func(_ models.RateCard, sh *sheet) error {
 		if _, ok := sh.rules[position]; !ok {
-			return fault.New(fault.NotFound, "rule", "The draft has no such rule any more.")
+			return apperr.New(apperr.NotFound, "rule", "The draft has no such rule any more.")
 		}
 		sh.drop(position)
 		return nil
@@ -243,19 +243,19 @@ func (s *sheet) replace(with pricingrules.Card) {
 }
 
 // Edits lists what was done to a draft, the newest first, undone edits included.
-func (s *Service) Edits(ctx context.Context, card uuid.UUID, p store.Page) (rows []models.RateCardEdit, newer, older bool, err error) {
+func (s *Service) Edits(ctx context.Context, card uuid.UUID, p postgres.Page) (rows []models.RateCardEdit, newer, older bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Omit("patch").Where("rate_card_id = ?", card)
 	if err := p.Of(q).Find(&rows).Error; err != nil {
-		return nil, false, false, store.Translate(err)
+		return nil, false, false, postgres.Translate(err)
 	}
-	rows, newer, older = store.Cut(p, rows)
+	rows, newer, older = postgres.Cut(p, rows)
 	return rows, newer, older, nil
 }
 
 // LastEdit is the edit that Undo would take back.
 func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
 	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
-	return last, found.RowsAffected > 0, store.Translate(found.Error)
+	return last, found.RowsAffected > 0, postgres.Translate(found.Error)
 }
 
 func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
@@ -272,9 +272,9 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		case found.Error != nil:
 			return found.Error
 		case found.RowsAffected == 0:
-			return fault.New(fault.Conflict, "undone", "There is nothing to undo.")
+			return apperr.New(apperr.Conflict, "undone", "There is nothing to undo.")
 		case last.ID != edit:
-			return fault.New(fault.Conflict, "changed", fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
+			return apperr.New(apperr.Conflict, "changed", fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
 		}
 		var back way
 		if err := json.Unmarshal([]byte(last.Patch), &back); err != nil {
@@ -290,6 +290,6 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		if err := s.set(tx, &had, map[string]any{"based_on": back.BasedOn}); err != nil {
 			return err
 		}
-		return s.tell(tx, "pricing.undo", had, nil, map[string]any{"what": last.What, "rules": last.Rules})
+		return s.auditChange(tx, "pricing.undo", had, nil, map[string]any{"what": last.What, "rules": last.Rules})
 	})
 }

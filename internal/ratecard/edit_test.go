@@ -3,17 +3,17 @@ package ratecard_test
 import (
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 var (
 	plumbers  = pricingrules.Target{Industry: "plumber", Country: "GB"}
-	firstPage = store.Page{Size: 100}
+	firstPage = postgres.Page{Size: 100}
 )
 
 func TestSetBase(t *testing.T) {
@@ -33,13 +33,13 @@ func TestSetBase(t *testing.T) {
 
 	// Ann still sees hers: nothing is overwritten.
 	err := w.SetBase(t.Context(), card.ID, plumbers, 4560, 5000)
-	refused(t, err, fault.Conflict, "cell_changed", "industry plumber, country GB", "it is 48.00 GBP now", "Nothing was overwritten")
+	refused(t, err, apperr.Conflict, "cell_changed", "industry plumber, country GB", "it is 48.00 GBP now", "Nothing was overwritten")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
 
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // inherits again: the rule sets nothing, and goes
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	err = w.bob.SetBase(t.Context(), card.ID, plumbers, 4800, 5000)
-	refused(t, err, fault.Conflict, "cell_changed", "it inherits its base now")
+	refused(t, err, apperr.Conflict, "cell_changed", "it inherits its base now")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	before := w.now(t, card.ID)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 0))
@@ -107,9 +107,9 @@ func TestSetBaseRefuses(t *testing.T) {
 		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "at most 1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), fault.Invalid, c.reason, c.word)
+			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.word)
 			_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "many", []ratecard.BaseChange{{Target: plumbers, Minor: 5}, {Target: c.target, Minor: c.minor}})
-			refused(t, err, fault.Invalid, c.reason, c.word)
+			refused(t, err, apperr.Invalid, c.reason, c.word)
 		})
 	}
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
@@ -123,9 +123,9 @@ func TestSetBases(t *testing.T) {
 	french := pricingrules.Target{Category: "home-services", Country: "FR", Urgency: "urgent"}
 	changes := []ratecard.BaseChange{{Target: plumbers, Minor: 0}, {Target: french, Minor: 77}}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion+1, "too late", changes)
-	refused(t, err, fault.Conflict, "changed", "Somebody else")
+	refused(t, err, apperr.Conflict, "changed", "Somebody else")
 	_, err = w.SetBases(t.Context(), card.ID, card.RowVersion, "bad", append(changes, ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: pricingrules.MaxAmount + 1}))
-	refused(t, err, fault.Invalid, "amount", "industry roofer, country GB: ")
+	refused(t, err, apperr.Invalid, "amount", "industry roofer, country GB: ")
 	w.has(t, card.ID, numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
 
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "Two bases", changes)
@@ -152,17 +152,17 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double))
 	double.Line = 0
 	w.has(t, card.ID, numbered(first, double))
-	refused(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double), fault.Conflict, "changed")
-	refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 2), fault.Conflict, "changed")
+	refused(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double), apperr.Conflict, "changed")
+	refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 2), apperr.Conflict, "changed")
 
 	version := w.now(t, card.ID).RowVersion
 	err := w.PutRule(t.Context(), card.ID, version, 0, pricingrules.Rule{Industry: "plumber", Multiplier: 30_000})
-	refused(t, err, fault.Invalid, "rules", "multiplier is set twice for industry plumber", "by rule 2: keep one")
+	refused(t, err, apperr.Invalid, "rules", "multiplier is set twice for industry plumber", "by rule 2: keep one")
 	for _, wrong := range []pricingrules.Rule{{Industry: "plumber"}, {Industry: "plumber", Category: "home-services", Multiplier: 1}, {Multiplier: -1}, {Base: all(-5)}, {Multiplier: 1, Note: "a\nb"}} {
-		refused(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), fault.Invalid, "rules")
+		refused(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), apperr.Invalid, "rules")
 	}
-	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), fault.NotFound, "rule", "no such rule any more")
-	refused(t, w.DropRule(t.Context(), card.ID, version, 9), fault.NotFound, "rule")
+	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), apperr.NotFound, "rule", "no such rule any more")
+	refused(t, w.DropRule(t.Context(), card.ID, version, 9), apperr.NotFound, "rule")
 	w.has(t, card.ID, numbered(first, double))
 
 	roofers := pricingrules.Rule{Industry: "roofer", Country: "FR", Exclude: pricingrules.ExcludeTrue}
@@ -194,9 +194,9 @@ func TestReplace(t *testing.T) {
 		t.Errorf("the same rules in another order changed %d (%v)", rules, err)
 	}
 	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
-	refused(t, err, fault.Conflict, "changed")
+	refused(t, err, apperr.Conflict, "changed")
 	_, err = w.Replace(t.Context(), card.ID, now.RowVersion, "Clash", everywhere(5, a, a))
-	refused(t, err, fault.Invalid, "rules", "set twice")
+	refused(t, err, apperr.Invalid, "rules", "set twice")
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	must(t, err)
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
@@ -216,11 +216,11 @@ func TestOnlyDraftsAreEdited(t *testing.T) {
 			version = "2"
 		}
 		w.Exec(t, `UPDATE rate_cards SET state = $2, effective_at = now(), version = `+version+` WHERE id = $1`, card.ID, state)
-		refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), fault.Conflict, "state", word)
-		refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), fault.Conflict, "state", word)
-		refused(t, w.Undo(t.Context(), card.ID, 1), fault.Conflict, "state", word)
+		refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state", word)
+		refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), apperr.Conflict, "state", word)
+		refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "state", word)
 		_, err := w.Update(t.Context(), card.ID, card.RowVersion)
-		refused(t, err, fault.Conflict, "state", word)
+		refused(t, err, apperr.Conflict, "state", word)
 		w.has(t, card.ID, numbered(everywhere(1000).Rules...))
 		w.Exec(t, `ALTER TABLE rate_cards DISABLE TRIGGER USER; UPDATE rate_cards SET state = 'discarded', version = NULL WHERE version = 2 OR state = 'scheduled'; ALTER TABLE rate_cards ENABLE TRIGGER USER`)
 	}

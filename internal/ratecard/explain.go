@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -23,14 +23,14 @@ func Explain(sheet *Sheet, lead Lead, own pricingrules.Own) (e Explanation, err 
 	tax, markets := sheet.Table.Taxonomy(), sheet.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))
 	if !known {
-		return e, field("industry", fault.InvalidValue, "industry", "There is no industry of this name: the taxonomy has their slugs, such as plumber.")
+		return e, field("industry", apperr.InvalidValue, "industry", "There is no industry of this name: the taxonomy has their slugs, such as plumber.")
 	}
 	country := strings.TrimSpace(lead.Country)
 	market, known := markets.ByCode(country)
 	if !known {
 		country = strings.ToUpper(country)
 		if len(country) != 2 || strings.Trim(country, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return e, field("country", fault.InvalidValue, "country", "A country is two letters, such as GB.")
+			return e, field("country", apperr.InvalidValue, "country", "A country is two letters, such as GB.")
 		}
 		market = markets.Index([2]byte([]byte(country)))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
@@ -142,7 +142,7 @@ func TestBulkOnADraft(t *testing.T) {
 		return w.Grid(sheet, nil, view)
 	}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
-	refused(t, err, fault.Invalid, "amount", "industry roofer, country GB")
+	refused(t, err, apperr.Invalid, "amount", "industry roofer, country GB")
 	view.Search = "lock"
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
 	if err != nil || rules != len(grid())-1 || rules == 0 {
@@ -186,11 +186,11 @@ func TestExplain(t *testing.T) {
 	}
 	for _, lead := range []ratecard.Lead{{Industry: "plumbr", Country: "GB"}, {Country: "GB"}, {Industry: "home-services", Country: "GB"}} {
 		_, err := ratecard.Explain(sheet, lead, own)
-		refused(t, err, fault.Invalid, "industry", "no industry of this name")
+		refused(t, err, apperr.Invalid, "industry", "no industry of this name")
 	}
 	for _, country := range []string{"", "GBR", "G", "G1", "ÄÖ", "é"} {
 		_, err := ratecard.Explain(sheet, ratecard.Lead{Industry: "plumber", Country: country}, own)
-		refused(t, err, fault.Invalid, "country", "two letters")
+		refused(t, err, apperr.Invalid, "country", "two letters")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -71,7 +71,7 @@ func TestTheVersionInForce(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	_, err := s.LoadCurrent(t.Context())
-	if f := fault.As(err); f == nil || f.Code != fault.NotFound || !strings.Contains(err.Error(), "rate card in force") {
+	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound || !strings.Contains(err.Error(), "rate card in force") {
 		t.Errorf("without any: %v", err)
 	}
 	inForce := func(want int) {
@@ -120,10 +120,10 @@ func TestLoadFailsWithTheDatabase(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	d.Close()
-	if _, err := s.LoadCurrent(t.Context()); err == nil || fault.As(err) != nil {
+	if _, err := s.LoadCurrent(t.Context()); err == nil || apperr.As(err) != nil {
 		t.Errorf("%v, want a failure that is nobody's to mend", err)
 	}
-	if _, err := s.PublishShipped(t.Context()); err == nil || fault.As(err) != nil {
+	if _, err := s.PublishShipped(t.Context()); err == nil || apperr.As(err) != nil {
 		t.Errorf("%v, want a failure that is nobody's to mend", err)
 	}
 }

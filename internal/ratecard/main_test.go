@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -107,7 +107,7 @@ func newWorld(t *testing.T, cards ...pricingrules.Card) *world {
 }
 
 // node is another program's service on a pool of its own.
-func (w *world) node(t *testing.T, db *store.DB) *ratecard.Service {
+func (w *world) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(db, w.clock)
 	if err != nil {
@@ -190,9 +190,9 @@ func (w *world) snapshotNumber(t testing.TB) int64 {
 }
 
 // refused requires a fault of a code and reason whose message has all of the words.
-func refused(t testing.TB, err error, code fault.Code, reason string, words ...string) {
+func refused(t testing.TB, err error, code apperr.Code, reason string, words ...string) {
 	t.Helper()
-	f := fault.As(err)
+	f := apperr.As(err)
 	if f == nil || f.Code != code || f.Reason != reason {
 		t.Errorf("%v (%+v), want %s %s", err, f, code, reason)
 		return

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -13,7 +13,7 @@ import (
 const shownProblems = 20
 
 // refusal is what a person is told of rules that are wrong.
-func refusal(problems pricingrules.Problems) *fault.Error {
+func refusal(problems pricingrules.Problems) *apperr.Error {
 	var lines []string
 	for i, p := range problems {
 		if i == shownProblems {
@@ -22,19 +22,19 @@ func refusal(problems pricingrules.Problems) *fault.Error {
 		}
 		lines = append(lines, p.String())
 	}
-	return fault.New(fault.Invalid, "rules", strings.Join(lines, "\n"))
+	return apperr.New(apperr.Invalid, "rules", strings.Join(lines, "\n"))
 }
 
 var (
-	errNoDraft   = fault.New(fault.NotFound, "draft", "There is no such draft.")
-	errNoVersion = fault.New(fault.NotFound, "version", "There is no such version.")
-	errNewer     = fault.New(fault.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again.")
-	errNothing   = fault.New(fault.Invalid, "nothing", "The draft changes no rule of the version in force: there is nothing to publish.")
-	errSame      = fault.New(fault.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
+	errNoDraft   = apperr.New(apperr.NotFound, "draft", "There is no such draft.")
+	errNoVersion = apperr.New(apperr.NotFound, "version", "There is no such version.")
+	errNewer     = apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again.")
+	errNothing   = apperr.New(apperr.Invalid, "nothing", "The draft changes no rule of the version in force: there is nothing to publish.")
+	errSame      = apperr.New(apperr.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
 )
 
-func field(reason, kind, name, message string) *fault.Error {
-	return fault.New(fault.Invalid, reason, message).WithFields(fault.Field{Code: kind, Path: []string{name}, Message: message})
+func field(reason, kind, name, message string) *apperr.Error {
+	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{Code: kind, Path: []string{name}, Message: message})
 }
 
 // problemsOf are the problems that an error of the engine holds.

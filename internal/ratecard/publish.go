@@ -12,9 +12,9 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -25,7 +25,7 @@ const MaxAhead = 90 * 24 * time.Hour
 // IsSuperseded reports whether a draft was refused because another version was
 // published since it was begun.
 func IsSuperseded(err error) bool {
-	f := fault.As(err)
+	f := apperr.As(err)
 	return f != nil && f.Reason == "superseded"
 }
 
@@ -38,7 +38,7 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 	}
 	now := s.clock.Now()
 	if !at.IsZero() && (!at.After(now) || at.After(now.Add(MaxAhead))) {
-		return models.RateCard{}, field("at", fault.InvalidValue, "at", fmt.Sprintf("The time is in the future, and at most %d days ahead.", MaxAhead/(24*time.Hour)))
+		return models.RateCard{}, field("at", apperr.InvalidValue, "at", fmt.Sprintf("The time is in the future, and at most %d days ahead.", MaxAhead/(24*time.Hour)))
 	}
 	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, had models.RateCard) error {
 		return s.submit(tx, had, note, at, now)
@@ -48,7 +48,7 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 func checkNote(note string) (string, error) {
 	note, err := checkLine("note", "note", note)
 	if err == nil && note == "" {
-		err = field("note", fault.Required, "note", "Say why the prices change: whoever reads the history wants to know.")
+		err = field("note", apperr.Required, "note", "Say why the prices change: whoever reads the history wants to know.")
 	}
 	return note, err
 }
@@ -71,7 +71,7 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
 	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, had models.RateCard) error {
 		if had.Submitter == s.by.Name {
-			return fault.New(fault.Forbidden, "same_person", "You submitted this draft: somebody else approves it.")
+			return apperr.New(apperr.Forbidden, "same_person", "You submitted this draft: somebody else approves it.")
 		}
 		var at time.Time
 		if had.EffectiveAt != nil {
@@ -81,15 +81,15 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 	})
 }
 
-// TakeBack makes a draft again of what was submitted or scheduled.
-func (s *Service) TakeBack(ctx context.Context, card uuid.UUID, version int) error {
+// Withdraw makes a draft again of what was submitted or scheduled.
+func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
 	return s.change(ctx, card, version, []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}, func(tx *gorm.DB, had models.RateCard) error {
-		return s.move(tx, had, "pricing.take_back", aDraftAgain())
+		return s.move(tx, had, "pricing.take_back", reopenDraft())
 	})
 }
 
 // aDraftAgain are the columns of a card that is not to be published after all.
-func aDraftAgain() map[string]any {
+func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
@@ -121,7 +121,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 		return err
 	}
 	if current.Version != card.BasedOn {
-		return fault.New(fault.Conflict, "superseded", fmt.Sprintf(
+		return apperr.New(apperr.Conflict, "superseded", fmt.Sprintf(
 			"Version %d was published by %s meanwhile (%s), and this draft is based on version %d. Nothing was published: look at what changed, then bring the draft up to date.",
 			current.Version, cmp.Or(current.Submitter, current.Author), orDash(current.Note), card.BasedOn))
 	}
@@ -131,7 +131,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 		return found.Error
 	}
 	if found.RowsAffected > 0 {
-		return fault.New(fault.Conflict, "scheduled", fmt.Sprintf("%s is to be published at %s, and nothing else before: take it back first, or wait.",
+		return apperr.New(apperr.Conflict, "scheduled", fmt.Sprintf("%s is to be published at %s, and nothing else before: take it back first, or wait.",
 			titled(scheduled), scheduled.EffectiveAt.UTC().Format("2006-01-02 15:04 UTC")))
 	}
 	rules, err := rulesOf(tx, card.ID)
@@ -217,7 +217,7 @@ func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns
 	if err := s.set(tx, &card, columns); err != nil {
 		return err
 	}
-	return s.tell(tx, action, card, map[string]any{"state": card.State}, after)
+	return s.auditChange(tx, action, card, map[string]any{"state": card.State}, after)
 }
 
 // publish makes a card the next version, in force on every node within a second. The
@@ -242,7 +242,7 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	if last > 0 {
 		before = map[string]any{"version": last}
 	}
-	return s.tell(tx, "pricing.publish", *card, before, after)
+	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
 // ReleaseDue publishes the scheduled card once its time has come, on whichever node
@@ -256,7 +256,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	}
 	found := isDue(s.db.Gorm.WithContext(ctx)).Limit(1).Find(&due)
 	if found.Error != nil || found.RowsAffected == 0 {
-		return false, store.Translate(found.Error)
+		return false, postgres.Translate(found.Error)
 	}
 	done := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -273,10 +273,10 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		case err == nil:
 			return s.publish(tx, &due, now)
 		case problemOfPerson(err):
-			if err := s.set(tx, &due, aDraftAgain()); err != nil {
+			if err := s.set(tx, &due, reopenDraft()); err != nil {
 				return err
 			}
-			return audit.Write(tx, now, s.by, audit.Event{Action: "pricing.take_back", Kind: "rate_card", Object: ID(due.ID), Reason: fault.As(err).Message})
+			return audit.Write(tx, now, s.by, audit.Event{Action: "pricing.take_back", Kind: "rate_card", Object: ID(due.ID), Reason: apperr.As(err).Message})
 		default:
 			return err
 		}
@@ -285,4 +285,4 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 }
 
 // problemOfPerson reports whether a failure is one that a person mends.
-func problemOfPerson(err error) bool { return fault.As(err) != nil }
+func problemOfPerson(err error) bool { return apperr.As(err) != nil }

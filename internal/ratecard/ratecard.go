@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -28,7 +28,7 @@ type Snapshot struct {
 
 // Service keeps the drafts and the versions.
 type Service struct {
-	db       *store.DB
+	db       *postgres.DB
 	clock    clock.Clock
 	by       audit.Actor
 	policy   Policy
@@ -48,7 +48,7 @@ type Policy struct {
 
 // NewService reads and checks what the program ships. What it changes is the
 // service's own doing, unless By says whose it is.
-func NewService(db *store.DB, c clock.Clock) (*Service, error) {
+func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {
 		return nil, fmt.Errorf("the shipped prices: %w", err)
@@ -120,11 +120,11 @@ func takeTurns(tx *gorm.DB) error {
 func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
 	card, err := inForce(s.db.Gorm.WithContext(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("loading the rate card in force: %w", store.Translate(err))
+		return nil, fmt.Errorf("loading the rate card in force: %w", postgres.Translate(err))
 	}
 	rows, err := rowsOf(s.db.Gorm.WithContext(ctx), card.ID)
 	if err != nil {
-		return nil, fmt.Errorf("loading the rate card in force: %w", store.Translate(err))
+		return nil, fmt.Errorf("loading the rate card in force: %w", postgres.Translate(err))
 	}
 	rules, err := fromRows(rows)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -86,7 +86,7 @@ func TestUpdate(t *testing.T) {
 			w.supersede(t, 2, everywhere(1000, c.theirs...))
 			before := w.now(t, card.ID)
 			_, err := w.Update(t.Context(), card.ID, before.RowVersion-1)
-			refused(t, err, fault.Conflict, "changed")
+			refused(t, err, apperr.Conflict, "changed")
 
 			kept, err := w.Update(t.Context(), card.ID, before.RowVersion)
 			must(t, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -31,15 +31,15 @@ func TestPublish(t *testing.T) {
 	before := w.snapshotNumber(t)
 	for note, reason := range map[string]string{"": "note", " \t": "note", "two\nlines": "text", strings.Repeat("x", 201): "text"} {
 		_, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, note, at0)
-		refused(t, err, fault.Invalid, reason)
-		if f := fault.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "note") {
+		refused(t, err, apperr.Invalid, reason)
+		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "note") {
 			t.Errorf("the note %q: %+v", note, f.Fields)
 		}
 	}
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion-1, "Too late", at0)
-	refused(t, err, fault.Conflict, "changed")
+	refused(t, err, apperr.Conflict, "changed")
 	_, err = w.Publish(t.Context(), uuid.New(), 1, "Which?", at0)
-	refused(t, err, fault.NotFound, "draft")
+	refused(t, err, apperr.NotFound, "draft")
 	if after := w.snapshotNumber(t); after != before {
 		t.Error("a refusal raised the number")
 	}
@@ -60,8 +60,8 @@ func TestPublish(t *testing.T) {
 		t.Errorf("in force is %+v (%v)", snapshot, err)
 	}
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
-	refused(t, err, fault.Conflict, "state", "published as version 2")
-	refused(t, w.TakeBack(t.Context(), card.ID, now.RowVersion), fault.Conflict, "state")
+	refused(t, err, apperr.Conflict, "state", "published as version 2")
+	refused(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
 		t.Errorf("the audit trail says %s", got)
@@ -90,7 +90,7 @@ func TestPublishRefusesACard(t *testing.T) {
 			if strings.Contains(c.words[0], "changes no rule") {
 				reason = "nothing"
 			}
-			refused(t, err, fault.Invalid, reason, c.words...)
+			refused(t, err, apperr.Invalid, reason, c.words...)
 			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" || now.RowVersion != card.RowVersion {
 				t.Errorf("the draft became %+v", now)
 			}
@@ -105,8 +105,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	card := w.draft(t)
 	w.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) SELECT $1, 10 + n, 'trade-' || n, 5 FROM generate_series(1, 25) n`, card.ID)
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
-	refused(t, err, fault.Invalid, "rules", "trade-20", "And 5 more.")
-	if f := fault.As(err); f != nil && strings.Contains(f.Message, "trade-21") {
+	refused(t, err, apperr.Invalid, "rules", "trade-20", "And 5 more.")
+	if f := apperr.As(err); f != nil && strings.Contains(f.Message, "trade-21") {
 		t.Errorf("it lists %s", f.Message)
 	}
 }
@@ -120,7 +120,7 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 	_, err := w.Publish(t.Context(), mine.ID, mine.RowVersion, "Mine", at0)
 	// Ann began the other draft; it was Bob who published it.
-	refused(t, err, fault.Conflict, "superseded", "Version 2 was published by bob@example.com", "(Bob's reason)", "based on version 1", "bring the draft up to date")
+	refused(t, err, apperr.Conflict, "superseded", "Version 2 was published by bob@example.com", "(Bob's reason)", "based on version 1", "bring the draft up to date")
 	if !ratecard.IsSuperseded(err) || ratecard.IsSuperseded(nil) {
 		t.Error("it is not told apart from other refusals")
 	}
@@ -132,7 +132,7 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 	// Both changed the one rule: theirs stays, and nothing is left to publish.
 	_, err = w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0)
-	refused(t, err, fault.Invalid, "nothing")
+	refused(t, err, apperr.Invalid, "nothing")
 	must(t, w.PutRule(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, 0, times(12_000, "plumber")))
 	if now, err := w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0); err != nil || now.Version != 3 {
 		t.Errorf("brought up to date it is version %d (%v)", now.Version, err)
@@ -158,7 +158,7 @@ func TestPublishAtOnce(t *testing.T) {
 	}
 	loser := 1 - winner
 	must(t, errs[winner])
-	refused(t, errs[loser], fault.Conflict, "superseded", "Version 2 was published by "+names[winner], "("+notes[winner]+")", "Nothing was published")
+	refused(t, errs[loser], apperr.Conflict, "superseded", "Version 2 was published by "+names[winner], "("+notes[winner]+")", "Nothing was published")
 	if now := w.now(t, cards[winner].ID); now.Version != 2 || now.State != models.RateCardPublished {
 		t.Errorf("the winner is %+v", now)
 	}
@@ -183,26 +183,26 @@ func TestASecondPerson(t *testing.T) {
 	card := w.changed(t, 2000)
 	number := w.snapshotNumber(t)
 	_, err := bobs.Approve(t.Context(), card.ID, card.RowVersion)
-	refused(t, err, fault.Conflict, "state", "nothing was submitted")
+	refused(t, err, apperr.Conflict, "state", "nothing was submitted")
 	sent, err := anns.Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	if sent.State != models.RateCardSubmitted || sent.Submitter != ann.Name || sent.Note != "Dearer" || sent.Version != 0 {
 		t.Errorf("submitted %+v", sent)
 	}
-	refused(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), fault.Conflict, "state", "waits for approval")
-	refused(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), fault.Conflict, "state")
+	refused(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), apperr.Conflict, "state", "waits for approval")
+	refused(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), apperr.Conflict, "state")
 	_, err = anns.Approve(t.Context(), card.ID, sent.RowVersion)
-	refused(t, err, fault.Forbidden, "same_person", "somebody else approves it")
+	refused(t, err, apperr.Forbidden, "same_person", "somebody else approves it")
 	_, err = bobs.Approve(t.Context(), card.ID, card.RowVersion)
-	refused(t, err, fault.Conflict, "changed")
+	refused(t, err, apperr.Conflict, "changed")
 
-	must(t, anns.TakeBack(t.Context(), card.ID, sent.RowVersion))
+	must(t, anns.Withdraw(t.Context(), card.ID, sent.RowVersion))
 	back := w.now(t, card.ID)
 	if back.State != models.RateCardDraft || back.Submitter != "" || back.EffectiveAt != nil {
 		t.Errorf("taken back it is %+v", back)
 	}
 	_, err = bobs.Approve(t.Context(), card.ID, back.RowVersion)
-	refused(t, err, fault.Conflict, "state")
+	refused(t, err, apperr.Conflict, "state")
 	must(t, anns.PutRule(t.Context(), card.ID, back.RowVersion, 0, times(12_000, "plumber")))
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("the number went from %d to %d with nothing published", number, after)
@@ -230,7 +230,7 @@ func TestApproveIsJudgedAnew(t *testing.T) {
 	must(t, err)
 	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
-	refused(t, err, fault.Conflict, "superseded", "Version 2 was published by someone meanwhile (without a note)")
+	refused(t, err, apperr.Conflict, "superseded", "Version 2 was published by someone meanwhile (without a note)")
 	if now := w.now(t, card.ID); now.State != models.RateCardSubmitted {
 		t.Errorf("it is %s", now.State)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -31,7 +31,7 @@ const (
 // today's included. Earlier replays of the card go.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
-		return r, field("days", fault.InvalidValue, "days", fmt.Sprintf("A replay covers 1 to %d days.", MaxReplayDays))
+		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay covers 1 to %d days.", MaxReplayDays))
 	}
 	now := s.clock.Now()
 	r = models.RateCardReplay{
@@ -45,7 +45,7 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 			return err
 		}
 		if waiting >= maxWaiting {
-			return fault.New(fault.Conflict, "replays", fmt.Sprintf("%d replays are under way: try again in a minute.", waiting))
+			return apperr.New(apperr.Conflict, "replays", fmt.Sprintf("%d replays are under way: try again in a minute.", waiting))
 		}
 		if err := tx.Where("rate_card_id = ?", card.ID).Delete(&models.RateCardReplay{}).Error; err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 // Replay is the last one of a card; found is false where there is none.
 func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
-	return r, q.RowsAffected > 0, store.Translate(q.Error)
+	return r, q.RowsAffected > 0, postgres.Translate(q.Error)
 }
 
 // ReplayNext works on the replay that waits longest, if one does, and reports whether
@@ -86,7 +86,7 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 			ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 		RETURNING *`, now, now.Add(-replayLease)).Scan(&r)
 	if q.Error != nil || q.RowsAffected == 0 {
-		return nil, store.Translate(q.Error)
+		return nil, postgres.Translate(q.Error)
 	}
 	return &r, nil
 }
@@ -96,7 +96,7 @@ func (s *Service) mine(ctx context.Context, r *models.RateCardReplay) *gorm.DB {
 	return s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where("id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt)
 }
 
-var errTakenOver = fault.New(fault.Conflict, "taken_over", "The replay was asked for anew, or taken over by another node.")
+var errTakenOver = apperr.New(apperr.Conflict, "taken_over", "The replay was asked for anew, or taken over by another node.")
 
 func (s *Service) noteReplay(ctx context.Context, r *models.RateCardReplay, done int) error {
 	now := s.clock.Now().Truncate(time.Microsecond)
@@ -105,7 +105,7 @@ func (s *Service) noteReplay(ctx context.Context, r *models.RateCardReplay, done
 		return errTakenOver
 	}
 	r.SeenAt = &now
-	return store.Translate(q.Error)
+	return postgres.Translate(q.Error)
 }
 
 func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *Replayed) error {
@@ -118,7 +118,7 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 		columns["result"], columns["days_done"] = string(text), r.Days
 	}
 	q := s.mine(ctx, r).Updates(columns)
-	return store.Translate(q.Error)
+	return postgres.Translate(q.Error)
 }
 
 // replay puts the card to some days after the other.
@@ -126,7 +126,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	began := s.clock.Now()
 	var card models.RateCard
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	sheet, err := s.Sheet(ctx, card)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 func (s *Service) ownPrices(ctx context.Context) (map[uuid.UUID]pricingrules.Own, error) {
 	var rows []models.PartnerPrice
 	if err := s.db.Gorm.WithContext(ctx).Find(&rows).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	all := map[uuid.UUID]pricingrules.Own{}
 	for _, row := range rows {
@@ -174,7 +174,7 @@ func (s *Service) ownPrices(ctx context.Context) (map[uuid.UUID]pricingrules.Own
 // ReadReplay reads the result of a replay that is done.
 func ReadReplay(r models.RateCardReplay) (*Replayed, error) {
 	if r.Result == nil {
-		return nil, fault.New(fault.NotFound, "replay", "The replay has no result yet.")
+		return nil, apperr.New(apperr.NotFound, "replay", "The replay has no result yet.")
 	}
 	var out Replayed
 	return &out, json.Unmarshal([]byte(*r.Result), &out)

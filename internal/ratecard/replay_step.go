@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -57,17 +57,17 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	defer cancel()
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return 0, store.Translate(err)
+		return 0, postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
 	// A step takes longer than a page may, its groups want memory, and compiling its
 	// expressions takes longer than they do.
 	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
 		fmt.Sprint(replayStepWithin.Milliseconds())); err != nil {
-		return 0, store.Translate(err)
+		return 0, postgres.Translate(err)
 	}
 	if days, err = stepDays(ctx, tx, first, left, s.stepPages); err != nil {
-		return 0, store.Translate(err)
+		return 0, postgres.Translate(err)
 	}
 	until := first.AddDate(0, 0, days)
 	args := maps.Clone(sum.args)
@@ -79,10 +79,10 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 			source = recordedLeads
 		}
 		if err := sum.cells(ctx, tx, fmt.Sprintf(byCell, source), args, leads); err != nil {
-			return 0, store.Translate(err)
+			return 0, postgres.Translate(err)
 		}
 		if err := sum.partners(ctx, tx, fmt.Sprintf(byPartner, source), args, leads); err != nil {
-			return 0, store.Translate(err)
+			return 0, postgres.Translate(err)
 		}
 	}
 	return days, nil

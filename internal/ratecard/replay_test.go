@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -84,7 +84,7 @@ func TestRequestReplay(t *testing.T) {
 	w, card := replayed(t)
 	for _, days := range []int{0, -1, ratecard.MaxReplayDays + 1} {
 		_, err := w.RequestReplay(t.Context(), card, days)
-		refused(t, err, fault.Invalid, "days", "1 to 90 days")
+		refused(t, err, apperr.Invalid, "days", "1 to 90 days")
 	}
 	if _, found, err := w.Replay(t.Context(), card.ID); err != nil || found {
 		t.Errorf("before any was asked for: %t (%v)", found, err)
@@ -97,7 +97,7 @@ func TestRequestReplay(t *testing.T) {
 	if !first.FirstDay.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) || first.Requester != ann.Name || first.RowVersion != card.RowVersion {
 		t.Errorf("asked for %+v", first)
 	}
-	if _, err := ratecard.ReadReplay(first); fault.As(err) == nil || fault.As(err).Code != fault.NotFound {
+	if _, err := ratecard.ReadReplay(first); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
 		t.Errorf("it has a result already (%v)", err)
 	}
 	w.clock.Advance(time.Second)
@@ -127,7 +127,7 @@ func TestReplaysTakeTurns(t *testing.T) {
 		}
 	}
 	_, err := w.RequestReplay(t.Context(), w.draft(t), 1)
-	refused(t, err, fault.Conflict, "replays", "20 replays are under way")
+	refused(t, err, apperr.Conflict, "replays", "20 replays are under way")
 	if _, err := w.RequestReplay(t.Context(), cards[7], 1); err != nil {
 		t.Errorf("one that waits was not asked for anew: %v", err)
 	}
@@ -208,7 +208,7 @@ func TestReplayIsTakenOver(t *testing.T) {
 	second := play(t, other)
 	w.waiting(t, 2)
 	letGo()
-	if got := <-first; !got.did || fault.As(got.err) == nil || fault.As(got.err).Reason != "taken_over" {
+	if got := <-first; !got.did || apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
 		t.Errorf("the slow node: %+v", got)
 	}
 	if got := <-second; !got.did || got.err != nil {
@@ -230,7 +230,7 @@ func TestReplayAskedForAnewWhileItRuns(t *testing.T) {
 	anew, err := w.bob.RequestReplay(t.Context(), card, 1)
 	must(t, err)
 	letGo()
-	if got := <-ended; fault.As(got.err) == nil || fault.As(got.err).Reason != "taken_over" {
+	if got := <-ended; apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
 		t.Errorf("the first: %+v", got)
 	}
 	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != anew.ID || r.State != models.ReplayWaiting || r.DaysDone != 0 {

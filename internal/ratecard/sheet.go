@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -202,7 +202,7 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 // a price are for whoever publishes.
 func (s *Service) check(next *sheet) error {
 	if len(next.rules) > MaxRules {
-		return fault.New(fault.Invalid, "too_many_rules", fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
+		return apperr.New(apperr.Invalid, "too_many_rules", fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
 	}
 	if problems := pricingrules.Check(next.card(), s.taxonomy, s.markets); len(problems) > 0 {
 		return refusal(problems)

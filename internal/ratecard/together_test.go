@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -30,7 +30,7 @@ func TestTwoPeopleEditOneDraft(t *testing.T) {
 				}
 			}
 			err := node.SetBase(t.Context(), card.ID, pricingrules.Target{Industry: "locksmith", Country: "GB"}, 0, int64(i+1))
-			if f := fault.As(err); f != nil && f.Reason == "cell_changed" {
+			if f := apperr.As(err); f != nil && f.Reason == "cell_changed" {
 				conflicts.Add(1)
 			} else if err != nil {
 				t.Error(err)
@@ -71,12 +71,12 @@ func TestEditsAndPublishingTakeTurns(t *testing.T) {
 	now := w.now(t, card.ID)
 	switch {
 	case published == nil:
-		refused(t, edited, fault.Conflict, "state", "published as version 2")
+		refused(t, edited, apperr.Conflict, "state", "published as version 2")
 		if now.State != models.RateCardPublished || len(w.rules(t, card.ID)) != 1 {
 			t.Errorf("it is %s with %v", now.State, w.rules(t, card.ID))
 		}
 	default: // the publisher had not seen the edit
-		refused(t, published, fault.Conflict, "changed")
+		refused(t, published, apperr.Conflict, "changed")
 		if edited != nil || now.State != models.RateCardDraft || len(w.rules(t, card.ID)) != 2 {
 			t.Errorf("it is %s with %v (%v)", now.State, w.rules(t, card.ID), edited)
 		}
@@ -91,6 +91,6 @@ func TestACardHasSoManyRules(t *testing.T) {
 		many.Rules = append(many.Rules, pricingrules.Rule{Multiplier: int64(n + 1)})
 	}
 	_, err := w.Replace(t.Context(), card.ID, card.RowVersion, "too many", many)
-	refused(t, err, fault.Invalid, "too_many_rules", "at most 50000 rules", "with a category")
+	refused(t, err, apperr.Invalid, "too_many_rules", "at most 50000 rules", "with a category")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -32,25 +32,25 @@ func TestUndo(t *testing.T) {
 	w := newWorld(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
-	refused(t, w.Undo(t.Context(), card.ID, 1), fault.Conflict, "undone", "nothing to undo")
+	refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "undone", "nothing to undo")
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 10))
 	first := w.last(t, card.ID)
 	must(t, w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
 	had := w.rules(t, card.ID)
-	refused(t, w.Undo(t.Context(), card.ID, first.ID), fault.Conflict, "changed", "by bob@example.com: Added a rule for urgency urgent", "Nothing was undone")
+	refused(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "by bob@example.com: Added a rule for urgency urgent", "Nothing was undone")
 	w.has(t, card.ID, had)
 
 	second := w.last(t, card.ID)
 	must(t, w.Undo(t.Context(), card.ID, second.ID))
 	delete(had, 3)
 	w.has(t, card.ID, had)
-	refused(t, w.Undo(t.Context(), card.ID, second.ID), fault.Conflict, "changed") // the same button twice
+	refused(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // the same button twice
 	w.has(t, card.ID, had)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // another way on from here
 	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	must(t, w.bob.Undo(t.Context(), card.ID, first.ID))
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
-	refused(t, w.Undo(t.Context(), card.ID, first.ID), fault.Conflict, "undone")
+	refused(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "undone")
 
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	if err != nil || len(edits) != 3 || edits[2].UndoneBy != bob.Name || edits[2].UndoneAt == nil || !edits[2].UndoneAt.Equal(w.clock.Now()) || edits[2].Patch != "" {
@@ -61,7 +61,7 @@ func TestUndo(t *testing.T) {
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("the number went from %d to %d", number, after)
 	}
-	refused(t, w.Undo(t.Context(), uuid.New(), 1), fault.NotFound, "draft")
+	refused(t, w.Undo(t.Context(), uuid.New(), 1), apperr.NotFound, "draft")
 }
 
 func TestEditsArePaged(t *testing.T) {
@@ -70,11 +70,11 @@ func TestEditsArePaged(t *testing.T) {
 	for minor := range int64(5) {
 		must(t, w.SetBase(t.Context(), card.ID, plumbers, minor, minor+1))
 	}
-	page, newer, older, err := w.Edits(t.Context(), card.ID, store.Page{Size: 2})
+	page, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page{Size: 2})
 	if err != nil || len(page) != 2 || newer || !older {
 		t.Fatalf("%d edits, newer %t, older %t (%v)", len(page), newer, older, err)
 	}
-	next, newer, older, err := w.Edits(t.Context(), card.ID, store.Page{Size: 3, OlderThan: page[1].ID})
+	next, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page{Size: 3, OlderThan: page[1].ID})
 	if err != nil || len(next) != 3 || !newer || older || next[0].ID >= page[1].ID {
 		t.Errorf("%d edits, newer %t, older %t (%v)", len(next), newer, older, err)
 	}
@@ -97,7 +97,7 @@ func TestUndoGoesAllTheWayBack(t *testing.T) {
 				continue
 			}
 			before := w.now(t, card.ID).RowVersion
-			if err := w.randomEdit(t, rt, card.ID, before); err != nil && fault.As(err) == nil {
+			if err := w.randomEdit(t, rt, card.ID, before); err != nil && apperr.As(err) == nil {
 				rt.Fatal(err)
 			}
 			now := w.rules(t, card.ID)

@@ -5,20 +5,20 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 // InForce is the version that prices pings now.
 func (s *Service) InForce(ctx context.Context) (models.RateCard, error) {
 	card, err := inForce(s.db.Gorm.WithContext(ctx))
-	return card, store.Translate(err)
+	return card, postgres.Translate(err)
 }
 
 // Version finds a version that is in force or was.
 func (s *Service) Version(ctx context.Context, n int) (models.RateCard, error) {
 	card, err := version(s.db.Gorm.WithContext(ctx), n)
-	return card, store.Translate(err)
+	return card, postgres.Translate(err)
 }
 
 func version(db *gorm.DB, n int) (card models.RateCard, err error) {
@@ -36,7 +36,7 @@ func (s *Service) Versions(ctx context.Context, before, size int) (list []models
 		q = q.Where("version < ?", before)
 	}
 	if err := q.Find(&list).Error; err != nil {
-		return nil, false, store.Translate(err)
+		return nil, false, postgres.Translate(err)
 	}
 	if len(list) > size {
 		return list[:size], true, nil

@@ -10,25 +10,25 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
 var (
-	errStale     = fault.New(fault.Conflict, "stale", "Somebody changed this reconciliation meanwhile: load the page again.")
-	errComparing = fault.New(fault.Conflict, "comparing", "This list is being compared: wait for it, or cancel that work first.")
-	errEnded     = fault.New(fault.Conflict, "ended", "This reconciliation was kept or discarded: it does not change any more.")
-	errNoFile    = fault.New(fault.Conflict, "file_gone", "The list is not kept any more: give the file again.")
+	errStale     = apperr.New(apperr.Conflict, "stale", "Somebody changed this reconciliation meanwhile: load the page again.")
+	errComparing = apperr.New(apperr.Conflict, "comparing", "This list is being compared: wait for it, or cancel that work first.")
+	errEnded     = apperr.New(apperr.Conflict, "ended", "This reconciliation was kept or discarded: it does not change any more.")
+	errNoFile    = apperr.New(apperr.Conflict, "file_gone", "The list is not kept any more: give the file again.")
 )
 
 // Compare asks for a comparison, a dry run; from and to are days, both included. Refusals name the field:
 // lead_id, amount, currency, fixed, date, numbers, dates, coverage, from, to.
 func (s *Service) Compare(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time) error {
 	return s.begin(ctx, sc, reconciliation, version, m, from, to, func(tx *gorm.DB, r models.Reconciliation) error {
-		_, err := s.desk.Ask(tx, s.by, models.WorkReconciliation, r.ID, r.PartnerID)
+		_, err := s.queue.Enqueue(tx, s.by, models.WorkReconciliation, r.ID, r.PartnerID)
 		return err
 	})
 }
@@ -39,7 +39,7 @@ func (s *Service) CompareNow(ctx context.Context, sc scope.Scope, reconciliation
 	if err != nil {
 		return err
 	}
-	alone := work.Alone(s.db, s.clock, models.Work{Kind: models.WorkReconciliation, ObjectID: reconciliation})
+	alone := jobs.NewInlineRun(s.db, s.clock, models.Work{Kind: models.WorkReconciliation, ObjectID: reconciliation})
 	if err = s.put(ctx, alone, progress); err != nil {
 		after := context.WithoutCancel(ctx)
 		s.db.Transaction(after, func(tx *gorm.DB) error { // else it can be begun anew all the same
@@ -81,7 +81,7 @@ func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 // change does something to a reconciliation that is not kept, not discarded, not being
 // compared, and that nobody else changed meanwhile.
 func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any, do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error)) error {
-	// Whether it is being compared is asked before: the desk's row may be waited for.
+	// Whether it is being compared is asked before: the queue's row may be waited for.
 	busy, err := s.busy(ctx, reconciliation)
 	if err != nil {
 		return err
@@ -113,16 +113,16 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uui
 	})
 }
 
-// busy reports whether a comparison is under way, at the desk or on a command line. One
+// busy reports whether a comparison is under way, at the queue or on a command line. One
 // that is said to be and is not was a command line's, which died.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
-	w, found, err := s.desk.Of(ctx, reconciliation)
+	w, found, err := s.queue.Of(ctx, reconciliation)
 	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
 		return err == nil, err
 	}
 	var free bool
 	err = s.db.Pool.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock_shared(`+lockOf+`)`, reconciliation).Scan(&free)
-	return !free, store.Translate(err)
+	return !free, postgres.Translate(err)
 }
 
 // lockOf is what a command line holds while it compares $1: it goes with its connection.
@@ -148,59 +148,59 @@ func (s *Service) Look(ctx context.Context, sc scope.Scope, reconciliation uuid.
 
 // check finds what is missing in a mapping, all of it at once.
 func (m Mapping) check(p Profile, from, to time.Time) error {
-	var wrong []fault.Field
+	var wrong []apperr.Field
 	refuse := func(field, code, message string) {
-		wrong = append(wrong, fault.Field{Code: code, Path: []string{field}, Message: message})
+		wrong = append(wrong, apperr.Field{Code: code, Path: []string{field}, Message: message})
 	}
 	column := func(field, name, missing string) bool {
 		if name == "" {
-			refuse(field, fault.Required, missing)
+			refuse(field, apperr.Required, missing)
 			return false
 		}
 		if _, ok := p.Column(name); !ok {
-			refuse(field, fault.InvalidValue, "The list has no such column: choose one that it has.")
+			refuse(field, apperr.InvalidValue, "The list has no such column: choose one that it has.")
 			return false
 		}
 		return true
 	}
 	column("lead_id", m.LeadID, "Choose the column of the leadIds.")
 	if column("amount", m.Amount, "Choose the column of the amounts.") && m.Amount == m.LeadID {
-		refuse("amount", fault.FieldClash, "The leadIds are in this column: choose another.")
+		refuse("amount", apperr.FieldClash, "The leadIds are in this column: choose another.")
 	}
 	switch {
 	case m.Currency != "" && m.Fixed != 0:
-		refuse("fixed", fault.FieldClash, "Choose a column of currencies or one currency, not both.")
+		refuse("fixed", apperr.FieldClash, "Choose a column of currencies or one currency, not both.")
 	case m.Currency != "":
 		if column("currency", m.Currency, "") && (m.Currency == m.LeadID || m.Currency == m.Amount) {
-			refuse("currency", fault.FieldClash, "The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
+			refuse("currency", apperr.FieldClash, "The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
 		}
 	case m.Fixed == 0:
-		refuse("currency", fault.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
+		refuse("currency", apperr.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
 	case !m.Fixed.Valid():
-		refuse("fixed", fault.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
+		refuse("fixed", apperr.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
 	}
 	if !slices.Contains(NumberForms, m.Numbers) {
-		refuse("numbers", fault.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
+		refuse("numbers", apperr.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
 	}
 	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(DateForms, m.Dates) {
-		refuse("dates", fault.Required, "Say how the list writes dates: year, day or month first.")
+		refuse("dates", apperr.Required, "Say how the list writes dates: year, day or month first.")
 	}
 	if m.Coverage != "" && !slices.Contains(Coverages, m.Coverage) {
-		refuse("coverage", fault.InvalidValue, "Choose file or all.")
+		refuse("coverage", apperr.InvalidValue, "Choose file or all.")
 	}
 	if from.IsZero() {
-		refuse("from", fault.Required, "Give the first day that the list covers.")
+		refuse("from", apperr.Required, "Give the first day that the list covers.")
 	}
 	switch {
 	case to.IsZero():
-		refuse("to", fault.Required, "Give the last day that the list covers.")
+		refuse("to", apperr.Required, "Give the last day that the list covers.")
 	case to.Before(from):
-		refuse("to", fault.InvalidValue, "The last day is before the first: change one of them.")
+		refuse("to", apperr.InvalidValue, "The last day is before the first: change one of them.")
 	}
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fault.New(fault.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
+	return apperr.New(apperr.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
 }
 
 // undo gives a comparison up that was cancelled or failed. Its lines would have come

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -198,7 +198,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		"backwards":      {good, january(2), january(1), "to"},
 	} {
 		var fields []string
-		f := fault.As(o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, c.m, c.from, c.to))
+		f := apperr.As(o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, c.m, c.from, c.to))
 		if f != nil {
 			for _, field := range f.Fields {
 				fields = append(fields, field.Path[0])
@@ -210,14 +210,14 @@ func TestMappingsThatAreRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		err  error
-		code fault.Code
+		code apperr.Code
 	}{
-		"in another's scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1), january(2)), fault.NotFound},
-		"what is not":        {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), fault.NotFound},
-		"stale":              {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1), january(2)), fault.Conflict},
-		"not compared":       {o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), fault.Conflict},
+		"in another's scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1), january(2)), apperr.NotFound},
+		"what is not":        {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
+		"stale":              {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1), january(2)), apperr.Conflict},
+		"not compared":       {o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
 	} {
-		if f := fault.As(c.err); f == nil || f.Code != c.code {
+		if f := apperr.As(c.err); f == nil || f.Code != c.code {
 			t.Errorf("%s: %v", name, c.err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestFromUploadToKept(t *testing.T) {
 	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); fault.As(err) == nil {
+	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); apperr.As(err) == nil {
 		t.Errorf("twice at once: %v", err)
 	}
 	compared := func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared }
@@ -262,7 +262,7 @@ func TestFromUploadToKept(t *testing.T) {
 		"compared": o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)),
 		"kept":     o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), "discarded": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
 	} {
-		if f := fault.As(err); f == nil || f.Code != fault.Conflict {
+		if f := apperr.As(err); f == nil || f.Code != apperr.Conflict {
 			t.Errorf("%s once kept: %v", name, err)
 		}
 	}
@@ -282,7 +282,7 @@ func TestDiscard(t *testing.T) {
 	o := open(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
-	if f := fault.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil || f.Code != fault.NotFound {
+	if f := apperr.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil || f.Code != apperr.NotFound {
 		t.Errorf("another's: %v", f)
 	}
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
@@ -300,14 +300,14 @@ func TestFileThatHasGone(t *testing.T) {
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	o.Time.Advance(8 * 24 * time.Hour)
-	compare := func() *fault.Error {
+	compare := func() *apperr.Error {
 		r = o.get(t, r.ID)
-		return fault.As(o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(string, int64, int64) {}))
+		return apperr.As(o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(string, int64, int64) {}))
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" {
 		t.Errorf("expired: %v", f)
 	}
-	if _, err := o.cab.Forget(t.Context()); err != nil {
+	if _, err := o.cab.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" || o.get(t, r.ID).State != models.ReconciliationUploaded {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 // dropAtOnce is how many lines go in a transaction: few enough for a page to wait for.
@@ -20,7 +20,7 @@ func dropSome(tx *gorm.DB, reconciliation uuid.UUID) error {
 // hasLines reports whether there are lines left.
 func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has bool, err error) {
 	err = s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM reconciliation_lines WHERE reconciliation_id = $1)`, reconciliation).Scan(&has)
-	return has, store.Translate(err)
+	return has, postgres.Translate(err)
 }
 
 // DropLines lets go of the lines that a comparison left which was discarded or given up;
@@ -43,7 +43,7 @@ func (s *Service) dropLines(ctx context.Context, reconciliation uuid.UUID, step 
 }
 
 // Forget lets go of all such lines, and returns of how many reconciliations.
-func (s *Service) Forget(ctx context.Context) (n int64, err error) {
+func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')
 		AND EXISTS (SELECT FROM reconciliation_lines l WHERE l.reconciliation_id = r.id)`).Scan(&left).Error
@@ -53,5 +53,5 @@ func (s *Service) Forget(ctx context.Context) (n int64, err error) {
 		}
 		n++
 	}
-	return n, store.Translate(err)
+	return n, postgres.Translate(err)
 }

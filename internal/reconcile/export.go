@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -68,7 +68,7 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	for q.Size = linesAtOnce; ; {

@@ -6,12 +6,12 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
-var errNotCompared = fault.New(fault.Conflict, "not_compared", "Only a comparison can be kept: compare the list first.")
+var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "Only a comparison can be kept: compare the list first.")
 
 // Keep makes the dry run the result, which never changes. The file goes.
 func (s *Service) Keep(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {

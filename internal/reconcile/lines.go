@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -58,7 +58,7 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
 		return nil, false, false, err
 	}
-	all, newer, older = store.CutAt(all, q.Size, q.After > 0, q.Before > 0)
+	all, newer, older = postgres.CutAt(all, q.Size, q.After > 0, q.Before > 0)
 	return all, newer, older, nil
 }
 
@@ -93,10 +93,10 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	sql += fmt.Sprintf(" ORDER BY l.line %s LIMIT %d", order, q.Size+1)
 	rows, err := from.Query(ctx, fmt.Sprintf(linesSQL, sql, order), args...)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	all, err := pgx.CollectRows(rows, scanLine)
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }
 
 // OpenLines counts, by finding, the settleable lines that are not settled:
@@ -112,7 +112,7 @@ func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation 
 			JOIN (SELECT DISTINCT line FROM reconciliation_settlements WHERE reconciliation_id = $1) s ON s.line = l.line
 		WHERE l.reconciliation_id = $1 AND l.finding <> 'matched' GROUP BY l.finding`, reconciliation)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	var finding models.Finding
 	var n int64
@@ -120,5 +120,5 @@ func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation 
 		open[finding] -= n
 		return nil
 	})
-	return open, store.Translate(err)
+	return open, postgres.Translate(err)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -54,7 +54,7 @@ func read(found []stored) ([]Reconciliation, error) {
 func find(q *gorm.DB) ([]Reconciliation, error) {
 	var found []stored
 	if err := q.Find(&found).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	return read(found)
 }
@@ -73,7 +73,7 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 
 // List is a page, the newest first.
 func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
-	db := store.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
+	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {
 		db = db.Where("r.partner_id = ?", q.Partner)
 	}
@@ -83,7 +83,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 	if all, err = find(db); err != nil {
 		return nil, false, false, err
 	}
-	all, newer, older = store.CutAt(all, q.Size, q.After != uuid.Nil, q.Before != uuid.Nil)
+	all, newer, older = postgres.CutAt(all, q.Size, q.After != uuid.Nil, q.Before != uuid.Nil)
 	return all, newer, older, nil
 }
 

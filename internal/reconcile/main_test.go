@@ -12,14 +12,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -29,21 +29,21 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type office struct {
 	*testkit.Platform
 	*reconcile.Service
-	desk *work.Desk
-	in   *intake.Intake
-	who  audit.Actor
-	cab  *files.Cabinet
+	queue *jobs.Queue
+	in    *intake.Intake
+	who   audit.Actor
+	cab   *blobstore.Store
 }
 
 func open(t testing.TB) *office {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
-	desk := work.NewDesk(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
-	o := &office{Platform: p, desk: desk, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
+	o := &office{Platform: p, queue: queue, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
 	o.who = audit.Actor{Name: "dmitri@example.com", Role: "finance", Staff: uuid.New()}
 	p.DB.Exec(t, `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`, o.who.Staff, o.who.Name)
-	o.cab = files.NewCabinet(p.DB.DB, p.Keys, p.Time)
-	o.Service = reconcile.NewService(p.DB.DB, p.Time, desk, o.cab).By(o.who)
+	o.cab = blobstore.NewStore(p.DB.DB, p.Keys, p.Time)
+	o.Service = reconcile.NewService(p.DB.DB, p.Time, queue, o.cab).By(o.who)
 	return o
 }
 
@@ -69,12 +69,12 @@ func (o *office) deliverFrom(t testing.TB, by testkit.Partner, account int, coun
 	return r.LeadID, r.Payout.Minor
 }
 
-// works has the desk work until the test ends, or until stop is called.
+// works has the queue work until the test ends, or until stop is called.
 func (o *office) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
-	go func() { defer close(ended); o.desk.Work(ctx) }()
+	go func() { defer close(ended); o.queue.Work(ctx) }()
 	stop = func() { cancel(); <-ended }
 	t.Cleanup(stop)
 	return stop

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 )
 
@@ -167,8 +167,8 @@ func TestListsThatAreRefused(t *testing.T) {
 		"a line without end":         {"lead,amount\nx,1\n" + strings.Repeat("y", 2<<20), "Row 3 "},
 	} {
 		_, err := profile(strings.NewReader(c.text))
-		f := fault.As(err)
-		if f == nil || f.Code != fault.Invalid || !strings.Contains(f.Message, c.says) || len(f.Fields) != 1 {
+		f := apperr.As(err)
+		if f == nil || f.Code != apperr.Invalid || !strings.Contains(f.Message, c.says) || len(f.Fields) != 1 {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
@@ -194,7 +194,7 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 
 func TestTooManyRows(t *testing.T) {
 	rows := &endless{line: []byte(strings.Repeat("x,1\n", 10_000))}
-	if _, err := profile(rows); fault.As(err) == nil || fault.As(err).Reason != "file_rows" {
+	if _, err := profile(rows); apperr.As(err) == nil || apperr.As(err).Reason != "file_rows" {
 		t.Errorf("without end: %v", err)
 	}
 	if _, err := profile(&limited{from: &endless{line: []byte("x," + strings.Repeat("1", 1<<12) + "\n")}, left: 1 << 20}); !errors.Is(err, errTooLarge) {
@@ -226,7 +226,7 @@ func FuzzList(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := profile(strings.NewReader(text))
-		if err != nil && fault.As(err) == nil {
+		if err != nil && apperr.As(err) == nil {
 			t.Errorf("%q: %v", text, err)
 		}
 		if err == nil && (p.Rows < 1 || p.Rows > strings.Count(text, "\n")+1) {

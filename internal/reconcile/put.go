@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -89,14 +89,14 @@ UNION ALL
 SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
 FROM unlisted GROUP BY 1, 2, 4`
 
-// compare is the desk's.
-func (s *Service) compare(ctx context.Context, w *work.Run) error {
+// compare is the queue's.
+func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
 	return s.put(ctx, w, func(string, int64, int64) {})
 }
 
 // put puts the list beside the ledger. All of it is one transaction on one connection:
 // what fails leaves nothing behind.
-func (s *Service) put(ctx context.Context, w *work.Run, progress func(phase string, done, total int64)) error {
+func (s *Service) put(ctx context.Context, w *jobs.Run, progress func(phase string, done, total int64)) error {
 	began := s.clock.Now()
 	r, err := s.Get(ctx, scope.System, w.ObjectID) // whoever asked might
 	if err != nil {
@@ -127,12 +127,12 @@ func (s *Service) put(ctx context.Context, w *work.Run, progress func(phase stri
 	}
 	tx, err := s.db.Pool.Begin(ctx)
 	if err != nil {
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	if w.JobID == nil { // nobody else knows that it is under way
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
-			return store.Translate(err)
+			return postgres.Translate(err)
 		}
 	}
 	if err := copyList(ctx, tx, list, r, tell); err != nil {
@@ -154,7 +154,7 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, te
 		listSQL,
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
-			return store.Translate(err)
+			return postgres.Translate(err)
 		}
 	}
 	source := &copied{from: list, told: func(rows int64) { tell("reading the list", rows, int64(r.Profile.Rows)) }}
@@ -162,10 +162,10 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, te
 		if source.err != nil && !errors.Is(source.err, io.EOF) {
 			return source.err
 		}
-		return store.Translate(err)
+		return postgres.Translate(err)
 	}
 	_, err := tx.Exec(ctx, `ANALYZE list`)
-	return store.Translate(err)
+	return postgres.Translate(err)
 }
 
 // judge writes the lines, and says what they come to.
@@ -176,7 +176,7 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (resul
 		"id": r.ID, "partner": r.PartnerID, "from": *r.PeriodFrom, "until": r.PeriodTo.AddDate(0, 0, 1), "rows": r.Profile.Rows, "everything": everything,
 	})
 	if err != nil {
-		return result, asOf, store.Translate(err)
+		return result, asOf, postgres.Translate(err)
 	}
 	sums := newSums()
 	var p part
@@ -184,7 +184,7 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (resul
 		sums.add(p)
 		return nil
 	}); err != nil {
-		return result, asOf, store.Translate(err)
+		return result, asOf, postgres.Translate(err)
 	}
 	result = Result{Rows: r.Profile.Rows, Tallies: sums.sorted(), Covered: sums.covered(everything)}
 	result.Covered.AccountNames, err = accountNames(ctx, tx, sums.otherAccounts)
@@ -200,10 +200,10 @@ func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) (
 	}
 	rows, err := tx.Query(ctx, `SELECT identifier FROM accounts WHERE id = ANY ($1) ORDER BY identifier LIMIT $2`, slices.Collect(maps.Keys(accounts)), maxNamed)
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return names, store.Translate(err)
+	return names, postgres.Translate(err)
 }
 
 func tookWords(d time.Duration) string {
@@ -224,7 +224,7 @@ func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, res
 	q, err := tx.Exec(ctx, `UPDATE reconciliations SET state = 'compared', result = $3, as_of = $4, compared_at = $5, row_version = row_version + 1
 		WHERE id = $1 AND row_version = $2 AND state = 'comparing'`, r.ID, r.RowVersion, string(text), asOf, now)
 	if err == nil && q.RowsAffected() == 0 {
-		return work.ErrLost
+		return jobs.ErrLost
 	}
-	return store.Translate(err)
+	return postgres.Translate(err)
 }

@@ -15,28 +15,28 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/files"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/store"
-	"github.com/pingpost/pingpost/internal/work"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 // Service does everything in the name of somebody.
 type Service struct {
-	db    *store.DB
+	db    *postgres.DB
 	clock clock.Clock
-	desk  *work.Desk
-	files *files.Cabinet
+	queue *jobs.Queue
+	files *blobstore.Store
 	by    audit.Actor
 }
 
-// NewService handles comparisons at the desk.
-func NewService(db *store.DB, c clock.Clock, desk *work.Desk, cabinet *files.Cabinet) *Service {
-	s := &Service{db: db, clock: c, desk: desk, files: cabinet, by: audit.Service}
-	desk.Handle(models.WorkReconciliation, work.Doer{Do: s.compare, Undo: s.undo})
+// NewService handles comparisons at the queue.
+func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store) *Service {
+	s := &Service{db: db, clock: c, queue: queue, files: blobs, by: audit.Service}
+	queue.Handle(models.WorkReconciliation, jobs.Handler{Do: s.compare, Undo: s.undo})
 	return s
 }
 

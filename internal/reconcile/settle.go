@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -19,8 +19,8 @@ import (
 const MaxNote = 2000
 
 var (
-	errNotKept = fault.New(fault.Conflict, "not_kept", "Only lines of a kept result are settled: keep the comparison first.")
-	errNoLine  = fault.New(fault.NotFound, "reconciliation_line", "Not Found")
+	errNotKept = apperr.New(apperr.Conflict, "not_kept", "Only lines of a kept result are settled: keep the comparison first.")
+	errNoLine  = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
 // Settle writes down how a line of a kept result was settled. Said again, the newest
@@ -29,7 +29,7 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 	note = strings.TrimSpace(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
 		message := fmt.Sprintf("Say how it was settled, in at most %d characters and without control characters.", MaxNote)
-		return fault.New(fault.Invalid, "note", message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{"note"}, Message: message})
+		return apperr.New(apperr.Invalid, "note", message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{"note"}, Message: message})
 	}
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil {

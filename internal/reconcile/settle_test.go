@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -27,26 +27,26 @@ func TestSettleAndExport(t *testing.T) {
 	missing, _ := o.deliver(t, acme, 0)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
 		leadID(one)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(one)+",2,GBP", "x,1,GBP"), inColumns, 2)
-	settle := func(sc scope.Scope, line int, note string) fault.Code {
+	settle := func(sc scope.Scope, line int, note string) apperr.Code {
 		if err := o.Settle(t.Context(), sc, got.ID, line, note); err != nil {
-			return fault.As(err).Code
+			return apperr.As(err).Code
 		}
 		return ""
 	}
-	if code := settle(scope.Everywhere, 1, "x"); code != fault.Conflict {
+	if code := settle(scope.Everywhere, 1, "x"); code != apperr.Conflict {
 		t.Errorf("a dry run: %q", code)
 	}
 	if err := o.Keep(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		code, want fault.Code
+		code, want apperr.Code
 	}{
-		"no note":     {settle(scope.Everywhere, 1, " \n"), fault.Invalid},
-		"too long":    {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), fault.Invalid},
-		"a NUL":       {settle(scope.Everywhere, 1, "a\x00b"), fault.Invalid},
-		"another's":   {settle(scope.Partners(beta.ID), 1, "x"), fault.NotFound},
-		"no line":     {settle(scope.Everywhere, 99, "x"), fault.NotFound},
+		"no note":     {settle(scope.Everywhere, 1, " \n"), apperr.Invalid},
+		"too long":    {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), apperr.Invalid},
+		"a NUL":       {settle(scope.Everywhere, 1, "a\x00b"), apperr.Invalid},
+		"another's":   {settle(scope.Partners(beta.ID), 1, "x"), apperr.NotFound},
+		"no line":     {settle(scope.Everywhere, 99, "x"), apperr.NotFound},
 		"a good note": {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
 	} {
 		if c.code != c.want {
@@ -80,7 +80,7 @@ func TestSettleAndExport(t *testing.T) {
 		t.Errorf("who may not see beta: %s", text)
 	}
 	for name, sc := range map[string]scope.Scope{"another's": scope.Partners(beta.ID), "nobody's": scope.Partners()} {
-		if _, err := o.CSV(t.Context(), sc, got.ID, "", new(bytes.Buffer)); fault.As(err) == nil || fault.As(err).Code != fault.NotFound {
+		if _, err := o.CSV(t.Context(), sc, got.ID, "", new(bytes.Buffer)); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

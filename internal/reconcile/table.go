@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // The encodings of lists.
@@ -30,8 +30,8 @@ const (
 )
 
 // refuse is a list that cannot be taken at all; the words say the mend.
-func refuse(reason, message string) *fault.Error {
-	return fault.New(fault.Invalid, reason, message).WithFields(fault.Field{Code: fault.InvalidValue, Path: []string{"file"}, Message: message})
+func refuse(reason, message string) *apperr.Error {
+	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{"file"}, Message: message})
 }
 
 // table reads a list, row by row, in bounded memory.

@@ -16,12 +16,12 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/files"
+	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/store"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -29,8 +29,8 @@ import (
 const filesKept = 7 * 24 * time.Hour
 
 var (
-	errNotFound  = fault.New(fault.NotFound, "reconciliation", "Not Found")
-	errNoPartner = fault.New(fault.NotFound, "partner", "Not Found")
+	errNotFound  = apperr.New(apperr.NotFound, "reconciliation", "Not Found")
+	errNoPartner = apperr.New(apperr.NotFound, "partner", "Not Found")
 	errTooLarge  = refuse("file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", MaxFile>>20))
 )
 
@@ -80,11 +80,11 @@ func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) 
 	if err == nil && n == 0 {
 		return errNoPartner
 	}
-	return store.Translate(err)
+	return postgres.Translate(err)
 }
 
 // takeIn writes a list into its file while it is looked at.
-func takeIn(file *files.Writer, list io.Reader) (p Profile, err error) {
+func takeIn(file *blobstore.Writer, list io.Reader) (p Profile, err error) {
 	out := bufio.NewWriterSize(file, sampleSize)
 	p, err = profile(io.TeeReader(&limited{from: list, left: MaxFile}, out))
 	if err == nil {

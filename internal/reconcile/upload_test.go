@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -41,7 +41,7 @@ func TestUpload(t *testing.T) {
 		"give for nobody":   second(o.Upload(t.Context(), scope.Everywhere, uuid.New(), "x", strings.NewReader(list))),
 		"a list of nothing": second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
 	} {
-		f := fault.As(err)
+		f := apperr.As(err)
 		if f == nil || f.Message != "Not Found" && name != "a list of nothing" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -129,7 +129,7 @@ func TestTooLargeAFile(t *testing.T) {
 	o := open(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{left: []byte("leadId,amount\n"), line: []byte("x," + strings.Repeat("x", 4000) + "\n")})
-	if fault.As(err) == nil || fault.As(err).Reason != "file_size" {
+	if apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {
 		t.Errorf("%v", err)
 	}
 	broken := errors.New("the connection broke")

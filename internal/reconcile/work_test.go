@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -34,11 +34,11 @@ func TestComparisonIsCancelled(t *testing.T) {
 	testkit.Eventually(t, time.Minute, "it waits to write", func() bool {
 		return testkit.Value[bool](t, o.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
-	w, found, err := o.desk.Of(t.Context(), r.ID)
+	w, found, err := o.queue.Of(t.Context(), r.ID)
 	if err != nil || !found {
 		t.Fatal(err)
 	}
-	if err := o.desk.Cancel(t.Context(), scope.Everywhere, o.who, w.ID); err != nil {
+	if err := o.queue.Cancel(t.Context(), scope.Everywhere, o.who, w.ID); err != nil {
 		t.Fatal(err)
 	}
 	hold(`COMMIT`)
@@ -83,7 +83,7 @@ func TestComparisonOfACommandThatDied(t *testing.T) {
 			t.Errorf("while it lives it is %s", got)
 		}
 		err := o.Compare(t.Context(), scope.Everywhere, r.ID, o.get(t, r.ID).RowVersion, inColumns, january(1), january(2))
-		if f := fault.As(err); f == nil || f.Reason != "comparing" {
+		if f := apperr.As(err); f == nil || f.Reason != "comparing" {
 			t.Errorf("begun a second time: %v", err)
 		}
 	})
@@ -105,7 +105,7 @@ func TestACommandThatWasOvertaken(t *testing.T) {
 			o.DB.Exec(t, `UPDATE reconciliations SET row_version = row_version + 1 WHERE id = $1`, r.ID)
 		}
 	})
-	if got := o.get(t, r.ID); fault.As(err) == nil || got.State != models.ReconciliationComparing || got.RowVersion != r.RowVersion+2 {
+	if got := o.get(t, r.ID); apperr.As(err) == nil || got.State != models.ReconciliationComparing || got.RowVersion != r.RowVersion+2 {
 		t.Errorf("%v; it is %s, version %d", err, got.State, got.RowVersion)
 	}
 }
@@ -133,7 +133,7 @@ func TestManyLinesGo(t *testing.T) {
 	if shown := o.lines(t, scope.Everywhere, got.ID); len(shown) != 0 || left() != 1 {
 		t.Errorf("discarded it shows %d lines, and there are %d", len(shown), left())
 	}
-	if n, err := o.Forget(t.Context()); err != nil || n != 1 || left() != 0 {
+	if n, err := o.DeleteExpired(t.Context()); err != nil || n != 1 || left() != 0 {
 		t.Errorf("%d went, %d are left: %v", n, left(), err)
 	}
 }

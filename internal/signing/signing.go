@@ -12,7 +12,7 @@ import (
 	"hash"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/fault"
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
 // Tolerance is how far a timestamp may be from the service's clock, either way.
@@ -20,11 +20,11 @@ const Tolerance = 300 * time.Second
 
 // The specification's refusals. Each is a 401.
 var (
-	ErrNoSignature     = fault.New(fault.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
-	ErrSignature       = fault.New(fault.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
-	ErrNoTimestamp     = fault.New(fault.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection")
-	ErrTimestampFormat = fault.New(fault.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format")
-	ErrTimestampWindow = fault.New(fault.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
+	ErrNoSignature     = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
+	ErrSignature       = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
+	ErrNoTimestamp     = apperr.New(apperr.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection")
+	ErrTimestampFormat = apperr.New(apperr.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format")
+	ErrTimestampWindow = apperr.New(apperr.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
 )
 
 // Headers are the values as they were sent, one entry each time a name occurs.

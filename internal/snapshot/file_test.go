@@ -12,14 +12,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 func fileIn(t *testing.T, fill byte) snapshot.File {
 	t.Helper()
-	return snapshot.File{Path: filepath.Join(t.TempDir(), "deep", "snapshot"), Sealer: testkit.PlatformKeys(t, fill).For(sealed.Snapshot)}
+	return snapshot.File{Path: filepath.Join(t.TempDir(), "deep", "snapshot"), Sealer: testkit.PlatformKeys(t, fill).For(keyring.Snapshot)}
 }
 
 func TestFile(t *testing.T) {
@@ -42,11 +42,11 @@ func TestFile(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(f.Path)); err != nil || len(entries) != 1 {
 		t.Errorf("the folder has %v %v, want the file alone", entries, err)
 	}
-	other := snapshot.File{Path: f.Path, Sealer: testkit.PlatformKeys(t, 2).For(sealed.Snapshot)}
-	if _, err := other.Read(); !errors.Is(err, sealed.ErrNotOpened) {
+	other := snapshot.File{Path: f.Path, Sealer: testkit.PlatformKeys(t, 2).For(keyring.Snapshot)}
+	if _, err := other.Read(); !errors.Is(err, keyring.ErrNotOpened) {
 		t.Errorf("read with another key: %v", err)
 	}
-	rotated := snapshot.File{Path: f.Path, Sealer: testkit.PlatformKeys(t, 2, 1).For(sealed.Snapshot)}
+	rotated := snapshot.File{Path: f.Path, Sealer: testkit.PlatformKeys(t, 2, 1).For(keyring.Snapshot)}
 	if got, err := rotated.Read(); err != nil || string(got) != "another" {
 		t.Errorf("read with the key second: %q %v", got, err)
 	}

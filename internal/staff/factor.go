@@ -16,10 +16,10 @@ import (
 	"github.com/pquerna/otp/totp"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -31,10 +31,10 @@ const (
 )
 
 var (
-	errNoEnrolment = fault.New(fault.Conflict, "enrolment", "Begin again: there is no second factor that is being set up.")
-	errEnrolled    = fault.New(fault.Conflict, "enrolled", "A second factor has been set up since you began. Sign in again and use it.")
-	errOwnFactor   = fault.New(fault.Forbidden, "own_factor", "Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
-	errNoFactor    = fault.New(fault.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
+	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "Begin again: there is no second factor that is being set up.")
+	errEnrolled    = apperr.New(apperr.Conflict, "enrolled", "A second factor has been set up since you began. Sign in again and use it.")
+	errOwnFactor   = apperr.New(apperr.Forbidden, "own_factor", "Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
+	errNoFactor    = apperr.New(apperr.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
 	base32Text     = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
@@ -42,15 +42,15 @@ var (
 // it was given.
 func (s *Service) BeginSecondFactor(ctx context.Context, session Session) (*otp.Key, error) {
 	if len(session.TOTPSealed) > 0 { // the page was only loaded again
-		if seed, err := s.keys.Open(sealed.SecondFactor, session.ID[:], session.TOTPSealed); err == nil {
+		if seed, err := s.keys.Open(keyring.SecondFactor, session.ID[:], session.TOTPSealed); err == nil {
 			return s.key(session.Staff.Email, seed)
 		}
 	}
 	seed := make([]byte, 20)
 	rand.Read(seed)
 	if err := s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
-		Updates(map[string]any{"totp_sealed": s.keys.Seal(sealed.SecondFactor, session.ID[:], seed)}).Error; err != nil {
-		return nil, store.Translate(err)
+		Updates(map[string]any{"totp_sealed": s.keys.Seal(keyring.SecondFactor, session.ID[:], seed)}).Error; err != nil {
+		return nil, postgres.Translate(err)
 	}
 	return s.key(session.Staff.Email, seed)
 }
@@ -73,7 +73,7 @@ func (s *Service) FinishSecondFactor(ctx context.Context, by audit.Actor, sessio
 	if len(session.TOTPSealed) == 0 {
 		return "", nil, errNoEnrolment
 	}
-	seed, err := s.keys.Open(sealed.SecondFactor, session.ID[:], session.TOTPSealed)
+	seed, err := s.keys.Open(keyring.SecondFactor, session.ID[:], session.TOTPSealed)
 	if err != nil {
 		return "", nil, errNoEnrolment
 	}
@@ -89,7 +89,7 @@ func (s *Service) FinishSecondFactor(ctx context.Context, by audit.Actor, sessio
 		if !bytes.Equal(p.TOTPSealed, session.Staff.TOTPSealed) || session.Stage != models.StageOpen && len(p.TOTPSealed) > 0 {
 			return errEnrolled
 		}
-		columns := map[string]any{"totp_sealed": s.keys.Seal(sealed.SecondFactor, p.ID[:], seed), "totp_step": used, "totp_at": s.clock.Now()}
+		columns := map[string]any{"totp_sealed": s.keys.Seal(keyring.SecondFactor, p.ID[:], seed), "totp_step": used, "totp_at": s.clock.Now()}
 		if err := s.update(tx, p, columns); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	if len(p.TOTPSealed) == 0 {
 		return errCode
 	}
-	seed, err := s.keys.Open(sealed.SecondFactor, p.ID[:], p.TOTPSealed)
+	seed, err := s.keys.Open(keyring.SecondFactor, p.ID[:], p.TOTPSealed)
 	if err != nil {
 		return err
 	}
@@ -233,5 +233,5 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person 
 // RecoveryCodesLeft counts the codes that a person has not used.
 func (s *Service) RecoveryCodesLeft(ctx context.Context, person uuid.UUID) (n int64, err error) {
 	err = s.db.Gorm.WithContext(ctx).Model(&models.RecoveryCode{}).Where("staff_id = ? AND used_at IS NULL", person).Count(&n).Error
-	return n, store.Translate(err)
+	return n, postgres.Translate(err)
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 )
@@ -218,10 +218,10 @@ func (h house) wrongCodes(t *testing.T, logins int, address func(login int) stri
 		}
 		for range 5 {
 			_, err := h.Code(t.Context(), at(address(login)), h.session(t, token), "wrong")
-			switch f := fault.As(err); {
+			switch f := apperr.As(err); {
 			case reason(err) == "code":
 				judged++
-			case f != nil && f.Code == fault.TooMany:
+			case f != nil && f.Code == apperr.TooMany:
 				wait = f.RetryAfter
 			default:
 				t.Fatal(err)
@@ -278,7 +278,7 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 				t.Errorf("waits of %v", waits)
 			}
 			h.time.Advance(48 * time.Hour) // neither time nor the owner's codes elsewhere clear the count
-			if _, err := h.Forget(t.Context()); err != nil {
+			if _, err := h.DeleteExpired(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if judged, _ := h.wrongCodes(t, 1, address); judged != 1 {
@@ -316,7 +316,7 @@ func TestManyWrongCodesAtOnce(t *testing.T) {
 				_, err := h.Code(t.Context(), at("203.0.113.99"), session, "wrong")
 				if reason(err) == "code" {
 					judged.Add(1)
-				} else if !isFault(err, fault.TooMany) {
+				} else if !isFault(err, apperr.TooMany) {
 					t.Error(err)
 				}
 			})
@@ -339,7 +339,7 @@ func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 	for range 40 {
 		if err := h.Confirm(t.Context(), at(away), h.session(t, token), wrong); reason(err) == "confirmation" {
 			judged++
-		} else if !isFault(err, fault.TooMany) {
+		} else if !isFault(err, apperr.TooMany) {
 			t.Fatal(err)
 		}
 	}
@@ -386,7 +386,7 @@ func TestConfirm(t *testing.T) {
 	for range 5 {
 		_ = h.Confirm(t.Context(), by, h.session(t, token), "wrong")
 	}
-	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !isFault(err, fault.TooMany) {
+	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !isFault(err, apperr.TooMany) {
 		t.Errorf("guesses in an open session are not slowed down: %v", err)
 	}
 	if n := h.events(t, "confirm", models.AuditRefused); n < 5 {

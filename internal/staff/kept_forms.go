@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -41,7 +41,7 @@ func (s *Service) ExpiredSession(ctx context.Context, token string) (person uuid
 	if errors.Is(err, pgx.ErrNoRows) {
 		return uuid.Nil, false, nil
 	}
-	return person, err == nil, store.Translate(err)
+	return person, err == nil, postgres.Translate(err)
 }
 
 // KeepForm keeps a form for a person, in place of an earlier one.
@@ -52,8 +52,8 @@ func (s *Service) KeepForm(ctx context.Context, person uuid.UUID, f KeptForm) er
 	}
 	_, err = s.db.Pool.Exec(ctx, `INSERT INTO kept_forms (staff_id, sealed, kept_at) VALUES ($1, $2, $3)
 		ON CONFLICT (staff_id) DO UPDATE SET sealed = excluded.sealed, kept_at = excluded.kept_at`,
-		person, s.keys.Seal(sealed.KeptForm, person[:], text), s.clock.Now())
-	return store.Translate(err)
+		person, s.keys.Seal(keyring.KeptForm, person[:], text), s.clock.Now())
+	return postgres.Translate(err)
 }
 
 // TakeForm deletes and returns the form that is kept for a person, or nil.
@@ -65,11 +65,11 @@ func (s *Service) TakeForm(ctx context.Context, person uuid.UUID) (*KeptForm, er
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
 	case err != nil:
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	case s.clock.Now().Sub(at) > formKept:
 		return nil, nil
 	}
-	text, err := s.keys.Open(sealed.KeptForm, person[:], value)
+	text, err := s.keys.Open(keyring.KeptForm, person[:], value)
 	if err != nil {
 		return nil, err
 	}

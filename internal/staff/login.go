@@ -9,17 +9,17 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 var (
-	errLogin = fault.New(fault.Unauthorized, "login", "The e-mail address or the password is not right.")
-	errCode  = fault.New(fault.Unauthorized, "code", "This code is not right, or has been used already: wait for the next one.")
-	errAgain = fault.New(fault.Unauthorized, "again", "Log in again, please.")
+	errLogin = apperr.New(apperr.Unauthorized, "login", "The e-mail address or the password is not right.")
+	errCode  = apperr.New(apperr.Unauthorized, "code", "This code is not right, or has been used already: wait for the next one.")
+	errAgain = apperr.New(apperr.Unauthorized, "again", "Log in again, please.")
 )
 
 // codeAttempts is how many wrong codes end a login.
@@ -42,7 +42,7 @@ func (s *Service) Login(ctx context.Context, a Attempt) (token string, session S
 	}
 	var p models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", email).Limit(1).Find(&p).Error; err != nil {
-		return "", session, store.Translate(err)
+		return "", session, postgres.Translate(err)
 	}
 	budgets, err := s.passwordBudgets(ctx, p, email, a.By.Address)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1
 		WHERE id = $1 AND stage = 'code' AND ended_at IS NULL AND attempts < $2`, session.ID, codeAttempts)
 	if err != nil {
-		return "", store.Translate(err)
+		return "", postgres.Translate(err)
 	}
 	if counted.RowsAffected() == 0 {
 		return "", errAgain

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -47,7 +47,7 @@ func TestLogin(t *testing.T) {
 		if reason(err) != "login" || token != "" {
 			t.Errorf("%.40q: %v", c.email, err)
 		}
-		if f := fault.As(err); f == nil || f.Message != "The e-mail address or the password is not right." {
+		if f := apperr.As(err); f == nil || f.Message != "The e-mail address or the password is not right." {
 			t.Errorf("%.40q is told %v", c.email, err)
 		}
 	}
@@ -99,11 +99,11 @@ func TestThrottling(t *testing.T) {
 	var waits []time.Duration
 	for range 7 {
 		err := fail("ada@example.com", away)
-		f := fault.As(err)
-		if f == nil || f.Code != fault.TooMany {
+		f := apperr.As(err)
+		if f == nil || f.Code != apperr.TooMany {
 			t.Fatalf("not throttled: %v", err)
 		}
-		if _, _, err := h.login(t, "ada@example.com", password, away); !isFault(err, fault.TooMany) {
+		if _, _, err := h.login(t, "ada@example.com", password, away); !isFault(err, apperr.TooMany) {
 			t.Errorf("the right password got in during the wait: %v", err)
 		}
 		waits = append(waits, f.RetryAfter)
@@ -147,7 +147,7 @@ func TestAnAttackLocksNobodyOut(t *testing.T) {
 	h.in(t, "ada@example.com") // home is known from now on
 	throttled := 0
 	for n := range 40 {
-		if _, _, err := h.login(t, "ada@example.com", "wrong", fmt.Sprintf("203.0.113.%d", n)); isFault(err, fault.TooMany) {
+		if _, _, err := h.login(t, "ada@example.com", "wrong", fmt.Sprintf("203.0.113.%d", n)); isFault(err, apperr.TooMany) {
 			throttled++
 		}
 	}
@@ -159,7 +159,7 @@ func TestAnAttackLocksNobodyOut(t *testing.T) {
 			t.Errorf("at home: %v", err)
 		}
 	}
-	if _, _, err := h.login(t, "ada@example.com", password, "203.0.113.99"); !isFault(err, fault.TooMany) {
+	if _, _, err := h.login(t, "ada@example.com", password, "203.0.113.99"); !isFault(err, apperr.TooMany) {
 		t.Errorf("from a new address during the attack: %v", err)
 	}
 	h.time.Advance(15 * time.Minute)
@@ -180,7 +180,7 @@ func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
 		case reason(err) == "login":
 			judged++
 			rows = testkit.Value[int](t, h.Database, `SELECT count(*) FROM login_attempts`)
-		case !isFault(err, fault.TooMany):
+		case !isFault(err, apperr.TooMany):
 			t.Fatal(err)
 		}
 	}
@@ -208,7 +208,7 @@ func TestManyGuessesAtOnce(t *testing.T) {
 			switch {
 			case reason(err) == "login":
 				guesses.Add(1)
-			case isFault(err, fault.TooMany), reason(err) == "busy":
+			case isFault(err, apperr.TooMany), reason(err) == "busy":
 				throttled.Add(1)
 			default:
 				t.Error(err)
@@ -277,7 +277,7 @@ func TestForget(t *testing.T) {
 	}
 	before := rows()
 	for range 2 {
-		if _, err := h.Forget(t.Context()); err != nil {
+		if _, err := h.DeleteExpired(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +286,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d rows of %d are left at once", rows(), before)
 	}
 	h.time.Advance(31 * 24 * time.Hour)
-	if _, err := h.Forget(t.Context()); err != nil || rows() != 0 {
+	if _, err := h.DeleteExpired(t.Context()); err != nil || rows() != 0 {
 		t.Errorf("%d rows are left after a month, %v", rows(), err)
 	}
 }

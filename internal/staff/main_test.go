@@ -6,10 +6,10 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -36,7 +36,7 @@ func settings() staff.Settings {
 
 func newHouse(t *testing.T, s staff.Settings) house {
 	t.Helper()
-	keys, err := sealed.NewKeys([][]byte{make([]byte, sealed.KeySize)})
+	keys, err := keyring.NewKeys([][]byte{make([]byte, keyring.KeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (h house) over(t *testing.T, token, when string) {
 }
 
 func reason(err error) string {
-	if f := fault.As(err); f != nil {
+	if f := apperr.As(err); f != nil {
 		return f.Reason
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (h house) intact(t *testing.T) {
 	}
 }
 
-func isFault(err error, code fault.Code) bool {
-	f := fault.As(err)
+func isFault(err error, code apperr.Code) bool {
+	f := apperr.As(err)
 	return f != nil && f.Code == code
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -26,10 +26,10 @@ const (
 )
 
 var (
-	errPassword   = fault.New(fault.Invalid, "password", "A password has 12 to 256 characters and does not contain the e-mail address.")
-	errInvitation = fault.New(fault.NotFound, "invitation", "This invitation is not valid any more: ask an administrator for another.")
-	errWrong      = fault.New(fault.Invalid, "confirmation", "That is neither your password nor a code of your second factor.")
-	errBusy       = fault.New(fault.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
+	errPassword   = apperr.New(apperr.Invalid, "password", "A password has 12 to 256 characters and does not contain the e-mail address.")
+	errInvitation = apperr.New(apperr.NotFound, "invitation", "This invitation is not valid any more: ask an administrator for another.")
+	errWrong      = apperr.New(apperr.Invalid, "confirmation", "That is neither your password nor a code of your second factor.")
+	errBusy       = apperr.New(apperr.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
 )
 
 // cost is OWASP's second choice for argon2id: 19 MiB, two passes.

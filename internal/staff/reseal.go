@@ -4,20 +4,20 @@ import (
 	"context"
 
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 // SealUses counts the second factors by the platform key that seals them.
-func (s *Service) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) {
+func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Find(&rows).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
-	uses := map[sealed.KeyID]int64{}
+	uses := map[keyring.KeyID]int64{}
 	for _, p := range rows {
-		if key, ok := sealed.KeyOf(p.TOTPSealed); ok {
+		if key, ok := keyring.KeyOf(p.TOTPSealed); ok {
 			uses[key]++
 		}
 	}
@@ -30,22 +30,22 @@ func (s *Service) SealUses(ctx context.Context) (map[sealed.KeyID]int64, error) 
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Order("id").Find(&rows).Error; err != nil {
-		return 0, nil, store.Translate(err)
+		return 0, nil, postgres.Translate(err)
 	}
 	for _, p := range rows {
-		if key, ok := sealed.KeyOf(p.TOTPSealed); ok && key == s.keys.IDs()[0] {
+		if key, ok := keyring.KeyOf(p.TOTPSealed); ok && key == s.keys.IDs()[0] {
 			continue
 		}
-		seed, err := s.keys.Open(sealed.SecondFactor, p.ID[:], p.TOTPSealed)
+		seed, err := s.keys.Open(keyring.SecondFactor, p.ID[:], p.TOTPSealed)
 		if err != nil {
 			unread = append(unread, id.Format(id.Staff, p.ID))
 			continue
 		}
 		res := s.db.Gorm.WithContext(ctx).Model(&models.Staff{}).Where("id = ? AND totp_sealed = ?", p.ID, p.TOTPSealed).
-			Updates(map[string]any{"totp_sealed": s.keys.Seal(sealed.SecondFactor, p.ID[:], seed)})
+			Updates(map[string]any{"totp_sealed": s.keys.Seal(keyring.SecondFactor, p.ID[:], seed)})
 		clear(seed)
 		if res.Error != nil {
-			return moved, unread, store.Translate(res.Error)
+			return moved, unread, postgres.Translate(res.Error)
 		}
 		moved += int(res.RowsAffected)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -50,9 +50,9 @@ func TestReseal(t *testing.T) {
 	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 || !slices.Equal(unread, []string{id.Format(id.Staff, ada.ID)}) {
 		t.Errorf("under another key: moved %d, unread %v, %v", moved, unread, err)
 	}
-	var none sealed.KeyID
+	var none keyring.KeyID
 	for _, value := range [][]byte{nil, {1}, {1, 2, 3, 4, 5}, {9, 2, 3, 4, 5, 6}} {
-		if key, ok := sealed.KeyOf(value); ok || key != none {
+		if key, ok := keyring.KeyOf(value); ok || key != none {
 			t.Errorf("% x names the key %s", value, key)
 		}
 	}

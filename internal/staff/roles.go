@@ -8,18 +8,18 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
 var (
-	errLastAdministrator = fault.New(fault.Conflict, "last_administrator", "This is the last administrator: make somebody else one first.")
-	errOwnRole           = fault.New(fault.Forbidden, "own_role", "Nobody gives a role to themselves: ask another administrator.")
-	errSelf              = fault.New(fault.Forbidden, "self", "Nobody deactivates themselves: ask another administrator.")
-	errAdministratorAt   = fault.New(fault.Invalid, "role", "An administrator is one everywhere, not at some partners.")
+	errLastAdministrator = apperr.New(apperr.Conflict, "last_administrator", "This is the last administrator: make somebody else one first.")
+	errOwnRole           = apperr.New(apperr.Forbidden, "own_role", "Nobody gives a role to themselves: ask another administrator.")
+	errSelf              = apperr.New(apperr.Forbidden, "self", "Nobody deactivates themselves: ask another administrator.")
+	errAdministratorAt   = apperr.New(apperr.Invalid, "role", "An administrator is one everywhere, not at some partners.")
 )
 
 // rolesOf checks roles, and makes them a person's.
@@ -63,7 +63,7 @@ func roleTexts(roles []models.StaffRole) []string {
 
 func (s *Service) rolesOf(ctx context.Context, person uuid.UUID) (roles []models.StaffRole, err error) {
 	err = s.db.Gorm.WithContext(ctx).Where("staff_id = ?", person).Order("role, partner_id").Find(&roles).Error
-	return roles, store.Translate(err)
+	return roles, postgres.Translate(err)
 }
 
 // SetRoles replaces a person's roles, in force on every node within a second.
@@ -91,7 +91,7 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID
 		if err := s.update(tx, p, map[string]any{}); err != nil {
 			return err
 		}
-		if err := s.anAdministratorIsLeft(tx, had); err != nil {
+		if err := s.requireAdministrator(tx, had); err != nil {
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), by, event("staff.roles", *p, map[string]any{"roles": roleTexts(had)}, map[string]any{"roles": roleTexts(wanted)}))
@@ -117,7 +117,7 @@ func (s *Service) changeRoles(ctx context.Context, person uuid.UUID, do func(tx 
 	})
 }
 
-func (s *Service) anAdministratorIsLeft(tx *gorm.DB, had []models.StaffRole) error {
+func (s *Service) requireAdministrator(tx *gorm.DB, had []models.StaffRole) error {
 	if !slices.ContainsFunc(had, func(r models.StaffRole) bool { return r.Role == models.Administrator }) {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UU
 		if err := s.endAll(tx, p.ID, uuid.Nil, "the person was deactivated"); err != nil {
 			return err
 		}
-		return s.anAdministratorIsLeft(tx, had)
+		return s.requireAdministrator(tx, had)
 	})
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -98,11 +98,11 @@ func TestInvitation(t *testing.T) {
 		"role, unknown":    {Email: "x@example.com", Name: "X", Roles: everywhere("owner")},
 		"role, scope":      {Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Administrator, PartnerID: &partner}}},
 	} {
-		if _, err := invite(n); !isFault(err, fault.Invalid) {
+		if _, err := invite(n); !isFault(err, apperr.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := invite(staff.NewPerson{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, fault.Conflict) {
+	if _, err := invite(staff.NewPerson{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, apperr.Conflict) {
 		t.Errorf("the same address twice: %v", err)
 	}
 	h.intact(t)

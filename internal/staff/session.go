@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -25,7 +25,7 @@ const (
 	maxUserAgent = 200
 )
 
-var errNoSession = fault.New(fault.NotFound, "session", "There is no such session, or it has ended.")
+var errNoSession = apperr.New(apperr.NotFound, "session", "There is no such session, or it has ended.")
 
 // Session is a login with its person.
 type Session struct {
@@ -58,7 +58,7 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a Attemp
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	out, err := s.PeekSession(ctx, token)
 	if now := s.clock.Now(); err == nil && now.Sub(out.SeenAt) > seenEvery {
-		err = store.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", out.ID).Updates(map[string]any{"seen_at": now}).Error)
+		err = postgres.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", out.ID).Updates(map[string]any{"seen_at": now}).Error)
 	}
 	return out, err
 }
@@ -72,13 +72,13 @@ func (s *Service) PeekSession(ctx context.Context, token string) (out Session, e
 	now := s.clock.Now()
 	db := s.db.Gorm.WithContext(ctx)
 	if err := s.usable(db, now).Where("token_hash = ?", hashToken(token)).Limit(1).Find(&out.StaffSession).Error; err != nil {
-		return out, store.Translate(err)
+		return out, postgres.Translate(err)
 	}
 	if out.ID == uuid.Nil {
 		return out, errAgain
 	}
 	if err := db.Where("id = ? AND status = ?", out.StaffID, models.StaffActive).Limit(1).Find(&out.Staff).Error; err != nil {
-		return out, store.Translate(err)
+		return out, postgres.Translate(err)
 	}
 	if out.Staff.ID == uuid.Nil {
 		return out, errAgain
@@ -95,12 +95,12 @@ func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
 func (s *Service) Sessions(ctx context.Context, person uuid.UUID) (all []models.StaffSession, err error) {
 	err = s.usable(s.db.Gorm.WithContext(ctx), s.clock.Now()).Where("staff_id = ?", person).
 		Order("created_at DESC, id DESC").Find(&all).Error
-	return all, store.Translate(err)
+	return all, postgres.Translate(err)
 }
 
 // End ends a session of one's own.
 func (s *Service) End(ctx context.Context, session Session, why string) error {
-	return store.Translate(s.end(s.db.Gorm.WithContext(ctx), why, "id = ?", session.ID).Error)
+	return postgres.Translate(s.end(s.db.Gorm.WithContext(ctx), why, "id = ?", session.ID).Error)
 }
 
 // Logout ends the session and says so in the audit trail.
@@ -157,7 +157,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, 
 	if err := check(ctx, by, session, proof); err != nil {
 		return err
 	}
-	return store.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
+	return postgres.Translate(s.db.Gorm.WithContext(ctx).Model(&models.StaffSession{}).Where("id = ?", session.ID).
 		Updates(map[string]any{"confirmed_at": s.clock.Now()}).Error)
 }
 
@@ -202,7 +202,7 @@ const keepEnded = knownFor
 
 // Forget deletes expired sessions, invitations and kept forms, and login attempts and
 // form submissions from more than a day ago. It returns the number of deleted rows.
-func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
+func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{
 		`DELETE FROM staff_sessions WHERE expires_at < $1`:              now.Add(-keepEnded),
@@ -213,7 +213,7 @@ func (s *Service) Forget(ctx context.Context) (gone int64, err error) {
 	} {
 		done, err := s.db.Pool.Exec(ctx, sql, before)
 		if err != nil {
-			return gone, store.Translate(err)
+			return gone, postgres.Translate(err)
 		}
 		gone += done.RowsAffected()
 	}

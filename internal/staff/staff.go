@@ -18,12 +18,12 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
-	"github.com/pingpost/pingpost/internal/fault"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -36,8 +36,8 @@ type Settings struct {
 
 // Service changes staff, and lets them in.
 type Service struct {
-	db       *store.DB
-	keys     *sealed.Keys
+	db       *postgres.DB
+	keys     *keyring.Keys
 	clock    clock.Clock
 	settings Settings
 	decoy    func() (string, error)
@@ -48,17 +48,17 @@ type Service struct {
 const hashesAtOnce = 2
 
 // NewService needs the platform keys to seal second factors.
-func NewService(db *store.DB, keys *sealed.Keys, c clock.Clock, s Settings) *Service {
+func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
 	return &Service{db: db, keys: keys, clock: c, settings: s, decoy: sync.OnceValues(newDecoy), hashing: make(chan struct{}, hashesAtOnce)}
 }
 
 var (
-	errNobody  = fault.New(fault.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
-	errEmail   = fault.New(fault.Invalid, "email", "An e-mail address has the form name@example.com and at most 254 characters.")
-	errName    = fault.New(fault.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
-	errNoRole  = fault.New(fault.Invalid, "role", "Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
-	errInvited = fault.New(fault.Conflict, "accepted", "The invitation has been accepted already.")
-	errNewer   = fault.New(fault.Conflict, "changed", "Somebody else changed this person meanwhile: look at the change, then decide again.")
+	errNobody  = apperr.New(apperr.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
+	errEmail   = apperr.New(apperr.Invalid, "email", "An e-mail address has the form name@example.com and at most 254 characters.")
+	errName    = apperr.New(apperr.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
+	errNoRole  = apperr.New(apperr.Invalid, "role", "Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
+	errInvited = apperr.New(apperr.Conflict, "accepted", "The invitation has been accepted already.")
+	errNewer   = apperr.New(apperr.Conflict, "changed", "Somebody else changed this person meanwhile: look at the change, then decide again.")
 )
 
 // InvitationLife is how long an invitation can be accepted.
@@ -126,7 +126,7 @@ func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewPerson, passwor
 	}
 	var known []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", p.Email).Find(&known).Error; err != nil {
-		return p, store.Translate(err)
+		return p, postgres.Translate(err)
 	}
 	if len(known) > 0 {
 		right, err := s.matches(ctx, password, known[0].PasswordHash)
@@ -244,11 +244,11 @@ func (s *Service) List(ctx context.Context) ([]Person, error) {
 	}
 	db := s.db.Gorm.WithContext(ctx)
 	if err := db.Raw(`SELECT s.*, (SELECT max(seen_at) FROM staff_sessions x WHERE x.staff_id = s.id) AS seen_at FROM staff s ORDER BY lower(s.name), s.id`).Scan(&rows).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	var roles []models.StaffRole
 	if err := db.Order("role, partner_id").Find(&roles).Error; err != nil {
-		return nil, store.Translate(err)
+		return nil, postgres.Translate(err)
 	}
 	people := make([]Person, len(rows))
 	for i, row := range rows {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clientaddr"
-	"github.com/pingpost/pingpost/internal/fault"
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -37,7 +37,7 @@ type budget struct {
 }
 
 func (s *Service) budgetDigest(parts ...string) []byte {
-	return s.keys.Digest(sealed.LogIn, []byte(strings.Join(parts, "\x00")))
+	return s.keys.Digest(keyring.LogIn, []byte(strings.Join(parts, "\x00")))
 }
 
 // passwordBudgets are what an attempt with a password is counted against: the client
@@ -83,11 +83,11 @@ func (s *Service) knownAddress(ctx context.Context, person models.Staff, group s
 	rows, err := s.db.Pool.Query(ctx, `SELECT DISTINCT address FROM staff_sessions
 		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, person.ID, s.clock.Now().Add(-knownFor))
 	if err != nil {
-		return false, store.Translate(err)
+		return false, postgres.Translate(err)
 	}
 	addresses, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	known := slices.ContainsFunc(addresses, func(a string) bool { return clientaddr.Group(a).String() == group })
-	return known, store.Translate(err)
+	return known, postgres.Translate(err)
 }
 
 // attempt makes one attempt. It reports whether it was right, or fails with a TooMany
@@ -120,7 +120,7 @@ func (s *Service) spend(ctx context.Context, all []budget) error {
 			return err
 		}
 		if wait > 0 {
-			return fault.New(fault.TooMany, "throttled", "Too many wrong attempts.").Retry(wait)
+			return apperr.New(apperr.TooMany, "throttled", "Too many wrong attempts.").Retry(wait)
 		}
 	}
 	return nil
@@ -143,11 +143,11 @@ func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, e
 		return 0, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return 0, store.Translate(err)
+		return 0, postgres.Translate(err)
 	}
 	var free time.Time
 	if err := s.db.Pool.QueryRow(ctx, `SELECT free_at FROM login_attempts WHERE digest = $1`, b.digest).Scan(&free); err != nil {
-		return 0, store.Translate(err)
+		return 0, postgres.Translate(err)
 	}
 	return max(free.Sub(now), time.Second), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 )
 
@@ -31,10 +31,10 @@ var passwords = devpg.Passwords{Owner: "owner-of-tests", App: "app-of-tests"}
 
 // Database is a test's own, migrated and empty.
 type Database struct {
-	*store.DB        // as pingpost_app
-	AppURL    string // as pingpost_app
-	OwnerURL  string // as pingpost_owner, which migrates
-	RootURL   string // as the superuser, to break things
+	*postgres.DB        // as pingpost_app
+	AppURL       string // as pingpost_app
+	OwnerURL     string // as pingpost_owner, which migrates
+	RootURL      string // as the superuser, to break things
 }
 
 // NewDatabase clones a database for one test and drops it afterwards.
@@ -57,9 +57,9 @@ func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
 }
 
 // Open opens a pool of its own on a test's database: another node's.
-func Open(t testing.TB, url string) *store.DB {
+func Open(t testing.TB, url string) *postgres.DB {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{URL: url, MaxConnections: 20, ConnectTimeout: connectWithin, StatementTimeout: 10 * time.Second})
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: url, MaxConnections: 20, ConnectTimeout: connectWithin, StatementTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func makeTemplate(server *devpg.Server) error {
 	if err := server.Provision(ctx, templateName, passwords); err != nil {
 		return err
 	}
-	owner, err := store.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectWithin)
+	owner, err := postgres.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectWithin)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/sealed"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/models"
@@ -36,7 +36,7 @@ func Began() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time
 // each signing mode. Nothing runs in the background: the test starts what it
 // needs, and calls Reload after a change.
 type Platform struct {
-	intake.Parts
+	intake.Deps
 	DB       *Database
 	Time     *clock.Manual // what Parts.Clock tells
 	Partners *partners.Service
@@ -99,13 +99,13 @@ func (p *Platform) build(t testing.TB) {
 }
 
 // PlatformKeys are the keys that derive from platform keys filled with these bytes.
-func PlatformKeys(t testing.TB, fills ...byte) *sealed.Keys {
+func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 	t.Helper()
 	var raw [][]byte
 	for _, fill := range fills {
-		raw = append(raw, bytes.Repeat([]byte{fill}, sealed.KeySize))
+		raw = append(raw, bytes.Repeat([]byte{fill}, keyring.KeySize))
 	}
-	keys, err := sealed.NewKeys(raw)
+	keys, err := keyring.NewKeys(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func (p *Platform) Reload(t testing.TB) {
 }
 
 // Intake puts the parts to work: a node of its own with the same parts.
-func (p *Platform) Intake(s intake.Settings) *intake.Intake { return intake.New(p.Parts, s) }
+func (p *Platform) Intake(s intake.Settings) *intake.Intake { return intake.New(p.Deps, s) }
 
 // Sign makes the headers of a post that the partner signed at that moment.
 func (p Partner) Sign(at time.Time, body []byte) signing.Headers {

@@ -15,9 +15,9 @@ import (
 // process is package state, which production code may not have: between
 // TestMain and a test the testing package passes nothing, so the server that
 // the first test starts and Main stops has to be found here.
-var process postgres
+var process sharedPostgres
 
-type postgres struct {
+type sharedPostgres struct {
 	once   sync.Once
 	folder string
 	server *devpg.Server
@@ -48,7 +48,7 @@ func Postgres(t testing.TB) *devpg.Server {
 	return process.server
 }
 
-func (p *postgres) start(t testing.TB) {
+func (p *sharedPostgres) start(t testing.TB) {
 	// Not the test's own temporary folder: that ends with the test, and is closed
 	// to the user that Postgres runs as when the tests run as root.
 	if p.folder, p.err = os.MkdirTemp("", "pingpost-test-"); p.err != nil {
@@ -70,7 +70,7 @@ func (p *postgres) start(t testing.TB) {
 	}
 }
 
-func (p *postgres) stop() error {
+func (p *sharedPostgres) stop() error {
 	if p.folder == "" {
 		return nil
 	}

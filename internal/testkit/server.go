@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/devpg"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 )
 
@@ -83,7 +83,7 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 		t.Fatal(err)
 	}
 	d := s.URLs()
-	owner, err := store.OpenOwner(d.OwnerURL, connectWithin)
+	owner, err := postgres.OpenOwner(d.OwnerURL, connectWithin)
 	if err != nil {
 		t.Fatal(err)
 	}

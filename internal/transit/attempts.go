@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/sealed"
-	"github.com/pingpost/pingpost/internal/store"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -29,19 +29,19 @@ const (
 // database together and across their restarts. It stores a keyed digest of the
 // credential. A login needs the database, as the posts that it is for do.
 type Attempts struct {
-	db   *store.DB
-	keys *sealed.Keys
+	db   *postgres.DB
+	keys *keyring.Keys
 }
 
 // NewAttempts returns the attempts recorded in a database.
-func NewAttempts(db *store.DB, keys *sealed.Keys) *Attempts { return &Attempts{db, keys} }
+func NewAttempts(db *postgres.DB, keys *keyring.Keys) *Attempts { return &Attempts{db, keys} }
 
 // begin records an attempt before it is made. The returned function records its result.
 func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Context, error), err error) {
 	if a == nil || login.Method != AppRole {
 		return func(context.Context, error) {}, nil
 	}
-	credential := a.keys.Digest(sealed.VaultCredential, []byte(login.RoleID+"\x00"+login.SecretID))
+	credential := a.keys.Digest(keyring.VaultCredential, []byte(login.RoleID+"\x00"+login.SecretID))
 	var attempt int64
 	var until time.Time
 	err = pgx.BeginFunc(ctx, a.db.Pool, func(tx pgx.Tx) error {
@@ -60,7 +60,7 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	})
 	switch {
 	case err != nil:
-		return nil, &Error{Reason: "database", text: "logins to Vault are counted in the database: " + store.Translate(err).Error()}
+		return nil, &Error{Reason: "database", text: "logins to Vault are counted in the database: " + postgres.Translate(err).Error()}
 	case attempt == 0:
 		return nil, &Error{Reason: "paused", text: fmt.Sprintf("logins to Vault with this credential are paused until %s: %d attempts were rejected or have not ended; a different credential is tried at once",
 			until.UTC().Format(time.RFC3339), maxAttempts)}

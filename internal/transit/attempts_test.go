@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/internal/devvault"
-	"github.com/pingpost/pingpost/internal/sealed"
+	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/internal/transit"
 )
@@ -14,7 +14,7 @@ import (
 // limited returns options of nodes that share a database.
 func limited(t *testing.T, v *testkit.Vault, db *testkit.Database) transit.Options {
 	t.Helper()
-	keys, err := sealed.NewKeys([][]byte{make([]byte, sealed.KeySize)})
+	keys, err := keyring.NewKeys([][]byte{make([]byte, keyring.KeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/devstack"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/postgres"
+)
+
+// reach is how an operator's command finds the database: --data-dir of a
+// running dev, else the configuration.
+type dbFlags struct{ dataDir, config string }
+
+func reachFlags(c *cobra.Command) *dbFlags {
+	r := &dbFlags{}
+	c.Flags().StringVar(&r.dataDir, "data-dir", "", "work on the pingpost dev that runs on the folder `DIR` (default $PINGPOST_DATA_DIR)")
+	configVar(c, &r.config)
+	return r
+}
+
+// again repeats the flags that were given, for a command that is to follow this one.
+func (r *dbFlags) again() (flags string) {
+	if r.dataDir != "" {
+		flags += " --data-dir " + shellWord(r.dataDir)
+	}
+	if r.config != "" {
+		flags += " --config " + shellWord(r.config)
+	}
+	return flags
+}
+
+// load reads the named sections. An explicit database wins over a data folder
+// that is merely in the environment.
+func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
+	dir := r.dataDir
+	if dir == "" && os.Getenv("PINGPOST_DATABASE_URL") == "" && r.config == "" {
+		dir = os.Getenv("PINGPOST_DATA_DIR")
+	}
+	if dir == "" {
+		cfg, err := config.Load(source(r.config, config.Serve, need...))
+		return cfg, nil, orDataDir(err)
+	}
+	running, err := devstack.ReadRunning(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := config.Defaults(config.Dev)
+	cfg.Database.URL = config.Secret(running.DatabaseURL)
+	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
+	cfg.Pricing.SecondPerson = running.SecondPerson
+	return cfg, &running, nil
+}
+
+// orDataDir tells whoever gave no database of the way that needs none.
+func orDataDir(err error) error {
+	problems, _ := errors.AsType[config.Problems](err)
+	for _, p := range problems {
+		if p.Path == "database.url" && p.Origin == "" {
+			return fmt.Errorf("%w\nOr work on a running `pingpost dev`: --data-dir names its folder, such as --data-dir .pingpost", err)
+		}
+	}
+	return err
+}
+
+func (r *dbFlags) ownerURL() (string, time.Duration, error) {
+	cfg, running, err := r.load(config.SectionDatabase)
+	if err != nil {
+		return "", 0, err
+	}
+	if running != nil {
+		return running.OwnerURL, cfg.Database.ConnectTimeout, nil
+	}
+	return cfg.Database.URL.Reveal(), cfg.Database.ConnectTimeout, nil
+}
+
+// partners opens the service that the operator's commands use.
+func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
+	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
+		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
+	})
+}
+
+// open opens the database and the platform keys for a command.
+func (r *dbFlags) open(ctx context.Context, use func(*postgres.DB, *keyring.Keys) error) error {
+	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys)
+	if err != nil {
+		return err
+	}
+	db, keys, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return use(db, keys)
+}

@@ -1,0 +1,47 @@
+package apperr
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestCopiesLeaveTheOriginalAlone(t *testing.T) {
+	base := New(Unavailable, "storing", "Unable to save lead record.")
+	cause := errors.New("connection refused")
+	got := base.WithCause(cause).WithFields(Field{Code: Required}).Retry(2 * time.Second)
+
+	if base.Fields != nil || base.RetryAfter != 0 || errors.Unwrap(base) != nil {
+		t.Fatalf("the declared fault was changed: %+v", base)
+	}
+	if !errors.Is(got, base) || !errors.Is(got, cause) {
+		t.Fatalf("%v is neither its fault nor its cause", got)
+	}
+}
+
+func TestIsComparesCodeAndReason(t *testing.T) {
+	a := New(Invalid, "format", "one")
+	for _, c := range []struct {
+		other *Error
+		want  bool
+	}{
+		{New(Invalid, "format", "another text"), true},
+		{New(Invalid, "payload", "one"), false},
+		{New(Expired, "format", "one"), false},
+	} {
+		if got := errors.Is(a, c.other); got != c.want {
+			t.Errorf("Is(%v/%v) = %v, want %v", c.other.Code, c.other.Reason, got, c.want)
+		}
+	}
+}
+
+func TestAs(t *testing.T) {
+	f := New(NotFound, "partner", "No such partner.")
+	if As(fmt.Errorf("looking up: %w", f)) != f {
+		t.Error("a wrapped fault was not found")
+	}
+	if As(errors.New("plain")) != nil {
+		t.Error("a plain error was taken for a fault")
+	}
+}

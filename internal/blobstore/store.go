@@ -1,0 +1,199 @@
+// Package files keeps files for as long as somebody needs them: what a partner sent,
+// what a person is to fetch. Any node can read what another wrote.
+//
+// A file is a stream, compressed and cut into parts, each sealed under the platform keys
+// and bound to its file and place: a partner's list may hold anything. A file that was
+// not written to its end is none.
+package blobstore
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
+)
+
+// partSize is how much of the compressed stream a row holds.
+const partSize = 512 << 10
+
+// Store is where files are.
+type Store struct {
+	db    *postgres.DB
+	keys  *keyring.Keys
+	clock clock.Clock
+}
+
+// NewStore is one in the service's database.
+func NewStore(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Store {
+	return &Store{db, keys, c}
+}
+
+// Writer takes a file in. Close makes it one that can be read; without it the file is
+// deleted with those that have expired.
+type Writer struct {
+	ID uuid.UUID
+
+	ctx    context.Context
+	blobs  *Store
+	zip    *gzip.Writer
+	sum    hash.Hash
+	size   int64
+	parts  int
+	buf    []byte
+	failed error
+}
+
+// Create begins a file that is kept until then at the longest.
+func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
+	now := c.clock.Now()
+	w := &Writer{ID: id.New(now), ctx: ctx, blobs: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}
+	_, err := c.db.Pool.Exec(ctx, `INSERT INTO files (id, made_at, expires_at) VALUES ($1, $2, $3)`, w.ID, now, until)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	w.zip, err = gzip.NewWriterLevel(compressed{w}, gzip.BestSpeed)
+	return w, err
+}
+
+// Write takes plain bytes.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.sum.Write(p)
+	w.size += int64(len(p))
+	return w.zip.Write(p)
+}
+
+// Size is how many bytes were written, SHA256 their digest.
+func (w *Writer) Size() int64    { return w.size }
+func (w *Writer) SHA256() []byte { return w.sum.Sum(nil) }
+
+// Close writes what is left, and that this is all.
+func (w *Writer) Close() error {
+	if err := w.zip.Close(); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	_, err := w.blobs.db.Pool.Exec(w.ctx, `UPDATE files SET whole = true, size = $2, sha256 = $3 WHERE id = $1`, w.ID, w.size, w.SHA256())
+	return postgres.Translate(err)
+}
+
+// compressed is where the compressed stream goes.
+type compressed struct{ w *Writer }
+
+func (c compressed) Write(p []byte) (n int, err error) {
+	w := c.w
+	for n < len(p) && w.failed == nil {
+		k := min(len(p)-n, partSize-len(w.buf))
+		w.buf = append(w.buf, p[n:n+k]...)
+		if n += k; len(w.buf) == partSize {
+			w.failed = w.flush()
+		}
+	}
+	return n, w.failed
+}
+
+func (w *Writer) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	value := w.blobs.keys.Seal(keyring.File, place(w.ID, w.parts), w.buf)
+	_, err := w.blobs.db.Pool.Exec(w.ctx, `INSERT INTO file_parts (file_id, part, sealed) VALUES ($1, $2, $3)`, w.ID, w.parts, value)
+	w.parts, w.buf = w.parts+1, w.buf[:0]
+	return postgres.Translate(err)
+}
+
+// place binds a part to its file and its number in it.
+func place(file uuid.UUID, part int) []byte {
+	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part))
+}
+
+// ErrGone says that there is no such file any more, or that it was never written whole.
+var ErrGone = apperr.New(apperr.NotFound, "file_gone", "The file is not kept any more: give it, or ask for it, again.")
+
+// ErrUnreadable says that the platform key that sealed a file was taken away.
+var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed", "The file cannot be read: the platform key that sealed it is not configured any more. Give it, or ask for it, again.")
+
+// Open reads a file from its beginning, as the plain bytes that were written.
+func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
+	var whole bool
+	err := c.db.Pool.QueryRow(ctx, `SELECT whole FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&whole)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !whole {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	return gzip.NewReader(&parts{ctx: ctx, blobs: c, file: file})
+}
+
+// parts reads the compressed stream, a row at a time: no statement is open between.
+type parts struct {
+	ctx   context.Context
+	blobs *Store
+	file  uuid.UUID
+	next  int
+	left  []byte
+}
+
+func (p *parts) Read(into []byte) (int, error) {
+	for len(p.left) == 0 {
+		var value []byte
+		err := p.blobs.db.Pool.QueryRow(p.ctx, `SELECT sealed FROM file_parts WHERE file_id = $1 AND part = $2`, p.file, p.next).Scan(&value)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return 0, io.EOF // a file that lost its end is found out by its checksum
+		}
+		if err != nil {
+			return 0, postgres.Translate(err)
+		}
+		if p.left, err = p.blobs.keys.Open(keyring.File, place(p.file, p.next), value); err != nil {
+			return 0, ErrUnreadable.WithCause(err)
+		}
+		p.next++
+	}
+	n := copy(into, p.left)
+	p.left = p.left[n:]
+	return n, nil
+}
+
+// Delete lets go of a file; of one that is gone already, nothing.
+func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
+	_, err := c.db.Pool.Exec(ctx, `DELETE FROM files WHERE id = $1`, file)
+	return postgres.Translate(err)
+}
+
+// Forget deletes files that have expired and returns how many.
+func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
+	return postgres.InBatches(ctx, c.db.Pool, `DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
+}
+
+// SealUses counts the files by the platform key that sealed them. They are not moved to
+// another: they expire before the key may be taken away.
+func (c *Store) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
+	uses := map[keyring.KeyID]int64{}
+	rows, err := c.db.Pool.Query(ctx, `SELECT substring(sealed FROM 1 FOR 6) FROM file_parts WHERE part = 0`)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	var value []byte
+	_, err = pgx.ForEachRow(rows, []any{&value}, func() error {
+		if key, ok := keyring.KeyOf(value); ok {
+			uses[key]++
+		}
+		return nil
+	})
+	return uses, postgres.Translate(err)
+}

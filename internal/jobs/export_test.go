@@ -1,0 +1,4 @@
+package jobs
+
+// Quiet is the log for River.
+var Quiet = riverLog

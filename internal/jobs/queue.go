@@ -1,0 +1,208 @@
+// Package work keeps what people asked for and a page cannot wait for: payout runs,
+// reconciliations, large exports. A row of work says what it is, how far it is and
+// what became of it; River hands it to a node, tries it again, and stops it.
+//
+// One job of the queue may write for a piece of work at a time. Whatever it writes, it
+// makes sure in the same transaction that it still is that one (Run.Step, Run.Commit):
+// work that was cancelled, or taken from a worker that seemed dead, writes nothing more.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Handler is how a kind of work is done.
+type Handler struct {
+	// Do does the work and ends with Run.Commit. It may be called again after it failed,
+	// was killed or was stopped halfway. A fault that it returns is final and is told to
+	// whoever asked; anything else is tried again.
+	Do func(context.Context, *Run) error
+	// Undo brings what the work was for back to where it can be asked for again, in the
+	// transaction that gives the work up.
+	Undo func(tx *gorm.DB, w models.Work) error
+}
+
+// Queue takes work in, and works on it.
+type Queue struct {
+	db       *postgres.DB
+	clock    clock.Clock
+	log      *slog.Logger
+	handlers map[models.WorkKind]Handler
+}
+
+// NewQueue is a queue on the service's database. Handle its kinds before anything is asked.
+func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
+	return &Queue{db: db, clock: c, log: log, handlers: map[models.WorkKind]Handler{}}
+}
+
+// Handle says how a kind of work is done.
+func (d *Queue) Handle(kind models.WorkKind, by Handler) { d.handlers[kind] = by }
+
+// job is what River carries: which work.
+type job struct {
+	Work int64 `json:"work"`
+}
+
+// Kind names the job to River.
+func (job) Kind() string { return "work" }
+
+// tries is how often work is begun before it is given up.
+const tries = 5
+
+// Ask puts work in, in the caller's transaction: it is done when that commits, and not
+// when it does not. partner is Nil for what is not one partner's.
+func (d *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, partner uuid.UUID) (models.Work, error) {
+	w := models.Work{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: d.clock.Now()}
+	if partner != uuid.Nil {
+		w.PartnerID = &partner
+	}
+	if by.Staff != uuid.Nil {
+		w.StaffID = &by.Staff
+	}
+	if err := tx.Create(&w).Error; err != nil {
+		return w, err
+	}
+	jobID, err := d.insertJob(tx, w.ID)
+	w.JobID = &jobID
+	return w, err
+}
+
+// enqueue adds a job to River's queue, in the caller's transaction, which is GORM's and
+// which no driver of River takes. Nodes poll, so nothing has to be notified.
+const enqueue = `INSERT INTO river.river_job (kind, args, max_attempts) VALUES (?, jsonb_build_object('work', ?::bigint), ?) RETURNING id`
+
+// put gives the work a new job, the only one that may write from now on.
+func (d *Queue) insertJob(tx *gorm.DB, work int64) (id int64, err error) {
+	if _, ok := tx.Statement.ConnPool.(gorm.TxCommitter); !ok {
+		return 0, errors.New("work is asked for in a transaction")
+	}
+	if err := tx.Raw(enqueue, job{}.Kind(), work, tries).Scan(&id).Error; err != nil {
+		return 0, err
+	}
+	return id, tx.Model(&models.Work{}).Where("id = ?", work).Updates(map[string]any{"job_id": id, "state": models.WorkWaiting}).Error
+}
+
+var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
+
+// visible narrows a query to what a person may see: of the partners in the scope, and
+// what they asked for themselves.
+func (d *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
+	q := d.db.Gorm.WithContext(ctx).Model(&models.Work{})
+	if !sc.All() {
+		q = q.Where("partner_id IN ? OR staff_id = ?", sc.IDs(), staff)
+	}
+	return q
+}
+
+// Get is a piece of work that the person may see.
+func (d *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Work, err error) {
+	q := d.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return w, errNotFound
+	}
+	return w, postgres.Translate(q.Error)
+}
+
+// Of is the newest work on an object; found is false where there was none. Whoever asks
+// may see the object.
+func (d *Queue) Of(ctx context.Context, object uuid.UUID) (w models.Work, found bool, err error) {
+	q := d.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
+	return w, q.RowsAffected > 0, postgres.Translate(q.Error)
+}
+
+// List is a page of work, the newest first.
+func (d *Queue) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page) (all []models.Work, newer, older bool, err error) {
+	if err := p.Of(d.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
+		return nil, false, false, postgres.Translate(err)
+	}
+	all, newer, older = postgres.Cut(p, all)
+	return all, newer, older, nil
+}
+
+// FailedSince counts the work that failed for good after a moment.
+func (d *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
+	err = d.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
+	return n, postgres.Translate(err)
+}
+
+// Cancel gives up work that has not ended. What it wrote so far is undone.
+func (d *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
+	w, err := d.Get(ctx, sc, by.Staff, number)
+	if err != nil {
+		return err
+	}
+	// First it is nobody's: its worker finds that out with its next beat and lets go of the
+	// step that it is at. Should what follows fail, the work is taken up again.
+	err = d.change(d.db.Gorm.WithContext(ctx), w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": d.clock.Now()})
+	if err != nil {
+		return postgres.Translate(err)
+	}
+	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Error; err != nil {
+			return err
+		}
+		if err := d.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
+			return err
+		}
+		return d.note(tx, by, "work.cancel", w, "")
+	})
+}
+
+// note is what became of the work in the audit trail; the last thing of its transaction.
+func (d *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
+	return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why})
+}
+
+// kinds are those of the ids of what work is for.
+var kinds = map[models.WorkKind]id.Kind{models.WorkReconciliation: id.Reconciliation, models.WorkPayoutRun: id.Payout, models.WorkExport: id.Export}
+
+func partnerOf(w models.Work) uuid.UUID {
+	if w.PartnerID == nil {
+		return uuid.Nil
+	}
+	return *w.PartnerID
+}
+
+var errEnded = apperr.New(apperr.Conflict, "work_ended", "This has ended already: load the page again.")
+
+// change changes work that has not ended, whoever has it.
+func (d *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
+	q := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return errEnded
+	}
+	return q.Error
+}
+
+// end gives work up: cancelled, or failed for good. Nobody writes for it meanwhile.
+func (d *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
+	if err := d.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": d.clock.Now()}); err != nil {
+		return err
+	}
+	if undo := d.handlers[w.Kind].Undo; undo != nil {
+		return undo(tx, w)
+	}
+	return nil
+}
+
+// keepEnded is how long ended work is listed.
+const keepEnded = 30 * 24 * time.Hour
+
+// Forget deletes work that ended long ago and returns how much.
+func (d *Queue) DeleteExpired(ctx context.Context) (int64, error) {
+	return postgres.InBatches(ctx, d.db.Pool, `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`, d.clock.Now().Add(-keepEnded))
+}

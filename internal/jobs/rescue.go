@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	// silentFor is how long a worker may not be heard of before its work is given to
+	// another, and searchEvery how often nodes look for such.
+	silentFor   = 20 * time.Second
+	searchEvery = 5 * time.Second
+)
+
+// stranded is work that nobody does: its worker is not heard of, or it waits and the queue
+// will not give its job to anybody, for the node that had it died before it said so, or the
+// job was tried too often.
+const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
+	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
+
+// searchForDead gives work whose worker was not heard of to another. What that worker
+// may still be doing comes to nothing: its job is not the work's any more.
+func (d *Queue) searchForDead(ctx context.Context) {
+	tick := time.NewTicker(searchEvery)
+	defer tick.Stop()
+	for {
+		var found []int64
+		err := d.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`, d.clock.Now().Add(-silentFor)).Scan(&found).Error
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("work of workers that died was not looked for", "error", postgres.Translate(err))
+		}
+		for _, work := range found { // one by one: what cannot be taken up does not keep the others
+			if err := d.rescue(ctx, work); err != nil && ctx.Err() == nil {
+				d.log.Warn("work of a worker that died was not taken up", "work", work, "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (d *Queue) rescue(ctx context.Context, work int64) error {
+	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var w models.Work
+		q := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work, d.clock.Now().Add(-silentFor)).Scan(&w)
+		if q.Error != nil || q.RowsAffected == 0 {
+			return q.Error
+		}
+		var idle bool // or else its worker is at a step, and lives
+		if err := tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Scan(&idle).Error; err != nil || !idle {
+			return err
+		}
+		if w.Attempt >= tries {
+			return d.fail(tx, w, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
+		}
+		_, err := d.insertJob(tx, w.ID)
+		return err
+	})
+}

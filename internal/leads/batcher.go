@@ -1,0 +1,169 @@
+package leads
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+)
+
+const (
+	// groupSize bounds the posts that share a database transaction.
+	groupSize = 128
+	// writers is how many groups are at the database at once. While they are at
+	// it the next ones form by themselves: nobody waits for company.
+	writers = 2
+	// commitWithin is how long before its deadline a post leaves the queue, so that
+	// its group has time for the statement and the read-back.
+	commitWithin = readBackWithin + 500*time.Millisecond
+)
+
+var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record.")
+
+// waiting is a post on its way into a group.
+type waiting struct {
+	delivery *Delivery
+	deadline time.Time
+	queued   context.Context // ends when the post has too little time left for a group
+	done     chan struct{}
+	result
+}
+
+func (w *waiting) answered() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+type result struct {
+	receipt Receipt
+	stored  bool
+	err     error
+}
+
+// group lets concurrent posts share a database transaction. There is no writer
+// of its own: of the posts that wait, one takes all that are there, its own
+// included or not, and stores them for the others. A lone post finds nobody and
+// goes at once.
+type batcher struct {
+	commit func(context.Context, []*waiting)
+	size   int
+	lead   chan struct{} // one place for each writer
+
+	mu    sync.Mutex
+	queue []*waiting
+}
+
+func newBatcher(size, writers int, commit func(context.Context, []*waiting)) *batcher {
+	return &batcher{commit: commit, size: size, lead: make(chan struct{}, writers)}
+}
+
+// deliver returns when the post has been stored, or could not be stored by ctx's
+// deadline, which is required. ctx serves the group's other posts too and must not end
+// with one client.
+func (g *batcher) deliver(ctx context.Context, d *Delivery) result {
+	deadline, _ := ctx.Deadline()
+	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitWithin))
+	defer cancel()
+	return g.await(ctx, g.join(queued, d, deadline))
+}
+
+func (g *batcher) join(queued context.Context, d *Delivery, deadline time.Time) *waiting {
+	w := &waiting{delivery: d, deadline: deadline, queued: queued, done: make(chan struct{})}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.queue = append(g.queue, w)
+	return w
+}
+
+func (g *batcher) await(ctx context.Context, w *waiting) result {
+	for {
+		select {
+		case <-w.done:
+			return w.result
+		case g.lead <- struct{}{}:
+			if w.answered() { // both were ready, and select chose: nobody waits for this post
+				<-g.lead
+				return w.result
+			}
+			if !g.leadOne(ctx) {
+				<-w.done // nobody waits, so another writer has it
+				return w.result
+			}
+		case <-w.queued.Done():
+			if g.withdraw(w) {
+				return result{err: errBusy}
+			}
+			<-w.done // taken already: whoever took it answers
+			return w.result
+		}
+	}
+}
+
+// leadOne stores the next group and gives the place free; false when nobody waits.
+func (g *batcher) leadOne(ctx context.Context) bool {
+	defer func() { <-g.lead }()
+	// Whoever is about to join runs first. Nobody is waited for: with nothing else
+	// to do this takes no time, and under load the groups become larger.
+	runtime.Gosched()
+	taken := g.take()
+	if len(taken) == 0 {
+		return false
+	}
+	// Whatever happens to the writer, nobody waits for ever.
+	defer func() {
+		for _, w := range taken {
+			close(w.done)
+		}
+	}()
+	// A post that has too little time left does not take it from the others.
+	var earliest time.Time
+	inTime := make([]*waiting, 0, len(taken))
+	for _, w := range taken {
+		w.err = errBusy
+		if w.queued.Err() != nil {
+			continue
+		}
+		inTime = append(inTime, w)
+		if earliest.IsZero() || w.deadline.Before(earliest) {
+			earliest = w.deadline
+		}
+	}
+	if len(inTime) == 0 {
+		return true
+	}
+	ctx, cancel := context.WithDeadline(ctx, earliest)
+	defer cancel()
+	g.commit(ctx, inTime)
+	return true
+}
+
+func (g *batcher) take() []*waiting {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := min(len(g.queue), g.size)
+	taken := g.queue[:n:n]
+	g.queue = g.queue[n:]
+	if len(g.queue) == 0 {
+		g.queue = nil // the taken ones hold the array
+	}
+	return taken
+}
+
+// withdraw takes a post out of the queue; false when a writer has it already.
+func (g *batcher) withdraw(w *waiting) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, one := range g.queue {
+		if one == w {
+			g.queue = append(g.queue[:i:i], g.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}

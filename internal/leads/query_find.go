@@ -1,0 +1,156 @@
+package leads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// MaxFound is how many leads a look-up of a person finds at most.
+const MaxFound = 100
+
+var errNoAccount = apperr.New(apperr.NotFound, "account", "Not Found")
+
+// Found are a person's leads, the newest first.
+type Found struct {
+	Rows []Row
+	More bool
+}
+
+// FindTransaction is the lead of a transactionId as the partner holds it.
+func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
+	transaction, err := quote.Identity(token)
+	if err != nil {
+		return uuid.Nil, errNotFound
+	}
+	var partner uuid.UUID
+	err = o.db.Pool.QueryRow(ctx, `SELECT id, partner_id FROM leads WHERE transaction = $1 AND transaction_id = $2`, transaction, token).Scan(&lead, &partner)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
+		return uuid.Nil, errNotFound
+	}
+	return lead, postgres.Translate(err)
+}
+
+// requestWithin is how long after a request's id its lead's id is made at the latest:
+// the body arrives in between.
+const requestWithin = time.Minute
+
+// FindRequest finds the lead that a request delivered. Both ids hold their time, so the
+// search reads a minute of the primary key and needs no index of its own.
+func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
+	at := id.Time(request)
+	var partner uuid.UUID
+	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM lead_events e JOIN leads l ON l.id = e.lead_id
+		WHERE e.lead_id >= $1 AND e.lead_id < $2 AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $3`,
+		id.NewV7(at, [10]byte{}), id.NewV7(at.Add(requestWithin), [10]byte{}), id.Format(id.Request, request)).Scan(&lead, &partner)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
+		return uuid.Nil, errNotFound
+	}
+	return lead, postgres.Translate(err)
+}
+
+// FindEmail finds a person's leads by their address, in any letter case and with the
+// domain in its Unicode or its ASCII form. The audit trail records the search without
+// the address.
+func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (Found, error) {
+	if !payload.IsEmail(strings.TrimSpace(address)) {
+		return Found{}, unfit("email", "Type one whole e-mail address, such as name@example.com.")
+	}
+	var digests [][]byte
+	for _, form := range payload.EmailForms(address) {
+		digests = append(digests, o.keys.Digests(keyring.LookUp, []byte(form))...)
+	}
+	return o.find(ctx, sc, "email", digests)
+}
+
+// FindPhone finds a person's leads by the number in its international form, or as it is
+// dialled in a country of two letters. It also compares the number as it was typed: one
+// that is not valid in its country is stored as sent. Without a + it needs the country.
+func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (Found, error) {
+	number = strings.TrimSpace(number)
+	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
+		return Found{}, unfit("country", "Choose the country of this number, or type it with + and the country code.")
+	}
+	digests := o.keys.Digests(keyring.LookUp, []byte(number))
+	text, ok := payload.E164(number, country)
+	if ok && text != number {
+		digests = append(digests, o.keys.Digests(keyring.LookUp, []byte(text))...)
+	}
+	if !ok && !strings.ContainsAny(number, "0123456789") {
+		return Found{}, unfit("phone", "Type a phone number: with + and the country's code, or as it is dialled in the country.")
+	}
+	return o.find(ctx, sc, "phone", digests)
+}
+
+func unfit(field, message string) error {
+	return apperr.New(apperr.Invalid, field, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{field}, Message: message})
+}
+
+// findPersonSQL looks each key up that a person's leads may have: some milliseconds for a
+// year of them. OFFSET has it look them up, also where Postgres has not counted yet how
+// rare they are and might read every lead.
+const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS near (key) CROSS JOIN LATERAL (
+		SELECT d.id, d.partner_id FROM leads d WHERE substr(uuid_send(d.id), 1, 3) || substr(d.%[1]s_digest, 5, 4) = near.key
+			AND d.%[1]s_digest = ANY ($2) OFFSET 0) l
+	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
+
+// personSQL looks the leads of a person up by "email" or "phone".
+func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
+
+// nearKeys are the keys that the index has for digests of the leads between two times:
+// the first three of the id's bytes, which are spans of 2^24 ms, and four of the digest
+// after the name of its key.
+func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
+	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
+		for _, d := range digests {
+			keys = append(keys, append([]byte{byte(span >> 16), byte(span >> 8), byte(span)}, d[4:8]...))
+		}
+	}
+	return keys
+}
+
+func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f Found, err error) {
+	var first uuid.UUID
+	err = o.db.Pool.QueryRow(ctx, `SELECT id FROM leads ORDER BY id LIMIT 1`).Scan(&first)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+	case err != nil:
+		return f, postgres.Translate(err)
+	default:
+		// Another node's clock may be ahead.
+		keys := nearKeys(id.Time(first), o.clock.Now().AddDate(0, 0, 1), digests)
+		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), keys, digests, sc.All(), sc.IDs()); err != nil {
+			return f, err
+		}
+	}
+	if f.More = len(f.Rows) > MaxFound; f.More {
+		f.Rows = f.Rows[:MaxFound]
+	}
+	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
+	return f, audit.New(o.db, o.clock).Done(ctx, o.by, note)
+}
+
+// Account is the account of a "partnerId", matched exactly; a NotFound fault when there
+// is none in the scope.
+func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
+	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
+	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {
+		return models.Account{}, errNoAccount
+	}
+	return a, postgres.Translate(q.Error)
+}

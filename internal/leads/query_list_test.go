@@ -1,0 +1,222 @@
+package leads_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// office is a platform whose leads people look at, each with a name of one letter.
+type office struct {
+	*testkit.Platform
+	*leads.Reader
+	names map[uuid.UUID]string
+}
+
+func openOffice(t *testing.T) *office {
+	t.Helper()
+	p := platform(t)
+	return &office{p, leads.NewReader(p.DB.DB, p.Keys, p.Time), map[uuid.UUID]string{}}
+}
+
+// add delivers a lead a minute after the one before.
+func (o *office) add(t *testing.T, name string, partner testkit.Partner, change func(*leads.Delivery)) uuid.UUID {
+	t.Helper()
+	o.Time.Advance(time.Minute)
+	d := delivery(o.Platform, partner)
+	if change != nil {
+		change(d)
+	}
+	if d.Accrual = accrualOf(d); d.Lead.Sandbox {
+		d.Accrual = nil
+	}
+	if _, isNew, err := o.Leads.Deliver(t.Context(), d); err != nil || !isNew {
+		t.Fatal(isNew, err)
+	}
+	o.names[d.Lead.ID] = name
+	return d.Lead.ID
+}
+
+// returned puts a return of a lead there, in a state.
+func (o *office) returned(t *testing.T, lead uuid.UUID, state string) {
+	t.Helper()
+	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, asked_by, asked_at, decided_at)
+		SELECT $2, id, partner_id, account_id, price_minor, currency, 'fraud', 'made up', $3::text, 'dmitri', now(), CASE WHEN $3 <> 'open' THEN now() END FROM leads WHERE id = $1`, lead, id.New(o.Time.Now()), state)
+}
+
+func (o *office) erase(t *testing.T, lead uuid.UUID) {
+	t.Helper()
+	o.DB.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, lead)
+}
+
+// list is a page, and the names on it.
+func (o *office) list(t *testing.T, by *leads.Reader, sc scope.Scope, q leads.Query) (page leads.Page, names string) {
+	t.Helper()
+	if q.Size == 0 {
+		q.Size = 100
+	}
+	page, err := by.List(t.Context(), sc, q)
+	if err != nil {
+		t.Fatalf("%+v: %v", q, err)
+	}
+	for _, r := range page.Rows {
+		names += o.names[r.ID]
+	}
+	return page, names
+}
+
+func TestListFilters(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	o.add(t, "a", o.Required, nil)
+	o.add(t, "b", o.Off, func(d *leads.Delivery) { d.Lead.SecretID, d.Lead.HMACVerified, d.Lead.Industry = nil, false, "roofer" })
+	o.add(t, "c", o.Required, func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.Sandbox = o.Required.Accounts[1].ID, true })
+	o.returned(t, o.add(t, "d", o.Required, func(d *leads.Delivery) { d.Lead.Country = "DE" }), "accepted")
+	began := o.Time.Now()
+	o.erase(t, o.add(t, "e", o.Required, nil))
+	o.returned(t, o.add(t, "f", o.ReportOnly, nil), "open")
+	o.returned(t, o.add(t, "g", o.ReportOnly, nil), "refused")
+	all, mine := scope.Everywhere, scope.Partners(o.Required.ID)
+	for name, c := range map[string]struct {
+		sc   scope.Scope
+		q    leads.Query
+		want string
+	}{
+		"everything":                 {all, leads.Query{}, "gfedcba"},
+		"a partner":                  {all, leads.Query{Partner: o.Required.ID}, "edca"},
+		"an account":                 {all, leads.Query{Partner: o.Required.ID, Account: o.Required.Accounts[1].ID}, "c"},
+		"an account without it":      {all, leads.Query{Account: o.Required.Accounts[1].ID}, "c"},
+		"another's account":          {all, leads.Query{Partner: o.Off.ID, Account: o.Required.Accounts[1].ID}, ""},
+		"an industry":                {all, leads.Query{Industry: "roofer"}, "b"},
+		"a country":                  {all, leads.Query{Country: "DE"}, "d"},
+		"delivered":                  {all, leads.Query{State: "delivered"}, "gfba"},
+		"returned":                   {all, leads.Query{State: "returned"}, "d"},
+		"erased":                     {all, leads.Query{State: "erased"}, "e"},
+		"sandbox":                    {all, leads.Query{State: "sandbox"}, "c"},
+		"no state":                   {all, leads.Query{State: "lost"}, ""},
+		"from a moment":              {all, leads.Query{From: began.Add(time.Second)}, "gfe"},
+		"until a moment":             {all, leads.Query{To: began}, "cba"},
+		"its own moment":             {all, leads.Query{From: began, To: began.Add(time.Millisecond)}, "d"},
+		"no time":                    {all, leads.Query{From: began, To: began}, ""},
+		"several":                    {all, leads.Query{Partner: o.Required.ID, State: "delivered", Industry: "plumber", Country: "GB", From: began.Add(-time.Hour)}, "a"},
+		"one partner's":              {mine, leads.Query{}, "edca"},
+		"one partner's, delivered":   {mine, leads.Query{State: "delivered"}, "a"},
+		"two partners'":              {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{}, "gfb"},
+		"two partners', an industry": {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{Industry: "plumber"}, "gf"},
+		"a partner out of scope":     {mine, leads.Query{Partner: o.Off.ID}, ""},
+		"an account out of scope":    {mine, leads.Query{Account: o.Off.Accounts[0].ID}, ""},
+		"nobody's":                   {scope.Scope{}, leads.Query{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || page.Newer != uuid.Nil || page.Older != uuid.Nil || !page.Looked.IsZero() {
+				t.Errorf("%q, want %q; %+v", got, c.want, page)
+			}
+		})
+	}
+	page, _ := o.list(t, o.Reader, all, leads.Query{State: "returned"})
+	r := page.Rows[0]
+	if r.PartnerName != "harbour-leads" || r.Identifier != "harbour-leads-main" || r.Price != (money.Amount{Minor: 4560, Currency: money.GBP}) || !r.Returned || r.Sandbox || r.State != "delivered" || !r.ReceivedAt.Equal(began) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestListPagesBothWays(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	want := ""
+	for i := range 23 {
+		name := string(rune('a' + i))
+		partner := []testkit.Partner{o.Required, o.ReportOnly}[i%2]
+		o.add(t, name, partner, func(d *leads.Delivery) {
+			if i%3 == 0 {
+				d.Lead.Industry = "roofer"
+			}
+		})
+		want = name + want
+	}
+	// Whatever a page may examine, all of them together have every lead once, in both directions.
+	for name, c := range map[string]struct {
+		sc scope.Scope
+		q  leads.Query
+		of func(i int) bool
+	}{
+		"all":             {scope.Everywhere, leads.Query{}, func(int) bool { return true }},
+		"an industry":     {scope.Everywhere, leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
+		"no industry":     {scope.Everywhere, leads.Query{Industry: "zebra"}, func(int) bool { return false }},
+		"two partners":    {scope.Partners(o.Required.ID, o.ReportOnly.ID), leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
+		"one of several":  {scope.Partners(o.Required.ID, o.Off.ID), leads.Query{Industry: "roofer"}, func(i int) bool { return i%6 == 0 }},
+		"within a period": {scope.Everywhere, leads.Query{Industry: "roofer", From: testkit.Began().Add(5 * time.Minute), To: testkit.Began().Add(15 * time.Minute)}, func(i int) bool { return i%3 == 0 && i >= 4 && i < 14 }},
+	} {
+		wanted := strings.Map(func(r rune) rune {
+			if c.of(int(r - 'a')) {
+				return r
+			}
+			return -1
+		}, want)
+		for _, look := range []int{1, 4, 7, 1000} {
+			t.Run(fmt.Sprintf("%s, %d at once", name, look), func(t *testing.T) {
+				by, q := o.Looking(look, look), c.q
+				q.Size = 3
+				down, pages := "", 0
+				var last leads.Page
+				for {
+					page, names := o.list(t, by, c.sc, q)
+					down, last = down+names, page
+					if pages++; pages > 100 {
+						t.Fatal("there is no end")
+					}
+					if !page.Looked.IsZero() && len(names) >= q.Size {
+						t.Errorf("a full page gave up at %s", page.Looked)
+					}
+					if page.Older == uuid.Nil {
+						break
+					}
+					q.After = page.Older
+				}
+				up, at := []string{}, last.Newer
+				for at != uuid.Nil {
+					q.After, q.Before = uuid.Nil, at
+					page, names := o.list(t, by, c.sc, q)
+					if up = append(up, names); len(up) > 100 {
+						t.Fatal("there is no beginning")
+					}
+					if page.Older != at {
+						t.Errorf("a page upwards leads down to %s, want %s", page.Older, at)
+					}
+					at = page.Newer
+				}
+				_, bottom := o.list(t, by, c.sc, func() leads.Query { q.Before, q.After = uuid.Nil, last.Newer; return q }())
+				slices.Reverse(up)
+				if got := strings.Join(up, "") + bottom; down != wanted || got != wanted {
+					t.Errorf("down %q, up %q, want %q", down, got, wanted)
+				}
+			})
+		}
+	}
+}
+
+// A filter that leaves nothing reads no more of the table than a page may.
+func TestListExaminesSoManyLeads(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	var ids []uuid.UUID
+	for range 12 {
+		ids = append(ids, o.add(t, "x", o.Required, nil))
+	}
+	for name, sc := range map[string]scope.Scope{"everybody's": scope.Everywhere, "a partner's": scope.Partners(o.Required.ID)} {
+		page, names := o.list(t, o.Looking(5, 5), sc, leads.Query{Industry: "zebra", Size: 2})
+		if names != "" || page.Older != ids[len(ids)-5] || !page.Looked.Equal(id.Time(ids[len(ids)-5])) {
+			t.Errorf("%s: %q, %+v", name, names, page)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package leads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// File is all there is about a lead, apart from what is personal in it. What its
+// envelope holds is not read, and its digests are not either.
+type File struct {
+	models.Lead // without digests, and without what is sealed
+	PartnerName string
+	Identifier  string // the account's, "partnerId" in a post
+	AccountName string
+	QuotedFor   string // the name of the partner that the quote was made for; "" for none
+	Secret      Secret // the zero one where nobody signed
+	Envelope    Sizes
+	ByEmail     bool // it can be found by an e-mail address
+	ByPhone     bool
+	Consent     models.Consent
+	Events      []models.LeadEvent // the oldest first
+}
+
+// Secret is which one signed a post, in what may be shown of it.
+type Secret struct{ Label, Prefix, LastFour string }
+
+// Sizes are those of an envelope's parts, in bytes.
+type Sizes struct{ Ciphertext, IV, AuthTag, Salt, WrappedKey int }
+
+const fileSQL = `SELECT l.id, l.transaction, l.transaction_id, l.partner_id, l.account_id, l.secret_id, l.hmac_verified, l.sandbox, l.state,
+		l.price_minor, l.currency, l.industry, l.term_id, l.urgency, l.card_version, l.quoted_partner, l.quoted_country, l.quoted_postcode, l.quoted_at, l.received_at,
+		l.country, l.postcode, l.phone_flagged, l.key_wrapper, l.key_version, l.email_digest IS NOT NULL, l.phone_digest IS NOT NULL,
+		coalesce(length(l.ciphertext), 0), coalesce(length(l.iv), 0), coalesce(length(l.auth_tag), 0), coalesce(length(l.salt), 0), coalesce(length(l.wrapped_key), 0),
+		p.name, a.identifier, a.name, coalesce(q.name, ''), coalesce(s.label, ''), coalesce(s.prefix, ''), coalesce(s.last_four, '')
+	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
+		LEFT JOIN partners q ON q.id = l.quoted_partner LEFT JOIN signing_secrets s ON s.id = l.secret_id
+	WHERE l.id = $1`
+
+// Page reads a lead; a NotFound fault when there is none in the scope. The partner that
+// its quote was made for is named where the scope has that one too.
+func (o *Reader) Page(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f File, err error) {
+	e := &f.Envelope
+	err = o.db.Pool.QueryRow(ctx, fileSQL, lead).Scan(&f.ID, &f.Transaction, &f.TransactionID, &f.PartnerID, &f.AccountID, &f.SecretID, &f.HMACVerified, &f.Sandbox, &f.State,
+		&f.PriceMinor, &f.Currency, &f.Industry, &f.TermID, &f.Urgency, &f.CardVersion, &f.QuotedPartner, &f.QuotedCountry, &f.QuotedPostcode, &f.QuotedAt, &f.ReceivedAt,
+		&f.Country, &f.Postcode, &f.PhoneFlagged, &f.KeyWrapper, &f.KeyVersion, &f.ByEmail, &f.ByPhone,
+		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey,
+		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {
+		return File{}, errNotFound
+	}
+	if err != nil {
+		return File{}, postgres.Translate(err)
+	}
+	if f.QuotedPartner != nil && !sc.Allows(*f.QuotedPartner) {
+		f.QuotedPartner, f.QuotedFor = nil, ""
+	}
+	db := o.db.Gorm.WithContext(ctx)
+	if err := db.Where("lead_id = ?", lead).Limit(1).Find(&f.Consent).Error; err != nil {
+		return File{}, postgres.Translate(err)
+	}
+	if err := db.Where("lead_id = ?", lead).Order("id").Find(&f.Events).Error; err != nil {
+		return File{}, postgres.Translate(err)
+	}
+	for _, at := range []*time.Time{&f.QuotedAt, &f.ReceivedAt} {
+		*at = at.UTC()
+	}
+	return f, nil
+}

@@ -1,0 +1,183 @@
+package partners_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+)
+
+func (o *office) secret(t *testing.T, p models.Partner, label string) models.SigningSecret {
+	t.Helper()
+	made, err := o.CreateSecret(t.Context(), p, label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.SigningSecret
+}
+
+// now is a secret as it is now.
+func (o *office) now(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
+	t.Helper()
+	list, err := o.Secrets(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range list {
+		if one.ID == secret {
+			return one
+		}
+	}
+	t.Fatal("the secret is gone")
+	return models.SigningSecret{}
+}
+
+func TestRetireSecret(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	s := o.secret(t, p, "first")
+	retire := func(what string, after time.Duration, code apperr.Code, reason string) {
+		t.Helper()
+		isFault(t, what, o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(after)), code, reason)
+	}
+	ends := func(want time.Duration, state string) {
+		t.Helper()
+		now := o.now(t, p, s.ID)
+		if now.RetiresAt == nil || !now.RetiresAt.Equal(o.clock.Now().Add(want)) || partners.StateOf(now, o.clock.Now()) != state {
+			t.Errorf("%s, retires at %v, want %s in %s", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
+		}
+	}
+	isFault(t, "another's", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
+	isFault(t, "unknown", o.RetireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
+	retire("too far ahead", partners.MaxExtension+time.Microsecond, apperr.Invalid, "overlap")
+	if o.now(t, p, s.ID).RetiresAt != nil {
+		t.Fatal("refused, and yet it has an end")
+	}
+	retire("the furthest", partners.MaxExtension, "", "")
+	ends(partners.MaxExtension, partners.StateRetiring)
+	if e, before, after, _ := o.told(t); e.Action != "secret.retire" || before["retires_at"] != "never" || after["label"] != "first" || after["retires_at"] == nil {
+		t.Errorf("told %s %v → %v", e.Action, before, after)
+	}
+	retire("earlier", time.Hour, "", "")
+	ends(time.Hour, partners.StateRetiring)
+	retire("later", 2*time.Hour, "", "")
+	ends(2*time.Hour, partners.StateRetiring)
+	if _, before, after, _ := o.told(t); before["retires_at"] != o.clock.Now().Add(time.Hour).Format(time.RFC3339Nano) || after["retires_at"] != o.clock.Now().Add(2*time.Hour).Format(time.RFC3339Nano) {
+		t.Errorf("told %v → %v", before, after)
+	}
+	_, _, _, events := o.told(t)
+	retire("the same", 2*time.Hour, "", "")
+	if _, _, _, n := o.told(t); n != events {
+		t.Error("what it was already was told of")
+	}
+	retire("in the past", -time.Hour, "", "")
+	ends(0, partners.StateRetired)
+	if o.directory(t).ByID(p.ID).CanSign(o.clock.Now()) {
+		t.Error("a post may still be signed with it")
+	}
+	retire("retired", time.Hour, apperr.Conflict, "secret_retired")
+	ends(0, partners.StateRetired)
+	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
+	retire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
+	if state := partners.StateOf(o.now(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
+		t.Error("it is", state)
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	before, after := now.Add(-time.Microsecond), now.Add(time.Microsecond)
+	for _, c := range []struct {
+		row  models.SigningSecret
+		want string
+		ok   bool
+	}{
+		{models.SigningSecret{State: models.SecretActive}, "active", true},
+		{models.SigningSecret{State: models.SecretActive, RetiresAt: &after}, "retiring", true},
+		{models.SigningSecret{State: models.SecretActive, RetiresAt: &now}, "retired", false},
+		{models.SigningSecret{State: models.SecretActive, RetiresAt: &before}, "retired", false},
+		{models.SigningSecret{State: models.SecretRevoked, RetiresAt: &after}, "revoked", false},
+	} {
+		if got := partners.StateOf(c.row, now); got != c.want || partners.Valid(c.row, now) != c.ok {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+func TestLastActive(t *testing.T) {
+	o := open(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	last := func(s models.SigningSecret, want bool) {
+		t.Helper()
+		if got, err := o.LastActive(t.Context(), p, s.ID); err != nil || got != want {
+			t.Errorf("%s is the last: %t (%v), want %t", s.Label, got, err, want)
+		}
+	}
+	first := o.secret(t, p, "first")
+	o.secret(t, other, "another's")
+	last(first, true)
+	second := o.secret(t, p, "second")
+	last(first, false)
+	isFault(t, "retire", o.RetireSecret(t.Context(), p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
+	last(first, false)
+	o.clock.Advance(time.Hour)
+	last(first, true)
+	last(second, false)
+	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, first.ID), "", "")
+	last(second, true)
+}
+
+func TestSecretsSayWhoMadeThem(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	by := o.By(audit.Actor{Name: "jo@example.org"})
+	for what, made := range map[string]func() (partners.Created, error){
+		"create": func() (partners.Created, error) { return by.CreateSecret(t.Context(), p, "") },
+		"import": func() (partners.Created, error) { return by.ImportSecret(t.Context(), p, "", varied) },
+		"rotate": func() (partners.Created, error) { return by.RotateSecret(t.Context(), p, "", time.Hour, true) },
+	} {
+		s, err := made()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := o.now(t, p, s.ID); now.CreatedBy != "jo@example.org" {
+			t.Errorf("%s: made by %q", what, now.CreatedBy)
+		}
+	}
+	if s := o.secret(t, p, ""); s.CreatedBy != audit.Service.Name {
+		t.Errorf("made by %q", s.CreatedBy)
+	}
+}
+
+// Two who rotate at once without an overlap would each end what the other has just
+// been shown.
+func TestTwoRotationsAtOnceWithoutOverlap(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "harbour-leads")
+	o.secret(t, p, "first")
+	o.clock.Advance(time.Hour)
+	errs := atOnce(4, func(int) error {
+		_, err := o.RotateSecret(t.Context(), p, "", 0, false)
+		return err
+	})
+	for _, err := range errs {
+		if err != nil {
+			isFault(t, "at once", err, apperr.Conflict, "overlap")
+		}
+	}
+	if n := succeeded(errs); n != 1 {
+		t.Errorf("%d of 4 rotations at once succeeded, want 1", n)
+	}
+	o.clock.Advance(time.Minute)
+	if _, err := o.RotateSecret(t.Context(), p, "", 0, false); err != nil {
+		t.Errorf("a minute later: %v", err)
+	}
+	if _, err := o.RotateSecret(t.Context(), p, "", 0, true); err != nil {
+		t.Errorf("forced: %v", err)
+	}
+}

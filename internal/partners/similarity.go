@@ -1,0 +1,123 @@
+package partners
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+)
+
+// Slugs and partnerIds are told over the phone and copied by hand: two that a person
+// would take for each other lead a partner's posts to another. They are compared as
+// the indexes of "likeness" fold them. Whoever makes one waits for whoever else does,
+// since no constraint sees the likeness of two that are made at once.
+const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
+
+// likeness is how like a new name is to those there are.
+type likeness struct{ Same, Folded, Alike bool }
+
+func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {
+	const query = `SELECT coalesce(bool_or(slug = ?), false) AS same, count(*) > 0 AS alike
+		FROM partners WHERE translate(slug, '01i', 'oll') = translate(?, '01i', 'oll')`
+	var like likeness
+	if err := tx.Exec(namesLock).Error; err != nil || checkSlug(slug) != nil {
+		return nil, err
+	}
+	if err := tx.Raw(query, slug, slug).Scan(&like).Error; err != nil {
+		return nil, err
+	}
+	switch {
+	case like.Same:
+		return clash("slug_taken", "slug", "A partner with this slug exists already: choose another slug."), nil
+	case like.Alike:
+		return clash("slug_alike", "slug", "This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug."), nil
+	}
+	return nil, nil
+}
+
+func identifierTaken(tx *gorm.DB, identifier string) (*apperr.Error, error) {
+	const query = `SELECT coalesce(bool_or(identifier = ?), false) AS same, coalesce(bool_or(lower(identifier) = lower(?)), false) AS folded, count(*) > 0 AS alike
+		FROM accounts WHERE translate(lower(identifier), '01i_.', 'oll--') = translate(lower(?), '01i_.', 'oll--')`
+	var like likeness
+	if err := tx.Exec(namesLock).Error; err != nil || checkIdentifier(identifier) != nil {
+		return nil, err
+	}
+	if err := tx.Raw(query, identifier, identifier, identifier).Scan(&like).Error; err != nil {
+		return nil, err
+	}
+	switch {
+	case like.Same:
+		return clash("identifier_taken", "identifier", "An account with this partnerId exists already: choose another."), nil
+	case like.Folded:
+		return clash("identifier_taken", "identifier", "An account with this partnerId, apart from upper and lower case, exists already: choose another."), nil
+	case like.Alike:
+		return clash("identifier_alike", "identifier", "This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another."), nil
+	}
+	return nil, nil
+}
+
+func clash(reason, field, message string) *apperr.Error {
+	return problem(apperr.Conflict, reason, apperr.FieldClash, field, message)
+}
+
+const (
+	maxSlug       = 63
+	maxIdentifier = 128
+)
+
+func checkSlug(slug string) *apperr.Error {
+	return checkForm("slug_form", "slug", slug, maxSlug, isSlug, !strings.HasPrefix(slug, "-") && !strings.HasSuffix(slug, "-"),
+		"A slug has 1 to 63 lower-case letters (a to z), digits and hyphens, and neither starts nor ends with a hyphen.")
+}
+
+func isSlug(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' }
+
+func checkIdentifier(identifier string) *apperr.Error {
+	return checkForm("identifier_form", "identifier", identifier, maxIdentifier, isIdentifier, identifier != "" && !strings.ContainsRune("._-", rune(identifier[0])),
+		"A partnerId has 1 to 128 English letters, digits, dots, hyphens and underscores, and starts with a letter or digit.")
+}
+
+func isIdentifier(r rune) bool {
+	return isSlug(r) || r >= 'A' && r <= 'Z' || r == '.' || r == '_'
+}
+
+// checkForm names the first character that is not allowed: a Cyrillic а looks as if
+// it were.
+func checkForm(reason, field, text string, most int, allowed func(rune) bool, ends bool, form string) *apperr.Error {
+	for _, r := range text {
+		if !allowed(r) {
+			return invalid(reason, apperr.InvalidValue, field, form+" "+describe(r)+" is none of them.")
+		}
+	}
+	switch {
+	case text == "":
+		return invalid(reason, apperr.Required, field, form)
+	case len(text) > most:
+		return invalid(reason, apperr.TooLong, field, form)
+	case !ends:
+		return invalid(reason, apperr.InvalidValue, field, form)
+	}
+	return nil
+}
+
+// describe names a character for somebody who cannot see what is wrong with it.
+func describe(r rune) string {
+	switch {
+	case r == utf8.RuneError:
+		return "What is no character at all"
+	case r == ' ':
+		return "A blank"
+	case r < utf8.RuneSelf && unicode.IsPrint(r):
+		return fmt.Sprintf("%q", string(r))
+	}
+	for script, table := range unicode.Scripts {
+		if script != "Common" && script != "Inherited" && unicode.Is(table, r) {
+			return fmt.Sprintf("%q (%U, %s)", string(r), r, strings.ReplaceAll(script, "_", " "))
+		}
+	}
+	return fmt.Sprintf("The character %U", r)
+}

@@ -1,0 +1,93 @@
+package partners_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A person is told which character it is that cannot be seen to be wrong.
+func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "meadow-media")
+	for text, says := range map[string]string{
+		"h\u0430rbour":   "\"\u0430\" (U+0430, Cyrillic)",
+		"harbοur":        "(U+03BF, Greek)",
+		"har\u200bbour":  "U+200B",
+		"har bour":       "A blank",
+		"har/bour":       `"/" is none of them`,
+		"har\u00a0bour":  "U+00A0",
+		"har\xffbour":    "no character at all",
+		"har\tbour":      "U+0009",
+		"ｈarbour":        "Latin",
+		"har\u202ebour":  "U+202E",
+		"-é":             "U+00E9",
+		"harbour\u0301x": "U+0301",
+	} {
+		_, err := o.Create(t.Context(), partners.NewPartner{Slug: text, Name: "A"})
+		if isFault(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q as a slug: %v, want %s", text, err, says)
+		}
+		_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: text, Name: "A"})
+		if isFault(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q as a partnerId: %v, want %s", text, err, says)
+		}
+	}
+	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "Harbour", Name: "A"})
+	if err == nil || !strings.Contains(err.Error(), `"H" is none of them`) {
+		t.Errorf("upper case: %v", err)
+	}
+}
+
+// Everything that is wrong is told at once, also what only the database knows.
+func TestCreationTellsAllAtOnce(t *testing.T) {
+	o := open(t)
+	p := o.partner(t, "meadow-media")
+	o.account(t, p, "meadow-1")
+	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "meadow-media", LegalName: "a\ab", Signing: "sometimes"})
+	if got := paths(err); !slices.Equal(got, []string{"name required", "legal_name invalid_value", "signing invalid_value", "slug conflict"}) {
+		t.Errorf("a partner: %q (%v)", got, err)
+	}
+	isFault(t, "a partner", err, apperr.Invalid, "name")
+	_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "MEADOW.I", Name: "a\ab"})
+	if got := paths(err); !slices.Equal(got, []string{"name invalid_value", "identifier conflict"}) {
+		t.Errorf("an account: %q (%v)", got, err)
+	}
+}
+
+// Of several that look alike and are made at once, one is made.
+func TestLookAlikesMadeAtOnce(t *testing.T) {
+	o := open(t)
+	slugs := []string{"oil-1", "0il-l", "o1l-i", "0l1-1"}
+	errs := atOnce(len(slugs), func(i int) error {
+		_, err := o.Create(t.Context(), partners.NewPartner{Slug: slugs[i], Name: "Oil"})
+		return err
+	})
+	for i, err := range errs {
+		if err != nil {
+			isFault(t, slugs[i], err, apperr.Conflict, "slug_alike")
+		}
+	}
+	if n := succeeded(errs); n != 1 {
+		t.Errorf("%d of %d partners that look alike were made", n, len(slugs))
+	}
+	of := []models.Partner{o.partner(t, "first"), o.partner(t, "second")}
+	identifiers := []string{"AFF-101", "aff_1O1", "Aff.iol", "aff-l0I"}
+	errs = atOnce(len(identifiers), func(i int) error {
+		_, err := o.CreateAccount(t.Context(), of[i%2], partners.NewAccount{Identifier: identifiers[i]})
+		return err
+	})
+	for i, err := range errs {
+		if err != nil {
+			isFault(t, identifiers[i], err, apperr.Conflict, "identifier_alike")
+		}
+	}
+	if n := succeeded(errs); n != 1 {
+		t.Errorf("%d of %d accounts that look alike were made", n, len(identifiers))
+	}
+	o.account(t, of[0], "aff-102") // another is no look-alike
+}

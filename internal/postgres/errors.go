@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+)
+
+// ErrEntryExists says that a partner has a ledger entry of this kind and reference.
+var ErrEntryExists = apperr.New(apperr.Conflict, "entry_exists", "This ledger entry exists already.")
+
+// constraints turns what the schema refuses into what a person can mend. A
+// constraint that is not named here is a defect of ours, not of the request.
+var constraints = map[string]*apperr.Error{
+	"partners_slug_key":               apperr.New(apperr.Conflict, "slug_taken", "A partner with this slug exists already: choose another slug."),
+	"partners_slug_form":              apperr.New(apperr.Invalid, "slug_form", "A slug has 1 to 63 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen."),
+	"partners_name_given":             apperr.New(apperr.Invalid, "name", "A partner needs a name."),
+	"accounts_identifier_key":         apperr.New(apperr.Conflict, "identifier_taken", "An account with this partnerId exists already: choose another."),
+	"accounts_identifier_folded":      apperr.New(apperr.Conflict, "identifier_taken", "An account with this partnerId, apart from upper and lower case, exists already: choose another."),
+	"accounts_identifier_form":        apperr.New(apperr.Invalid, "identifier_form", "A partnerId has 1 to 128 letters, digits, dots, hyphens and underscores, and starts with a letter or digit."),
+	"accounts_name_given":             apperr.New(apperr.Invalid, "name", "An account needs a name."),
+	"accounts_one_default":            apperr.New(apperr.Conflict, "second_default", "The partner has a default account already."),
+	"signing_secrets_digest_key":      apperr.New(apperr.Conflict, "secret_known", "This secret is in use on the platform already: choose another."),
+	"pricing_rules_immutable":         apperr.New(apperr.Conflict, "published", "A published rate card does not change: make a new version."),
+	"rate_cards_immutable":            apperr.New(apperr.Conflict, "published", "A published rate card does not change: make a new version."),
+	"rate_cards_version_key":          apperr.New(apperr.Conflict, "version_taken", "Another rate card was made with this version meanwhile: try again."),
+	"rate_cards_one_scheduled":        apperr.New(apperr.Conflict, "scheduled", "Another draft is to be published at its time already: take that one back first."),
+	"partner_prices_cap_positive":     apperr.New(apperr.Invalid, "cap", "A daily cap is 1 or more leads; leave it empty for none."),
+	"returns_one_a_lead":              apperr.New(apperr.Conflict, "returned", "This lead is being returned already, or was."),
+	"payout_runs_one_open":            apperr.New(apperr.Conflict, "open_run", "Another payout run in this currency was open a moment ago. Try again."),
+	"payout_runs_immutable":           apperr.New(apperr.Conflict, "stale", "This run does not change any more: load the page again."),
+	"payout_runs_two_people":          apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it."),
+	"reconciliations_immutable":       apperr.New(apperr.Conflict, "stale", "This reconciliation does not change any more: load the page again."),
+	"ledger_entries_reference_key":    ErrEntryExists,
+	"staff_email_folded":              apperr.New(apperr.Conflict, "email_taken", "There is somebody with this e-mail address already."),
+	"partner_prices_adjustment_range": apperr.New(apperr.Invalid, "adjustment", "A price adjustment is between -90 % and +900 %."),
+}
+
+// Err is a failure of the database without the values of the statement: only
+// SQLSTATE, table and constraint. Postgres's own message and detail quote rows.
+type Err struct {
+	SQLState, Table, Constraint string
+	kind                        string
+	cause                       error
+}
+
+func (e *Err) Error() string {
+	if e.SQLState == "" {
+		return "database: " + e.kind
+	}
+	text := "database: SQLSTATE " + e.SQLState
+	if e.Table != "" || e.Constraint != "" {
+		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
+	}
+	if mend, ok := mends[e.SQLState]; ok {
+		text += ": " + mend
+	}
+	return text
+}
+
+// mends say to an operator what the server's refusal means.
+var mends = map[string]string{
+	"28P01": "it refuses the role or its password: check database.url",
+	"28000": "it refuses the role from this address: check database.url and pg_hba.conf",
+	"3D000": "there is no database of this name: check database.url",
+	"42P01": "its schema is not there: run `pingpost migrate up` with the owner's URL",
+	"42501": "the role lacks a right: serve as pingpost_app, with the grants of `pingpost migrate up`",
+	"42704": "it does not know a parameter of the URL: check database.url",
+	"53100": "its disk is full",
+	"53300": "it has no connection left: raise its max_connections or lower database.max_connections",
+	"57P01": "it is stopping",
+	"57P03": "it is starting or stopping",
+	"25006": "it is read-only: a standby, perhaps",
+}
+
+// Temporary reports whether the server refused because of its own state: it is
+// starting, stopping, read-only, out of room or of connections.
+func (e *Err) Temporary() bool {
+	if e.SQLState == "" {
+		return true
+	}
+	switch e.SQLState[:2] {
+	case "08", "53", "57", "58", "40", "25":
+		return true
+	}
+	return false
+}
+
+// Temporary reports whether an error of this package, or one that wraps it, is
+// over when the database answers again.
+func Temporary(err error) bool {
+	var safe *Err
+	return errors.As(err, &safe) && safe.Temporary()
+}
+
+// Is keeps context errors recognisable without exposing the rest of the chain.
+func (e *Err) Is(target error) bool {
+	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)
+}
+
+// Translate turns an error of pgx or GORM into a fault where the caller can
+// mend it, and otherwise into an Err that is safe to log. Faults pass through.
+func Translate(err error) error {
+	if err == nil || apperr.As(err) != nil {
+		return err
+	}
+	if errors.Is(err, gorm.ErrRecordNotFound) || errors.Is(err, pgx.ErrNoRows) {
+		return apperr.New(apperr.NotFound, "not_found", "Not Found")
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		safe := &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName}
+		if known, ok := constraints[pg.ConstraintName]; ok {
+			return known.WithCause(safe)
+		}
+		return safe
+	}
+	return redact(err)
+}
+
+// redact keeps the kind of a failure and drops its text: connection errors name
+// hosts and users, and encoding errors quote values.
+func redact(err error) error {
+	var already *Err
+	if errors.As(err, &already) {
+		return already
+	}
+	kind := "the statement failed"
+	var netErr net.Error
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.Is(err, errReplaced):
+		kind = "the server was replaced by a newer primary, which does not answer"
+	case errors.Is(err, context.Canceled):
+		kind = "cancelled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		kind = "timed out"
+	case errors.As(err, &connect):
+		kind = "cannot connect"
+	case errors.As(err, &netErr), pgconn.SafeToRetry(err):
+		kind = "connection lost"
+	}
+	return &Err{kind: kind, cause: err}
+}
+
+// isUnmigrated recognises a table of versions that is not there, or that a
+// migration has made without coming to its end, where it grants the right to
+// read it.
+func isUnmigrated(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501")
+}
+
+// Ambiguous reports whether a statement may have been committed although it
+// returned an error: the connection or the time ran out while the server may
+// have been at work. What the server itself refused was not.
+func Ambiguous(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		// 57014, a cancelled statement, may race with its commit; class 08 and
+		// 57P01-03 end the connection; the rest rolled back.
+		return pg.Code == "57014" || pg.Code[:2] == "08" || pg.Code[:3] == "57P"
+	}
+	// Of a connection that closed while a statement was at work on it pgx may say
+	// "conn closed", which it calls safe to retry.
+	if errors.Is(err, pgconn.ErrConnClosed) {
+		return true
+	}
+	var connect *pgconn.ConnectError
+	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
+}
+
+// Refused reports whether the server refused a statement for the values in it:
+// data exceptions and integrity violations (SQLSTATE classes 22 and 23).
+func Refused(err error) bool {
+	var safe *Err
+	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState, "23"))
+}

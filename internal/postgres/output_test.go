@@ -1,0 +1,26 @@
+package postgres_test
+
+import (
+	"io"
+	"os"
+	"testing"
+)
+
+// captureOutput is what do writes to the process's standard output and error.
+func captureOutput(t *testing.T, do func()) string {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := os.Stdout, os.Stderr
+	os.Stdout, os.Stderr = write, write
+	defer func() { os.Stdout, os.Stderr = stdout, stderr }()
+	do()
+	write.Close()
+	text, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,130 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A service starts without its database: pings need none.
+func TestOpenDoesNotConnect(t *testing.T) {
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: "postgres://someone:secret@127.0.0.1:1/none", ConnectTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Inspect(t.Context()); err == nil || strings.Contains(every(err), "secret") {
+		t.Errorf("asked for its state, it says %v", err)
+	}
+}
+
+func TestAWrongURLIsNotRepeated(t *testing.T) {
+	for _, url := range []string{"postgres://someone:" + canary + "@host:port/name", "://" + canary, "host=" + canary + " port=none"} {
+		_, err := postgres.Open(t.Context(), postgres.Options{URL: url})
+		if err == nil || strings.Contains(every(err), canary) || !strings.Contains(err.Error(), "postgres://user:password@host:port/database") {
+			t.Errorf("Open: %v", err)
+		}
+		_, err = postgres.OpenOwner(url, time.Second)
+		if err == nil || strings.Contains(every(err), canary) || !strings.Contains(err.Error(), "postgres://user:password@host:port/database") {
+			t.Errorf("OpenOwner: %v", err)
+		}
+	}
+}
+
+func TestSessionsAreSetUp(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	for url, name := range map[string]string{d.AppURL: "pingpost", d.AppURL + "&application_name=node-7": "node-7"} {
+		db, err := postgres.Open(t.Context(), postgres.Options{URL: url, MaxConnections: 1, ConnectTimeout: time.Second, StatementTimeout: 1500 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		var zone, timeout, application string
+		if err := db.Pool.QueryRow(t.Context(), `SELECT current_setting('timezone'), current_setting('statement_timeout'), current_setting('application_name')`).
+			Scan(&zone, &timeout, &application); err != nil {
+			t.Fatal(err)
+		}
+		if zone != "UTC" || timeout != "1500ms" || application != name {
+			t.Errorf("time zone %s, statement timeout %s, application %s, want UTC, 1500ms, %s", zone, timeout, application, name)
+		}
+		if got := db.Pool.Config().MaxConns; got != 2 {
+			t.Errorf("%d connections at most, want 2: the LISTEN connection begins as one of them", got)
+		}
+	}
+}
+
+func TestTransaction(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	const committed, rolledBack = models.PartnerSuspended, models.PartnerPending
+	change := func(tx *gorm.DB, to models.PartnerStatus) error {
+		return tx.Model(&models.Partner{}).Where("id = ?", models.House.Partner).Update("status", to).Error
+	}
+	status := func() models.PartnerStatus {
+		return testkit.Value[models.PartnerStatus](t, d, `SELECT status FROM partners WHERE slug = 'house'`)
+	}
+	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return change(tx, committed) }); err != nil || status() != committed {
+		t.Errorf("%v; the status is %s", err, status())
+	}
+	mine := errors.New("mine")
+	err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return errors.Join(change(tx, rolledBack), mine) })
+	if err == nil || status() != committed {
+		t.Errorf("%v; the status is %s", err, status())
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = d.Transaction(t.Context(), func(tx *gorm.DB) error {
+			if err := change(tx, rolledBack); err != nil {
+				t.Error(err)
+			}
+			panic("in the transaction")
+		})
+	}()
+	if status() != committed {
+		t.Errorf("after a panic the status is %s", status())
+	}
+	if n := d.Pool.Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections were not given back", n)
+	}
+}
+
+// GORM must not log: its lines hold the values of slow and failing statements.
+func TestGORMLogsNothing(t *testing.T) {
+	d := testkit.NewDatabase(t)
+	out := captureOutput(t, func() {
+		if err := d.Gorm.Exec(`SELECT ? / 0`, canary).Error; err == nil {
+			t.Error("nothing failed")
+		}
+		if err := d.Gorm.Exec(`SELECT pg_sleep(0.25), ?::text`, canary).Error; err != nil { // GORM calls 200 ms slow
+			t.Error(err)
+		}
+	})
+	if strings.Contains(out, canary) || strings.Contains(out, "SELECT") {
+		t.Errorf("logged: %s", out)
+	}
+}
+
+func TestCloseEndsEveryConnection(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: d.AppURL + "&application_name=to-be-closed", MaxConnections: 3, ConnectTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Gorm.Exec(`SELECT 1`).Error; err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	testkit.Eventually(t, within, "the server has no connection of it", func() bool {
+		return testkit.Value[int](t, d, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'to-be-closed'`) == 0
+	})
+}

@@ -1,0 +1,323 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	surveyEvery  = time.Second
+	surveyWithin = 2 * time.Second
+)
+
+// Timeline is how far a cluster's history has branched on one of its servers.
+// Promoting a standby starts the next one.
+type Timeline struct {
+	System int64 // the cluster's system identifier
+	ID     uint32
+}
+
+// errReplaced says that a server accepts writes although a standby was promoted
+// in its place.
+var errReplaced = errors.New("replaced by a newer primary")
+
+// primaries keeps a pool on the newest primary. An old primary that comes back
+// accepts writes too, and what it stores is lost.
+type primaries struct {
+	hosts []pgconn.Config // of the URL, each alone
+	pool  atomic.Pointer[pgxpool.Pool]
+
+	surveying sync.Mutex // of the survey before the first connection
+	surveyed  bool
+
+	mu      sync.Mutex
+	highest map[int64]uint32 // timeline by cluster
+	newest  int              // index of the first host that is not replaced
+	open    map[*link]Timeline
+}
+
+// link is a connection as the network has it.
+type link struct {
+	net.Conn
+	primaries *primaries
+}
+
+// Close implements net.Conn.
+func (l *link) Close() error {
+	l.primaries.mu.Lock()
+	delete(l.primaries.open, l)
+	l.primaries.mu.Unlock()
+	return l.Conn.Close()
+}
+
+// guard has every new connection of the pool checked. seen are timelines that are
+// known from before.
+func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
+	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
+	for _, t := range seen {
+		p.highest[t.System] = max(p.highest[t.System], t.ID)
+	}
+	dial, validate := cfg.ConnConfig.DialFunc, cfg.ConnConfig.ValidateConnect
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &link{conn, p}, nil
+	}
+	cfg.ConnConfig.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if validate != nil {
+			if err := validate(ctx, conn); err != nil {
+				return err
+			}
+		}
+		at, primary, err := timelineOf(ctx, conn)
+		if err != nil || !primary {
+			return err
+		}
+		return p.admit(at, linkOf(conn))
+	}
+	if len(p.hosts) > 1 {
+		cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
+			p.surveyOnce(ctx)
+			p.newestFirst(cfg)
+			return nil
+		}
+	}
+	return p
+}
+
+// hostsOf splits a configuration by host. pgx has several entries for a host that
+// is tried with and without TLS.
+func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
+	entries := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
+	for _, e := range entries {
+		i := slices.IndexFunc(hosts, func(h pgconn.Config) bool { return h.Host == e.Host && h.Port == e.Port })
+		if i >= 0 {
+			hosts[i].Fallbacks = append(hosts[i].Fallbacks, e)
+			continue
+		}
+		host := *cfg.Copy()
+		host.Host, host.Port, host.TLSConfig, host.Fallbacks, host.ValidateConnect = e.Host, e.Port, e.TLSConfig, nil, nil
+		hosts = append(hosts, host)
+	}
+	return hosts
+}
+
+// newestFirst moves the newest primary to the front, so that no connection waits
+// for a host that is away or would be refused.
+func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
+	p.mu.Lock()
+	newest := p.newest
+	p.mu.Unlock()
+	first := p.hosts[newest]
+	entries := slices.Clone(first.Fallbacks)
+	for i, h := range p.hosts {
+		if i != newest {
+			entries = append(append(entries, &pgconn.FallbackConfig{Host: h.Host, Port: h.Port, TLSConfig: h.TLSConfig}), h.Fallbacks...)
+		}
+	}
+	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = first.Host, first.Port, first.TLSConfig, entries
+}
+
+func linkOf(conn *pgconn.PgConn) *link {
+	c := conn.Conn()
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	return c.(*link)
+}
+
+// timelineOf asks a server for its timeline; a standby has none of its own. The
+// name of the log's current file shows it at once after a promotion, when
+// pg_control_checkpoint() does not yet.
+func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
+	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+		FROM pg_control_system()`).ReadAll()
+	if err != nil {
+		return at, false, err
+	}
+	row := results[0].Rows[0]
+	if row[1] == nil {
+		return at, false, nil
+	}
+	if at.System, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
+		return at, false, fmt.Errorf("reading the system identifier: %w", err)
+	}
+	id, err := strconv.ParseUint(string(row[1]), 16, 32)
+	if err != nil {
+		return at, false, fmt.Errorf("reading the timeline: %w", err)
+	}
+	at.ID = uint32(id)
+	return at, true, nil
+}
+
+// admit refuses a primary on a lower timeline than one that was seen. A higher
+// one than any before ends the connections to the others. l is nil where the
+// connection is not the pool's.
+func (p *primaries) admit(at Timeline, l *link) error {
+	p.mu.Lock()
+	highest := p.highest[at.System]
+	if at.ID < highest {
+		p.mu.Unlock()
+		return errReplaced
+	}
+	p.highest[at.System] = at.ID
+	cut := false
+	for other, on := range p.open {
+		if on.System == at.System && on.ID < at.ID {
+			other.Conn.Close()
+			cut = true
+		}
+	}
+	if l != nil {
+		p.open[l] = at
+	}
+	p.mu.Unlock()
+	if pool := p.pool.Load(); cut && pool != nil {
+		pool.Reset() // so that none of those that were cut is used
+	}
+	return nil
+}
+
+// seen lists the highest timelines.
+func (p *primaries) seen() (list []Timeline) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, system := range slices.Sorted(maps.Keys(p.highest)) {
+		list = append(list, Timeline{system, p.highest[system]})
+	}
+	return list
+}
+
+// surveyOnce surveys the hosts before the first connection, which would else go
+// to the first of the URL.
+func (p *primaries) surveyOnce(ctx context.Context) {
+	p.surveying.Lock()
+	defer p.surveying.Unlock()
+	if p.surveyed {
+		return
+	}
+	s := newSurvey(p)
+	defer s.close(ctx)
+	p.surveyed = len(s.ask(ctx)) > 0
+}
+
+// survey asks all hosts for their timelines, over a connection to each that is
+// kept.
+type survey struct {
+	primaries *primaries
+	conns     []*pgconn.PgConn // nil while a host is away
+}
+
+// sighting is a host that accepts writes.
+type sighting struct {
+	host     int
+	at       Timeline
+	replaced bool
+}
+
+func newSurvey(p *primaries) *survey {
+	return &survey{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
+}
+
+// ask returns the hosts that accept writes, in the order of the URL.
+func (s *survey) ask(ctx context.Context) (found []sighting) {
+	ctx, cancel := context.WithTimeout(ctx, surveyWithin)
+	defer cancel()
+	p := s.primaries
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range p.hosts {
+		all.Go(func() {
+			at, primary, err := s.askHost(ctx, i)
+			if err != nil || !primary {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, sighting{host: i, at: at})
+		})
+	}
+	all.Wait()
+	// The highest first, so that those below it are refused.
+	slices.SortFunc(found, func(a, b sighting) int { return cmp.Compare(b.at.ID, a.at.ID) })
+	for i := range found {
+		found[i].replaced = p.admit(found[i].at, nil) != nil
+	}
+	slices.SortFunc(found, func(a, b sighting) int { return cmp.Compare(a.host, b.host) })
+	if i := slices.IndexFunc(found, func(f sighting) bool { return !f.replaced }); i >= 0 {
+		p.mu.Lock()
+		p.newest = found[i].host
+		p.mu.Unlock()
+	}
+	return found
+}
+
+func (s *survey) askHost(ctx context.Context, i int) (at Timeline, primary bool, err error) {
+	if s.conns[i] == nil {
+		if s.conns[i], err = pgconn.ConnectConfig(ctx, s.primaries.hosts[i].Copy()); err != nil {
+			return at, false, err
+		}
+	}
+	if at, primary, err = timelineOf(ctx, s.conns[i]); err != nil {
+		s.conns[i].Close(ctx)
+		s.conns[i] = nil
+	}
+	return at, primary, err
+}
+
+func (s *survey) close(ctx context.Context) {
+	for _, conn := range s.conns {
+		if conn != nil {
+			conn.Close(ctx)
+		}
+	}
+}
+
+// FollowPrimaries moves the pool to another host of the URL when that is promoted,
+// until ctx ends. Without it a replaced primary is noticed when the next
+// connection is made.
+func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
+	if len(db.primaries.hosts) == 1 {
+		return
+	}
+	s := newSurvey(db.primaries)
+	defer s.close(ctx)
+	logged := map[int]bool{}
+	tick := time.NewTicker(surveyEvery)
+	defer tick.Stop()
+	for {
+		replaced := map[int]bool{}
+		for _, f := range s.ask(ctx) {
+			replaced[f.host] = f.replaced
+			if f.replaced && !logged[f.host] {
+				log.Error("a primary that was replaced accepts writes; it is not used: shut it down", "host_in_url", f.host+1, "timeline", f.at.ID)
+			}
+		}
+		logged = replaced
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Timelines lists the highest timeline that was seen of each cluster, to be given
+// to Open after a restart.
+func (db *DB) Timelines() []Timeline { return db.primaries.seen() }

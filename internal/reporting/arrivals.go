@@ -1,0 +1,76 @@
+package reporting
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+)
+
+// Arrival is a lead that was stored or a request that was refused. Lead is Nil for
+// a refusal, which has the fields from Request on and no others.
+type Arrival struct {
+	At       time.Time
+	Lead     uuid.UUID
+	Account  uuid.UUID
+	Sandbox  bool
+	Secret   uuid.UUID // Nil for an unsigned post
+	Price    money.Amount
+	Industry string
+
+	Request           uuid.UUID
+	Endpoint, Outcome string
+	Fields            []string
+}
+
+// Arrivals are the newest of a partner's leads and refusals since a moment, merged,
+// the newest first. A page asks every two seconds: each half is the end of an index.
+func (in *Reader) Arrivals(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int) ([]Arrival, error) {
+	leads, err := ofPartner[storedLead](ctx, in.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
+		FROM leads WHERE partner_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3`, id.NewV7(since, [10]byte{}), n, uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := ofPartner[refusedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
+		FROM refusals WHERE partner_id = $1 AND at >= $2 ORDER BY id DESC LIMIT $3`, since, n)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Arrival, 0, len(leads)+len(refused))
+	for _, l := range leads {
+		currency, err := money.ParseCurrency(l.Currency)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Arrival{
+			At: l.At, Lead: l.ID, Account: l.Account, Sandbox: l.Sandbox, Secret: l.Secret,
+			Price: money.Amount{Minor: l.Minor, Currency: currency}, Industry: l.Industry,
+		})
+	}
+	for _, r := range refused {
+		all = append(all, Arrival{At: r.At, Request: r.Request, Endpoint: r.Endpoint, Outcome: r.Outcome, Fields: r.Fields})
+	}
+	slices.SortStableFunc(all, func(a, b Arrival) int { return b.At.Compare(a.At) })
+	return all[:min(n, len(all))], nil
+}
+
+type storedLead struct {
+	At                 time.Time
+	ID, Account        uuid.UUID
+	Sandbox            bool
+	Secret             uuid.UUID
+	Minor              int64
+	Currency, Industry string
+}
+
+type refusedRequest struct {
+	At                time.Time
+	Request           uuid.UUID
+	Endpoint, Outcome string
+	Fields            []string
+}

@@ -1,0 +1,158 @@
+// Package figures adds up what passed: pings, posts, refusals and payouts over a
+// range of time. It reads the counters by minute and the ledger, and owns neither.
+package reporting
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Range is a span of time in steps of equal length. From is a whole step.
+type Range struct {
+	From, Until time.Time
+	Step        time.Duration
+}
+
+// Last is the range of so many steps that ends with the one of now.
+func Last(now time.Time, step time.Duration, steps int) Range {
+	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
+	return Range{From: first, Until: now, Step: step}
+}
+
+// steps are all of the range, nothing counted yet.
+func (r Range) steps() (all []Step) {
+	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
+		all = append(all, Step{At: at})
+	}
+	return all
+}
+
+// Step is what passed in one step.
+type Step struct {
+	At           time.Time
+	Pings, Posts int64
+}
+
+// Refusal is how often one reason refused.
+type Refusal struct {
+	Endpoint, Reason string
+	Count            int64
+}
+
+// Payout is what the leads of the range are paid, in one currency. Returns and
+// payments are the ledger's and not in it.
+type Payout struct {
+	Amount money.Amount
+	Leads  int64
+}
+
+// Figures are what passed in a range. Sandbox accounts are left out (D25).
+type Figures struct {
+	Steps     []Step // all of the range, the quiet ones too
+	Pings     int64  // all, including rejected ones
+	Priced    int64
+	Posts     int64 // all, including retries and rejected ones
+	Replayed  int64 // retries that got the first answer again
+	Delivered int64 // leads
+	Refusals  []Refusal
+	Payouts   []Payout
+}
+
+// unpriced are the outcomes of pings that were understood and got no price (D4).
+var unpriced = []string{"excluded", "paused", "capped"}
+
+// Read adds up. Whoever sees some partners only, gets the figures of these.
+func (in *Reader) Read(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
+	if err := f.readTraffic(ctx, in.db, sc, r); err != nil {
+		return f, postgres.Translate(err)
+	}
+	return f, postgres.Translate(f.readPayouts(ctx, in.db, sc, r))
+}
+
+func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Scope, r Range) error {
+	f.Steps = r.steps()
+	rows, err := db.Pool.Query(ctx, `SELECT floor(extract(epoch FROM minute - $1) / $3)::int, endpoint, outcome, sum(count)::bigint FROM traffic_minutes t
+		WHERE minute >= $1 AND minute < $2 AND ($4 OR partner_id = ANY ($5))
+			AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = t.account_id AND a.sandbox)
+		GROUP BY 1, 2, 3`, r.From, r.Until, r.Step.Seconds(), sc.All(), ids(sc))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	refused := map[Refusal]int64{}
+	for rows.Next() {
+		var step int
+		var endpoint, outcome string
+		var n int64
+		if err := rows.Scan(&step, &endpoint, &outcome, &n); err != nil {
+			return err
+		}
+		switch {
+		case endpoint == "ping":
+			f.Pings += n
+			f.Steps[step].Pings += n
+			switch {
+			case outcome == "priced":
+				f.Priced += n
+			case !slices.Contains(unpriced, outcome):
+				refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
+			}
+		default:
+			f.Posts += n
+			f.Steps[step].Posts += n
+			switch {
+			case strings.HasPrefix(outcome, models.OutcomeDelivered):
+				f.Delivered += n
+			case strings.HasPrefix(outcome, models.OutcomeReplayed):
+				f.Replayed += n
+			default:
+				refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
+			}
+		}
+	}
+	for key, n := range refused {
+		key.Count = n
+		f.Refusals = append(f.Refusals, key)
+	}
+	slices.SortFunc(f.Refusals, func(a, b Refusal) int {
+		if a.Count != b.Count {
+			return int(b.Count - a.Count)
+		}
+		return strings.Compare(a.Endpoint+a.Reason, b.Endpoint+b.Reason)
+	})
+	return rows.Err()
+}
+
+func (f *Figures) readPayouts(ctx context.Context, db *postgres.DB, sc scope.Scope, r Range) error {
+	rows, err := db.Pool.Query(ctx, `SELECT currency, sum(amount_minor)::bigint, count(*) FROM ledger_entries
+		WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 AND ($3 OR partner_id = ANY ($4))
+		GROUP BY currency ORDER BY currency`, r.From, r.Until, sc.All(), ids(sc))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var code string
+		var p Payout
+		if err := rows.Scan(&code, &p.Amount.Minor, &p.Leads); err != nil {
+			return err
+		}
+		if p.Amount.Currency, err = money.ParseCurrency(code); err != nil {
+			return err
+		}
+		f.Payouts = append(f.Payouts, p)
+	}
+	return rows.Err()
+}
+
+// ids is never nil, which Postgres would take for unknown.
+func ids(sc scope.Scope) []uuid.UUID { return append([]uuid.UUID{}, sc.IDs()...) }

@@ -1,0 +1,84 @@
+package reporting_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	now := testkit.Began()
+	mine, theirs, sandbox := uuid.New(), uuid.New(), uuid.New()
+	count := func(at time.Time, partner, account uuid.UUID, endpoint, outcome string, n int) {
+		t.Helper()
+		d.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $3, $4, $5, $6, $7, '{}')`, at.Truncate(time.Minute), partner, account, uuid.Nil, endpoint, outcome, n)
+	}
+	d.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, 'mine', 'Mine', 'approved', 'off', false, now(), now())`, mine)
+	d.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+		VALUES ($1, $2, 'trial', 'Trial', true, true, 'active', 'inherit', now(), now())`, sandbox, mine)
+	account := uuid.New()
+	count(now, mine, uuid.Nil, "ping", "priced", 90)
+	count(now.Add(-time.Hour), mine, uuid.Nil, "ping", "capped", 10)
+	count(now.Add(-time.Hour), theirs, uuid.Nil, "ping", "payload", 7)
+	count(now, mine, account, "post", "delivered", 5)
+	count(now, mine, account, "post", "delivered_unsigned", 2)
+	count(now, mine, account, "post", "replayed", 3)
+	count(now, mine, account, "post", "signature", 9)
+	count(now, mine, sandbox, "post", "delivered", 1000)
+	count(now.Add(-4*time.Hour), mine, account, "post", "delivered", 1000) // before the range
+	entry := func(partner uuid.UUID, at time.Time, currency string, minor int64) {
+		t.Helper()
+		lead := uuid.New()
+		d.Exec(t, `SET session_replication_role = replica`) // leads are not the test's subject
+		d.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT IF EXISTS ledger_entries_lead_fkey`)
+		d.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+			VALUES ($1, $2, $3, 'accrual', $4, $5, $6, $7)`, partner, account, lead, lead.String(), minor, currency, at)
+	}
+	entry(mine, now.Add(-time.Minute), "GBP", 4560)
+	entry(mine, now.Add(-time.Minute), "GBP", 40)
+	entry(mine, now.Add(-time.Minute), "EUR", 100)
+	entry(theirs, now.Add(-time.Minute), "EUR", 1)
+	entry(mine, now.Add(-4*time.Hour), "GBP", 1)
+
+	r := reporting.Last(now, time.Hour, 3)
+	if len := r.Until.Sub(r.From); len <= 2*time.Hour || len > 3*time.Hour {
+		t.Fatalf("the range is %s", len)
+	}
+	hour := now.Truncate(time.Hour)
+	steps := func(pings int64, last reporting.Step) []reporting.Step {
+		return []reporting.Step{{At: hour.Add(-2 * time.Hour)}, {At: hour.Add(-time.Hour), Pings: pings}, last}
+	}
+	last := reporting.Step{At: hour, Pings: 90, Posts: 19}
+	for name, c := range map[string]struct {
+		scope scope.Scope
+		want  reporting.Figures
+	}{
+		"everything": {scope.System, reporting.Figures{
+			Steps: steps(17, last), Pings: 107, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7,
+			Refusals: []reporting.Refusal{{"post", "signature", 9}, {"ping", "payload", 7}},
+			Payouts:  []reporting.Payout{{money.Amount{Minor: 101, Currency: money.EUR}, 2}, {money.Amount{Minor: 4600, Currency: money.GBP}, 2}},
+		}},
+		"one partner's": {scope.Partners(mine), reporting.Figures{
+			Steps: steps(10, last), Pings: 100, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7,
+			Refusals: []reporting.Refusal{{"post", "signature", 9}},
+			Payouts:  []reporting.Payout{{money.Amount{Minor: 100, Currency: money.EUR}, 1}, {money.Amount{Minor: 4600, Currency: money.GBP}, 2}},
+		}},
+		"nobody's": {scope.Partners(), reporting.Figures{Steps: steps(0, reporting.Step{At: hour})}},
+	} {
+		got, err := reporting.NewReader(d.DB).Read(t.Context(), c.scope, r)
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
+		}
+	}
+}

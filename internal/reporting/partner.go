@@ -1,0 +1,125 @@
+package reporting
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Outcome is how often requests to an endpoint came to the same end.
+type Outcome struct {
+	Endpoint, Outcome string
+	Count             int64
+}
+
+// Latency is how long an endpoint's requests took, by the upper bound of the bucket
+// (models.LatencyBounds) that the percentile is in. Beyond is past the last bound.
+type Latency struct {
+	Endpoint      string
+	Count         int64
+	P50, P95, P99 time.Duration
+}
+
+// Beyond is a latency above the last bound.
+const Beyond = time.Duration(-1)
+
+// PartnerFigures are one partner's traffic in a range. Its sandbox accounts are in
+// all of it: whoever takes a partner on watches its trial posts. Steps count every
+// request, the refused ones too, so that they come to as much as the outcomes.
+type PartnerFigures struct {
+	Steps    []Step    // all of the range, the quiet ones too
+	Outcomes []Outcome // the most frequent first
+	Latency  []Latency // of endpoints with traffic, by name
+}
+
+// Partner adds up one partner's traffic. Of a partner outside the scope there is none.
+func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) (PartnerFigures, error) {
+	f := PartnerFigures{Steps: r.steps()}
+	if !sc.Allows(partner) {
+		return f, nil
+	}
+	rows, err := in.db.Pool.Query(ctx, partnerTraffic(), partner, r.From, r.Until, r.Step.Seconds())
+	if err != nil {
+		return f, postgres.Translate(err)
+	}
+	defer rows.Close()
+	outcomes, latency := map[Outcome]int64{}, map[string][]int64{}
+	for rows.Next() {
+		var step int
+		var o Outcome
+		var took []int64
+		if err := rows.Scan(&step, &o.Endpoint, &o.Outcome, &o.Count, &took); err != nil {
+			return f, postgres.Translate(err)
+		}
+		if o.Endpoint == "ping" {
+			f.Steps[step].Pings += o.Count
+		} else {
+			f.Steps[step].Posts += o.Count
+		}
+		if latency[o.Endpoint] == nil {
+			latency[o.Endpoint] = make([]int64, len(took))
+		}
+		for i, n := range took {
+			latency[o.Endpoint][i] += n
+		}
+		outcomes[Outcome{Endpoint: o.Endpoint, Outcome: o.Outcome}] += o.Count
+	}
+	f.Outcomes, f.Latency = sortedOutcomes(outcomes), percentiles(latency)
+	return f, postgres.Translate(rows.Err())
+}
+
+// partnerTraffic adds the buckets up one by one: to unnest them takes several times as long.
+func partnerTraffic() string {
+	var buckets strings.Builder
+	for i := range len(models.LatencyBounds) + 1 {
+		fmt.Fprintf(&buckets, ", coalesce(sum(latency[%d])::bigint, 0)", i+1)
+	}
+	return `SELECT floor(extract(epoch FROM minute - $2) / $4)::int, endpoint, outcome, sum(count)::bigint, ARRAY[` + buckets.String()[2:] + `]
+		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 GROUP BY 1, 2, 3`
+}
+
+func sortedOutcomes(counts map[Outcome]int64) (sorted []Outcome) {
+	for o, n := range counts {
+		o.Count = n
+		sorted = append(sorted, o)
+	}
+	slices.SortFunc(sorted, func(a, b Outcome) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Endpoint+a.Outcome, b.Endpoint+b.Outcome))
+	})
+	return sorted
+}
+
+func percentiles(latency map[string][]int64) (all []Latency) {
+	for endpoint, buckets := range latency {
+		l := Latency{Endpoint: endpoint}
+		for _, n := range buckets {
+			l.Count += n
+		}
+		if l.Count > 0 {
+			l.P50, l.P95, l.P99 = percentile(buckets, l.Count, 50), percentile(buckets, l.Count, 95), percentile(buckets, l.Count, 99)
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b Latency) int { return strings.Compare(a.Endpoint, b.Endpoint) })
+	return all
+}
+
+// percentile is the bound that so many of a hundred requests kept to.
+func percentile(buckets []int64, count, of int64) time.Duration {
+	rank := (count*of + 99) / 100
+	for i, bound := range models.LatencyBounds {
+		if rank -= buckets[i]; rank <= 0 {
+			return bound
+		}
+	}
+	return Beyond
+}

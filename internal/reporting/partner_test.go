@@ -1,0 +1,207 @@
+package reporting_test
+
+import (
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// traffic is a partner's, with an account and a sandbox, and another's beside it.
+type traffic struct {
+	*testkit.Database
+	mine, theirs, account, sandbox uuid.UUID
+	old, fresh                     uuid.UUID // secrets
+}
+
+func openTraffic(t *testing.T) *traffic {
+	t.Helper()
+	f := &traffic{Database: testkit.NewDatabase(t), mine: uuid.New(), theirs: uuid.New(), account: uuid.New(), sandbox: uuid.New()}
+	f.old, f.fresh = uuid.MustParse("00000000-0000-7000-8000-00000000000a"), uuid.MustParse("00000000-0000-7000-8000-00000000000b")
+	for slug, partner := range map[string]uuid.UUID{"mine": f.mine, "theirs": f.theirs} {
+		f.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`, partner, slug)
+	}
+	for account, sandbox := range map[uuid.UUID]bool{f.account: false, f.sandbox: true} {
+		f.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
+			VALUES ($1::uuid, $2, 'a' || $1::uuid::text, 'Any', false, $3, 'active', 'inherit', now(), now())`, account, f.mine, sandbox)
+	}
+	for secret, partner := range map[uuid.UUID]uuid.UUID{f.old: f.mine, f.fresh: f.mine, uuid.New(): f.mine, uuid.New(): f.theirs} {
+		f.Exec(t, `INSERT INTO signing_secrets (id, partner_id, label, prefix, last_four, sealed, digest, state, not_before, created_at)
+			VALUES ($1::uuid, $2, '', '', '', '', uuid_send($1::uuid), 'active', now(), now())`, secret, partner)
+	}
+	return f
+}
+
+// count adds requests to the counters, all of them in one bucket of latency.
+func (f *traffic) count(t *testing.T, at time.Time, partner, account, secret uuid.UUID, endpoint, outcome string, n int64, bucket int) {
+	t.Helper()
+	latency := make([]int64, len(models.LatencyBounds)+1)
+	latency[bucket] = n
+	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO traffic_minutes VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		at.Truncate(time.Minute), partner, account, secret, endpoint, outcome, n, latency); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadPartner(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.Began()
+	f.count(t, now, f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 50, 0)
+	f.count(t, now.Add(-time.Hour), f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 45, 1)
+	f.count(t, now.Add(-time.Hour), f.mine, uuid.Nil, uuid.Nil, "ping", "payload", 4, 2)
+	f.count(t, now.Add(-2*time.Hour), f.mine, uuid.Nil, uuid.Nil, "ping", "capped", 1, len(models.LatencyBounds))
+	f.count(t, now, f.mine, f.account, f.old, "post", "delivered", 98, 4)
+	f.count(t, now, f.mine, f.sandbox, f.old, "post", "signature", 1, 5)
+	f.count(t, now, f.mine, f.account, f.old, "post", "expired", 2, len(models.LatencyBounds))
+	f.count(t, now, f.theirs, f.theirs, uuid.Nil, "post", "delivered", 1000, 9)
+	f.count(t, now.Add(-3*time.Hour), f.mine, f.account, f.old, "post", "delivered", 1000, 9) // before the range
+
+	r := reporting.Last(now, time.Hour, 3)
+	hour := now.Truncate(time.Hour)
+	full := reporting.PartnerFigures{
+		Steps: []reporting.Step{{At: hour.Add(-2 * time.Hour), Pings: 1}, {At: hour.Add(-time.Hour), Pings: 49}, {At: hour, Pings: 50, Posts: 101}},
+		Outcomes: []reporting.Outcome{
+			{"post", "delivered", 98}, {"ping", "priced", 95}, {"ping", "payload", 4}, {"post", "expired", 2}, {"ping", "capped", 1}, {"post", "signature", 1},
+		},
+		Latency: []reporting.Latency{
+			{"ping", 100, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond},
+			{"post", 101, 5 * time.Millisecond, 5 * time.Millisecond, reporting.Beyond}, // the 100th of 101 is beyond
+		},
+	}
+	none := reporting.PartnerFigures{Steps: []reporting.Step{{At: hour.Add(-2 * time.Hour)}, {At: hour.Add(-time.Hour)}, {At: hour}}}
+	for name, c := range map[string]struct {
+		scope scope.Scope
+		want  reporting.PartnerFigures
+	}{
+		"everything": {scope.System, full}, "its own": {scope.Partners(f.theirs, f.mine), full}, "another's": {scope.Partners(f.theirs), none}, "nobody's": {scope.Scope{}, none},
+	} {
+		if got, err := reporting.NewReader(f.DB).Partner(t.Context(), c.scope, f.mine, r); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
+		}
+	}
+}
+
+func TestReadSecrets(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.Began()
+	for _, outcome := range []string{"delivered", "replayed", "already_delivered", "signature"} {
+		f.count(t, now, f.mine, f.account, f.fresh, "post", outcome, 1, 0)
+		f.count(t, now.Add(-time.Hour), f.mine, f.account, f.old, "post", outcome, 10, 0)
+		f.count(t, now.Add(-3*time.Hour), f.mine, f.account, f.old, "post", outcome, 1000, 0) // before the range
+		f.count(t, now, f.theirs, f.theirs, f.theirs, "post", outcome, 1000, 0)
+	}
+	f.count(t, now, f.mine, f.sandbox, f.fresh, "post", "delivered", 100, 0)
+	f.count(t, now, f.mine, f.account, uuid.Nil, "post", "delivered_unsigned", 1000, 0)
+	f.count(t, now.Add(5*time.Minute), f.mine, f.account, f.fresh, "post", "expired", 1, 0)
+
+	r := reporting.Last(now, time.Hour, 3)
+	want := []reporting.SecretTraffic{{f.old, 1, 20}, {f.fresh, 2, 102}}
+	if got, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.mine), f.mine, r); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	}
+	if got, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.theirs), f.mine, r); err != nil || len(got) != 0 {
+		t.Errorf("of another partner: %+v (%v)", got, err)
+	}
+	minute := now.Truncate(time.Minute)
+	used := map[uuid.UUID]time.Time{f.old: minute.Add(-time.Hour), f.fresh: minute.Add(5 * time.Minute)}
+	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.mine), f.mine); err != nil || !maps.EqualFunc(got, used, time.Time.Equal) {
+		t.Errorf("last used %v (%v), want %v", got, err, used)
+	}
+	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.theirs), f.mine); err != nil || len(got) != 0 {
+		t.Errorf("last used, of another partner: %v (%v)", got, err)
+	}
+}
+
+func TestReadUnsigned(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.Began()
+	minute := now.Truncate(time.Minute)
+	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused", "signature_missing", "already_delivered"} {
+		f.count(t, now.Add(-time.Duration(i)*time.Minute), f.mine, f.account, uuid.Nil, "post", outcome, 1, 0)
+		f.count(t, now.Add(-25*time.Hour), f.mine, f.account, uuid.Nil, "post", outcome, 1000, 0) // too old
+		f.count(t, now, f.theirs, f.account, uuid.Nil, "post", outcome, 1000, 0)
+	}
+	f.count(t, now, f.mine, f.sandbox, f.old, "post", "delivered", 7, 0)
+	f.count(t, now, f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 1000, 0)
+	got, err := reporting.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.mine), f.mine, now.Add(-24*time.Hour))
+	want := map[uuid.UUID]reporting.AccountUnsigned{
+		f.account: {f.account, 4, 2, minute.Add(-time.Minute)}, f.sandbox: {f.sandbox, 7, 0, time.Time{}},
+	}
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("got %+v (%v), want %+v", got, err, want)
+	}
+	for _, one := range got {
+		if one.Last = one.Last.UTC(); one != want[one.Account] {
+			t.Errorf("got %+v, want %+v", one, want[one.Account])
+		}
+	}
+	if got, err := reporting.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.theirs), f.mine, now.Add(-24*time.Hour)); err != nil || len(got) != 0 {
+		t.Errorf("of another partner: %+v (%v)", got, err)
+	}
+}
+
+func (f *traffic) refuse(t *testing.T, partner uuid.UUID, at time.Time, outcome string, fields ...string) uuid.UUID {
+	t.Helper()
+	request := uuid.New()
+	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`,
+		partner, at, request, outcome, append([]string{}, fields...)); err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
+
+// lead stores one with what the list of arrivals reads, and nothing behind it.
+func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UUID, at time.Time, minor int64) uuid.UUID {
+	t.Helper()
+	lead := id.New(at)
+	f.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+			card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)
+		VALUES ($1::uuid, $1::uuid, '', $2, $3::uuid, $4::uuid, $4::uuid IS NOT NULL, $3::uuid = $7::uuid, $6, 'EUR', 'plumber', 1, '', 1, 'GB', '', $5, $5, 'GB', '', false, 'erased', '', '')`,
+		lead, partner, account, secret, at, minor, f.sandbox)
+	return lead
+}
+
+func TestArrivals(t *testing.T) {
+	t.Parallel()
+	f := openTraffic(t)
+	now := testkit.Began()
+	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
+	f.lead(t, f.mine, f.account, nil, at(-1), 1) // before the moment
+	f.refuse(t, f.mine, at(-1), "signature")
+	first := f.lead(t, f.mine, f.sandbox, &f.fresh, at(0), 100)
+	second := f.refuse(t, f.mine, at(1), "payload", "contact.email", "consent")
+	third := f.lead(t, f.mine, f.account, nil, at(2), 200)
+	f.lead(t, f.theirs, f.theirs, nil, at(3), 1)
+	f.refuse(t, f.theirs, at(3), "signature")
+
+	want := []reporting.Arrival{
+		{At: at(2), Lead: third, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
+		{At: at(1), Request: second, Endpoint: "post", Outcome: "payload", Fields: []string{"contact.email", "consent"}},
+		{At: at(0), Lead: first, Account: f.sandbox, Sandbox: true, Secret: f.fresh, Price: money.Amount{Minor: 100, Currency: money.EUR}, Industry: "plumber"},
+	}
+	for _, c := range []struct {
+		sc   scope.Scope
+		n    int
+		want []reporting.Arrival
+	}{{scope.System, 10, want}, {scope.Partners(f.mine), 2, want[:2]}, {scope.Partners(f.theirs), 10, []reporting.Arrival{}}} {
+		got, err := reporting.NewReader(f.DB).Arrivals(t.Context(), c.sc, f.mine, now, c.n)
+		for i := range got {
+			got[i].At = got[i].At.UTC()
+		}
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("the newest %d: %v\n got %+v\nwant %+v", c.n, err, got, c.want)
+		}
+	}
+}

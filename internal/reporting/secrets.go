@@ -1,0 +1,105 @@
+package reporting
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// accepted is the condition of a post that was: delivered, or answered again.
+const accepted = `endpoint = 'post' AND (starts_with(outcome, '` + models.OutcomeDelivered + `') OR starts_with(outcome, '` + models.OutcomeReplayed + `'))`
+
+// signed is the condition of an index, which is written as the index has it.
+const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
+
+// SecretTraffic is how many posts a secret signed that were accepted in a step of a range.
+type SecretTraffic struct {
+	Secret uuid.UUID
+	Step   int // counted from the range's first
+	Posts  int64
+}
+
+// Secrets counts the accepted posts of each of a partner's secrets, for whoever
+// waits for a partner to leave its old one.
+func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
+	return ofPartner[SecretTraffic](ctx, in.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
+		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`
+		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
+}
+
+// LastUsed is the minute in which each of a partner's secrets last signed a post,
+// whatever became of it; a secret that never did, as far as traffic is kept, is not in it.
+func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
+	type use struct {
+		Secret uuid.UUID
+		At     time.Time
+	}
+	uses, err := ofPartner[use](ctx, in.db, sc, partner, `SELECT s.id, t.minute FROM signing_secrets s,
+		LATERAL (SELECT minute FROM traffic_minutes m WHERE m.secret_id = s.id AND `+signed+` ORDER BY minute DESC LIMIT 1) t WHERE s.partner_id = $1`)
+	last := make(map[uuid.UUID]time.Time, len(uses))
+	for _, u := range uses {
+		last[u.Secret] = u.At
+	}
+	return last, err
+}
+
+// AccountUnsigned is how many of an account's accepted posts bore no signature, and
+// would be refused if one were required.
+type AccountUnsigned struct {
+	Account         uuid.UUID
+	Posts, Unsigned int64     // accepted ones
+	Last            time.Time // the minute of the last unsigned one; zero for none
+}
+
+// Unsigned counts a partner's accepted posts since a moment, by account, the
+// sandbox ones too.
+func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
+	const unsigned = `FILTER (WHERE outcome LIKE ANY ($3))`
+	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+unsigned+`, 0)::bigint,
+		coalesce(max(minute) `+unsigned+`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
+		GROUP BY 1 ORDER BY 1`, since, []string{`%\` + models.AndUnsigned, `%\` + models.AndToBeRefused})
+}
+
+// PartnerUnsigned is how many leads a partner delivered without a signature.
+type PartnerUnsigned struct {
+	Partner uuid.UUID
+	Name    string
+	Leads   int64
+}
+
+// MostUnsigned are the n partners with the most unsigned leads since a moment, by accounts
+// that do not require signatures now. platform is the platform's default mode.
+func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int) ([]PartnerUnsigned, error) {
+	rows, err := in.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t
+			JOIN partners p ON p.id = t.partner_id JOIN accounts a ON a.id = t.account_id
+		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
+			AND coalesce(nullif(a.signing_mode, $8), nullif(p.signing_mode, $9), $7) <> $10
+		GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $6`,
+		models.OutcomeDelivered+models.AndToBeRefused, since, models.OutcomeDelivered+models.AndUnsigned, sc.All(), ids(sc), n,
+		platform, models.SigningInherit, models.SigningDefault, models.SigningRequired)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[PartnerUnsigned])
+	return all, postgres.Translate(err)
+}
+
+// ofPartner collects the rows of a query whose $1 is the partner: none of one that
+// is outside the scope.
+func ofPartner[T any](ctx context.Context, db *postgres.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any) ([]T, error) {
+	if !sc.Allows(partner) {
+		return nil, nil
+	}
+	rows, err := db.Pool.Query(ctx, sql, append([]any{partner}, args...)...)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	return all, postgres.Translate(err)
+}

@@ -1,4 +1,0 @@
-package work
-
-// Quiet is the log for River.
-var Quiet = quiet
