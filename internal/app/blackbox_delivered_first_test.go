@@ -19,7 +19,6 @@ func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	p := n.newPartner(t, "going-live", models.SigningRequired, partners.NewAccount{Identifier: "going-live-sandbox", Sandbox: true})
-	n.knows(t, p)
 	body, undelivered := n.freshPost(t, p), n.freshPost(t, p)
 	first := n.post(t, p, body)
 	lead := decode[delivered](t, first).LeadID

@@ -19,7 +19,6 @@ func TestSearchFindsALeadByTheRequestThatDeliveredIt(t *testing.T) {
 	t.Parallel()
 	n := startNode(t)
 	p := n.newPartner(t, "harbour", models.SigningRequired)
-	n.knows(t, p)
 	body := n.freshPost(t, p)
 	n.hands.Advance(quote.Validity - time.Second)
 	first := n.post(t, p, body)

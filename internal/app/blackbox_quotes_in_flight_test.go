@@ -30,7 +30,6 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := n.newPartner(t, "terms-"+name, models.SigningRequired)
-			n.knows(t, p)
 			n.deliver(t, p, leastPost) // a cap of 1 is reached
 			ahead.Set(n.hands.Now().Add(quote.MaxAhead))
 			shared := func() quoted { return n.ping(t, "", leastPing) }
@@ -61,7 +60,6 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 // are honoured, and editing active terms changes nothing.
 func termsBeginAgain(t *testing.T, n *node) {
 	p := n.newPartner(t, "twice-agreed", models.SigningRequired)
-	n.knows(t, p)
 	n.agree(t, p, 0, partners.PriceForm{Adjustment: "-10"})
 	n.hands.Advance(time.Minute)
 	during := n.ping(t, "", leastPing)

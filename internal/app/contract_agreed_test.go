@@ -17,7 +17,6 @@ import (
 // prices, what it does not sell, its cap (D4, D5), and a sandbox (D25).
 func agreed(t *testing.T, n *node) {
 	p := n.newPartner(t, "special", models.SigningRequired)
-	n.knows(t, p)
 	ordinary := n.ping(t, "", leastPing)
 	if own := n.ping(t, p.base(), leastPing); own.BidPrice != ordinary.BidPrice {
 		t.Errorf("before anything is agreed it is paid %s, others %s", own.BidPrice, ordinary.BidPrice)
@@ -105,7 +104,6 @@ func capped(t *testing.T, n *node, p partner) {
 // price buys nothing once the partner has an account in earnest.
 func sandboxed(t *testing.T, n *node) {
 	p := n.newPartner(t, "trying", models.SigningRequired, partners.NewAccount{Identifier: "trying-sandbox", Sandbox: true})
-	n.knows(t, p)
 	n.play(t, []scenario{{name: "its default account", by: func(*node) partner { return p }, body: leastPost, status: http.StatusOK,
 		want: []string{`"status":"success"`}, stored: stored{leads: 1, consents: 1, events: 1}}})
 

@@ -68,7 +68,6 @@ func accountsOf(t *testing.T, n *node) {
 // second.
 func suspended(t *testing.T, n *node) {
 	p := n.newPartner(t, "leaving", models.SigningOff)
-	n.knows(t, p)
 	tx := n.ping(t, p.base(), leastPing).TransactionID
 	if err := n.service.SetStatus(t.Context(), scope.System, p.ID, models.PartnerSuspended); err != nil {
 		t.Fatal(err)

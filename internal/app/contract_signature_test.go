@@ -127,7 +127,6 @@ func unenforced(t *testing.T, n *node) {
 // second, and what was revoked signs nothing from the moment on.
 func severalSecrets(t *testing.T, n *node) {
 	p := n.newPartner(t, "rotating", models.SigningRequired)
-	n.knows(t, p)
 	older, err := n.service.Secrets(t.Context(), p.Partner)
 	if err != nil {
 		t.Fatal(err)

@@ -143,7 +143,7 @@ func (n *node) prepare(t *testing.T) {
 }
 
 // newPartner makes an approved partner with a secret and two accounts: those
-// given, or two plain ones.
+// given, or two plain ones. A node that runs knows it when this returns.
 func (n *node) newPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) partner {
 	t.Helper()
 	ctx := t.Context()
@@ -168,6 +168,9 @@ func (n *node) newPartner(t *testing.T, slug string, mode models.SigningMode, ac
 	p.secret = made.Plain
 	if err := n.service.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved); err != nil {
 		t.Fatal(err)
+	}
+	if n.App != nil {
+		n.knows(t, p)
 	}
 	return p
 }

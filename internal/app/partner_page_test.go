@@ -38,12 +38,10 @@ func (n *node) read(t testing.TB, method, path string) answer {
 	return a
 }
 
-// trying is a partner with an ordinary account and a sandbox, which the node knows.
+// trying is a partner with an ordinary account and a sandbox.
 func (n *node) trying(t *testing.T, slug string) partner {
 	t.Helper()
-	p := n.newPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"}, partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
-	n.knows(t, p)
-	return p
+	return n.newPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"}, partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
 }
 
 // code is what somebody copies from an element of a page.
