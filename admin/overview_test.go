@@ -90,11 +90,11 @@ func TestFirstVersionOpenedByItsIDLinksToPagesThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tab := range draftTabs() {
-		page := b.get(t, draftURL(card.ID)+"?tab="+tab.name)
+	for _, tab := range []string{"grid", "rules", "preview", "replay", "publish", "edits"} {
+		page := b.get(t, draftURL(card.ID)+"?tab="+tab)
 		for _, link := range regexp.MustCompile(`href="(/pricing/versions/[^"]+)"`).FindAllStringSubmatch(page.body, -1) {
 			if p := b.get(t, link[1]); p.status != http.StatusOK {
-				t.Errorf("%s links to %s: %d", tab.name, link[1], p.status)
+				t.Errorf("%s links to %s: %d", tab, link[1], p.status)
 			}
 		}
 	}

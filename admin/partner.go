@@ -45,7 +45,7 @@ type partnerTab struct {
 	show        func(*call, models.Partner) error
 }
 
-func partnerTabs() []partnerTab {
+func (c *Console) partnerTabs() []partnerTab {
 	return []partnerTab{
 		{"accounts", "Accounts", (*call).accountsTab},
 		{"details", "Details", (*call).detailsTab},
@@ -64,7 +64,7 @@ func (k *call) partnerPage() error {
 	if err != nil {
 		return err
 	}
-	for _, tab := range partnerTabs() {
+	for _, tab := range k.partnerTabs() {
 		if tab.name == k.r.URL.Query().Get("tab") {
 			return tab.show(k, p)
 		}
@@ -74,37 +74,37 @@ func (k *call) partnerPage() error {
 
 // head is what stands over each page of a partner.
 func (k *call) head(p models.Partner, tab string) (templates.PartnerHead, error) {
-	h := templates.PartnerHead{
+	v := templates.PartnerHead{
 		Shell: k.shell(p.Name, allPartners), URL: partnerURL(p.ID), ID: id.Format(id.Partner, p.ID), Name: p.Name, Slug: p.Slug, LegalName: p.LegalName,
 		Status: string(p.Status), Manager: p.AccountManager, BaseURL: k.baseURL(p), Created: p.CreatedAt, Version: int64(p.RowVersion),
 		CanWrite: k.mayAt(writePartners, p.ID),
 	}
-	for _, t := range partnerTabs() {
-		h.Tabs = append(h.Tabs, templates.Tab{Label: t.label, URL: h.URL + "?tab=" + t.name, Current: t.name == tab})
+	for _, t := range k.partnerTabs() {
+		v.Tabs = append(v.Tabs, templates.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
 	}
 	if k.mayAt(readLeads, p.ID) {
-		h.LeadsURL = "/leads?partner=" + h.ID
+		v.LeadsURL = "/leads?partner=" + v.ID
 	}
-	if !h.CanWrite {
-		return h, nil
+	if !v.CanWrite {
+		return v, nil
 	}
 	switch p.Status {
 	case models.PartnerPending:
-		h.Approve = "Approve"
+		v.Approve = "Approve"
 	case models.PartnerSuspended:
-		h.Approve = "Lift the suspension"
+		v.Approve = "Lift the suspension"
 	case models.PartnerApproved:
-		h.Suspend = k.suspendView(p, nil)
+		v.Suspend = k.suspendView(p, nil)
 	}
 	state, err := k.progress(p)
 	if err != nil {
-		return h, err
+		return v, err
 	}
-	h.Needs = state.needs(p, h.URL, k.now)
+	v.Needs = state.needs(p, v.URL, k.now)
 	if !state.sells() {
-		h.OnboardingURL = h.URL + "/onboarding"
+		v.OnboardingURL = v.URL + "/onboarding"
 	}
-	return h, nil
+	return v, nil
 }
 
 func (k *call) baseURL(p models.Partner) string { return k.PublicURL + "/p/" + p.Slug }

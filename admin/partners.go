@@ -186,6 +186,15 @@ func (k *call) partnerNew() error {
 // partners is the service on behalf of whoever asks.
 func (k *call) partners() *partners.Service { return k.Partners.By(k.by) }
 
+// objectURL is the page of the payout run that an error names, or "" if this person may
+// not see it.
+func (k *call) objectURL(object string) string {
+	if run, err := id.Parse(id.Payout, object); err == nil && k.everywhere(readPayouts) {
+		return runURL(run)
+	}
+	return ""
+}
+
 // mistakes are what a form shows of a refusal, each with its field; other is what no
 // form shows.
 func (k *call) mistakes(err error) (status int, all templates.Errors, other error) {
@@ -199,7 +208,7 @@ func (k *call) mistakes(err error) (status int, all templates.Errors, other erro
 	if len(all) == 0 {
 		e := templates.FieldError{Message: message}
 		if object := apperr.As(err).Object; object != "" {
-			e.URL = k.pageOf(object)
+			e.URL = k.objectURL(object)
 		}
 		all = templates.Errors{e}
 	}

@@ -123,14 +123,6 @@ func (k *call) objectOf(kind id.Kind, name string) (uuid.UUID, error) {
 	return object, nil
 }
 
-// hidden has what is not there, or not this person's to see, be no page: the same to the byte.
-func hidden(err error) error {
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return errNoPage
-	}
-	return err
-}
-
 // partnerNamed finds the partner that a filter names by slug or id. One that is not
 // there, or not theirs to see, is the one that no row has.
 func (k *call) partnerNamed(q url.Values, name string) (models.Partner, error) {

@@ -93,7 +93,7 @@ func (k *call) ownExport() (e models.Export, err error) {
 		return e, err
 	}
 	e, err = k.payouts().Export(k.r.Context(), export)
-	return e, hidden(err)
+	return e, orNoPage(err)
 }
 
 func (k *call) exportPage() error {
@@ -140,7 +140,7 @@ func (k *call) exportFile() error {
 	}
 	file, err := k.payouts().Fetch(k.r.Context(), k.scope, e)
 	if err != nil {
-		return hidden(err)
+		return orNoPage(err)
 	}
 	defer file.Close()
 	object := id.Format(id.Export, e.ID)

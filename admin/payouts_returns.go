@@ -140,7 +140,7 @@ func (k *call) theReturn() (r models.Return, err error) {
 		return r, err
 	}
 	r, err = k.Payouts.Return(k.r.Context(), k.scope, object)
-	return r, hidden(err)
+	return r, orNoPage(err)
 }
 
 func (k *call) returnPage() error {

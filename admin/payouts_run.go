@@ -21,7 +21,7 @@ func (k *call) run() (r models.PayoutRun, err error) {
 		return r, err
 	}
 	r, err = k.Payouts.Run(k.r.Context(), k.scope, object)
-	return r, hidden(err)
+	return r, orNoPage(err)
 }
 
 // runForm reads a form about it.

@@ -25,7 +25,7 @@ func (k *call) statement() (s payouts.PartnerStatement, err error) {
 		return s, err
 	}
 	s, err = k.Payouts.PartnerStatement(k.r.Context(), k.scope, run, partner)
-	return s, hidden(err)
+	return s, orNoPage(err)
 }
 
 func (k *call) statementPage() error {

@@ -98,7 +98,7 @@ type draftTab struct {
 	show        func(*call, ratecard.Draft) error
 }
 
-func draftTabs() []draftTab {
+func (c *Console) draftTabs() []draftTab {
 	return []draftTab{
 		{"grid", "Grid", (*call).gridTab},
 		{"rules", "Rules", (*call).rulesTab},
@@ -114,7 +114,7 @@ func (k *call) draftPage() error {
 	if err != nil {
 		return err
 	}
-	for _, tab := range draftTabs() {
+	for _, tab := range k.draftTabs() {
 		if tab.name == k.r.URL.Query().Get("tab") {
 			return tab.show(k, d)
 		}
@@ -129,25 +129,25 @@ func (k *call) draftHead(d ratecard.Draft, tab string) (templates.DraftHead, err
 		return templates.DraftHead{}, err
 	}
 	open := d.State == models.RateCardDraft
-	h := templates.DraftHead{
+	v := templates.DraftHead{
 		Shell: k.shell(draftName(d.RateCard), allPricing), URL: draftURL(d.ID), ID: ratecard.ID(d.ID), Title: d.Title, State: string(d.State),
 		Author: d.Author, Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits), Version: int64(d.RowVersion),
 		EffectiveAt: timeOf(d.EffectiveAt),
 		Locked:      k.lockedWords(d), CanWrite: open && k.may(writePricing), CanPublish: k.may(publishPricing),
 	}
 	if d.BasedOn > 0 { // the first version is based on none
-		h.BasedOn = templates.Link{Label: versionName(d.BasedOn), URL: versionURL(d.BasedOn)}
+		v.BasedOn = templates.Link{Label: versionName(d.BasedOn), URL: versionURL(d.BasedOn)}
 	}
 	if d.Version > 0 {
-		h.Published = templates.Link{Label: versionName(d.Version), URL: versionURL(d.Version)}
+		v.Published = templates.Link{Label: versionName(d.Version), URL: versionURL(d.Version)}
 	}
 	if open && live.Version != d.BasedOn {
-		h.Newer = templates.Link{Label: versionName(live.Version), URL: compareURL(d.BasedOn, live.Version)}
+		v.Newer = templates.Link{Label: versionName(live.Version), URL: compareURL(d.BasedOn, live.Version)}
 	}
-	for _, t := range draftTabs() {
-		h.Tabs = append(h.Tabs, templates.Tab{Label: t.label, URL: h.URL + "?tab=" + t.name, Current: t.name == tab})
+	for _, t := range k.draftTabs() {
+		v.Tabs = append(v.Tabs, templates.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
 	}
-	return h, nil
+	return v, nil
 }
 
 // draftName is what a page calls a draft.

@@ -78,10 +78,10 @@ func (k *call) export(card models.RateCard, name string) error {
 	if err := k.Audit.Done(k.r.Context(), k.by, e); err != nil {
 		return err
 	}
-	h := k.w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
-	h.Set("Content-Length", strconv.Itoa(file.Len()))
+	v := k.w.Header()
+	v.Set("Content-Type", kind)
+	v.Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
+	v.Set("Content-Length", strconv.Itoa(file.Len()))
 	k.w.WriteHeader(http.StatusOK)
 	_, _ = file.WriteTo(k.w) // whoever hung up cannot be told
 	return nil

@@ -89,8 +89,18 @@ func wholePlatforms(p authz.Permission) bool {
 
 // routes is every page and form there is, apart from what a browser needs for them.
 func (c *Console) routes() []route {
+	all := slices.Concat(c.loginRoutes(), c.accountRoutes(), c.overviewRoutes(), c.searchRoutes(), c.auditRoutes(), c.staffRoutes(), c.partnerRoutes(), c.pricingRoutes(), c.leadRoutes(), c.payoutRoutes(), c.reconciliationRoutes(), c.workRoutes())
+	all = append(all, route{method: http.MethodPost, path: "/theme", open: true, handle: (*call).theme})
+	if !c.production() {
+		all = append(all, route{method: http.MethodGet, path: "/design", open: true, handle: (*call).design})
+	}
+	return all
+}
+
+// loginRoutes are the pages and forms of signing in, accepting an invitation and setting up a second factor.
+func (c *Console) loginRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
-	all := []route{
+	return []route{
 		{method: get, path: "/login", open: true, handle: (*call).loginPage},
 		{method: post, path: "/login", open: true, handle: (*call).login},
 		{method: get, path: "/login/code", login: models.StageCode, handle: (*call).codePage},
@@ -99,27 +109,57 @@ func (c *Console) routes() []route {
 		{method: post, path: "/login/second-factor", login: models.StageEnrol, handle: (*call).enrol},
 		{method: get, path: "/invite/{token}", open: true, handle: (*call).invitePage},
 		{method: post, path: "/invite/{token}", open: true, handle: (*call).acceptInvite},
-		{method: post, path: "/theme", open: true, handle: (*call).theme},
 		{method: post, path: "/logout", own: true, handle: (*call).logout},
-
-		{method: get, path: "/{$}", needs: readOverview, handle: (*call).overview},
-		{method: get, path: "/jump", own: true, handle: (*call).jump},
-		{method: get, path: "/keys", own: true, handle: (*call).keys},
-
-		{method: get, path: "/account", own: true, handle: (*call).account},
-		{method: post, path: "/account/password", own: true, handle: (*call).changePassword},
 		{method: get, path: "/account/second-factor", own: true, handle: (*call).enrolPage},
 		{method: post, path: "/account/second-factor", own: true, handle: (*call).enrol},
-		{method: post, path: "/account/recovery-codes", own: true, creates: "/account", shownOnce: true, handle: (*call).newRecoveryCodes},
 		{method: post, path: "/account/recovery-codes/kept", own: true, handle: (*call).codesKept},
+	}
+}
+
+// overviewRoutes are the pages of the overview.
+func (c *Console) overviewRoutes() []route {
+	const get = http.MethodGet
+	return []route{
+		{method: get, path: "/{$}", needs: readOverview, handle: (*call).overview},
+	}
+}
+
+// searchRoutes are the pages of jumping to an id.
+func (c *Console) searchRoutes() []route {
+	const get = http.MethodGet
+	return []route{
+		{method: get, path: "/jump", own: true, handle: (*call).jump},
+		{method: get, path: "/keys", own: true, handle: (*call).keys},
+	}
+}
+
+// accountRoutes are the pages and forms of a person's own account.
+func (c *Console) accountRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{method: get, path: "/account", own: true, handle: (*call).account},
+		{method: post, path: "/account/password", own: true, handle: (*call).changePassword},
+		{method: post, path: "/account/recovery-codes", own: true, creates: "/account", shownOnce: true, handle: (*call).newRecoveryCodes},
 		{method: get, path: "/account/confirm", own: true, handle: (*call).confirmPage},
 		{method: post, path: "/account/confirm", own: true, handle: (*call).confirm},
 		{method: post, path: "/account/sessions/{session}/end", own: true, handle: (*call).endOwnSession},
 		{method: post, path: "/account/sessions/end-others", own: true, handle: (*call).endOwnOthers},
+	}
+}
 
+// auditRoutes are the pages and forms of the audit trail.
+func (c *Console) auditRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
 		{method: get, path: "/audit", needs: readAudit, handle: (*call).auditList},
 		{method: post, path: "/audit/verify", needs: verifyAudit, handle: (*call).auditVerify},
+	}
+}
 
+// staffRoutes are the pages and forms of staff.
+func (c *Console) staffRoutes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
 		{method: get, path: "/staff", needs: readStaff, handle: (*call).staffList},
 		{method: get, path: "/staff/invite", needs: writeStaff, handle: (*call).staffInvitePage},
 		{method: post, path: "/staff/invite", needs: writeStaff, creates: "/staff/{object}", shownOnce: true, form: "/staff/invite", handle: (*call).staffInvite},
@@ -137,11 +177,6 @@ func (c *Console) routes() []route {
 		{method: post, path: "/staff/{id}/sessions/{session}/end", needs: writeStaff, handle: (*call).endSession},
 		{method: post, path: "/staff/{id}/sessions/end", needs: writeStaff, handle: (*call).endSessions},
 	}
-	all = slices.Concat(all, c.partnerRoutes(), c.pricingRoutes(), c.leadRoutes(), c.payoutRoutes(), c.reconciliationRoutes(), c.workRoutes())
-	if !c.production() {
-		all = append(all, route{method: get, path: "/design", open: true, handle: (*call).design})
-	}
-	return all
 }
 
 // partnerRoutes are the pages and forms about partners.

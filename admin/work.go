@@ -31,7 +31,7 @@ func (k *call) showWork(status int) error {
 	if err != nil {
 		return err
 	}
-	v := templates.WorkView{Shell: k.shell("Long work", allEntries)}
+	v := templates.WorkView{Shell: k.shell("Long work", templates.Link{Label: "Ledger", URL: "/payouts"})}
 	if v.Rows, err = k.workRows(all...); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (k *call) theWork() (w models.Work, err error) {
 		return w, errNoPage
 	}
 	w, err = k.Jobs.Get(k.r.Context(), k.scope, k.session.Staff.ID, number)
-	return w, hidden(err)
+	return w, orNoPage(err)
 }
 
 // workLive is a row of the list, which comes anew by itself.
@@ -154,7 +154,7 @@ func (k *call) cancelWork() error {
 		return k.showWork(http.StatusConflict)
 	}
 	if err != nil {
-		return hidden(err)
+		return orNoPage(err)
 	}
 	if back := local(k.r.PostForm.Get("return")); back != "/" {
 		return k.to(back)
