@@ -4,16 +4,24 @@
 package admin
 
 import (
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
-	"time"
+	"slices"
 
-	"github.com/klauspost/compress/gzhttp"
-
-	"github.com/pingpost/pingpost/admin/assets"
+	"github.com/pingpost/pingpost/admin/account"
+	auditpages "github.com/pingpost/pingpost/admin/audit"
+	jobpages "github.com/pingpost/pingpost/admin/jobs"
+	leadpages "github.com/pingpost/pingpost/admin/leads"
+	"github.com/pingpost/pingpost/admin/login"
+	"github.com/pingpost/pingpost/admin/overview"
+	partnerpages "github.com/pingpost/pingpost/admin/partners"
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	pricingpages "github.com/pingpost/pingpost/admin/pricing"
+	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
+	"github.com/pingpost/pingpost/admin/search"
+	staffpages "github.com/pingpost/pingpost/admin/staff"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/clock"
@@ -50,79 +58,42 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 }
 
-// Console answers on the admin listener.
-type Console struct {
-	Options
-	assets   templateAssets
-	compress func(http.Handler) http.HandlerFunc
-}
-
-// requestWithin bounds the work of one page, longWithin that of a file on its way in
-// or out.
-const (
-	requestWithin = 30 * time.Second
-	longWithin    = time.Hour
-)
-
 // New builds the console's handler. Its error is for the operator.
 func New(o Options) (http.Handler, error) {
-	if err := assets.Check(); err != nil {
-		return nil, err
-	}
-	compress, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false))
-	if err != nil {
-		return nil, err
-	}
-	c := &Console{Options: o, assets: assetURLs(), compress: compress}
-	mux := http.NewServeMux()
-	mux.Handle("GET /assets/", assets.Handler())
-	for _, r := range c.routes() {
-		mux.Handle(r.method+" "+r.path, c.serve(r))
-	}
-	mux.Handle("/", c.serve(route{path: "/", open: true, handle: func(k *call) error { return k.noRoute(mux) }}))
-	guard := http.NewCrossOriginProtection()
-	guard.SetDenyHandler(c.serve(route{open: true, handle: func(*call) error { return errForeign }}))
-	return c.secure(guard.Handler(mux)), nil
+	return web.New(web.Options{
+		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
+		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, TrustedProxies: o.TrustedProxies,
+	}, routes(o))
 }
 
-// secure gives every answer the headers that keep a browser from doing more with it
-// than show it.
-func (c *Console) secure(next http.Handler) http.Handler {
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
-		h.Set("Cache-Control", "no-store")
-		if c.production() {
-			h.Set("Strict-Transport-Security", "max-age=31536000")
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (c *Console) production() bool { return c.Environment == "production" }
-
-var errHandled = errors.New("answered already")
-
-// noRoute answers what no route takes: 405 where another method would do.
-func (k *call) noRoute(mux *http.ServeMux) error {
-	var allow []string
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		other := k.r.Clone(k.r.Context())
-		other.Method = method
-		if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
-			allow = append(allow, method)
-		}
+// routes are the pages and forms of all areas.
+func routes(o Options) []web.Route {
+	partner := &partnerpages.Handlers{
+		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
+		PublicURL: o.PublicURL, RefusalsKept: o.RefusalsKept, Reporting: o.Reporting, Staff: o.Staff,
 	}
-	if len(allow) == 0 {
-		return errNoPage
+	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
+	lead := &leadpages.Handlers{Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices}
+	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
+	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
+	all := slices.Concat(
+		(&login.Handlers{Staff: o.Staff}).Routes(),
+		(&account.Handlers{Staff: o.Staff}).Routes(),
+		(&overview.Handlers{
+			DefaultSigning: o.DefaultSigning, Jobs: o.Jobs, Log: o.Log, Partners: o.Partners,
+			Payouts: o.Payouts, Prices: o.Prices, Reporting: o.Reporting,
+		}).Routes(),
+		(&search.Handlers{Find: []search.Find{
+			partner.PageOf, pricing.PageOf, reconciliation.PageOf, payout.PageOf, lead.PageOf,
+		}}).Routes(),
+		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
+		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
+		partner.Routes(), pricing.Routes(), lead.Routes(), payout.Routes(), reconciliation.Routes(),
+		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
+		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: (*web.Request).SetTheme}},
+	)
+	if o.Environment != "production" {
+		all = append(all, web.Route{Method: http.MethodGet, Path: "/design", Open: true, Handle: (*web.Request).Design})
 	}
-	k.w.Header().Set("Allow", strings.Join(allow, ", "))
-	return errMethod
+	return all
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -50,28 +51,28 @@ func TestBadForms(t *testing.T) {
 		"a stale version":     "version=-1&role=finance",
 		"a huge version":      "version=99999999999999999999&role=finance",
 	} {
-		for _, r := range (&Console{Options: h.options}).routes() {
-			if r.method != http.MethodPost || r.path == "/logout" || r.path == "/theme" || r.path == "/audit/verify" || strings.HasPrefix(r.path, "/account/sessions") {
+		for _, r := range routes(h.options) {
+			if r.Method != http.MethodPost || r.Path == "/logout" || r.Path == "/theme" || r.Path == "/audit/verify" || strings.HasPrefix(r.Path, "/account/sessions") {
 				continue
 			}
-			if strings.HasPrefix(r.path, "/partners") || strings.HasPrefix(r.path, "/leads") || strings.HasPrefix(r.path, "/pricing") || strings.HasPrefix(r.path, "/payouts") || strings.HasPrefix(r.path, "/work") || strings.HasPrefix(r.path, "/reconciliation") {
+			if strings.HasPrefix(r.Path, "/partners") || strings.HasPrefix(r.Path, "/leads") || strings.HasPrefix(r.Path, "/pricing") || strings.HasPrefix(r.Path, "/payouts") || strings.HasPrefix(r.Path, "/work") || strings.HasPrefix(r.Path, "/reconciliation") {
 				continue // not an administrator's: tried elsewhere
 			}
-			if strings.HasSuffix(r.path, "/sessions/end") || r.path == "/account/recovery-codes/kept" {
+			if strings.HasSuffix(r.Path, "/sessions/end") || r.Path == "/account/recovery-codes/kept" {
 				continue // take no fields
 			}
-			p := b.send(t, http.MethodPost, fill(r.path, h.staffID(models.Auditor)), strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := b.send(t, http.MethodPost, fill(r.Path, h.staffID(models.Auditor)), strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			case http.StatusSeeOther:
-				if r.login == "" { // whoever has signed in is led away from signing in
-					t.Errorf("%s: %s leads to %s", name, r.path, p.location())
+				if r.Login == "" { // whoever has signed in is led away from signing in
+					t.Errorf("%s: %s leads to %s", name, r.Path, p.location())
 				}
 			default:
-				t.Errorf("%s: %s: %d %.200s", name, r.path, p.status, p.text())
+				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.status, p.text())
 			}
 			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.path)
+				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 		}
 		if now := rows(); now != before {
@@ -120,25 +121,25 @@ func TestBadPartnerForms(t *testing.T) {
 		"no UTF-8": "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff", "bad escapes": "name=%zz&slug=%",
 		"a megabyte": "name=x&slug=y&label=" + strings.Repeat("x", 1<<20), "another kind": `{"name":"x"}`, "a huge version": "version=99999999999999999999&signing=off&name=x&status=active",
 	} {
-		for _, r := range (&Console{Options: o.options}).partnerRoutes() {
-			short := strings.TrimPrefix(r.path, "/partners/{id}")
-			if r.method != http.MethodPost || bare[short] && name != "a megabyte" && name != "bad escapes" {
+		for _, r := range o.routes("/partners") {
+			short := strings.TrimPrefix(r.Path, "/partners/{id}")
+			if r.Method != http.MethodPost || bare[short] && name != "a megabyte" && name != "bad escapes" {
 				continue
 			}
-			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.id), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.path)
+			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.id), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.Path)
 			p := o.send(t, http.MethodPost, path, strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:
-				if r.path != "/partners/{id}/check" {
-					t.Errorf("%s: %s: %d %.200s", name, r.path, p.status, p.text())
+				if r.Path != "/partners/{id}/check" {
+					t.Errorf("%s: %s: %d %.200s", name, r.Path, p.status, p.text())
 				}
 			}
 			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.path)
+				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 			if now := state(); now != before {
-				t.Fatalf("%s: %s changed something", name, r.path)
+				t.Fatalf("%s: %s changed something", name, r.Path)
 			}
 		}
 	}
@@ -191,7 +192,7 @@ func TestWithoutADatabase(t *testing.T) {
 }
 
 func TestAddress(t *testing.T) {
-	c := &Console{Options: Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}}}
+	c := &web.Console{Options: web.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}}}
 	for _, one := range []struct {
 		remote string
 		hops   []string
@@ -209,7 +210,7 @@ func TestAddress(t *testing.T) {
 		{"@", nil, ""},
 	} {
 		r := &http.Request{RemoteAddr: one.remote, Header: http.Header{"X-Forwarded-For": one.hops}}
-		if got := c.address(r); got != one.want {
+		if got := c.Address(r); got != one.want {
 			t.Errorf("%s by way of %q: %s, want %s", one.remote, one.hops, got, one.want)
 		}
 	}
@@ -224,7 +225,7 @@ func TestDevice(t *testing.T) {
 		"Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Mobile Safari/537.36":                            "Chrome on Android",
 		"curl/8.5.0": "curl", "": "Unknown device", "<script>": "Unknown device",
 	} {
-		if got := device(agent); got != want {
+		if got := web.Device(agent); got != want {
 			t.Errorf("%s: %q, want %q", agent, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/id"
@@ -191,7 +192,7 @@ func everyProofPage(t *testing.T, chromium *browser.Browser) {
 // sentOnce presses a button twice before the answer is there.
 func sentOnce(t *testing.T, chromium *browser.Browser) {
 	h := newHouse(t, kind{})
-	partner := partnerURL(h.partner(t, "harbour-leads"))
+	partner := web.PartnerURL(h.partner(t, "harbour-leads"))
 	p := chromium.Page(t, browser.Look{})
 	signIn(h, p, "account_manager@example.com")
 	for made := range 2 { // and again, once one has come back
@@ -252,7 +253,7 @@ func (h *house) selling(t *testing.T) (path string) {
 		h.Exec(t, `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`, p.ID, h.time.Now().Add(-time.Duration(5-i)*time.Minute), id.New(h.time.Now()), outcome,
 			map[bool][]string{true: {"contact.email", "consent.acknowledged"}, false: {}}[outcome == "payload"])
 	}
-	return partnerURL(p.ID)
+	return web.PartnerURL(p.ID)
 }
 
 // see looks at a page wide and light, narrow and dark: the components are tried in

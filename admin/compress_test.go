@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -41,7 +42,7 @@ func TestPagesAreCompressed(t *testing.T) {
 	h := newHouse(t, kind{})
 	partner := h.selling(t)
 	h.trade(t)
-	draft := draftURL(h.fullDraft(t).ID)
+	draft := web.DraftURL(h.fullDraft(t).ID)
 	b := h.everywhere(t)
 	for _, path := range []string{
 		"/", "/partners", partner, partner + "?tab=traffic", partner + "/onboarding", "/pricing", "/pricing/compare", draft, draft + "?tab=preview",
@@ -84,7 +85,7 @@ func TestWhatIsNotCompressed(t *testing.T) {
 		t.Errorf("a fragment of %d bytes: %v", len(p.body), p.header)
 	}
 	for name, p := range map[string]page{
-		"a small fragment": prices.packed(t, http.MethodGet, draftURL(c.fullDraft(t).ID)+"/replay/live", nil),
+		"a small fragment": prices.packed(t, http.MethodGet, web.DraftURL(c.fullDraft(t).ID)+"/replay/live", nil),
 		"a file":           c.packed(t, http.MethodGet, "/payouts/ledger.csv", nil),
 		"a rate card":      prices.packed(t, http.MethodGet, "/pricing/versions/1/export?format=yaml", nil),
 		"a redirect":       c.house.visitor(t).packed(t, http.MethodGet, "/staff", nil),
@@ -117,7 +118,7 @@ func TestPagesOpenedByOtherSitesAreNotCompressed(t *testing.T) {
 func TestSecretsAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
-	partner := partnerURL(h.partner(t, "harbour-leads"))
+	partner := web.PartnerURL(h.partner(t, "harbour-leads"))
 	b := h.everywhere(t)
 	shown := func(name, marker string, p page) page {
 		t.Helper()
@@ -130,7 +131,7 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 	shown("a rotated secret", "once-secret", b.packed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
 	shown("a documentation link", "http://api.example/partner/", b.packed(t, http.MethodPost, partner+"/link", nil))
 	shown("an invitation", "/invite/", b.packed(t, http.MethodPost, "/staff/invite", url.Values{"name": {"New Person"}, "email": {"new@example.com"}, "role": {"auditor"}}))
-	invited := staffURL(testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM staff WHERE email = 'new@example.com'`))
+	invited := web.StaffURL(testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM staff WHERE email = 'new@example.com'`))
 	shown("another invitation", "/invite/", b.packed(t, http.MethodPost, invited+"/invite", nil))
 	enrol := shown("a second factor", "data:image/png", b.packed(t, http.MethodGet, "/account/second-factor", nil))
 	seed := secretText.FindStringSubmatch(enrol.body)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -221,7 +222,7 @@ func TestInvitation(t *testing.T) {
 	if p := guest.get(t, "/account"); !strings.Contains(p.body, "account manager for harbour-leads") {
 		t.Errorf("%s", p.text())
 	}
-	if p := b.get(t, staffURL(found.ID)+"/access"); !strings.Contains(p.body, "harbour-leads") || !strings.Contains(p.body, "p, auditor, audit, verify") || !strings.Contains(p.body, "publish prices") {
+	if p := b.get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.body, "harbour-leads") || !strings.Contains(p.body, "p, auditor, audit, verify") || !strings.Contains(p.body, "publish prices") {
 		t.Errorf("%s", p.text())
 	}
 }
@@ -455,7 +456,7 @@ func TestJump(t *testing.T) {
 	h := newHouse(t, kind{})
 	b := h.as(t, models.Administrator)
 	person, mine := h.staffID(models.Auditor), h.partner(t, "mine")
-	for q, want := range map[string]string{person: "/staff/" + person, " " + strings.ToLower(person) + " ": "/staff/" + person, "ld_00000000000000000000000001": "/audit?object=ld_00000000000000000000000001", id.Format(id.Partner, mine): partnerURL(mine)} {
+	for q, want := range map[string]string{person: "/staff/" + person, " " + strings.ToLower(person) + " ": "/staff/" + person, "ld_00000000000000000000000001": "/audit?object=ld_00000000000000000000000001", id.Format(id.Partner, mine): web.PartnerURL(mine)} {
 		if p := b.get(t, "/jump?q="+url.QueryEscape(q)); p.location() != want {
 			t.Errorf("%q leads to %d %q", q, p.status, p.location())
 		}
@@ -475,7 +476,7 @@ func TestJump(t *testing.T) {
 		t.Fatal(err)
 	}
 	pricing, manager := h.as(t, models.PricingManager), h.as(t, models.AccountManager)
-	for card, want := range map[string]string{ratecard.ID(draft.ID): draftURL(draft.ID), strings.ToLower(ratecard.ID(published.ID)): "/pricing/versions/1", "rc_00000000000000000000000001": "/audit?object=rc_00000000000000000000000001"} {
+	for card, want := range map[string]string{ratecard.ID(draft.ID): web.DraftURL(draft.ID), strings.ToLower(ratecard.ID(published.ID)): "/pricing/versions/1", "rc_00000000000000000000000001": "/audit?object=rc_00000000000000000000000001"} {
 		for _, b := range []*visitor{pricing, manager} {
 			if p := b.get(t, "/jump?q="+card); p.location() != want {
 				t.Errorf("%s leads to %d %q, want %s", card, p.status, p.location(), want)
@@ -495,7 +496,7 @@ func TestJump(t *testing.T) {
 func TestLivePartsDoNotKeepASessionAlive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
-	partner := partnerURL(h.partner(t, "north-road"))
+	partner := web.PartnerURL(h.partner(t, "north-road"))
 	for path, want := range map[string]int{partner + "/onboarding": http.StatusOK, partner + "/onboarding/live": http.StatusSeeOther} {
 		b, last := h.as(t, models.AccountManager), page{}
 		for range 4 { // the session may be idle for half an hour

@@ -11,12 +11,14 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/blobstore"
@@ -99,6 +101,11 @@ func newHouse(t *testing.T, k kind) *house {
 	t.Cleanup(server.Close)
 	h.url = server.URL
 	return h
+}
+
+// routes are those of an area.
+func (h *house) routes(path string) []web.Route {
+	return slices.DeleteFunc(routes(h.options), func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
 }
 
 func (h *house) reload(t *testing.T) {

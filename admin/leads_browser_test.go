@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -31,7 +32,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	}
 	pages := []address{
 		{"leads", "/leads"}, {"leads-no-match", "/leads?partner=zebra"}, {"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
-		{"lead", leadURL(first.ID)}, {"lead-sandbox", leadURL(trial.ID)}, {"lead-erased", leadURL(erased.ID)}, {"jump-email", "/jump?q=jo%40example.com"},
+		{"lead", web.LeadURL(first.ID)}, {"lead-sandbox", web.LeadURL(trial.ID)}, {"lead-erased", web.LeadURL(erased.ID)}, {"jump-email", "/jump?q=jo%40example.com"},
 	}
 	for _, one := range pages {
 		p.Open(s.url + one.path)
@@ -43,7 +44,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	quiet(t, p)
 	auditor := chromium.Page(t, browser.Look{})
 	signIn(s.house, auditor, "auditor@example.com")
-	auditor.Open(s.url + leadURL(first.ID))
+	auditor.Open(s.url + web.LeadURL(first.ID))
 	see(auditor, "lead-explained")
 	quiet(t, auditor)
 	unbroken(t, s.house, p, pages)
@@ -71,7 +72,7 @@ func findInBrowser(t *testing.T, chromium *browser.Browser) {
 		}
 		for _, way := range [][3]string{{"Id", shownID(alone), "None"}, {"Id", alone.TransactionID, "None"}, {"E-mail", "Sam@example.com", "None"}, {"Phone", "020 7946 0111", "United K"}} {
 			find(way[0], way[1], way[2])
-			if p.Address() != s.url+leadURL(alone.ID) {
+			if p.Address() != s.url+web.LeadURL(alone.ID) {
 				t.Errorf("%s: %v leads to %s", name, way, p.Address())
 			}
 		}

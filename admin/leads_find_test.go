@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
@@ -27,7 +28,7 @@ func TestFindLead(t *testing.T) {
 	}{
 		{"id", shownID(first), "", first}, {"id", " " + strings.ToLower(shownID(first)) + " ", "", first}, {"id", alone.TransactionID, "", alone}, {"email", " SAM@Example.com ", "", alone},
 	} {
-		if p := find(c.by, c.value, c.country); p.status != http.StatusSeeOther || p.location() != leadURL(c.want.ID) {
+		if p := find(c.by, c.value, c.country); p.status != http.StatusSeeOther || p.location() != web.LeadURL(c.want.ID) {
 			t.Errorf("%s %q: %d %q", c.by, c.value, p.status, p.location())
 		}
 	}
@@ -85,13 +86,13 @@ func TestJumpToALead(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	lead := s.sell(t, s.harbour, jo, nil)
-	for role, want := range map[models.Role]string{models.Finance: leadURL(lead.ID), models.PricingManager: leadURL(lead.ID), models.Administrator: "/audit?object=" + shownID(lead)} {
+	for role, want := range map[models.Role]string{models.Finance: web.LeadURL(lead.ID), models.PricingManager: web.LeadURL(lead.ID), models.Administrator: "/audit?object=" + shownID(lead)} {
 		b := s.as(t, role)
 		if p := b.get(t, "/jump?q="+shownID(lead)); p.location() != want {
 			t.Errorf("%s: %d %q", role, p.status, p.location())
 		}
 		p := b.get(t, "/jump?q="+lead.TransactionID)
-		if want != leadURL(lead.ID) {
+		if want != web.LeadURL(lead.ID) {
 			want = ""
 		}
 		if p.location() != want {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	leadpages "github.com/pingpost/pingpost/admin/leads"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/ledger"
@@ -42,7 +44,7 @@ func newShop(t *testing.T) *shop {
 
 func (h *house) seller(t *testing.T, slug string) (s seller) {
 	t.Helper()
-	p, err := h.options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: title(slug), Signing: models.SigningRequired})
+	p, err := h.options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: web.Title(slug), Signing: models.SigningRequired})
 	if err == nil {
 		s.Partner = p
 		s.account, err = h.options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-main"})
@@ -152,7 +154,7 @@ func TestLeadsList(t *testing.T) {
 			t.Errorf("%s: %s", query, p.text())
 		}
 	}
-	if p := b.get(t, partnerURL(s.harbour.ID)); !strings.Contains(p.body, `href="/leads?partner=`+id.Format(id.Partner, s.harbour.ID)+`"`) {
+	if p := b.get(t, web.PartnerURL(s.harbour.ID)); !strings.Contains(p.body, `href="/leads?partner=`+id.Format(id.Partner, s.harbour.ID)+`"`) {
 		t.Error("the partner's page does not lead to its leads")
 	}
 	if p := newShop(t).as(t, models.Finance).get(t, "/leads"); !strings.Contains(p.body, "No leads yet") {
@@ -163,7 +165,7 @@ func TestLeadsList(t *testing.T) {
 func TestLeadsPages(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	for range leadsPage + 2 {
+	for range leadpages.LeadsPage + 2 {
 		s.sell(t, s.harbour, jo, nil)
 	}
 	b := s.as(t, models.Finance)
@@ -177,7 +179,7 @@ func TestLeadsPages(t *testing.T) {
 	}
 	_, rest, _ = strings.Cut(p.body, link)
 	newer, _, _ := strings.Cut(rest, `"`)
-	if p := b.get(t, strings.ReplaceAll(newer, "&amp;", "&")); strings.Count(p.body, `aria-label="Copy ld_`) != leadsPage {
+	if p := b.get(t, strings.ReplaceAll(newer, "&amp;", "&")); strings.Count(p.body, `aria-label="Copy ld_`) != leadpages.LeadsPage {
 		t.Errorf("%s: %s", newer, p.text())
 	}
 }
@@ -226,7 +228,7 @@ func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
 	b := s.as(t, models.Finance)
 	says := func(l models.Lead, wants ...string) {
 		t.Helper()
-		p := b.get(t, leadURL(l.ID))
+		p := b.get(t, web.LeadURL(l.ID))
 		for _, want := range wants {
 			not := strings.HasPrefix(want, "!")
 			if strings.Contains(p.body, strings.TrimPrefix(want, "!")) == not {
@@ -263,7 +265,7 @@ func TestLeadsOfOnePartner(t *testing.T) {
 	s.reload(t)
 	b := s.visitor(t)
 	b.signIn(t, "own@example.com")
-	absent, theirs := b.get(t, leadURL(uuid.New())), b.get(t, leadURL(others.ID))
+	absent, theirs := b.get(t, web.LeadURL(uuid.New())), b.get(t, web.LeadURL(others.ID))
 	if absent.status != http.StatusNotFound || theirs.status != http.StatusNotFound || !bytes.Equal([]byte(absent.body), []byte(theirs.body)) {
 		t.Errorf("%d and %d differ", absent.status, theirs.status)
 	}
@@ -275,7 +277,7 @@ func TestLeadsOfOnePartner(t *testing.T) {
 			t.Errorf("%s tells of another's lead: %d %s", what, p.status, p.text())
 		}
 	}
-	if p := b.post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo.bloggs@example.com"}}); p.location() != leadURL(own.ID) {
+	if p := b.post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo.bloggs@example.com"}}); p.location() != web.LeadURL(own.ID) {
 		t.Errorf("a look-up by e-mail: %d %q", p.status, p.location())
 	}
 }

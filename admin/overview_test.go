@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 )
@@ -38,7 +39,7 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 	} {
 		h.Exec(t, `UPDATE partners SET signing_mode = $2 WHERE id = $1`, partner, mode.partner)
 		h.Exec(t, `UPDATE accounts SET signing_mode = $2 WHERE id = $1`, account.ID, mode.account)
-		if p := b.get(t, "/"); p.status != http.StatusOK || strings.Contains(p.body, partnerURL(partner)+"?tab=signing") != mode.listed {
+		if p := b.get(t, "/"); p.status != http.StatusOK || strings.Contains(p.body, web.PartnerURL(partner)+"?tab=signing") != mode.listed {
 			t.Errorf("%+v: %d, not so", mode, p.status)
 		}
 	}
@@ -55,7 +56,7 @@ func TestTilesCountWhatTheyName(t *testing.T) {
 		h.passed(t, partner, uuid.Nil, "post", outcome, n)
 	}
 	tile := regexp.MustCompile(`(?s)<a class="tile".*?tile-label">\s*(\w+).*?tile-value">(.*?)<.*?tile-note">(.*?)<`)
-	for _, path := range []string{"/", partnerURL(partner) + "?tab=traffic"} {
+	for _, path := range []string{"/", web.PartnerURL(partner) + "?tab=traffic"} {
 		got := map[string]string{}
 		for _, m := range tile.FindAllStringSubmatch(b.get(t, path).body, -1) {
 			got[m[1]] = m[2] + " " + strings.Join(regexp.MustCompile(`\d[\d,]*`).FindAllString(m[3], -1), " ")
@@ -72,7 +73,7 @@ func TestPagesWithoutTrafficLinkToWhatIsOnThem(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
 	b, partner := h.as(t, models.Administrator), h.partner(t, "north-road")
-	for _, path := range []string{"/", partnerURL(partner) + "?tab=traffic"} {
+	for _, path := range []string{"/", web.PartnerURL(partner) + "?tab=traffic"} {
 		page := b.get(t, path)
 		for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page.body, -1) {
 			if !regexp.MustCompile(`\bid="` + link[1] + `"`).MatchString(page.body) {
@@ -91,7 +92,7 @@ func TestFirstVersionOpenedByItsIDLinksToPagesThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tab := range []string{"grid", "rules", "preview", "replay", "publish", "edits"} {
-		page := b.get(t, draftURL(card.ID)+"?tab="+tab)
+		page := b.get(t, web.DraftURL(card.ID)+"?tab="+tab)
 		for _, link := range regexp.MustCompile(`href="(/pricing/versions/[^"]+)"`).FindAllStringSubmatch(page.body, -1) {
 			if p := b.get(t, link[1]); p.status != http.StatusOK {
 				t.Errorf("%s links to %s: %d", tab, link[1], p.status)

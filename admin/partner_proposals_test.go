@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 )
@@ -20,7 +21,7 @@ func TestPartnerPricesTakeTwo(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{policy: ratecard.Policy{SecondPerson: true}})
 	o := office{house: h, id: h.partner(t, "harbour-leads")}
-	o.url = partnerURL(o.id)
+	o.url = web.PartnerURL(o.id)
 	h.person(t, "pia@example.com", models.StaffRole{Role: models.PricingManager})
 	h.reload(t)
 	ann, pia, auditor := h.as(t, models.PricingManager), h.visitor(t), h.as(t, models.Auditor)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -38,7 +39,7 @@ func newOffice(t *testing.T) office {
 	h := newHouse(t, kind{})
 	o := office{house: h, slug: "harbour-leads"}
 	o.id = h.partner(t, o.slug)
-	o.url = partnerURL(o.id)
+	o.url = web.PartnerURL(o.id)
 	o.visitor = h.as(t, models.AccountManager)
 	return o
 }
@@ -290,12 +291,12 @@ func TestPartnersInScope(t *testing.T) {
 	b := o.house.visitor(t)
 	b.signIn(t, p.Email)
 	list := b.get(t, "/partners")
-	if !strings.Contains(list.body, o.url) || strings.Contains(list.body, partnerURL(theirs)) || strings.Contains(list.body, "/partners/new") || strings.Contains(list.body, "meadow") {
+	if !strings.Contains(list.body, o.url) || strings.Contains(list.body, web.PartnerURL(theirs)) || strings.Contains(list.body, "/partners/new") || strings.Contains(list.body, "meadow") {
 		t.Errorf("%s", list.text())
 	}
 	missing := b.get(t, "/partners/"+id.Format(id.Partner, uuid.New()))
 	for _, tab := range []string{"", "?tab=secrets", "/onboarding", "/secrets/new", "/check", "/suspend"} {
-		if p := b.get(t, partnerURL(theirs)+tab); p.status != http.StatusNotFound || p.body != missing.body {
+		if p := b.get(t, web.PartnerURL(theirs)+tab); p.status != http.StatusNotFound || p.body != missing.body {
 			t.Errorf("another partner's %s: %d", tab, p.status)
 		}
 		if p := b.get(t, o.url+tab); p.status != http.StatusOK {
@@ -310,7 +311,7 @@ func TestPartnersInScope(t *testing.T) {
 	if p := o.get(t, o.url+"/accounts/"+id.Format(id.Account, account.ID)); p.status != http.StatusNotFound {
 		t.Errorf("another partner's account: %d", p.status)
 	}
-	if p := b.get(t, "/jump?q="+id.Format(id.Partner, theirs)); p.location() == partnerURL(theirs) {
+	if p := b.get(t, "/jump?q="+id.Format(id.Partner, theirs)); p.location() == web.PartnerURL(theirs) {
 		t.Error("a jump leads to another's partner")
 	}
 	if p := b.get(t, "/jump?q="+strings.ToLower(id.Format(id.Partner, mine))); p.location() != o.url {
@@ -376,7 +377,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%s", p.text())
 	}
 	other := o.partner(t, "meadow")
-	if p := o.get(t, partnerURL(other)+"?tab=refusals&request="+one); !strings.Contains(p.body, "Nothing matches") {
+	if p := o.get(t, web.PartnerURL(other)+"?tab=refusals&request="+one); !strings.Contains(p.body, "Nothing matches") {
 		t.Errorf("another partner's page shows it: %s", p.text())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -41,23 +42,23 @@ func TestBadPayoutForms(t *testing.T) {
 		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(hostile), "NUL": everywhere("a\x00b"), "no UTF-8": everywhere("\xff\xc3\x28"),
 		"bad escapes": "amount=%zz&why=%", "a megabyte": "why=" + strings.Repeat("x", 1<<20), "another kind": `{"amount":1}`, "a huge version": "version=99999999999999999999&proof=x", "no proof": "version=2&reference=x&reason=x&answer=x&name=58.00",
 	} {
-		for _, r := range (&Console{Options: c.options}).payoutRoutes() {
-			if r.method != http.MethodPost || r.path == "/payouts/exports" && name != "a megabyte" && name != "bad escapes" {
+		for _, r := range c.routes("/payouts") {
+			if r.Method != http.MethodPost || r.Path == "/payouts/exports" && name != "a megabyte" && name != "bad escapes" {
 				continue // an export takes any filter, or none
 			}
-			path := strings.Replace(r.path, "/payouts/runs/{id}", run, 1)
+			path := strings.Replace(r.Path, "/payouts/runs/{id}", run, 1)
 			path = strings.Replace(path, "/payouts/returns/{id}", ret, 1)
 			p := b.send(t, http.MethodPost, path, strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			default:
-				t.Errorf("%s: %s: %d %.200s", name, r.path, p.status, p.text())
+				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.status, p.text())
 			}
 			if strings.Contains(p.body, "<script>alert") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.path)
+				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 			if now := state(); now != before {
-				t.Fatalf("%s: %s changed something", name, r.path)
+				t.Fatalf("%s: %s changed something", name, r.Path)
 			}
 		}
 	}
@@ -72,7 +73,7 @@ func TestBadPayoutFilters(t *testing.T) {
 	for _, path := range []string{"/payouts", "/payouts/ledger.csv", "/payouts/returns", "/payouts/returns/new", "/payouts/runs", "/payouts/balances", "/payouts/adjust", "/work"} {
 		for _, value := range values {
 			q := url.Values{}
-			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"}, ledgerFilters...) {
+			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"}, payoutpages.LedgerFilters...) {
 				q.Set(name, value)
 			}
 			p := c.get(t, path+"?"+q.Encode())

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -97,7 +98,7 @@ func (c *till) exportsInBrowser(p *browser.Page) (address string) {
 func (c *till) runInBrowser(t *testing.T, p, fay *browser.Page) (address string) {
 	t.Helper()
 	p.Open(c.url + "/payouts/runs/new")
-	browser.Eval[bool](p, `document.querySelector("#f-cutoff").value = "`+c.time.Now().Format(cutoffForm)+`"; true`)
+	browser.Eval[bool](p, `document.querySelector("#f-cutoff").value = "`+c.time.Now().Format(payoutpages.CutoffForm)+`"; true`)
 	p.Type(`input[name="minimum"]`, "25.00")
 	p.Submit(`form[method="post"][action="/payouts/runs/new"] button[type="submit"]`)
 	see(p, "run-preparing")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -17,7 +18,7 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 	c.works(t)
 	begin := func() string {
 		t.Helper()
-		p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"CAD"}, "cutoff": {c.time.Now().Format(cutoffForm)}})
+		p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"CAD"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}})
 		if p.status != http.StatusSeeOther {
 			t.Fatalf("%d %s", p.status, p.text())
 		}
@@ -46,7 +47,7 @@ func TestBlockedRunLinksToTheOpenOne(t *testing.T) {
 	c := newTill(t)
 	c.works(t)
 	at := c.prepared(t, "")
-	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}, "note": {"kept"}})
+	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}, "note": {"kept"}})
 	p.wants(t, "a second run", http.StatusConflict, strings.TrimPrefix(at, "/payouts/runs/"), `<a href="`+at+`"`, "kept")
 	c.intact(t)
 }

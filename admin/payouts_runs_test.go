@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -18,7 +20,7 @@ import (
 // prepared is the address of a run in GBP that waits for approval.
 func (c *till) prepared(t testing.TB, minimum string) string {
 	t.Helper()
-	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}, "minimum": {minimum}, "note": {"for January"}})
+	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}, "minimum": {minimum}, "note": {"for January"}})
 	at := p.location()
 	if p.status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/runs/po_") {
 		t.Fatalf("%d %s", p.status, p.text())
@@ -35,7 +37,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("the cutoff that is offered: %s", p.text())
 	}
 	fay := c.other(t, "fay@example.com")
-	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}, "minimum": {"25"}})
+	p := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}, "minimum": {"25"}})
 	at := p.location()
 	c.get(t, at).wants(t, "preparing", http.StatusOK, "being prepared", "waits for a node", `hx-get="`+at+`/live"`, "Stop")
 	c.works(t)
@@ -91,11 +93,11 @@ func statements(t *testing.T, c *till, at string) {
 	if p := mine.get(t, "/audit"); strings.Contains(p.body, "/payouts/runs/") || !strings.Contains(p.body, "ledger: export") {
 		t.Errorf("the audit trail leads to a run that is not theirs to see: %s", p.text())
 	}
-	mine.get(t, leadURL(c.leads[0])).wants(t, "the lead", http.StatusOK, ">Paid<", "BACS 77", `href="`+harbour+`"`)
-	if p := mine.get(t, leadURL(c.leads[2])); strings.Contains(p.body, ">Paid<") {
+	mine.get(t, web.LeadURL(c.leads[0])).wants(t, "the lead", http.StatusOK, ">Paid<", "BACS 77", `href="`+harbour+`"`)
+	if p := mine.get(t, web.LeadURL(c.leads[2])); strings.Contains(p.body, ">Paid<") {
 		t.Errorf("a lead in another currency is paid: %s", p.text())
 	}
-	c.get(t, leadURL(c.leads[0])).wants(t, "the lead", http.StatusOK, ">Paid<", `href="`+at+`"`)
+	c.get(t, web.LeadURL(c.leads[0])).wants(t, "the lead", http.StatusOK, ">Paid<", `href="`+at+`"`)
 	none := mine.get(t, "/no-such-page")
 	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs", "/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
 		if p := mine.get(t, path); p.status != http.StatusNotFound || p.body != none.body {
@@ -174,7 +176,7 @@ func TestRunsOfAMixedRole(t *testing.T) {
 	c.person(t, "mixed@example.com", models.StaffRole{Role: models.Auditor}, models.StaffRole{Role: models.Finance, PartnerID: &c.harbour.ID})
 	c.reload(t)
 	mixed := c.other(t, "mixed@example.com")
-	at := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}}).location()
+	at := c.post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}}).location()
 	for _, path := range []string{at, "/work"} {
 		if p := mixed.get(t, path); p.status != http.StatusOK || strings.Contains(p.body, "/cancel") {
 			t.Errorf("%s: %d, offers to stop what it may not: %s", path, p.status, p.text())
@@ -232,9 +234,9 @@ func TestHouseInTheLedger(t *testing.T) {
 	c.get(t, own+"&run="+run).wants(t, "its entries", http.StatusOK, leadID(lead))
 	slug := testkit.Value[string](t, c.Database, `SELECT slug FROM partners WHERE id = $1`, models.House.Partner)
 	c.get(t, "/payouts/returns").wants(t, "returns", http.StatusOK, leadID(lead), slug)
-	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads", leadURL(lead), "/audit"} {
+	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads", web.LeadURL(lead), "/audit"} {
 		p := c.get(t, path)
-		if p.status != http.StatusOK || strings.Contains(p.body, partnerURL(models.House.Partner)) || strings.Contains(p.body, "partner="+slug) {
+		if p.status != http.StatusOK || strings.Contains(p.body, web.PartnerURL(models.House.Partner)) || strings.Contains(p.body, "partner="+slug) {
 			t.Errorf("%s: %d, leads to a page of the house", path, p.status)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/ledger"
@@ -169,7 +170,7 @@ func TestBalances(t *testing.T) {
 	if p.wants(t, "harbour's", http.StatusOK, "58.00<span"); strings.Contains(p.body, "=Meadow") {
 		t.Error("another partner's balance is there")
 	}
-	for i := range balancesPartners {
+	for i := range payoutpages.BalancesPartners {
 		c.lead(t, c.payee(t, fmt.Sprintf("zeta-%02d", i), "Zeta"), money.Amount{Minor: 100, Currency: money.USD})
 	}
 	p = c.get(t, "/payouts/balances")

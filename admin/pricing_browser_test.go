@@ -9,7 +9,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/models"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/pricing_rules"
 )
 
 // everyDraftPage looks at the pages on which prices are changed.

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/pricing_rules"
 )
 
 // fullDraft has a change of each kind.
@@ -34,13 +35,13 @@ func TestPreview(t *testing.T) {
 	t.Parallel()
 	d := newPriceDesk(t, kind{})
 	card := d.fullDraft(t)
-	at := draftURL(card.ID) + "?tab=preview"
+	at := web.DraftURL(card.ID) + "?tab=preview"
 	p := d.get(t, at)
 	p.wants(t, "the preview", http.StatusOK,
 		"1 problem keeps this draft from being published", "The floor of 100 GBP is above the ceiling of 50", "industry roofer, country GB",
 		"1 price belies its urgency", "plumber, United States: emergency costs no more than standard",
 		"91.20", "45.60", "+100.0 %", "outlier", "newly excluded", "no price any more", "An outlier is a change of more than 25 %", "21 prices")
-	link := regexp.MustCompile(regexp.QuoteMeta(draftURL(card.ID)) + `/rules/\d+`).FindString(p.body)
+	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.body)
 	if link == "" {
 		t.Error("the rule at fault has no link")
 	}
@@ -63,12 +64,12 @@ func TestPreview(t *testing.T) {
 			t.Errorf("%s repeats markup as it came", filter)
 		}
 	}
-	d.get(t, draftURL(card.ID)+"?tab=publish").wants(t, "publishing", http.StatusOK, "has to be mended", "1 problem")
-	if p := d.post(t, draftURL(card.ID)+"/publish", url.Values{"version": {"6"}, "note": {"x"}}); p.status != http.StatusUnprocessableEntity || d.state(t, card) != "draft 0" {
+	d.get(t, web.DraftURL(card.ID)+"?tab=publish").wants(t, "publishing", http.StatusOK, "has to be mended", "1 problem")
+	if p := d.post(t, web.DraftURL(card.ID)+"/publish", url.Values{"version": {"6"}, "note": {"x"}}); p.status != http.StatusUnprocessableEntity || d.state(t, card) != "draft 0" {
 		t.Errorf("%d %s", p.status, p.text())
 	}
 	same := d.drafted(t, "The same")
-	d.get(t, draftURL(same.ID)+"?tab=preview").wants(t, "a draft that changes nothing", http.StatusOK, "No price changes", "no rules clash")
+	d.get(t, web.DraftURL(same.ID)+"?tab=preview").wants(t, "a draft that changes nothing", http.StatusOK, "No price changes", "no rules clash")
 	reader := d.as(t, models.Auditor).get(t, at)
 	reader.wants(t, "an auditor's", http.StatusOK, "industry roofer, country GB")
 	if strings.Contains(reader.body, "/rules/") {
@@ -90,7 +91,7 @@ func TestPreviewPages(t *testing.T) {
 		return html.UnescapeString(m[1])
 	}
 	seen, pages := map[string]bool{}, 0
-	p := d.get(t, draftURL(card.ID)+"?tab=preview&country=GB")
+	p := d.get(t, web.DraftURL(card.ID)+"?tab=preview&country=GB")
 	last := p
 	for {
 		pages++
@@ -149,7 +150,7 @@ func TestReplaying(t *testing.T) {
 	d := newPriceDesk(t, kind{})
 	d.recorded(t)
 	card := d.drafted(t, "Plumbers", plumbersIn("GB", money.GBP, 5000))
-	at := draftURL(card.ID)
+	at := web.DraftURL(card.ID)
 	d.get(t, at+"?tab=replay").wants(t, "before", http.StatusOK, "No replay yet", `value="30" selected`, "no replay knows", "Sandboxes are left out")
 	for _, days := range []string{"", "0", "-1", "91", "a week", hostile, "99999999999999999999"} {
 		d.post(t, at+"/replay", url.Values{"days": {days}}).wants(t, "days "+days, http.StatusUnprocessableEntity, `id="f-days-error"`, "1 to 90 days")
@@ -271,12 +272,12 @@ func TestPricingALead(t *testing.T) {
 	for query, wants := range map[string][]string{
 		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency", "Version 1"},
 		"industry=plumber": {"45.60", "United Kingdom"},
-		"industry=%20plumber%20&country=gb&urgency=whenever":                {"45.60", "standard"},
-		"industry=plumber&country=ZZ":                                       {"Any other country"},
-		"industry=plumber&country=GB&version=1":                             {"45.60", "/pricing/versions/1"},
-		"industry=plumber&draft=" + strings.ToLower(draftURL(card.ID)[16:]): {"50.00", draftURL(card.ID) + "/rules/", "industry plumber, country GB"},
-		"industry=plumber&partner=harbour-leads":                            {"50.16", "+10 %", "Partner&#39;s adjustment", "Harbour Leads"},
-		"industry=plumber&country=IE&partner=harbour-leads":                 {"Not bought", "own exclusion"},
+		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
+		"industry=plumber&country=ZZ":                                           {"Any other country"},
+		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
+		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry plumber, country GB"},
+		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10 %", "Partner&#39;s adjustment", "Harbour Leads"},
+		"industry=plumber&country=IE&partner=harbour-leads":                     {"Not bought", "own exclusion"},
 	} {
 		d.get(t, at+query).wants(t, query, http.StatusOK, wants...)
 	}
@@ -293,7 +294,7 @@ func TestPricingALead(t *testing.T) {
 	}
 	d.get(t, at+"industry=plumbing&country=GBR&partner=nobody&version=77").wants(t, "two mistakes", http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
 	d.get(t, at+"industry=plumbing&partner=nobody").wants(t, "two others", http.StatusUnprocessableEntity, `id="f-industry-error"`, `id="f-partner-error"`)
-	reader := d.as(t, models.Auditor).get(t, at+"industry=plumber&draft="+draftURL(card.ID)[16:])
+	reader := d.as(t, models.Auditor).get(t, at+"industry=plumber&draft="+web.DraftURL(card.ID)[16:])
 	if strings.Contains(reader.body, "/rules/") || reader.status != http.StatusOK {
 		t.Errorf("an auditor is led to a form: %d", reader.status)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -23,7 +24,7 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h.person(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})
 	h.reload(t)
 	h.recorded(t)
-	full, behind, good := draftURL(h.fullDraft(t).ID), h.drafted(t, "Summer", plumbersIn("GB", money.GBP, 5000)), h.drafted(t, "Plumbers", plumbersIn("GB", money.GBP, 5200), plumbersIn("IE", money.EUR, 9900))
+	full, behind, good := web.DraftURL(h.fullDraft(t).ID), h.drafted(t, "Summer", plumbersIn("GB", money.GBP, 5000)), h.drafted(t, "Plumbers", plumbersIn("GB", money.GBP, 5200), plumbersIn("IE", money.EUR, 9900))
 	if _, err := alone.prices().Publish(t.Context(), good.ID, 3, "Plumbers are short in the whole of Britain and Ireland, and other platforms pay more for them", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +35,9 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	p := chromium.Page(t, browser.Look{})
 	signIn(h, p, "pricing_manager@example.com")
 	pages := []address{
-		{"draft-preview", full + "?tab=preview"}, {"draft-preview-none", draftURL(same.ID) + "?tab=preview"}, {"draft-preview-no-match", full + "?tab=preview&q=zebra"}, {"draft-replay-none", full + "?tab=replay"},
-		{"draft-publish-blocked", full + "?tab=publish"}, {"draft-publish", draftURL(same.ID) + "?tab=publish"}, {"draft-behind", draftURL(behind.ID) + "?tab=publish"}, {"draft-submitted", draftURL(sent.ID) + "?tab=publish"},
-		{"draft-published", draftURL(good.ID) + "?tab=publish"}, {"versions", "/pricing/versions"}, {"version", "/pricing/versions/2"}, {"version-first", "/pricing/versions/1"}, {"compare", "/pricing/compare?a=1&b=2"},
+		{"draft-preview", full + "?tab=preview"}, {"draft-preview-none", web.DraftURL(same.ID) + "?tab=preview"}, {"draft-preview-no-match", full + "?tab=preview&q=zebra"}, {"draft-replay-none", full + "?tab=replay"},
+		{"draft-publish-blocked", full + "?tab=publish"}, {"draft-publish", web.DraftURL(same.ID) + "?tab=publish"}, {"draft-behind", web.DraftURL(behind.ID) + "?tab=publish"}, {"draft-submitted", web.DraftURL(sent.ID) + "?tab=publish"},
+		{"draft-published", web.DraftURL(good.ID) + "?tab=publish"}, {"versions", "/pricing/versions"}, {"version", "/pricing/versions/2"}, {"version-first", "/pricing/versions/1"}, {"compare", "/pricing/compare?a=1&b=2"},
 		{"compare-mistake", "/pricing/compare?a=1&b=77"}, {"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"}, {"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
 	}
 	for _, one := range pages {
@@ -44,7 +45,7 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 		see(p, one.name)
 	}
 	replayInBrowser(t, h, p, full)
-	p.Open(h.url + draftURL(behind.ID) + "?tab=publish")
+	p.Open(h.url + web.DraftURL(behind.ID) + "?tab=publish")
 	p.Submit(`form[action$="/update"] button`)
 	see(p, "draft-kept")
 	quiet(t, p)
@@ -71,9 +72,9 @@ func approveWithoutScript(t *testing.T, h *house, chromium *browser.Browser, sen
 	t.Helper()
 	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
 	signIn(h, p, "colleague@example.com")
-	p.Open(h.url + draftURL(sent.ID) + "?tab=preview&q=plumber")
+	p.Open(h.url + web.DraftURL(sent.ID) + "?tab=preview&q=plumber")
 	p.Fits()
-	p.Open(h.url + draftURL(sent.ID) + "?tab=publish")
+	p.Open(h.url + web.DraftURL(sent.ID) + "?tab=publish")
 	p.Submit(`form[action$="/approve"] button`)
 	if text := p.Text("main"); !strings.Contains(text, "Waits for its time") {
 		t.Error(text)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/pricing_rules"
 )
 
 // priceDesk is a house with the shipped prices in force, and its pricing manager's browser.
@@ -101,7 +102,7 @@ func TestPublishing(t *testing.T) {
 	t.Parallel()
 	d := newPriceDesk(t, kind{})
 	card := d.drafted(t, "Plumbers", plumbersIn("GB", money.GBP, 5000))
-	at := draftURL(card.ID)
+	at := web.DraftURL(card.ID)
 	form := d.get(t, at+"?tab=publish")
 	form.wants(t, "the form", http.StatusOK, "What would be published", `name="note"`, `type="datetime-local"`, "Publish")
 	version := versionAt(t, form)
@@ -152,28 +153,28 @@ func TestPublishingLosesARace(t *testing.T) {
 	d.hires(t)
 	mine := d.drafted(t, "Mine", plumbersIn("GB", money.GBP, 5000), plumbersIn("IE", money.EUR, 6000))
 	theirs := d.drafted(t, "Theirs", plumbersIn("GB", money.GBP, 7000))
-	form := url.Values{"version": {versionAt(t, d.get(t, draftURL(mine.ID)+"?tab=publish"))}, "note": {"My note"}}
+	form := url.Values{"version": {versionAt(t, d.get(t, web.DraftURL(mine.ID)+"?tab=publish"))}, "note": {"My note"}}
 	b := d.colleague(t)
-	first := url.Values{"version": {versionAt(t, b.get(t, draftURL(theirs.ID)+"?tab=publish"))}, "note": {"Their note"}}
-	if p := b.post(t, draftURL(theirs.ID)+"/publish", first); p.location() != "/pricing/versions/2" {
+	first := url.Values{"version": {versionAt(t, b.get(t, web.DraftURL(theirs.ID)+"?tab=publish"))}, "note": {"Their note"}}
+	if p := b.post(t, web.DraftURL(theirs.ID)+"/publish", first); p.location() != "/pricing/versions/2" {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
-	p := d.post(t, draftURL(mine.ID)+"/publish", form)
+	p := d.post(t, web.DraftURL(mine.ID)+"/publish", form)
 	p.wants(t, "the second", http.StatusConflict, "Version 2 was published meanwhile", "Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00", "Bring it up to date")
 	if d.state(t, mine) != "draft 0" {
 		t.Fatal(d.state(t, mine))
 	}
-	if n := strings.Count(p.body, `action="`+draftURL(mine.ID)+`/update"`); n != 1 {
+	if n := strings.Count(p.body, `action="`+web.DraftURL(mine.ID)+`/update"`); n != 1 {
 		t.Errorf("%d forms bring it up to date", n)
 	}
-	updated := d.post(t, draftURL(mine.ID)+"/update", url.Values{"version": {versionAt(t, p)}})
+	updated := d.post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {versionAt(t, p)}})
 	updated.wants(t, "up to date", http.StatusOK, "up to date with Version 2", "industry plumber, country GB", "base 50.00 GBP")
 	if strings.Contains(updated.body, "country IE") {
 		t.Error("what only one of the two changed is told as kept")
 	}
-	d.get(t, draftURL(mine.ID)+"?tab=preview").wants(t, "the preview", http.StatusOK, "5 prices", "Ireland")
-	form.Set("version", versionAt(t, d.get(t, draftURL(mine.ID)+"?tab=publish")))
-	if p := d.post(t, draftURL(mine.ID)+"/publish", form); p.location() != "/pricing/versions/3" {
+	d.get(t, web.DraftURL(mine.ID)+"?tab=preview").wants(t, "the preview", http.StatusOK, "5 prices", "Ireland")
+	form.Set("version", versionAt(t, d.get(t, web.DraftURL(mine.ID)+"?tab=publish")))
+	if p := d.post(t, web.DraftURL(mine.ID)+"/publish", form); p.location() != "/pricing/versions/3" {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
 	for name, c := range map[string]struct{ country, want string }{"theirs": {"GB", "70.00"}, "mine": {"IE", "industry plumber, country IE"}} {
@@ -181,7 +182,7 @@ func TestPublishingLosesARace(t *testing.T) {
 	}
 	// Up to date it stays so, however often it is asked.
 	next := d.drafted(t, "Next", plumbersIn("FR", money.EUR, 6000))
-	if p := d.post(t, draftURL(next.ID)+"/update", url.Values{"version": {"2"}}); p.location() != draftURL(next.ID)+"?tab=preview" {
+	if p := d.post(t, web.DraftURL(next.ID)+"/update", url.Values{"version": {"2"}}); p.location() != web.DraftURL(next.ID)+"?tab=preview" {
 		t.Errorf("%d %s", p.status, p.text())
 	}
 	d.intact(t)
@@ -192,7 +193,7 @@ func TestPublishingAnEditedDraft(t *testing.T) {
 	t.Parallel()
 	d := newPriceDesk(t, kind{})
 	card := d.drafted(t, "", plumbersIn("GB", money.GBP, 5000))
-	at := draftURL(card.ID)
+	at := web.DraftURL(card.ID)
 	version := versionAt(t, d.get(t, at+"?tab=publish"))
 	d.ruled(t, card, plumbersIn("IE", money.EUR, 6000))
 	for _, path := range []string{"/publish", "/update"} {
@@ -213,7 +214,7 @@ func TestPublishingTakesTwo(t *testing.T) {
 	d := newPriceDesk(t, kind{policy: ratecard.Policy{SecondPerson: true}})
 	d.hires(t)
 	card := d.drafted(t, "Plumbers", plumbersIn("GB", money.GBP, 5000))
-	at := draftURL(card.ID)
+	at := web.DraftURL(card.ID)
 	tab := func(b *visitor) page { return b.get(t, at+"?tab=publish") }
 	tab(d.visitor).wants(t, "the form", http.StatusOK, "Submit for approval")
 	submit := func() {
@@ -257,7 +258,7 @@ func TestPublishingAtATime(t *testing.T) {
 	t.Parallel()
 	d := newPriceDesk(t, kind{})
 	card, other := d.drafted(t, "Monday", plumbersIn("GB", money.GBP, 5000)), d.drafted(t, "Today", plumbersIn("IE", money.EUR, 6000))
-	at, then := draftURL(card.ID), d.time.Now().UTC().Add(26*time.Hour).Truncate(time.Minute)
+	at, then := web.DraftURL(card.ID), d.time.Now().UTC().Add(26*time.Hour).Truncate(time.Minute)
 	schedule := func() {
 		t.Helper()
 		form := url.Values{"version": {versionAt(t, d.get(t, at+"?tab=publish"))}, "note": {"From Monday"}, "at": {then.Format("2006-01-02T15:04")}}
@@ -268,7 +269,7 @@ func TestPublishingAtATime(t *testing.T) {
 	schedule()
 	waiting := d.get(t, at+"?tab=publish")
 	waiting.wants(t, "waiting", http.StatusOK, then.Format("2006-01-02 15:04:05 UTC"), "in 1 d", "Take it back")
-	d.post(t, draftURL(other.ID)+"/publish", url.Values{"version": {versionAt(t, d.get(t, draftURL(other.ID)+"?tab=publish"))}, "note": {"Now"}}).
+	d.post(t, web.DraftURL(other.ID)+"/publish", url.Values{"version": {versionAt(t, d.get(t, web.DraftURL(other.ID)+"?tab=publish"))}, "note": {"Now"}}).
 		wants(t, "another meanwhile", http.StatusConflict, "“Monday” is to be published at")
 	if p := d.post(t, at+"/take-back", url.Values{"version": {versionAt(t, waiting)}}); p.status != http.StatusSeeOther || d.state(t, card) != "draft 0" {
 		t.Fatalf("%d %s", p.status, d.state(t, card))
@@ -299,7 +300,7 @@ func TestBadPublishingForms(t *testing.T) {
 		"bad escapes": "note=%zz", "another kind": `{"note":"x"}`, "huge": "version=99999999999999999999&note=x&days=99999999999999999999", "a megabyte": "note=" + strings.Repeat("x", 1<<20),
 	} {
 		for _, path := range []string{"/publish", "/approve", "/take-back", "/update", "/replay"} {
-			p := d.send(t, http.MethodPost, draftURL(card.ID)+path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := d.send(t, http.MethodPost, web.DraftURL(card.ID)+path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if !slices.Contains([]int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, p.status) {
 				t.Errorf("%s: %s: %d %.200s", name, path, p.status, p.text())
 			}
@@ -311,7 +312,7 @@ func TestBadPublishingForms(t *testing.T) {
 			}
 		}
 	}
-	if p := d.post(t, draftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.status != http.StatusNotFound {
+	if p := d.post(t, web.DraftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.status != http.StatusNotFound {
 		t.Errorf("a draft that is none: %d", p.status)
 	}
 	d.intact(t)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	pricingpages "github.com/pingpost/pingpost/admin/pricing"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -101,7 +102,7 @@ func TestRulesList(t *testing.T) {
 	first := d.get(t, d.url+"?tab=rules")
 	second := d.get(t, d.url+"?tab=rules&older=100")
 	back := d.get(t, d.url+"?tab=rules&newer=101")
-	if strings.Count(first.body, `class="main"`) != rulesPage || !strings.Contains(first.body, "older=100") || strings.Contains(first.body, "newer=") || !strings.Contains(second.body, "newer=101") || !strings.Contains(back.body, "older=100") {
+	if strings.Count(first.body, `class="main"`) != pricingpages.RulesPage || !strings.Contains(first.body, "older=100") || strings.Contains(first.body, "newer=") || !strings.Contains(second.body, "newer=101") || !strings.Contains(back.body, "older=100") {
 		t.Errorf("%d rules: %s", strings.Count(first.body, `class="main"`), first.text())
 	}
 	d.cell(t, "plumber", "0", "61.5")
@@ -173,25 +174,25 @@ func TestBadPricingForms(t *testing.T) {
 		"bad escapes": "title=%zz&industry=%", "a megabyte": "title=x&industry=plumber&was=0&base=" + strings.Repeat("x", 1<<20), "another kind": `{"title":"x"}`,
 		"a huge version": "version=99999999999999999999&title=x&name=discard&base-GBP=5&industry=roofer&mode=bulk&by=set&amount=5&apply=yes&edit=99999999999999999999&kind=csv&text=x",
 	} {
-		for _, r := range (&Console{Options: d.options}).pricingRoutes() {
-			if r.method != http.MethodPost || r.path == "/pricing/drafts/new" && (name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
+		for _, r := range d.routes("/pricing") {
+			if r.Method != http.MethodPost || r.Path == "/pricing/drafts/new" && (name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
 				continue // a draft needs no title
 			}
-			if (strings.HasSuffix(r.path, "/remove") || strings.HasSuffix(r.path, "/update")) && name == "no UTF-8" {
+			if (strings.HasSuffix(r.Path, "/remove") || strings.HasSuffix(r.Path, "/update")) && name == "no UTF-8" {
 				continue // take a version alone, and this is the right one
 			}
-			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.draft.ID), "{position}", "1").Replace(r.path)
+			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.draft.ID), "{position}", "1").Replace(r.Path)
 			p := d.send(t, http.MethodPost, path, strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:
-				t.Errorf("%s: %s: %d %.200s", name, r.path, p.status, p.text())
+				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.status, p.text())
 			}
 			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.path)
+				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 			if now := state(); now != before {
-				t.Fatalf("%s: %s changed something", name, r.path)
+				t.Fatalf("%s: %s changed something", name, r.Path)
 			}
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/pricing_rules"
 )
 
 // desk is a house whose pricing manager has a draft of the shipped prices open.
@@ -39,7 +40,7 @@ func (d *desk) begin(t *testing.T) {
 	if d.draft, err = d.service(models.PricingManager).Begin(t.Context(), "Spring prices", 0); err != nil {
 		t.Fatal(err)
 	}
-	d.url = draftURL(d.draft.ID)
+	d.url = web.DraftURL(d.draft.ID)
 }
 
 // service is that of the prices on behalf of a role's person.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/id"
@@ -68,10 +69,10 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	see(p, "reconciliation-compared")
 	p.Submit(`form[action$="/keep"] button`)
 	p.Wait(`document.querySelector(".status-good")`)
-	for _, finding := range findings {
+	for _, finding := range reconciliationpages.Findings {
 		p.Open(b.house.url + at + "?finding=" + string(finding.Finding))
 		if text := p.Text("#lines"); strings.Contains(text, "No line") {
-			t.Errorf("%s: there is none", finding.name)
+			t.Errorf("%s: there is none", finding.Name)
 		}
 		see(p, "reconciliation-kept-"+string(finding.Finding))
 	}

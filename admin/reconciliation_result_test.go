@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
@@ -252,14 +253,14 @@ func TestReconciliationsOfSomePartners(t *testing.T) {
 	v.signIn(t, "mine@example.com")
 
 	none := v.get(t, "/no-such-page")
-	for _, r := range (&Console{Options: b.options}).reconciliationRoutes() {
-		if !strings.Contains(r.path, "{id}") {
+	for _, r := range b.routes("/reconciliation") {
+		if !strings.Contains(r.Path, "{id}") {
 			continue
 		}
-		path := fill(r.path, strings.TrimPrefix(theirs, "/reconciliation/"))
-		p := v.send(t, r.method, path, strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-		if p.status != http.StatusNotFound || r.method == http.MethodGet && p.body != none.body {
-			t.Errorf("%s %s: %d %s", r.method, r.path, p.status, p.text())
+		path := fill(r.Path, strings.TrimPrefix(theirs, "/reconciliation/"))
+		p := v.send(t, r.Method, path, strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		if p.status != http.StatusNotFound || r.Method == http.MethodGet && p.body != none.body {
+			t.Errorf("%s %s: %d %s", r.Method, r.Path, p.status, p.text())
 		}
 	}
 	if p := v.get(t, "/reconciliation"); strings.Contains(p.body, "meadow") || !strings.Contains(p.body, mine) {
@@ -328,7 +329,7 @@ func TestReconciliationsByPage(t *testing.T) {
 	b := newBooks(t)
 	b.get(t, "/reconciliation").says(t, http.StatusOK, "No reconciliations yet", `href="/reconciliation/new"`)
 	service := b.options.Reconcile.By(audit.Actor{Staff: b.people[models.Finance].ID, Name: "finance@example.com"})
-	for range reconciliationPage + 1 {
+	for range reconciliationpages.ReconciliationPage + 1 {
 		if _, err := service.Upload(t.Context(), scope.System, b.harbour().ID, "a.csv", strings.NewReader("leadId,amount\nx,1\n")); err != nil {
 			t.Fatal(err)
 		}

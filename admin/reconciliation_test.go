@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
 	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -264,7 +265,7 @@ func TestTooLargeAList(t *testing.T) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if read := list.read.Load(); !said && read < reconcile.MaxFile || said && read > 64<<20 || read > maxList+(64<<20) {
+		if read := list.read.Load(); !said && read < reconcile.MaxFile || said && read > 64<<20 || read > reconciliationpages.MaxList+(64<<20) {
 			t.Errorf("%s: %d bytes were read", name, read)
 		}
 		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `id="f-file-error"`) || !strings.Contains(text, "256 M") {

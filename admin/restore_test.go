@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
@@ -37,13 +38,13 @@ func formFields(t testing.TB, p page, action string) (values url.Values, fixed [
 	values = url.Values{}
 	found := false
 	for form := range document.Descendants() {
-		if form.DataAtom != atom.Form || attribute(form, "method") != "post" || attribute(form, "action") != action {
+		if form.DataAtom != atom.Form || web.Attribute(form, "method") != "post" || web.Attribute(form, "action") != action {
 			continue
 		}
 		found = true
 		for n := range form.Descendants() {
-			name, value := attribute(n, "name"), attribute(n, "value")
-			kind := attribute(n, "type")
+			name, value := web.Attribute(n, "name"), web.Attribute(n, "value")
+			kind := web.Attribute(n, "type")
 			switch {
 			case name == "":
 			case n.DataAtom == atom.Textarea:
@@ -54,7 +55,7 @@ func formFields(t testing.TB, p page, action string) (values url.Values, fixed [
 			case n.DataAtom == atom.Select:
 				for option := range n.Descendants() {
 					if has(option, "selected") || !values.Has(name) && option.DataAtom == atom.Option {
-						values[name] = []string{attribute(option, "value")}
+						values[name] = []string{web.Attribute(option, "value")}
 					}
 				}
 			case n.DataAtom != atom.Input:
@@ -90,24 +91,24 @@ func typedInto(t testing.TB, p page, action string) url.Values {
 	}
 	fixed = append(fixed, "partner", "account", "currency", "lead", "from")
 	for form := range document.Descendants() {
-		if form.DataAtom != atom.Form || attribute(form, "method") != "post" || attribute(form, "action") != action {
+		if form.DataAtom != atom.Form || web.Attribute(form, "method") != "post" || web.Attribute(form, "action") != action {
 			continue
 		}
 		at := map[string]int{}
 		for n := range form.Descendants() {
-			name := attribute(n, "name")
+			name := web.Attribute(n, "name")
 			if name == "" || slices.Contains(fixed, name) {
 				continue
 			}
-			switch kind := attribute(n, "type"); {
+			switch kind := web.Attribute(n, "type"); {
 			case n.DataAtom == atom.Select:
 				for option := range n.Descendants() {
 					if option.DataAtom == atom.Option {
-						values[name] = []string{attribute(option, "value")} // the last one
+						values[name] = []string{web.Attribute(option, "value")} // the last one
 					}
 				}
 			case n.DataAtom == atom.Input && (kind == "radio" || kind == "checkbox"):
-				values[name] = []string{attribute(n, "value")} // the last one alone
+				values[name] = []string{web.Attribute(n, "value")} // the last one alone
 			case n.DataAtom == atom.Textarea || n.DataAtom == atom.Input && kind != "password" && kind != "file":
 				values[name][at[name]] = `kept & "<b>` + name
 				at[name]++
@@ -144,7 +145,7 @@ func (h *house) restores(t *testing.T, route string, f restorable) {
 	p = b.get(t, next)
 	back, fixed := formFields(t, p, f.path)
 	for _, name := range fixed {
-		if !slices.Contains(keptHidden, name) {
+		if !slices.Contains(web.KeptHidden, name) {
 			back.Del(name)
 			sent.Del(name)
 		}
@@ -171,12 +172,12 @@ func TestFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
 	c.works(t)
-	partner := partnerURL(c.harbour.ID)
+	partner := web.PartnerURL(c.harbour.ID)
 	card, err := c.prices().Begin(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft := draftURL(card.ID)
+	draft := web.DraftURL(card.ID)
 	if p := c.as(t, models.AccountManager).post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.status != http.StatusOK {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
@@ -219,14 +220,14 @@ func TestFormsAreRestored(t *testing.T) {
 		"/reconciliation/{id}/compare":             {}, // [TestReconciliationFormsAreRestored]
 		"/reconciliation/{id}/lines/{line}/settle": {},
 	}
-	for _, r := range (&Console{Options: c.options}).routes() {
-		f, known := forms[r.path]
+	for _, r := range routes(c.options) {
+		f, known := forms[r.Path]
 		switch {
-		case r.method != http.MethodPost:
-		case known != (r.form != ""):
-			t.Errorf("%s: shown again at %q, is tested: %t", r.path, r.form, known)
+		case r.Method != http.MethodPost:
+		case known != (r.Form != ""):
+			t.Errorf("%s: shown again at %q, is tested: %t", r.Path, r.Form, known)
 		case f.path != "":
-			c.restores(t, r.path, f)
+			c.restores(t, r.Path, f)
 		}
 	}
 	if p := c.as(t, models.Finance).get(t, upload); strings.Contains(p.body, "signed out") {
@@ -261,7 +262,7 @@ func TestFormWithAFileIsNotKept(t *testing.T) {
 	b := h.as(t, models.Finance)
 	h.time.Advance(31 * time.Minute)
 	p := b.give(t, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
-	if p.location() != "/login?next="+escape("/reconciliation/new?restore=file") {
+	if p.location() != "/login?next="+web.Escape("/reconciliation/new?restore=file") {
 		t.Fatalf("%d to %q", p.status, p.location())
 	}
 	b.signIn(t, "finance@example.com")
@@ -286,7 +287,7 @@ func TestWhoseFormIsKept(t *testing.T) {
 		return b
 	}
 	b := expired()
-	if p := b.post(t, "/partners/new", form); p.location() != "/login?next="+escape(page) || kept() != 1 {
+	if p := b.post(t, "/partners/new", form); p.location() != "/login?next="+web.Escape(page) || kept() != 1 {
 		t.Fatalf("%d to %q, %d kept", p.status, p.location(), kept())
 	}
 	for _, name := range []string{"proof", "password", "import"} {
@@ -347,7 +348,7 @@ func TestWhoseFormIsKept(t *testing.T) {
 		}
 	}
 	b = expired()
-	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm", partnerURL(uuid.New()) + "/check", "/payouts/exports"} {
+	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm", web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
 		if p := b.post(t, path, url.Values{"q": {"ann@example.com"}, templates.FormKeyField: {"x"}}); p.location() != "/login" || kept() != 0 {
 			t.Errorf("%s: %d to %q, %d kept", path, p.status, p.location(), kept())
 		}
@@ -373,7 +374,7 @@ old</textarea><select name="s"><option value="1">1</option><option value="2">2</
 	f.Add("n", "x", "2")
 	f.Add("s", `"><script>alert(1)</script>`, "\n</textarea><b>")
 	f.Fuzz(func(t *testing.T, name, first, second string) {
-		out, err := fillIn([]byte(page), &staff.KeptForm{Action: "/a", Values: url.Values{name: {first, second}}})
+		out, err := web.FillIn([]byte(page), &staff.KeptForm{Action: "/a", Values: url.Values{name: {first, second}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -401,15 +402,15 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
 	b := c.as(t, models.AccountManager)
-	path := partnerURL(c.harbour.ID) + "/secrets/new"
+	path := web.PartnerURL(c.harbour.ID) + "/secrets/new"
 	form := withKey(url.Values{"label": {"first"}})
 	if p := b.post(t, path, form); p.status != http.StatusOK {
 		t.Fatalf("%d %s", p.status, p.text())
 	}
 	c.time.Advance(31 * time.Minute)
 	p := b.post(t, path, form)
-	want := partnerURL(c.harbour.ID) + "?tab=secrets&submitted=shown-once"
-	if p.location() != "/login?next="+escape(want) {
+	want := web.PartnerURL(c.harbour.ID) + "?tab=secrets&submitted=shown-once"
+	if p.location() != "/login?next="+web.Escape(want) {
 		t.Errorf("leads to %q", p.location())
 	}
 	b.signIn(t, "account_manager@example.com")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/reconcile"
@@ -26,14 +27,14 @@ func fill(path string, one string) string {
 }
 
 // of chooses whom a route is tried on.
-func (h *house) of(r route) string {
-	if strings.HasPrefix(r.path, "/partners") {
+func (h *house) of(r web.Route) string {
+	if strings.HasPrefix(r.Path, "/partners") {
 		return id.Format(id.Partner, h.tried)
 	}
-	if strings.HasPrefix(r.path, "/pricing") {
+	if strings.HasPrefix(r.Path, "/pricing") {
 		return id.Format(id.RateCard, uuid.New())
 	}
-	if strings.HasPrefix(r.path, "/reconciliation") {
+	if strings.HasPrefix(r.Path, "/reconciliation") {
 		return reconcile.ID(uuid.New())
 	}
 	return h.staffID(models.Auditor)
@@ -46,34 +47,33 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Console{Options: Options{Environment: "development"}}
-	for _, r := range c.routes() {
+	for _, r := range routes(Options{Environment: "development"}) {
 		kinds := 0
-		for _, is := range []bool{r.open, r.own, r.login != "", r.needs != authz.Permission{}} {
+		for _, is := range []bool{r.Open, r.Own, r.Login != "", r.Needs != authz.Permission{}} {
 			if is {
 				kinds++
 			}
 		}
 		if kinds != 1 {
-			t.Errorf("%s %s: %d answers to who may use it", r.method, r.path, kinds)
+			t.Errorf("%s %s: %d answers to who may use it", r.Method, r.Path, kinds)
 		}
-		if r.needs == (authz.Permission{}) {
+		if r.Needs == (authz.Permission{}) {
 			continue
 		}
-		if !slices.ContainsFunc(policy, func(l authz.Line) bool { return l.Permission == r.needs }) {
-			t.Errorf("%s %s needs %q, which the policy gives to nobody", r.method, r.path, r.needs)
+		if !slices.ContainsFunc(policy, func(l authz.Line) bool { return l.Permission == r.Needs }) {
+			t.Errorf("%s %s needs %q, which the policy gives to nobody", r.Method, r.Path, r.Needs)
 		}
-		if r.method == http.MethodPost && r.needs.Action == "read" {
-			t.Errorf("%s %s changes something, and asks for %q", r.method, r.path, r.needs)
+		if r.Method == http.MethodPost && r.Needs.Action == "read" {
+			t.Errorf("%s %s changes something, and asks for %q", r.Method, r.Path, r.Needs)
 		}
 	}
 	for _, line := range policy {
-		if permissionWords(line.Permission) == "" {
+		if web.PermissionWords(line.Permission) == "" {
 			t.Errorf("there are no words for %q", line.Permission)
 		}
 	}
-	for _, r := range (&Console{Options: Options{Environment: "production"}}).routes() {
-		if r.path == "/design" {
+	for _, r := range routes(Options{Environment: "production"}) {
+		if r.Path == "/design" {
 			t.Error("the gallery is there in production")
 		}
 	}
@@ -94,38 +94,37 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 		}
 	}
 	h.reload(t)
-	c := &Console{Options: h.options}
 	for name, p := range people {
 		b := h.visitor(t)
 		b.signIn(t, p.Email)
-		for _, r := range c.routes() {
-			if r.path != "/logout" && r.path != "/login" {
+		for _, r := range routes(h.options) {
+			if r.Path != "/logout" && r.Path != "/login" {
 				h.tryRoute(t, b, p, name, r)
 			}
 		}
 	}
 	b := h.visitor(t)
-	for _, r := range c.routes() {
-		p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	for _, r := range routes(h.options) {
+		p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		signIn := p.status == http.StatusSeeOther && strings.HasPrefix(p.location(), "/login")
-		if !r.open && !signIn {
-			t.Errorf("nobody: %s %s: %d %s", r.method, r.path, p.status, p.text())
+		if !r.Open && !signIn {
+			t.Errorf("nobody: %s %s: %d %s", r.Method, r.Path, p.status, p.text())
 		}
 	}
 	h.intact(t)
 }
 
 // tryRoute asks for one route as one person.
-func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string, r route) {
+func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string, r web.Route) {
 	t.Helper()
-	sc, may := h.options.Access.Get().Scope(who.ID, r.needs)
-	may = may && (sc.All() || !wholePlatforms(r.needs)) || r.open || r.own
+	sc, may := h.options.Access.Get().Scope(who.ID, r.Needs)
+	may = may && (sc.All() || !web.WholePlatforms(r.Needs)) || r.Open || r.Own
 	refused := `outcome = 'refused' AND object_kind = 'route'`
 	before := h.count(t, "audit_events", refused)
-	p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-	name += ": " + r.method + " " + r.path
+	p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	name += ": " + r.Method + " " + r.Path
 	switch {
-	case r.login != "":
+	case r.Login != "":
 		if p.status != http.StatusSeeOther || p.location() != "/" {
 			t.Errorf("%s: %d to %q, and is past this step", name, p.status, p.location())
 		}
@@ -134,7 +133,7 @@ func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string
 		t.Errorf("%s: %d %s", name, p.status, p.text())
 	case may == (p.status == http.StatusForbidden):
 		t.Errorf("%s: %d, and may is %t: %s", name, p.status, may, p.text())
-	case !may && !strings.Contains(p.body, permissionWords(r.needs)):
+	case !may && !strings.Contains(p.body, web.PermissionWords(r.Needs)):
 		t.Errorf("%s: does not say what is missing: %s", name, p.text())
 	}
 	if now := h.count(t, "audit_events", refused); !may && now != before+1 {
@@ -147,7 +146,6 @@ func TestWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, kind{})
 	b := h.everywhere(t)
-	c := &Console{Options: h.options}
 	want := b.get(t, "/no-such-page")
 	if want.status != http.StatusNotFound {
 		t.Fatalf("%d", want.status)
@@ -156,14 +154,14 @@ func TestWhatIsNotThere(t *testing.T) {
 		id.Format(id.Staff, uuid.New()), id.Format(id.Partner, h.people[models.Auditor].ID), h.people[models.Auditor].ID.String(), "auditor@example.com",
 		"0", "-1", "st_", strings.Repeat("A", 5000), "%00", "%ff", "..%2f..%2fetc", "'%20OR%20'1'='1", "%3Cscript%3E",
 	}
-	for _, r := range c.routes() {
-		if !strings.Contains(r.path, "{id}") {
+	for _, r := range routes(h.options) {
+		if !strings.Contains(r.Path, "{id}") {
 			continue
 		}
 		for _, one := range ids {
-			p := b.send(t, r.method, fill(r.path, one), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-			if p.status != http.StatusNotFound || r.method == http.MethodGet && p.body != want.body {
-				t.Errorf("%s %s of %.40q: %d %.80s", r.method, r.path, one, p.status, p.text())
+			p := b.send(t, r.Method, fill(r.Path, one), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			if p.status != http.StatusNotFound || r.Method == http.MethodGet && p.body != want.body {
+				t.Errorf("%s %s of %.40q: %d %.80s", r.Method, r.Path, one, p.status, p.text())
 			}
 		}
 	}
@@ -189,18 +187,17 @@ func TestOtherSites(t *testing.T) {
 	h := newHouse(t, kind{})
 	b := h.as(t, models.Administrator)
 	before := h.count(t, "staff", "true")
-	c := &Console{Options: h.options}
 	for name, header := range map[string]http.Header{
 		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}}, "same site": {"Sec-Fetch-Site": {"same-site"}}, "another origin": {"Origin": {"https://evil.example.com"}}, "no origin": {"Origin": {"null"}},
 	} {
-		for _, r := range c.routes() {
-			if r.method != http.MethodPost {
+		for _, r := range routes(h.options) {
+			if r.Method != http.MethodPost {
 				continue
 			}
 			header.Set("Content-Type", "application/x-www-form-urlencoded")
 			form := url.Values{"email": {"eve@example.com"}, "name": {"Eve"}, "role": {"administrator"}}.Encode()
-			if p := b.send(t, r.method, fill(r.path, h.of(r)), strings.NewReader(form), header); p.status != http.StatusForbidden || p.header.Get("Set-Cookie") != "" {
-				t.Errorf("%s: %s: %d", name, r.path, p.status)
+			if p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(form), header); p.status != http.StatusForbidden || p.header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: %s: %d", name, r.Path, p.status)
 			}
 		}
 	}
@@ -229,9 +226,9 @@ func TestMethods(t *testing.T) {
 		return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "audit_events", "true")
 	}
 	before := rows()
-	for _, r := range (&Console{Options: h.options}).routes() {
-		if r.method == http.MethodGet && r.path != "/account/second-factor" && r.path != "/payouts/ledger.csv" {
-			b.get(t, fill(r.path, h.of(r)))
+	for _, r := range routes(h.options) {
+		if r.Method == http.MethodGet && r.Path != "/account/second-factor" && r.Path != "/payouts/ledger.csv" {
+			b.get(t, fill(r.Path, h.of(r)))
 		}
 	}
 	if rows() != before {

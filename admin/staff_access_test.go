@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -40,7 +41,7 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown := b.get(t, staffURL(p.ID)+"/access")
+		shown := b.get(t, web.StaffURL(p.ID)+"/access")
 		allowed, denied, ok := strings.Cut(shown.body, `id="denied"`)
 		if shown.status != http.StatusOK || !ok {
 			t.Fatalf("%d %s", shown.status, shown.text())
@@ -68,16 +69,16 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 	_, may, mayNot := page("finance-of-harbour@example.com")
 	_, full, _ := page("finance@example.com")
 	for everywhere, parts := range map[string][2]string{
-		permissions["payouts, read"]:    {"see the ledger, balances, returns and statements", "see payout runs"},
-		permissions["payouts, write"]:   {"return leads and adjust balances", "prepare payouts"},
-		permissions["payouts, approve"]: {"accept or reject returns", "approve and pay payouts"},
+		web.Permissions["payouts, read"]:    {"see the ledger, balances, returns and statements", "see payout runs"},
+		web.Permissions["payouts, write"]:   {"return leads and adjust balances", "prepare payouts"},
+		web.Permissions["payouts, approve"]: {"accept or reject returns", "approve and pay payouts"},
 	} {
 		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) || !slices.Contains(may, parts[0]) || !slices.Contains(mayNot, parts[1]) {
 			t.Errorf("%s: may %q, may not %q", everywhere, may, mayNot)
 		}
 	}
 	_, may, mayNot = page("account_manager-of-harbour@example.com")
-	if !slices.Contains(may, "see the prices agreed with the partner") || !slices.Contains(mayNot, permissions["pricing, read"]) || !slices.Contains(mayNot, permissions["partners, create"]) {
+	if !slices.Contains(may, "see the prices agreed with the partner") || !slices.Contains(mayNot, web.Permissions["pricing, read"]) || !slices.Contains(mayNot, web.Permissions["partners, create"]) {
 		t.Errorf("may %q, may not %q", may, mayNot)
 	}
 	manager := h.visitor(t)

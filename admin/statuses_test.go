@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -66,33 +67,33 @@ func TestStatuses(t *testing.T) {
 		to, _, _ := strings.Cut(anyID.ReplaceAllString(p.location(), "$1"), "?")
 		fmt.Fprintln(&got, strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.status), to, p.header.Get("Allow")}, " ")), " "))
 	}
-	routes := (&Console{Options: b.options}).routes()
-	slices.SortFunc(routes, func(x, y route) int { return strings.Compare(x.path+" "+x.method, y.path+" "+y.method) })
+	routes := routes(b.options)
+	slices.SortFunc(routes, func(x, y web.Route) int { return strings.Compare(x.Path+" "+x.Method, y.Path+" "+y.Method) })
 	for _, who := range people {
 		v := b.visitor
 		if v = b.house.visitor(t); who != "nobody" {
 			v.signIn(t, strings.Replace(who, " of one partner", "-of-one", 1)+"@example.com")
 		}
 		for _, r := range routes {
-			if r.path != "/logout" && r.path != "/login" || who == "nobody" {
-				record(v, who, r.method, r.path, at(r.path))
+			if r.Path != "/logout" && r.Path != "/login" || who == "nobody" {
+				record(v, who, r.Method, r.Path, at(r.Path))
 			}
 		}
 	}
 	v := b.as(t, models.Administrator)
 	done := map[string]bool{}
 	for _, r := range routes {
-		if done[r.path] {
+		if done[r.Path] {
 			continue
 		}
-		done[r.path] = true
+		done[r.Path] = true
 		for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete} {
-			if r.path != "/logout" {
-				record(v, "methods", method, r.path, at(r.path))
+			if r.Path != "/logout" {
+				record(v, "methods", method, r.Path, at(r.Path))
 			}
 		}
-		for _, near := range [][2]string{{r.path + "/", at(r.path) + "/"}, {"/" + r.path, "/" + at(r.path)}, {"%2F" + r.path, "/%2F" + strings.TrimPrefix(at(r.path), "/")}, {r.path + "%2F", at(r.path) + "%2F"}, {r.path + "/.", at(r.path) + "/."}} {
-			if r.path != "/{$}" && r.path != "/logout" {
+		for _, near := range [][2]string{{r.Path + "/", at(r.Path) + "/"}, {"/" + r.Path, "/" + at(r.Path)}, {"%2F" + r.Path, "/%2F" + strings.TrimPrefix(at(r.Path), "/")}, {r.Path + "%2F", at(r.Path) + "%2F"}, {r.Path + "/.", at(r.Path) + "/."}} {
+			if r.Path != "/{$}" && r.Path != "/logout" {
 				record(v, "nearly", http.MethodGet, near[0], near[1])
 			}
 		}

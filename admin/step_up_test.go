@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -23,7 +25,7 @@ import (
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
-	partner := partnerURL(c.harbour.ID)
+	partner := web.PartnerURL(c.harbour.ID)
 	invited, err := c.house.staff.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "gus@example.com", Name: "Gus", Roles: []models.StaffRole{{Role: models.Finance}}})
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +47,12 @@ func TestStepUp(t *testing.T) {
 		action string // in the audit trail
 	}{
 		{"inviting", models.Administrator, "/staff/invite", url.Values{"email": {"hal@example.com"}, "name": {"Hal"}, "role": {"auditor"}}, "staff.invite"},
-		{"inviting again", models.Administrator, staffURL(invited.ID) + "/invite", nil, "staff.invite_again"},
-		{"reactivating", models.Administrator, staffURL(gone.ID) + "/reactivate", url.Values{"version": {"@staff"}}, "staff.reactivate"},
+		{"inviting again", models.Administrator, web.StaffURL(invited.ID) + "/invite", nil, "staff.invite_again"},
+		{"reactivating", models.Administrator, web.StaffURL(gone.ID) + "/reactivate", url.Values{"version": {"@staff"}}, "staff.reactivate"},
 		{"a partner that need not sign", models.AccountManager, "/partners/new", url.Values{"slug": {"off-one"}, "name": {"Off"}, "signing": {"off"}}, "partner.create"},
 		{"a partner whose signatures are only reported", models.AccountManager, "/partners/new", url.Values{"slug": {"report-one"}, "name": {"Report"}, "signing": {"report_only"}}, "partner.create"},
 		{"an account that need not sign", models.AccountManager, partner + "/accounts/new", url.Values{"identifier": {"OFF-1"}, "signing": {"off"}}, "account.create"},
-		{"the name of a partner without a legal name", models.AccountManager, partnerURL(unnamed.ID) + "/details", url.Values{"name": {"Another"}, "version": {"1"}}, "partner.details"},
+		{"the name of a partner without a legal name", models.AccountManager, web.PartnerURL(unnamed.ID) + "/details", url.Values{"name": {"Another"}, "version": {"1"}}, "partner.details"},
 		{"a legal name", models.AccountManager, partner + "/details", with(details, "version", "@partner"), "partner.details"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -108,7 +110,7 @@ func TestStepUpIsNeeded(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
 	c.works(t)
-	partner := partnerURL(c.harbour.ID)
+	partner := web.PartnerURL(c.harbour.ID)
 	manager := c.as(t, models.AccountManager)
 	for _, label := range []string{"first", "second"} {
 		if p := manager.post(t, partner+"/secrets/new", url.Values{"label": {label}}); p.status != http.StatusOK {
@@ -142,7 +144,7 @@ func TestStepUpIsNeeded(t *testing.T) {
 			"account": {account}, "amount": {"1.00"}, "currency": {"GBP"}, "why": {"Bonus"}}},
 		ret + "/accept":      {models.Finance, url.Values{"answer": {"Agreed"}}},
 		ret + "/refuse":      {models.Finance, url.Values{"answer": {"No"}}},
-		"/payouts/runs/new":  {models.Finance, url.Values{"currency": {"EUR"}, "cutoff": {c.time.Now().Format(cutoffForm)}}},
+		"/payouts/runs/new":  {models.Finance, url.Values{"currency": {"EUR"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}}},
 		approved + "/pay":    {models.Finance, url.Values{"version": {"3"}, "reference": {"BANK-1"}, "name": {"65.60"}}},
 		approved + "/cancel": {models.Finance, with(version("3"), "reason", "Wrong month")},
 	} {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates"
@@ -34,7 +36,7 @@ func creatingForms(t *testing.T, c *till) (forms map[string]creatingForm, browse
 	if err != nil {
 		t.Fatal(err)
 	}
-	partner, draft := partnerURL(c.harbour.ID), draftURL(card.ID)
+	partner, draft := web.PartnerURL(c.harbour.ID), web.DraftURL(card.ID)
 	browsers = map[models.Role]*visitor{models.Finance: c.visitor}
 	for _, role := range []models.Role{models.AccountManager, models.Administrator, models.PricingManager} {
 		browsers[role] = c.as(t, role)
@@ -65,7 +67,7 @@ func creatingForms(t *testing.T, c *till) (forms map[string]creatingForm, browse
 		"/pricing/drafts/{id}/rules/new": {role: models.PricingManager, path: draft + "/rules/new", values: url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce"}}, count: `SELECT count(*) FROM pricing_rules WHERE note = 'Scarce'`, mayNot: true},
 		"/payouts/exports":               {role: models.Finance, page: unshown, values: url.Values{"currency": {"GBP"}}, count: `SELECT count(*) FROM exports`},
 		"/payouts/returns/new":           {role: models.Finance, page: "/payouts/returns/new?lead=" + leadID(c.leads[0]), values: url.Values{"lead": {leadID(c.leads[0])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}, count: `SELECT count(*) FROM returns`, mayNot: true},
-		"/payouts/runs/new":              {role: models.Finance, values: url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(cutoffForm)}}, count: `SELECT count(*) FROM payout_runs`, mayNot: true},
+		"/payouts/runs/new":              {role: models.Finance, values: url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}}, count: `SELECT count(*) FROM payout_runs`, mayNot: true},
 		"/reconciliation/new":            {role: models.Finance, count: `SELECT count(*) FROM reconciliations`},
 	}, browsers
 }
@@ -98,20 +100,20 @@ func TestFormCreatesOnce(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
 	forms, browsers := creatingForms(t, c)
-	for _, r := range (&Console{Options: c.options}).routes() {
-		f, known := forms[r.path]
-		creates := strings.HasSuffix(r.path, "/new") || r.creates != ""
+	for _, r := range routes(c.options) {
+		f, known := forms[r.Path]
+		creates := strings.HasSuffix(r.Path, "/new") || r.Creates != ""
 		switch {
-		case r.method != http.MethodPost:
+		case r.Method != http.MethodPost:
 			continue
-		case creates != known || creates && r.creates == "":
-			t.Errorf("%s creates: %t, is tested: %t, says what it creates: %q", r.path, creates, known, r.creates)
+		case creates != known || creates && r.Creates == "":
+			t.Errorf("%s creates: %t, is tested: %t, says what it creates: %q", r.Path, creates, known, r.Creates)
 			continue
 		case !creates:
 			continue
 		}
 		if f.path == "" {
-			f.path = r.path
+			f.path = r.Path
 		}
 		if f.page == "" {
 			f.page = f.path
@@ -129,30 +131,30 @@ func TestFormCreatesOnce(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{"", "x", uuid.Nil.String(), strings.Repeat("a", 400)} {
-			if p := f.submit(t, b, r.path, bad); p.status != http.StatusBadRequest {
-				t.Errorf("%s with the key %.10q: %d %s", r.path, bad, p.status, p.text())
+			if p := f.submit(t, b, r.Path, bad); p.status != http.StatusBadRequest {
+				t.Errorf("%s with the key %.10q: %d %s", r.Path, bad, p.status, p.text())
 			}
 		}
 		before := f.made(t, c)
-		first := f.submit(t, b, r.path, key[1])
+		first := f.submit(t, b, r.Path, key[1])
 		if n := f.made(t, c); n != before+1 || first.status >= http.StatusBadRequest {
-			t.Errorf("%s: %d, %d created: %s", r.path, first.status, n-before, first.text())
+			t.Errorf("%s: %d, %d created: %s", r.Path, first.status, n-before, first.text())
 			continue
 		}
-		second := f.submit(t, b, r.path, key[1])
+		second := f.submit(t, b, r.Path, key[1])
 		if n := f.made(t, c); n != before+1 || second.status != http.StatusSeeOther || !strings.Contains(second.location(), "submitted=") {
-			t.Errorf("%s again: %d to %q, %d created", r.path, second.status, second.location(), n-before)
+			t.Errorf("%s again: %d to %q, %d created", r.Path, second.status, second.location(), n-before)
 			continue
 		}
 		if p := b.get(t, second.location()); p.status != http.StatusOK || !strings.Contains(p.body, "You already submitted this form") {
-			t.Errorf("%s leads to %s: %d %s", r.path, second.location(), p.status, p.text())
+			t.Errorf("%s leads to %s: %d %s", r.Path, second.location(), p.status, p.text())
 		}
 		if first.status == http.StatusSeeOther && !strings.HasPrefix(second.location(), strings.TrimSuffix(first.location(), "/onboarding")) {
-			t.Errorf("%s leads to %q, then to %q", r.path, first.location(), second.location())
+			t.Errorf("%s leads to %q, then to %q", r.Path, first.location(), second.location())
 		}
 		// A new key creates again.
-		if p := f.submit(t, b, r.path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.status >= http.StatusBadRequest) {
-			t.Errorf("%s with another key: %d, %d created: %s", r.path, p.status, f.made(t, c)-before, p.text())
+		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.status >= http.StatusBadRequest) {
+			t.Errorf("%s with another key: %d, %d created: %s", r.Path, p.status, f.made(t, c)-before, p.text())
 		}
 	}
 	c.intact(t)

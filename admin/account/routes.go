@@ -1,0 +1,28 @@
+// Package account is the pages and forms of a person's own account.
+package account
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/staff"
+)
+
+// Handlers answers the pages and forms of a person's own account.
+type Handlers struct {
+	Staff *staff.Service
+}
+
+// Routes are the pages and forms of a person's own account.
+func (h *Handlers) Routes() []web.Route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []web.Route{
+		{Method: get, Path: "/account", Own: true, Handle: h.account},
+		{Method: post, Path: "/account/password", Own: true, Handle: h.changePassword},
+		{Method: post, Path: "/account/recovery-codes", Own: true, Creates: "/account", ShownOnce: true, Handle: h.newRecoveryCodes},
+		{Method: get, Path: "/account/confirm", Own: true, Handle: h.confirmPage},
+		{Method: post, Path: "/account/confirm", Own: true, Handle: h.confirm},
+		{Method: post, Path: "/account/sessions/{session}/end", Own: true, Handle: h.endOwnSession},
+		{Method: post, Path: "/account/sessions/end-others", Own: true, Handle: h.endOwnOthers},
+	}
+}

@@ -1,0 +1,133 @@
+package jobs
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) workList(k *web.Request) error { return h.showWork(k, http.StatusOK) }
+
+func (h *Handlers) showWork(k *web.Request, status int) error {
+	q := k.R.URL.Query()
+	all, newer, older, err := h.Jobs.List(k.R.Context(), k.Scope, k.Session.Staff.ID, web.KeyPage(q))
+	if err != nil {
+		return err
+	}
+	v := templates.WorkView{Shell: k.Shell("Long work", templates.Link{Label: "Ledger", URL: "/payouts"})}
+	if v.Rows, err = h.workRows(k, all...); err != nil {
+		return err
+	}
+	if n := len(all); n > 0 {
+		v.Pager = web.KeyPager("/work", q, newer, older, all[0].ID, all[n-1].ID)
+	}
+	return k.Show(status, templates.WorkList(v))
+}
+
+// theWork is the piece that the address names.
+func (h *Handlers) theWork(k *web.Request) (w models.Work, err error) {
+	number, err := strconv.ParseInt(k.R.PathValue("id"), 10, 64)
+	if err != nil || number < 1 {
+		return w, web.ErrNotFound
+	}
+	w, err = h.Jobs.Get(k.R.Context(), k.Scope, k.Session.Staff.ID, number)
+	return w, web.OrNotFound(err)
+}
+
+// workLive is a row of the list, which comes anew by itself.
+func (h *Handlers) workLive(k *web.Request) error {
+	w, err := h.theWork(k)
+	if err != nil {
+		return err
+	}
+	rows, err := h.workRows(k, w)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.WorkLine(rows[0], k.Now))
+}
+
+var workKinds = map[models.WorkKind]string{models.WorkReconciliation: "Reconciliation", models.WorkPayoutRun: "Payout run", models.WorkExport: "Export of the ledger"}
+
+func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []templates.WorkRow, err error) {
+	var whose []uuid.UUID
+	for _, w := range all {
+		if w.PartnerID != nil {
+			whose = append(whose, *w.PartnerID)
+		}
+	}
+	names, err := k.PartnerNames(whose)
+	for _, w := range all {
+		rows = append(rows, h.workRow(k, w, names))
+	}
+	return rows, err
+}
+
+func (h *Handlers) workRow(k *web.Request, w models.Work, names web.Slugs) templates.WorkRow {
+	number := strconv.FormatInt(w.ID, 10)
+	row := templates.WorkRow{
+		LiveURL: "/work/" + number + "/live", Key: number, Kind: workKinds[w.Kind], For: h.workObject(k, w), AskedBy: w.AskedBy, Asked: w.AskedAt, Ended: web.TimeOf(w.EndedAt), Status: k.JobStatus(w),
+	}
+	if w.PartnerID != nil {
+		row.Partner = names.Of(*w.PartnerID)
+	}
+	return row
+}
+
+// workObject is what the work is for, with its page where this person may see it.
+func (h *Handlers) workObject(k *web.Request, w models.Work) templates.Link {
+	switch w.Kind {
+	case models.WorkPayoutRun:
+		l := templates.Link{Label: payouts.RunID(w.ObjectID)}
+		if k.Scope.All() {
+			l.URL = web.RunURL(w.ObjectID)
+		}
+		return l
+	case models.WorkExport:
+		l := templates.Link{Label: id.Format(id.Export, w.ObjectID)}
+		if w.StaffID != nil && *w.StaffID == k.Session.Staff.ID {
+			l.URL = web.ExportURL(w.ObjectID)
+		}
+		return l
+	default:
+		l := templates.Link{Label: id.Format(id.Reconciliation, w.ObjectID)}
+		if k.May(web.ReadReconciliation) {
+			l.URL = "/reconciliation/" + l.Label
+		}
+		return l
+	}
+}
+
+func (h *Handlers) cancelWork(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	w, err := h.theWork(k)
+	if err != nil {
+		return err
+	}
+	if !k.MayStop(w) {
+		k.Route.Needs = web.WritePayouts // which is what they lack
+		return web.ErrForbidden
+	}
+	err = h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID)
+	if f := apperr.As(err); f != nil && f.Code == apperr.Conflict {
+		k.Notices = append(k.Notices, web.Notice{Kind: "warn", Text: "It had ended already: this is how it ended."})
+		return h.showWork(k, http.StatusConflict)
+	}
+	if err != nil {
+		return web.OrNotFound(err)
+	}
+	if back := web.Local(k.R.PostForm.Get("return")); back != "/" {
+		return k.Redirect(back)
+	}
+	return k.Redirect("/work")
+}

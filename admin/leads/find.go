@@ -1,0 +1,79 @@
+package leads
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// What leads are looked up by.
+const (
+	byID    = "id"
+	byEmail = "email"
+	byPhone = "phone"
+)
+
+var leadKeys = []templates.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
+
+func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes templates.Errors) templates.LeadFindForm {
+	countries := []templates.Option{{Label: "None (the number starts with +)"}}
+	for i := range h.Prices.Markets().Len() {
+		if m := h.Prices.Markets().At(i); len(m.Code) == 2 {
+			countries = append(countries, templates.Option{Value: m.Code, Label: m.Name})
+		}
+	}
+	return templates.LeadFindForm{By: web.Chosen(leadKeys, by), Value: value, Countries: web.Chosen(countries, country), Errors: mistakes}
+}
+
+// findLead looks up a lead by its id, or a person's by address or number. These are
+// never in an address: the answer to the form is the page.
+func (h *Handlers) findLead(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
+	var found leads.Found
+	err := error(apperr.New(apperr.Invalid, "value", "Type what to look up: it is compared as a whole."))
+	office, what := h.Leads.By(k.By), "e-mail address"
+	switch {
+	case value == "" || !web.ValidText(value):
+	case by == byEmail:
+		found, err = office.FindEmail(k.R.Context(), k.Scope, value)
+	case by == byPhone:
+		what = "phone number"
+		found, err = office.FindPhone(k.R.Context(), k.Scope, value, country)
+	default:
+		if to := h.PageOf(k, value); to != "" {
+			return k.Redirect(to)
+		}
+		err = apperr.New(apperr.Invalid, "value", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+	}
+	if err != nil {
+		return h.showUnfound(k, err, by, web.Short(value), country)
+	}
+	if len(found.Rows) == 1 {
+		return k.Redirect(web.LeadURL(found.Rows[0].ID))
+	}
+	return k.Show(http.StatusOK, templates.LeadsFound(templates.LeadsFoundView{
+		Shell: k.Shell("Leads of one person", allLeads), By: what, Leads: h.leadRows(k, found.Rows), More: found.More, Find: h.findForm(k, by, "", country, nil),
+	}))
+}
+
+func (h *Handlers) showUnfound(k *web.Request, err error, by, value, country string) error {
+	status, message, other := k.FormError(err)
+	if other != nil {
+		return other
+	}
+	field := "value"
+	if apperr.As(err).Reason == "country" {
+		field = "country"
+	}
+	return k.Show(status, templates.LeadsUnfound(templates.LeadsUnfoundView{
+		Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, value, country, templates.Errors{{Field: field, Message: message}}),
+	}))
+}

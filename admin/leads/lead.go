@@ -1,0 +1,125 @@
+package leads
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) leadPage(k *web.Request) error {
+	lead, err := id.Parse(id.Lead, k.R.PathValue("id"))
+	if err != nil {
+		return web.ErrNotFound
+	}
+	l, err := h.Leads.Page(k.R.Context(), k.Scope, lead)
+	if err != nil {
+		return web.OrNotFound(err)
+	}
+	returns, err := h.Payouts.ReturnsOf(k.R.Context(), k.Scope, lead)
+	if err != nil {
+		return err
+	}
+	v := h.leadView(k, l, returns)
+	if v.Quote, err = h.leadQuote(k, l, v.Price); err != nil {
+		return err
+	}
+	if k.MayAt(web.ReadPayouts, l.PartnerID) {
+		if err = h.leadMoney(k, l, returns, &v); err != nil {
+			return err
+		}
+	}
+	return k.Show(http.StatusOK, templates.Lead(v))
+}
+
+func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Return) templates.LeadView {
+	currency, _ := money.ParseCurrency(l.Currency) // the database knows the five only
+	in := func(states ...models.ReturnState) bool {
+		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
+	}
+	erased := l.State == models.LeadErased
+	v := templates.LeadView{
+		Shell: k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads), ID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, States: stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
+		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: k.PartnerLink(l.PartnerID, l.PartnerName), Account: l.Identifier,
+		Timeline: h.leadTimeline(k, l), Consent: consentView(l.Consent),
+		Contact: templates.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
+		Envelope: templates.LeadEnvelope{
+			Wrapper: l.KeyWrapper, Version: l.KeyVersion, Ciphertext: l.Envelope.Ciphertext, IV: l.Envelope.IV, AuthTag: l.Envelope.AuthTag,
+			Salt: l.Envelope.Salt, WrappedKey: l.Envelope.WrappedKey,
+		},
+	}
+	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
+	if inTime && !l.Sandbox && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
+		v.ReturnURL = "/payouts/returns/new?lead=" + v.ID
+	}
+	return v
+}
+
+// leadTimeline is what happened to a lead, in order.
+func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []templates.LeadStep {
+	quoted, signed := "For no partner in particular", "Without a signature"
+	if l.QuotedFor != "" {
+		quoted = "For " + l.QuotedFor
+	}
+	if l.HMACVerified {
+		signed = fmt.Sprintf("Signed with the secret “%s”, %s…%s", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
+	}
+	steps := []templates.LeadStep{
+		{At: l.QuotedAt, What: "Pinged", Detail: quoted},
+		{At: l.QuotedAt, What: "Priced", Detail: "With the rate card in force", More: h.cardLink(k, l.CardVersion)},
+		{At: l.ReceivedAt, What: "Posted", Detail: signed},
+	}
+	for _, e := range l.Events {
+		step, detail := templates.LeadStep{At: e.At, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
+		switch e.Kind {
+		case "delivered":
+			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
+		case "returned":
+			step.Detail = web.Title(payouts.ReasonWords(models.ReturnReason(web.ValueWords(detail, "reason"))))
+			if k.MayAt(web.ReadPayouts, l.PartnerID) {
+				step.More = returnLink(web.ValueWords(detail, "return"))
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+func returnLink(name string) templates.Link {
+	return templates.Link{Label: name, URL: "/payouts/returns/" + name}
+}
+
+// cardLink leads to a version where this person may see prices.
+func (h *Handlers) cardLink(k *web.Request, version int) templates.Link {
+	link := templates.Link{Label: web.VersionName(version)}
+	if k.May(web.ReadPricing) {
+		link.URL = web.VersionURL(version)
+	}
+	return link
+}
+
+func consentView(c models.Consent) templates.LeadConsent {
+	v := templates.LeadConsent{
+		Acknowledged: c.Acknowledged, Received: c.ReceivedAt, Disclosure: sent(c.DisclosureText), Recipient: sent(c.RecipientHash),
+		Certificate: sent(c.FormCertURL), ThirdParty: sent(c.ThirdPartyLeadID),
+	}
+	if c.AcknowledgedAt != nil {
+		v.At = *c.AcknowledgedAt
+	}
+	return v
+}
+
+// sent is a text that need not be there.
+func sent(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,118 @@
+package leads
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const LeadsPage = 50
+
+var allLeads = templates.Link{Label: "Leads", URL: "/leads"}
+
+var leadStates = []templates.Option{
+	{Value: leads.StateDelivered, Label: "Delivered"}, {Value: leads.StateReturned, Label: "Returned"}, {Value: leads.StateErased, Label: "Erased"}, {Value: leads.StateSandbox, Label: "Sandbox"},
+}
+
+func (h *Handlers) leadsList(k *web.Request) error {
+	q := k.R.URL.Query()
+	query, mistakes, err := h.leadQuery(k, q)
+	if err != nil {
+		return err
+	}
+	var found leads.Page
+	if len(mistakes) == 0 { // of a partner that is none it would be everybody's
+		if found, err = h.Leads.List(k.R.Context(), k.Scope, query); err != nil {
+			return err
+		}
+	}
+	var industries []string
+	for _, one := range h.Prices.Taxonomy().Industries() {
+		industries = append(industries, one.Slug)
+	}
+	v := templates.LeadsView{
+		Shell: k.Shell("Leads"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Country: web.Short(q.Get("country")), From: web.Short(q.Get("from")), To: web.Short(q.Get("to")),
+		Industries: web.Chosen(web.Labels(industries), q.Get("industry")), States: web.Chosen(leadStates, q.Get("state")), Leads: h.leadRows(k, found.Rows),
+		State:  templates.ListState{Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"), ClearURL: "/leads"},
+		Looked: found.Looked, Pager: web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
+	}
+	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
+	if k.May(web.FindLeads) {
+		form := h.findForm(k, "", "", "", nil)
+		v.Find = &form
+	}
+	return k.Show(http.StatusOK, templates.Leads(v))
+}
+
+func leadCursor(at uuid.UUID) string {
+	if at == uuid.Nil {
+		return ""
+	}
+	return id.Format(id.Lead, at)
+}
+
+// leadQuery reads the filters; what names nothing is told.
+func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
+	query = leads.Query{Industry: web.SearchText(q, "industry"), Country: strings.ToUpper(web.SearchText(q, "country")), State: web.SearchText(q, "state"), Size: LeadsPage}
+	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // what is no cursor is the first page
+	query.After, _ = id.Parse(id.Lead, q.Get("after"))
+	tell := func(text string) { mistakes = append(mistakes, web.Notice{Kind: "warn", Text: text}) }
+	query.From, query.To, mistakes = web.DateRange(q)
+	if ref := web.SearchText(q, "partner"); ref != "" {
+		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
+		switch f := apperr.As(err); {
+		case f != nil && f.Code == apperr.NotFound:
+			tell("There is no partner of this slug or id that you may see: write it as its page has it.")
+		case err != nil:
+			return query, nil, err
+		}
+		query.Partner = p.ID
+	}
+	if name := web.SearchText(q, "account"); name != "" {
+		account, err := h.Leads.Account(k.R.Context(), k.Scope, name)
+		switch f := apperr.As(err); {
+		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
+			tell("There is no account of this partnerId that you may see: it is written exactly as a post has it.")
+		case err != nil:
+			return query, nil, err
+		}
+		query.Partner, query.Account = account.PartnerID, account.ID
+	}
+	return query, mistakes, nil
+}
+
+func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []templates.LeadRow) {
+	for _, l := range found {
+		rows = append(rows, templates.LeadRow{
+			ID: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID), Received: l.ReceivedAt, Partner: k.PartnerLink(l.PartnerID, l.PartnerName), Account: l.Identifier,
+			Industry: l.Industry, Country: l.Country, Price: l.Price, States: stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
+		})
+	}
+	return rows
+}
+
+// stateWords say what became of a lead.
+func stateWords(erased, sandbox, returned bool) (words []string) {
+	if sandbox {
+		words = append(words, leads.StateSandbox)
+	}
+	if returned {
+		words = append(words, leads.StateReturned)
+	}
+	if erased {
+		words = append(words, leads.StateErased)
+	}
+	if words == nil {
+		words = append(words, leads.StateDelivered)
+	}
+	return words
+}

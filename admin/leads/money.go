@@ -1,0 +1,102 @@
+package leads
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// leadEntries bounds the ledger entries that a lead's page shows: beside what it earned
+// and its return there are adjustments, by hand.
+const leadEntries = 100
+
+// leadMoney shows what a lead earned and what became of it, and adds to the timeline that
+// it was paid.
+func (h *Handlers) leadMoney(k *web.Request, l leads.File, returns []models.Return, v *templates.LeadView) error {
+	sc, _ := k.Access.Scope(k.Session.Staff.ID, web.ReadPayouts)
+	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
+	if err != nil {
+		return err
+	}
+	m := &templates.LeadMoney{Sandbox: l.Sandbox}
+	for _, e := range entries {
+		row := templates.LeadEntry{At: e.OccurredAt, Kind: web.Title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
+		if e.Run != uuid.Nil {
+			row.Run = k.RunLink(e)
+		}
+		m.Entries = append(m.Entries, row)
+		if e.Kind == models.EntryAccrual && e.RunState == models.RunPaid {
+			if err := h.leadPaid(k, sc, e, v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range returns {
+		m.Returns = append(m.Returns, templates.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReasonWords(r.Reason), At: r.AskedAt})
+	}
+	v.Money = m
+	return nil
+}
+
+// leadPaid adds to the timeline that what a lead earned was paid: with the rest of its
+// account, by one payment of the run. An account that came to nothing has none.
+func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *templates.LeadView) error {
+	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
+	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
+	for _, p := range payments {
+		v.Timeline = append(v.Timeline, templates.LeadStep{At: p.OccurredAt, What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: k.RunLink(p)})
+		slices.SortStableFunc(v.Timeline, func(a, b templates.LeadStep) int { return a.At.Compare(b.At) })
+	}
+	return err
+}
+
+// leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.
+func (h *Handlers) leadQuote(k *web.Request, l leads.File, price money.Amount) (q templates.LeadQuote, err error) {
+	q = templates.LeadQuote{Industry: l.Industry, Country: l.QuotedCountry, Postcode: l.QuotedPostcode, Urgency: l.Urgency, For: l.QuotedFor, Card: h.cardLink(k, l.CardVersion), Price: price}
+	if !k.May(web.ReadPricing) {
+		return q, nil
+	}
+	card, err := h.Prices.Version(k.R.Context(), l.CardVersion)
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		q.Why = "The version that priced it is not among the rate cards: the steps to the price cannot be shown."
+		return q, nil
+	}
+	if err != nil {
+		return q, err
+	}
+	sheet, err := h.Prices.Sheet(k.R.Context(), card)
+	if err != nil {
+		return q, err
+	}
+	var own partners.OwnPrice
+	if l.QuotedPartner != nil {
+		if own, err = h.Partners.OwnPrice(k.R.Context(), models.Partner{ID: *l.QuotedPartner}); err != nil {
+			return q, err
+		}
+	}
+	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: l.Industry, Country: l.QuotedCountry, Urgency: l.Urgency}, pricingrules.Own{Adjustment: own.Adjustment})
+	if f := apperr.As(err); f != nil && f.Code == apperr.Invalid {
+		q.Why = "The industry is no longer in the taxonomy: the steps to the price cannot be shown."
+		return q, nil
+	}
+	if err != nil {
+		return q, err
+	}
+	q.Steps = web.ExplainSteps(e.Explanation, func(int) string { return "" })
+	q.Currency, q.Differs = e.Cell.Currency.String(), money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency} != price
+	return q, nil
+}

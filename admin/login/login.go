@@ -1,0 +1,183 @@
+package login
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"image/png"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) loginPage(k *web.Request) error {
+	if k.SignedIn() {
+		return k.Redirect(k.Next())
+	}
+	if next, err := url.Parse(k.Next()); err == nil && next.Query().Get("restore") == web.RestoreForm {
+		k.Notices = append(k.Notices, web.Notice{Kind: "info", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
+	}
+	return k.Show(http.StatusOK, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Next: k.Next()}))
+}
+
+func (h *Handlers) login(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	form := k.R.PostForm
+	token, session, err := h.Staff.Login(k.R.Context(), staff.Attempt{
+		Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(), By: k.By,
+	})
+	if err != nil {
+		status, message, err := k.FormError(err)
+		if err != nil {
+			return err
+		}
+		return k.Show(status, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: message, Next: k.Next()}))
+	}
+	// Whoever logs in where somebody was, ends that.
+	if k.Session.Stage != "" {
+		if err := h.Staff.End(k.R.Context(), k.Session, "somebody logged in"); err != nil {
+			return err
+		}
+	}
+	k.SetToken(token)
+	k.Session = session
+	if session.Stage == models.StageOpen {
+		return k.Redirect(k.Next())
+	}
+	return k.Redirect(web.StepAfter(session.Stage) + "?next=" + web.Escape(k.Next()))
+}
+
+func (h *Handlers) codePage(k *web.Request) error {
+	return k.Show(http.StatusOK, templates.LoginCode(templates.LoginCodeView{Shell: k.Shell("Second factor"), Next: k.Next()}))
+}
+
+func (h *Handlers) code(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	token, err := h.Staff.Code(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+	if f := apperr.As(err); f != nil && f.Reason == "again" {
+		k.SetToken("")
+		return k.Show(http.StatusUnauthorized, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: k.Next()}))
+	}
+	if err != nil {
+		status, message, err := k.FormError(err)
+		if err != nil {
+			return err
+		}
+		return k.Show(status, templates.LoginCode(templates.LoginCodeView{Shell: k.Shell("Second factor"), Error: message, Next: k.Next()}))
+	}
+	k.SetToken(token)
+	return k.Redirect(k.Next())
+}
+
+func (h *Handlers) logout(k *web.Request) error {
+	k.SetToken("")
+	if err := h.Staff.Logout(k.R.Context(), k.By, k.Session); err != nil {
+		return err
+	}
+	return k.Redirect("/login")
+}
+
+// enrolPage shows the seed of a second factor, while signing in or on one's own account.
+func (h *Handlers) enrolPage(k *web.Request) error {
+	if err := k.RequireProof(); err != nil {
+		return err
+	}
+	return h.showEnrol(k, http.StatusOK, nil)
+}
+
+func (h *Handlers) showEnrol(k *web.Request, status int, mistakes templates.Errors) error {
+	key, err := h.Staff.BeginSecondFactor(k.R.Context(), k.Session)
+	if err != nil {
+		return err
+	}
+	image, err := key.Image(220, 220)
+	if err != nil {
+		return err
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image); err != nil {
+		return err
+	}
+	s := k.Shell("Set up a second factor")
+	if !k.SignedIn() {
+		s.Lead = "Your role needs one: nothing else is open until it is there."
+	}
+	return k.ShowSecret(status, templates.EnrolSecondFactor(templates.EnrolSecondFactorView{
+		Shell: s, Action: k.R.URL.RequestURI(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
+		Secret: grouped(key.Secret()), Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) enrol(k *web.Request) error {
+	if err := errors.Join(k.ParseForm(), k.RequireProof()); err != nil {
+		return err
+	}
+	token, codes, err := h.Staff.FinishSecondFactor(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+	if err != nil {
+		status, message, err := k.FormError(err)
+		if err != nil {
+			return err
+		}
+		return h.showEnrol(k, status, templates.Errors{{Field: "code", Message: message}})
+	}
+	if token != "" {
+		k.SetToken(token)
+	}
+	return k.ShowCodes(codes)
+}
+
+func (h *Handlers) codesKept(k *web.Request) error { return k.Redirect("/") }
+
+func grouped(secret string) string {
+	var groups []string
+	for len(secret) > 4 {
+		groups, secret = append(groups, secret[:4]), secret[4:]
+	}
+	return strings.Join(append(groups, secret), " ")
+}
+
+func (h *Handlers) invitePage(k *web.Request) error {
+	p, err := h.Staff.Invitation(k.R.Context(), k.R.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	return h.showInvite(k, http.StatusOK, p, nil)
+}
+
+func (h *Handlers) showInvite(k *web.Request, status int, p models.Staff, mistakes templates.Errors) error {
+	return k.Show(status, templates.InviteAccept(templates.InviteAcceptView{
+		Shell: k.Shell("Welcome to pingpost"), Action: k.R.URL.Path, Name: p.Name, Email: p.Email, Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) acceptInvite(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	token, form := k.R.PathValue("token"), k.R.PostForm
+	p, err := h.Staff.Invitation(k.R.Context(), token)
+	if err != nil {
+		return err
+	}
+	if form.Get("password") != form.Get("again") {
+		return h.showInvite(k, http.StatusUnprocessableEntity, p, templates.Errors{{Field: "again", Message: "The two are not the same: type the password again."}})
+	}
+	if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
+		status, message, other := k.FormError(err)
+		if other != nil || apperr.As(err).Code != apperr.Invalid {
+			return err
+		}
+		return h.showInvite(k, status, p, templates.Errors{{Field: "password", Message: message}})
+	}
+	return k.Show(http.StatusOK, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Email: p.Email, Notice: "Your password is set.", Next: "/"}))
+}

@@ -1,0 +1,34 @@
+// Package login is the pages and forms of signing in.
+package login
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Handlers answers the pages and forms of signing in.
+type Handlers struct {
+	Staff *staff.Service
+}
+
+// Routes are the pages and forms of signing in, accepting an invitation and setting up a second factor.
+func (h *Handlers) Routes() []web.Route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []web.Route{
+		{Method: get, Path: "/login", Open: true, Handle: h.loginPage},
+		{Method: post, Path: "/login", Open: true, Handle: h.login},
+		{Method: get, Path: "/login/code", Login: models.StageCode, Handle: h.codePage},
+		{Method: post, Path: "/login/code", Login: models.StageCode, Handle: h.code},
+		{Method: get, Path: "/login/second-factor", Login: models.StageEnrol, Handle: h.enrolPage},
+		{Method: post, Path: "/login/second-factor", Login: models.StageEnrol, Handle: h.enrol},
+		{Method: get, Path: "/invite/{token}", Open: true, Handle: h.invitePage},
+		{Method: post, Path: "/invite/{token}", Open: true, Handle: h.acceptInvite},
+		{Method: post, Path: "/logout", Own: true, Handle: h.logout},
+		{Method: get, Path: "/account/second-factor", Own: true, Handle: h.enrolPage},
+		{Method: post, Path: "/account/second-factor", Own: true, Handle: h.enrol},
+		{Method: post, Path: "/account/recovery-codes/kept", Own: true, Handle: h.codesKept},
+	}
+}

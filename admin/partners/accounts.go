@@ -1,0 +1,209 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) accountsTab(k *web.Request, p models.Partner) error {
+	return h.showAccounts(k, http.StatusOK, p)
+}
+
+func (h *Handlers) showAccounts(k *web.Request, status int, p models.Partner) error {
+	head, err := h.head(k, p, "accounts")
+	if err != nil {
+		return err
+	}
+	v := templates.PartnerAccountsView{Head: head}
+	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {
+		return err
+	}
+	if head.CanWrite {
+		v.NewURL = head.URL + "/accounts/new"
+	}
+	return k.Show(status, templates.PartnerAccounts(v))
+}
+
+func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) (rows []templates.AccountRow, err error) {
+	all, err := h.Partners.Accounts(k.R.Context(), p)
+	for _, a := range all {
+		row := templates.AccountRow{
+			Identifier: a.Identifier, Name: a.Name, ID: id.Format(id.Account, a.ID), Default: a.IsDefault, Sandbox: a.Sandbox,
+			Status: string(a.Status), Signing: h.accountModeWords(k, a.SigningMode, p),
+		}
+		if canWrite {
+			row.URL = web.PartnerURL(p.ID) + "/accounts/" + row.ID
+		}
+		rows = append(rows, row)
+	}
+	return rows, err
+}
+
+func (h *Handlers) accountModeWords(k *web.Request, m models.SigningMode, p models.Partner) string {
+	if m != models.SigningInherit {
+		return plainMode(m) + " (its own)"
+	}
+	if p.SigningMode == models.SigningDefault {
+		return h.modeWords(k, p.SigningMode)
+	}
+	return plainMode(p.SigningMode) + " (as the partner)"
+}
+
+func (h *Handlers) accountNewPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	all, err := h.Partners.Accounts(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	// The first is for trying out: its leads pay nobody (D25).
+	v := templates.AccountFormView{Sandbox: len(all) == 0, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit))}
+	if len(all) == 0 {
+		v.Identifier, v.Name = p.Slug+"-sandbox", "Sandbox"
+	}
+	return h.showAccountNew(k, http.StatusOK, p, v)
+}
+
+func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, v templates.AccountFormView) (err error) {
+	if v.Head, err = h.head(k, p, "accounts"); err != nil {
+		return err
+	}
+	v.New, v.Shell = true, k.Shell("New account", allPartners, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/new", v.Head.URL, "Make the account"
+	return k.Show(status, templates.AccountForm(v))
+}
+
+func (h *Handlers) accountNew(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
+	stepUp, mistakes, err := k.ProveIf(web.AcceptsUnsigned(signing))
+	if err != nil {
+		return err
+	}
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		_, err := h.partners(k).CreateAccount(k.R.Context(), p, partners.NewAccount{
+			Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes",
+		})
+		if err == nil {
+			return k.Redirect(h.afterAccount(k, p))
+		}
+		if status, mistakes, err = k.FormErrors(err); err != nil {
+			return err
+		}
+	}
+	return h.showAccountNew(k, status, p, templates.AccountFormView{
+		Identifier: web.Short(f.Get("identifier")), Name: web.Short(f.Get("name")), Sandbox: f.Get("sandbox") == "yes",
+		Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
+	})
+}
+
+// afterAccount is the next step of a partner that is being brought on, else its accounts.
+func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
+	if p.Status == models.PartnerPending {
+		return web.PartnerURL(p.ID) + "/onboarding"
+	}
+	return web.PartnerURL(p.ID)
+}
+
+// account is which account of the partner the address names.
+func (h *Handlers) accountOf(k *web.Request, p models.Partner) (models.Account, error) {
+	a, err := h.Partners.FindAccount(k.R.Context(), k.Scope, p, k.R.PathValue("account"))
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		return a, web.ErrNotFound
+	}
+	return a, err
+}
+
+func (h *Handlers) accountPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	a, err := h.accountOf(k, p)
+	if err != nil {
+		return err
+	}
+	return h.showAccountForm(k, http.StatusOK, p, a, templates.AccountFormView{
+		Name: a.Name, Suspended: a.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)), Version: int64(a.RowVersion),
+	})
+}
+
+func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner, a models.Account, v templates.AccountFormView) (err error) {
+	if v.Head, err = h.head(k, p, "accounts"); err != nil {
+		return err
+	}
+	if v.Forecast, err = h.accountForecast(k, p, a); err != nil {
+		return err
+	}
+	v.Identifier, v.Sandbox, v.Default, v.StepUp = a.Identifier, a.Sandbox, a.IsDefault, k.StepUp()
+	v.Shell = k.Shell(a.Name, allPartners, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
+	return k.Show(status, templates.AccountForm(v))
+}
+
+// accountForecast is the forecast of one account, in a sentence.
+func (h *Handlers) accountForecast(k *web.Request, p models.Partner, a models.Account) (string, error) {
+	f, err := h.forecast(k, p)
+	for _, one := range f.Accounts {
+		if one.Identifier == a.Identifier {
+			return "Of " + web.CountWords(one.Posts, false, "post", "posts") + " in the last 24 hours " + templates.Number(one.Unsigned) + " came without a signature.", err
+		}
+	}
+	return "No post of it was accepted in the last 24 hours.", err
+}
+
+func (h *Handlers) changeAccount(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	a, err := h.accountOf(k, p)
+	if err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	change := partners.AccountChange{
+		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
+	}
+	v := templates.AccountFormView{
+		Name: web.Short(change.Name), Suspended: change.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
+		Version: int64(k.FormVersion()),
+	}
+	if v.Errors, err = k.Prove(); err != nil {
+		return err
+	}
+	if len(v.Errors) > 0 {
+		return h.showAccountForm(k, http.StatusUnprocessableEntity, p, a, v)
+	}
+	err = h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, k.FormVersion(), change)
+	if err == nil {
+		return k.Redirect(web.PartnerURL(p.ID))
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil {
+		return other
+	}
+	v.Errors = mistakes
+	if web.IsStale(err) {
+		if a, err = h.accountOf(k, p); err != nil {
+			return err
+		}
+		v.Errors, v.Version = nil, int64(a.RowVersion)
+		if v.Conflict, err = k.Conflict("account", id.Format(id.Account, a.ID), a.UpdatedAt); err != nil {
+			return err
+		}
+	}
+	return h.showAccountForm(k, status, p, a, v)
+}

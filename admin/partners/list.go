@@ -1,0 +1,149 @@
+package partners
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const partnersPage = 50
+
+var allPartners = templates.Link{Label: "Partners", URL: "/partners"}
+
+var partnerStatuses = []templates.Option{{Value: "approved", Label: "Approved"}, {Value: "pending", Label: "Pending"}, {Value: "suspended", Label: "Suspended"}}
+
+func (h *Handlers) partnersList(k *web.Request) error {
+	q := k.R.URL.Query()
+	query := partners.Query{
+		Search: web.SearchText(q, "q"), Status: web.SearchText(q, "status"), Manager: web.SearchText(q, "manager"), Signing: web.SearchText(q, "signing"),
+		Sort: q.Get("sort"), Before: q.Get("before"), After: q.Get("after"), Size: partnersPage,
+	}
+	found, err := h.Partners.Page(k.R.Context(), k.Scope, query)
+	if err != nil {
+		return err
+	}
+	managers, err := h.Partners.Managers(k.R.Context(), k.Scope)
+	if err != nil {
+		return err
+	}
+	filters := []string{"q", "status", "manager", "signing"}
+	sort := func(column string, first bool) templates.Sort {
+		return web.SortLink("/partners", q, filters, column, first)
+	}
+	v := templates.PartnersView{
+		Shell: k.Shell("Partners"), Search: q.Get("q"), Statuses: web.Chosen(partnerStatuses, q.Get("status")), Managers: web.Chosen(web.Labels(managers), q.Get("manager")),
+		Modes: web.Chosen(h.modes(k, models.SigningDefault), q.Get("signing")), SortName: sort("name", false), SortLeads: sort("leads", false), SortSeen: sort("seen", false),
+		AsOf: found.AsOf, State: templates.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"}, Pager: partnersPager(q, found),
+	}
+	if k.May(web.CreatePartners) {
+		v.NewURL = "/partners/new"
+	}
+	for _, p := range found.Rows {
+		v.Partners = append(v.Partners, templates.PartnerRow{
+			Name: p.Name, Slug: p.Slug, URL: web.PartnerURL(p.ID), Status: string(p.Status), Manager: p.AccountManager, Signing: h.modeWords(k, p.SigningMode),
+			Leads: p.Leads, Payouts: p.Payouts, LastTraffic: p.LastTraffic,
+		})
+	}
+	return k.Show(http.StatusOK, templates.Partners(v))
+}
+
+func partnersPager(q url.Values, found partners.Page) templates.Pager {
+	p := web.CursorPager("/partners", q, found.Newer, found.Older)
+	p.Count = web.CountWords(found.Count, found.More, "partner", "partners")
+	return p
+}
+
+// modes are the signing modes with what each does; first is the one that leaves it
+// to the platform or the partner.
+func (h *Handlers) modes(k *web.Request, first models.SigningMode) []templates.Option {
+	all := []templates.Option{
+		{Value: string(models.SigningRequired), Label: "Required", Hint: "A post without a signature is refused."},
+		{Value: string(models.SigningReportOnly), Label: "Report only", Hint: "A post without a signature is accepted, and counted as one that would have been refused."},
+		{Value: string(models.SigningOff), Label: "Off", Hint: "A post without a signature is accepted. Anybody who knows the partnerId can send one."},
+	}
+	if first == models.SigningInherit {
+		return slices.Insert(all, 0, templates.Option{Value: string(first), Label: "As the partner"})
+	}
+	return slices.Insert(all, 0, templates.Option{Value: string(first), Label: "Platform default", Hint: "Now: " + plainMode(h.DefaultSigning) + ". Follows the platform's configuration."})
+}
+
+func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m), "_", " ") }
+
+// modeWords is a partner's signing mode with where it comes from.
+func (h *Handlers) modeWords(k *web.Request, m models.SigningMode) string {
+	if m == models.SigningDefault {
+		return plainMode(h.DefaultSigning) + " (default)"
+	}
+	return plainMode(m)
+}
+
+func (h *Handlers) partnerNewPage(k *web.Request) error {
+	v := templates.PartnerNewView{Modes: web.Chosen(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
+	return h.showPartnerNew(k, http.StatusOK, v, k.Session.Staff.Name)
+}
+
+func (h *Handlers) showPartnerNew(k *web.Request, status int, v templates.PartnerNewView, manager string) error {
+	managers, err := h.managers(k, manager)
+	if err != nil {
+		return err
+	}
+	v.Shell, v.Managers = k.Shell("New partner", allPartners), managers
+	return k.Show(status, templates.PartnerNew(v))
+}
+
+// managers are whom a partner may be given to: the active account managers, and
+// whoever has it now.
+func (h *Handlers) managers(k *web.Request, now string) ([]templates.Option, error) {
+	people, err := h.Staff.List(k.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range people {
+		if p.Status == models.StaffActive && slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return r.Role == models.AccountManager }) {
+			names = append(names, p.Name)
+		}
+	}
+	if now != "" {
+		names = append(names, now)
+	}
+	slices.Sort(names)
+	options := append([]templates.Option{{Value: "", Label: "Nobody yet"}}, web.Labels(slices.Compact(names))...)
+	return web.Chosen(options, now), nil
+}
+
+func (h *Handlers) partnerNew(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
+	stepUp, mistakes, err := k.ProveIf(web.AcceptsUnsigned(signing))
+	if err != nil {
+		return err
+	}
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{
+			Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,
+		})
+		if err == nil {
+			return k.Redirect(web.PartnerURL(made.ID) + "/onboarding")
+		}
+		if status, mistakes, err = k.FormErrors(err); err != nil {
+			return err
+		}
+	}
+	return h.showPartnerNew(k, status, templates.PartnerNewView{
+		Name: web.Short(f.Get("name")), Slug: web.Short(f.Get("slug")), LegalName: web.Short(f.Get("legal_name")),
+		Modes: web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
+	}, web.Short(f.Get("manager")))
+}
+
+// partners is the service on behalf of whoever asks.
+func (h *Handlers) partners(k *web.Request) *partners.Service { return h.Partners.By(k.By) }

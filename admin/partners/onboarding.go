@@ -1,0 +1,208 @@
+package partners
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// arrivalsWithin is how far back the page of a new partner looks.
+const arrivalsWithin = 24 * time.Hour
+
+func (h *Handlers) onboardingPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	v, err := h.onboarding(k, p)
+	if err != nil {
+		return err
+	}
+	v.Head.Shell.Title = "Onboarding " + p.Name
+	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, templates.Link{Label: p.Name, URL: v.Head.URL})
+	return k.Show(http.StatusOK, templates.Onboarding(v))
+}
+
+func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v templates.OnboardingView, err error) {
+	if v.Head, err = h.head(k, p, ""); err != nil {
+		return v, err
+	}
+	state, err := h.progress(k, p)
+	if err != nil {
+		return v, err
+	}
+	link, linked, err := h.Partners.Link(k.R.Context(), k.Scope, p)
+	if err != nil {
+		return v, err
+	}
+	docs := ""
+	if linked {
+		docs = "Link created " + web.Minute(link.CreatedAt) + ". It was shown once."
+	}
+	v.Live, err = h.live(k, p, state)
+	v.Steps = steps(p, state, v.Head, docs, !v.Live.Waiting)
+	return v, err
+}
+
+// steps are the way to the first lead: done as the partner is, not as somebody ticked.
+func steps(p models.Partner, s progress, head templates.PartnerHead, docs string, arrived bool) []templates.OnboardingStep {
+	sandbox := ""
+	for _, a := range s.accounts {
+		if a.Sandbox {
+			sandbox = a.Identifier
+		}
+	}
+	all := []templates.OnboardingStep{
+		{
+			Title: "Give it an account", Text: "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
+			Done: len(s.accounts) > 0, Detail: accountWords(s.accounts), ActionURL: head.URL + "/accounts/new", ActionLabel: "Make an account",
+		},
+		{Title: "Approve it", Text: "From then on it gets prices and may deliver.", Done: p.Status == models.PartnerApproved, ActionURL: head.URL + "/approve", ActionLabel: head.Approve, Post: true},
+		{
+			Title: "Make its first secret", Text: "It signs every post. It is shown once: have a safe way to send it ready.", Done: len(s.secrets) > 0,
+			ActionURL: head.URL + "/secrets/new", ActionLabel: "Make a secret", Also: &templates.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
+		},
+		{
+			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
+			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Create link", Post: true,
+		},
+		{Title: "Watch the first post arrive", Text: "The post appears below when it arrives, as delivered or rejected with the reason.", Done: arrived, StateID: "first-post"},
+	}
+	if sandbox != "" {
+		all[4].Text = "The post appears below when it arrives, as delivered or rejected with the reason. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
+	}
+	if docs != "" {
+		all[3].Also = &templates.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}
+	}
+	for i := range all {
+		if !all[i].Done {
+			all[i].Current = true
+			break
+		}
+	}
+	return all
+}
+
+func accountWords(all []models.Account) string {
+	var words []string
+	for _, a := range all {
+		kind := ""
+		if a.Sandbox {
+			kind = " (sandbox)"
+		}
+		words = append(words, a.Identifier+kind)
+	}
+	return strings.Join(words, ", ")
+}
+
+// onboardingLive is the part of the page that reloads while it is open.
+func (h *Handlers) onboardingLive(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	v, err := h.onboarding(k, p)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.OnboardingProgress(v.Live, v.Steps[len(v.Steps)-1], k.Now))
+}
+
+func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v templates.OnboardingLive, err error) {
+	all, err := h.Reporting.Arrivals(k.R.Context(), k.Scope, p.ID, k.Now.Add(-arrivalsWithin), 10)
+	if err != nil {
+		return v, err
+	}
+	v.URL, v.Waiting = web.PartnerURL(p.ID)+"/onboarding/live", true
+	accounts := map[uuid.UUID]models.Account{}
+	for _, a := range s.accounts {
+		accounts[a.ID] = a
+	}
+	labels := map[uuid.UUID]string{}
+	for _, one := range s.secrets {
+		labels[one.ID] = one.Label
+	}
+	for _, a := range all {
+		e := liveEvent(a, accounts, labels)
+		if a.Outcome != "" && strings.HasPrefix(a.Outcome, "signature") {
+			e.CheckURL = web.PartnerURL(p.ID) + "/check"
+		}
+		v.Waiting = v.Waiting && a.Lead == uuid.Nil
+		v.Events = append(v.Events, e)
+	}
+	return v, nil
+}
+
+func liveEvent(a reporting.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) templates.LiveEvent {
+	if a.Lead == uuid.Nil {
+		e := templates.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Mend: web.Reasons[a.Outcome].Mend}
+		if len(a.Fields) > 0 {
+			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
+		}
+		return e
+	}
+	e := templates.LiveEvent{At: a.At, Kind: "good", What: "Lead delivered", LeadID: id.Format(id.Lead, a.Lead), Sandbox: a.Sandbox}
+	e.Detail = "Account " + accounts[a.Account].Identifier + ", " + a.Industry + ", " + a.Price.String()
+	if label, ok := labels[a.Secret]; ok {
+		e.Detail += ", signed with “" + label + "”"
+	} else if a.Secret == uuid.Nil {
+		e.Kind, e.Detail = "warn", e.Detail+", unsigned"
+	}
+	return e
+}
+
+func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
+	head, err := h.head(k, p, "documentation")
+	if err != nil {
+		return err
+	}
+	v := templates.PartnerHandoverView{Head: head, CanWrite: head.CanWrite}
+	link, there, err := h.Partners.Link(k.R.Context(), k.Scope, p)
+	if err != nil {
+		return err
+	}
+	if there {
+		v.Created = link.CreatedAt
+	}
+	return k.Show(http.StatusOK, templates.PartnerHandover(v))
+}
+
+// makeLink shows the link that it creates, this once.
+func (h *Handlers) makeLink(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	made, err := h.partners(k).NewLink(k.R.Context(), k.Scope, p)
+	if err != nil {
+		return err
+	}
+	url := web.PartnerURL(p.ID)
+	v := templates.LinkCreatedView{
+		Shell: k.Shell("New documentation link", allPartners, templates.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Link: h.PublicURL + "/partner/" + made.Token,
+		NextLabel: "Done", NextURL: url + "?tab=documentation",
+	}
+	if to := h.back(k, url); to != url {
+		v.NextLabel, v.NextURL = "Continue onboarding", to
+	}
+	return k.ShowSecret(http.StatusOK, templates.LinkCreated(v))
+}
+
+func (h *Handlers) revokeLink(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	if err := h.partners(k).RevokeLink(k.R.Context(), k.Scope, p); err != nil {
+		return err
+	}
+	return k.Redirect(web.PartnerURL(p.ID) + "?tab=documentation")
+}

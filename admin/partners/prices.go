@@ -1,0 +1,213 @@
+package partners
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// pricesForm is what the form shows besides the partner's prices as they are.
+type pricesForm struct {
+	partners.PriceForm
+	version  int64
+	conflict *templates.Conflict
+	errors   templates.Errors
+}
+
+func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
+	// At one partner is enough to read what is that partner's; to change it is for
+	// those who own all prices.
+	if !k.MayAt(web.ReadPricing, p.ID) {
+		head, err := h.head(k, p, "prices")
+		if err != nil {
+			return err
+		}
+		return k.Show(http.StatusOK, templates.PartnerPrices(templates.PartnerPricesView{Head: head, Hidden: "None of your roles lets you see prices. An administrator gives roles."}))
+	}
+	own, err := h.Partners.OwnPrice(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	return h.showPrices(k, http.StatusOK, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version)})
+}
+
+func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own partners.OwnPrice, f pricesForm) error {
+	head, err := h.head(k, p, "prices")
+	if err != nil {
+		return err
+	}
+	v := templates.PartnerPricesView{
+		Head: head, Unread: own.Unread, Adjustment: f.Adjustment, Cap: f.DailyLeadCap, Exclusions: f.Exclusions, Changed: own.ChangedAt,
+		Version: f.version, StepUp: k.StepUp(), Conflict: f.conflict, Errors: f.errors,
+	}
+	if v.Proposal, err = h.proposedPrices(k, p, own); err != nil {
+		return err
+	}
+	switch {
+	case !k.May(web.WritePricing):
+		v.Locked = "Your roles let you look at these prices, not change them."
+	case v.Proposal != nil:
+		v.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the prices can be changed again."
+		current := own.Form()
+		v.Adjustment, v.Cap, v.Exclusions = current.Adjustment, current.DailyLeadCap, current.Exclusions
+	}
+	v.Submit = "Save prices"
+	if h.Partners.SecondPerson() {
+		v.Submit = "Propose prices"
+	}
+	if v.LeadsToday, err = h.Partners.LeadsToday(k.R.Context(), p); err != nil {
+		return err
+	}
+	v.Capped = own.DailyLeadCap > 0 && v.LeadsToday >= int64(own.DailyLeadCap)
+	if v.Example, err = h.priceExample(k, own.Own); err != nil {
+		return err
+	}
+	return k.Show(status, templates.PartnerPrices(v))
+}
+
+// proposedPrices returns the change that is waiting for approval, or nil.
+func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.OwnPrice) (*templates.PriceProposal, error) {
+	waiting, err := h.Partners.PriceProposal(k.R.Context(), p)
+	if err != nil || waiting == nil {
+		return nil, err
+	}
+	v := &templates.PriceProposal{
+		ID: waiting.ID.String(), Proposer: waiting.Proposer, At: waiting.ProposedAt, Own: waiting.ProposerID == k.Session.Staff.ID,
+		Stale: waiting.BasedOn != own.Version || waiting.Unread, MayWithdraw: k.May(web.WritePricing),
+	}
+	v.MayApprove = k.May(web.PublishPricing) && !v.Own && !v.Stale
+	labels := map[string]string{"adjustment": "Adjustment", "daily_cap": "Daily cap of leads", "exclusions": "Exclusions"}
+	for _, c := range waiting.Changes(own) {
+		v.Changes = append(v.Changes, templates.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
+	}
+	return v, nil
+}
+
+func (h *Handlers) approvePrices(k *web.Request) error {
+	return h.decidePrices(k, true, func(p models.Partner, proposal uuid.UUID) error {
+		return h.partners(k).ApprovePrice(k.R.Context(), k.Scope, p.ID, proposal)
+	})
+}
+
+func (h *Handlers) withdrawPrices(k *web.Request) error {
+	return h.decidePrices(k, false, func(p models.Partner, proposal uuid.UUID) error {
+		return h.partners(k).WithdrawPrice(k.R.Context(), k.Scope, p.ID, proposal)
+	})
+}
+
+// decidePrices does something with the proposal that the form names.
+func (h *Handlers) decidePrices(k *web.Request, stepUp bool, do func(models.Partner, uuid.UUID) error) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	var mistakes templates.Errors
+	if stepUp {
+		if mistakes, err = k.Prove(); err != nil {
+			return err
+		}
+	}
+	status := http.StatusUnprocessableEntity
+	if len(mistakes) == 0 {
+		proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // anything else names no proposal
+		if err = do(p, proposal); err == nil {
+			return k.Redirect(web.PartnerURL(p.ID) + "?tab=prices")
+		}
+		var other error
+		if status, mistakes, other = k.FormErrors(err); other != nil {
+			return other
+		}
+		if f := apperr.As(err); f.Code == apperr.Forbidden {
+			k.AuditRefusal(f)
+		}
+	}
+	own, err := h.Partners.OwnPrice(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	return h.showPrices(k, status, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version), errors: mistakes})
+}
+
+// priceExample prices one lead for whoever has prices of its own. The rate card's part
+// of it is for those who may see the rate card.
+func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*templates.PartnerPriceExample, error) {
+	if !k.May(web.ReadPricing) {
+		return nil, nil
+	}
+	card, err := h.Prices.InForce(k.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	sheet, err := h.Prices.Sheet(k.R.Context(), card)
+	if err != nil {
+		return nil, err
+	}
+	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: "plumber", Country: "GB", Urgency: pricingrules.Standard.String()}, own)
+	if err != nil {
+		return nil, err
+	}
+	v := &templates.PartnerPriceExample{Lead: e.Name(), Card: templates.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)}, Outcome: e.Cell.String()}
+	for _, s := range e.Steps {
+		step := templates.PartnerPriceStep{Name: s.Name, Effect: s.Effect, Value: s.Value, Note: s.Note}
+		if s.Rule >= 0 {
+			step.Rule = s.Selector
+		}
+		v.Steps = append(v.Steps, step)
+	}
+	if e.OwnExclusion {
+		v.Outcome = "no price"
+		v.Steps = append(v.Steps, templates.PartnerPriceStep{Name: "partner's exclusion", Effect: "the partner does not sell it"})
+	}
+	return v, nil
+}
+
+func (h *Handlers) setPrices(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	own, err := h.Partners.OwnPrice(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	form := k.R.PostForm
+	f := pricesForm{version: int64(k.FormVersion())}
+	f.Adjustment, f.DailyLeadCap, f.Exclusions = form.Get("adjustment"), form.Get("cap"), form.Get("exclusions")
+	if f.errors, err = k.Prove(); err != nil {
+		return err
+	}
+	if len(f.errors) > 0 {
+		return h.showPrices(k, http.StatusUnprocessableEntity, p, own, f)
+	}
+	err = h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, k.FormVersion(), f.PriceForm, h.Prices.Taxonomy())
+	if err == nil {
+		return k.Redirect(web.PartnerURL(p.ID) + "?tab=prices")
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil {
+		return other
+	}
+	f.errors = mistakes
+	if web.IsStale(err) {
+		if own, err = h.Partners.OwnPrice(k.R.Context(), p); err != nil {
+			return err
+		}
+		f.errors, f.version = nil, int64(own.Version)
+		last := audit.Filter{Kind: "partner", Object: id.Format(id.Partner, p.ID), Action: "partner.prices"}
+		if f.conflict, err = k.ConflictOf(last, own.ChangedAt); err != nil {
+			return err
+		}
+	}
+	return h.showPrices(k, status, p, own, f)
+}

@@ -1,0 +1,150 @@
+package partners
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// overlaps are how long older secrets may stay valid after a rotation, and how far
+// off a secret's end may be put.
+var overlaps = []struct {
+	name, label string
+	length      time.Duration
+}{
+	{"now", "Now", 0}, {"1h", "1 hour", time.Hour}, {"24h", "24 hours", 24 * time.Hour}, {"3d", "3 days", 72 * time.Hour}, {"7d", "7 days", 168 * time.Hour},
+}
+
+// overlapOptions name the exact end of each.
+func (h *Handlers) overlapOptions(k *web.Request, value string) (all []templates.Option) {
+	for _, o := range overlaps {
+		hint := "Until " + web.Minute(k.Now.Add(o.length)) + "."
+		if o.length == 0 {
+			hint = "At once: posts signed with it are refused from now on."
+		}
+		all = append(all, templates.Option{Value: o.name, Label: o.label, Hint: hint, Chosen: o.name == value})
+	}
+	return all
+}
+
+func overlapOf(name string) (time.Duration, bool) {
+	for _, o := range overlaps {
+		if o.name == name {
+			return o.length, true
+		}
+	}
+	return 0, false
+}
+
+var errOverlapChoice = templates.FieldError{Field: "overlap", Message: "Choose one of the times that are listed."}
+
+func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
+	head, err := h.head(k, p, "secrets")
+	if err != nil {
+		return err
+	}
+	v := templates.PartnerSecretsView{Head: head}
+	if head.CanWrite {
+		v.CheckURL = head.URL + "/check"
+	}
+	secrets, err := h.Partners.Secrets(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	used, err := h.Reporting.LastUsed(k.R.Context(), k.Scope, p.ID)
+	if err != nil {
+		return err
+	}
+	day := reporting.Last(k.Now, time.Hour, 24)
+	traffic, err := h.Reporting.Secrets(k.R.Context(), k.Scope, p.ID, day)
+	if err != nil {
+		return err
+	}
+	posts := map[uuid.UUID]int64{}
+	for _, one := range traffic {
+		posts[one.Secret] += one.Posts
+	}
+	may := k.MayAt(web.WriteSecrets, p.ID)
+	active := 0
+	for _, s := range secrets {
+		row := h.secretRow(k, head.URL, s, may)
+		row.LastUsed, row.Posts = used[s.ID], posts[s.ID]
+		v.Retiring = v.Retiring || row.State == partners.StateRetiring
+		if partners.Valid(s, k.Now) {
+			active++
+		}
+		v.Secrets = append(v.Secrets, row)
+	}
+	if may {
+		v.NewURL = head.URL + "/secrets/new"
+		if active > 0 {
+			v.RotateURL = head.URL + "/secrets/rotate"
+		}
+	}
+	if v.Retiring {
+		v.Overlap = overlapView(secrets, traffic, day)
+	}
+	return k.Show(http.StatusOK, templates.PartnerSecrets(v))
+}
+
+func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSecret, may bool) templates.SecretRow {
+	row := templates.SecretRow{
+		Label: s.Label, ID: id.Format(id.Secret, s.ID), Shown: s.Prefix + "…" + s.LastFour, State: partners.StateOf(s, k.Now), MadeBy: s.CreatedBy, Made: s.CreatedAt,
+	}
+	if s.RetiresAt != nil {
+		row.Ends = *s.RetiresAt
+	}
+	row.StateWords = row.State
+	if row.State == partners.StateRetiring {
+		row.StateWords += " " + templates.Ago(row.Ends, k.Now)
+	}
+	if may && partners.Valid(s, k.Now) {
+		row.RetireURL, row.RevokeURL = partner+"/secrets/"+row.ID+"/retire", partner+"/secrets/"+row.ID+"/revoke"
+	}
+	return row
+}
+
+// overlapView shows how the posts move from the older secrets to the newest.
+func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *templates.OverlapView {
+	v := &templates.OverlapView{Chart: templates.Chart{ID: "overlap", Title: "Posts by secret", Summary: "The signed posts of the last 24 hours, hour by hour.", Steps: "Hour (UTC)"}}
+	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
+		v.Chart.Labels = append(v.Chart.Labels, at.Format("15:04"))
+	}
+	steps := len(v.Chart.Labels)
+	newest := templates.Series{Name: secrets[0].Label + " (…" + secrets[0].LastFour + ")", Values: make([]int64, steps)}
+	older := templates.Series{Name: "Older secrets", Values: make([]int64, steps)}
+	for _, one := range traffic {
+		if one.Step >= steps {
+			continue
+		}
+		if one.Secret == secrets[0].ID {
+			newest.Values[one.Step] += one.Posts
+		} else {
+			older.Values[one.Step] += one.Posts
+		}
+	}
+	v.Chart.Series = []templates.Series{newest, older}
+	recent := func(s templates.Series) (n int64) {
+		for _, value := range s.Values[max(0, steps-2):] {
+			n += value
+		}
+		return n
+	}
+	switch old, all := recent(older), recent(older)+recent(newest); {
+	case all == 0:
+		v.Words = "No signed post in this hour or the last."
+	case old == 0:
+		v.Words = "All posts of this hour and the last were signed with the newest secret: the older ones can end."
+	default:
+		v.Words = templates.Number(old) + " of " + templates.Number(all) + " posts of this hour and the last were still signed with an older secret."
+	}
+	return v
+}

@@ -1,0 +1,179 @@
+package partners
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// signingForm is what the form shows besides the partner as it is.
+type signingForm struct {
+	mode     string
+	shared   bool
+	version  int64
+	conflict *templates.Conflict
+	errors   templates.Errors
+}
+
+func (h *Handlers) signingTab(k *web.Request, p models.Partner) error {
+	return h.showSigning(k, http.StatusOK, p, signingForm{mode: string(p.SigningMode), shared: p.SharedAddress, version: int64(p.RowVersion)})
+}
+
+func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f signingForm) error {
+	head, err := h.head(k, p, "signing")
+	if err != nil {
+		return err
+	}
+	v := templates.PartnerSigningView{
+		Head: head, Modes: web.Chosen(h.modes(k, models.SigningDefault), f.mode), Mode: h.modeWords(k, p.SigningMode), Shared: f.shared,
+		Version: f.version, StepUp: k.StepUp(), Conflict: f.conflict, Errors: f.errors,
+	}
+	if !head.CanWrite {
+		v.Locked = "Your roles let you look at this partner, not change it."
+	}
+	used, err := h.Partners.SharedAddresses(k.R.Context())
+	if err != nil {
+		return err
+	}
+	v.SharedWords = fmt.Sprintf("%d of at most %d partners use it", used, partners.MaxSharedAddress)
+	if used >= partners.MaxSharedAddress && !p.SharedAddress {
+		v.SharedLocked = "All places are taken: the partner names itself by its own base URL or its partnerId."
+	}
+	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {
+		return err
+	}
+	if v.Forecast, err = h.forecast(k, p); err != nil {
+		return err
+	}
+	return k.Show(status, templates.PartnerSigning(v))
+}
+
+// forecast is what requiring signatures would have refused of the last 24 hours.
+func (h *Handlers) forecast(k *web.Request, p models.Partner) (f templates.Forecast, err error) {
+	found, err := h.Reporting.Unsigned(k.R.Context(), k.Scope, p.ID, k.Now.Add(-24*time.Hour))
+	if err != nil {
+		return f, err
+	}
+	accounts, err := h.Partners.Accounts(k.R.Context(), p)
+	if err != nil {
+		return f, err
+	}
+	names := map[uuid.UUID]string{}
+	for _, a := range accounts {
+		names[a.ID] = a.Identifier
+	}
+	for _, one := range found {
+		f.Posts += one.Posts
+		f.Unsigned += one.Unsigned
+		f.Accounts = append(f.Accounts, templates.ForecastRow{Identifier: names[one.Account], Posts: one.Posts, Unsigned: one.Unsigned, LastUnsigned: one.Last})
+	}
+	return f, nil
+}
+
+func (h *Handlers) setSigning(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	form := k.R.PostForm
+	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes", version: int64(k.FormVersion())}
+	proof, err := k.Prove()
+	if err != nil {
+		return err
+	}
+	if len(proof) > 0 {
+		f.errors = proof
+		return h.showSigning(k, http.StatusUnprocessableEntity, p, f)
+	}
+	err = h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, k.FormVersion(), models.SigningMode(f.mode), f.shared)
+	if err == nil {
+		return k.Redirect(web.PartnerURL(p.ID) + "?tab=signing")
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil {
+		return other
+	}
+	f.errors = mistakes
+	if web.IsStale(err) {
+		if p, err = h.partner(k); err != nil {
+			return err
+		}
+		f.errors, f.version = nil, int64(p.RowVersion)
+		if f.conflict, err = k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt); err != nil {
+			return err
+		}
+	}
+	return h.showSigning(k, status, p, f)
+}
+
+func (h *Handlers) checkPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	return h.showCheck(k, http.StatusOK, p, templates.CheckView{})
+}
+
+func (h *Handlers) showCheck(k *web.Request, status int, p models.Partner, v templates.CheckView) (err error) {
+	if v.Head, err = h.head(k, p, "secrets"); err != nil {
+		return err
+	}
+	v.Head.Shell.Title = "Check a signature"
+	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	return k.Show(status, templates.SignatureCheck(v))
+}
+
+// check finds out why a signature is refused. What was pasted is shown again to
+// whoever pasted it, and kept nowhere.
+func (h *Handlers) check(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	v := templates.CheckView{Timestamp: f.Get("timestamp"), Body: f.Get("body"), Signature: f.Get("signature")}
+	for _, one := range []struct{ field, value, message string }{
+		{"timestamp", v.Timestamp, "Paste the X-Timestamp header as it was sent."},
+		{"body", v.Body, "Paste the body as it was sent, byte by byte."},
+		{"signature", v.Signature, "Paste the X-Signature-SHA256 header as it was sent."},
+	} {
+		switch {
+		case one.value == "":
+			v.Errors = append(v.Errors, templates.FieldError{Field: one.field, Message: one.message})
+		case len(one.value) > 64<<10:
+			v.Errors = append(v.Errors, templates.FieldError{Field: one.field, Message: "That is more than 64 KiB, which no post may have."})
+		}
+	}
+	if len(v.Errors) > 0 {
+		return h.showCheck(k, http.StatusUnprocessableEntity, p, v)
+	}
+	found, err := h.partners(k).CheckSignature(k.R.Context(), k.Scope, p, v.Timestamp, v.Body, v.Signature)
+	if err != nil {
+		return err
+	}
+	v.Result = &templates.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Mend: found.Mend, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
+	return h.showCheck(k, http.StatusOK, p, v)
+}
+
+// maxVisible bounds how much of the signed string is shown.
+const maxVisible = 8 << 10
+
+// visible is a text in which one sees the blanks that a page would hide.
+func visible(signed []byte) string {
+	cut := ""
+	if len(signed) > maxVisible {
+		signed, cut = signed[:maxVisible], "…"
+	}
+	shown := strings.NewReplacer("\r", "␍", "\n", "␊\n", "\t", "⇥", "\u00a0", "⍽", "\ufeff", "[BOM]").Replace(strings.ToValidUTF8(string(signed), "\ufffd"))
+	trimmed := strings.TrimRight(shown, " ")
+	return trimmed + strings.Repeat("·", len(shown)-len(trimmed)) + cut
+}

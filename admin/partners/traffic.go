@@ -1,0 +1,128 @@
+package partners
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
+	head, err := h.head(k, p, "traffic")
+	if err != nil {
+		return err
+	}
+	r, links := k.ChosenRange(head.URL + "?tab=traffic&")
+	v := templates.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
+	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.Last(k.Now, r.Step, r.Steps))
+	if err != nil {
+		h.Log.Error("a partner's traffic could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
+		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
+		return k.Show(http.StatusServiceUnavailable, templates.PartnerTraffic(v))
+	}
+	for _, s := range f.Steps {
+		v.Traffic = append(v.Traffic, templates.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
+	}
+	v.Outcomes = outcomeRows(f.Outcomes, head.URL)
+	for _, l := range f.Latency {
+		v.Latency = append(v.Latency, templates.LatencyRow{Endpoint: web.Title(l.Endpoint), Count: l.Count, P50: atMost(l.P50), P95: atMost(l.P95), P99: atMost(l.P99)})
+	}
+	v.Tiles = partnerTiles(f.Outcomes)
+	return k.Show(http.StatusOK, templates.PartnerTraffic(v))
+}
+
+// atMost is a percentile in words: it is known as the upper bound of a bucket.
+func atMost(d time.Duration) string {
+	if d == reporting.Beyond {
+		return "> 1 s"
+	}
+	return "≤ " + templates.Took(d)
+}
+
+func outcomeRows(all []reporting.Outcome, partner string) (rows []templates.OutcomeRow) {
+	total := map[string]int64{}
+	for _, o := range all {
+		total[o.Endpoint] += o.Count
+	}
+	for _, o := range all {
+		words, kind, refused := web.OutcomeWords(o.Outcome)
+		row := templates.OutcomeRow{
+			Endpoint: web.Title(o.Endpoint), Outcome: web.Title(words), Kind: kind, Count: o.Count, Share: web.Share(o.Count, total[o.Endpoint]),
+		}
+		if refused {
+			row.URL = partner + "?tab=refusals&outcome=" + url.QueryEscape(o.Outcome)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func partnerTiles(all []reporting.Outcome) []templates.StatTile {
+	var priced, leads, retries int64
+	total, rejected := map[string]int64{}, map[string]int64{}
+	for _, o := range all {
+		total[o.Endpoint] += o.Count
+		_, _, bad := web.OutcomeWords(o.Outcome)
+		switch {
+		case bad:
+			rejected[o.Endpoint] += o.Count
+		case o.Outcome == "priced":
+			priced += o.Count
+		case strings.HasPrefix(o.Outcome, models.OutcomeDelivered):
+			leads += o.Count
+		case strings.HasPrefix(o.Outcome, models.OutcomeReplayed):
+			retries += o.Count
+		}
+	}
+	return []templates.StatTile{
+		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
+		{Label: "Leads", Value: templates.Number(leads), Note: "sandbox included", URL: "#outcomes"},
+		{Label: "Rejected", Value: templates.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
+	}
+}
+
+func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
+	head, err := h.head(k, p, "refusals")
+	if err != nil {
+		return err
+	}
+	q := k.R.URL.Query()
+	v := templates.PartnerRefusalsView{
+		Head: head, Request: web.Short(q.Get("request")), Outcomes: web.Chosen(web.RefusalOptions(slices.Sorted(maps.Keys(web.Reasons))), q.Get("outcome")),
+		State: templates.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
+		Kept:  "the newest " + templates.Number(int64(h.RefusalsKept)) + " are kept",
+	}
+	if head.CanWrite {
+		v.CheckURL = head.URL + "/check"
+	}
+	f := reporting.RefusalFilter{Partner: p.ID, Outcome: web.SearchText(q, "outcome")}
+	if text := strings.TrimSpace(q.Get("request")); text != "" {
+		if f.Request, err = id.Parse(id.Request, text); err != nil {
+			f.Request = uuid.Max // what is no id is nobody's
+		}
+	}
+	found, err := h.Reporting.Refusals(k.R.Context(), k.Scope, f, web.KeyPage(q))
+	if err != nil {
+		return err
+	}
+	for _, r := range found.Refusals {
+		v.Refusals = append(v.Refusals, templates.RefusalRow{
+			At: r.At, Endpoint: web.Title(r.Endpoint), Outcome: web.Title(web.ReasonWords(r.Outcome)), Mend: web.Reasons[r.Outcome].Mend, Fields: r.Fields, RequestID: id.Format(id.Request, r.RequestID),
+		})
+	}
+	if n := len(found.Refusals); n > 0 {
+		v.Pager = web.KeyPager(head.URL, q, found.Newer, found.Older, found.Refusals[0].ID, found.Refusals[n-1].ID)
+	}
+	return k.Show(http.StatusOK, templates.PartnerRefusals(v))
+}

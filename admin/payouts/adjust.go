@@ -1,0 +1,134 @@
+package payouts
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) adjustPage(k *web.Request) error {
+	return h.showAdjust(k, http.StatusOK, k.R.URL.Query(), nil)
+}
+
+// showAdjust shows the form with what was typed. Every form has an id of its own, by
+// which the same adjustment sent twice is one.
+func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes templates.Errors) error {
+	v := templates.AdjustView{
+		Shell: k.Shell("Adjust a balance", allEntries), Partner: web.Short(f.Get("partner")), Own: f.Get("own"), Amount: web.Short(f.Get("amount")), Lead: web.Short(f.Get("lead")), Why: f.Get("why"),
+		Currencies: currencyOptions(f.Get("currency")), Cancel: "/payouts", StepUp: k.StepUp(), Errors: mistakes,
+	}
+	if _, err := id.Parse(id.Adjustment, v.Own); err != nil {
+		v.Own = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
+	}
+	p, err := h.partnerNamed(k, f, "partner")
+	switch {
+	case err != nil:
+		return err
+	case p.ID == uuid.Max:
+		status, v.Errors = http.StatusUnprocessableEntity, templates.Errors{{Field: "partner", Message: "There is no partner of this slug or id: look it up among the partners."}}
+	case p.ID != uuid.Nil:
+		v.Name = p.Name
+	}
+	if v.Name == "" {
+		return k.Show(status, templates.Adjust(v))
+	}
+	accounts, err := h.Partners.Accounts(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		if !a.Sandbox {
+			v.Accounts = append(v.Accounts, templates.Option{Value: id.Format(id.Account, a.ID), Label: a.Identifier})
+		}
+	}
+	v.Accounts = web.Chosen(v.Accounts, f.Get("account"))
+	return k.Show(status, templates.Adjust(v))
+}
+
+func (h *Handlers) adjust(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	a, mistakes := readAdjustment(f)
+	proof, err := k.Prove()
+	if err != nil {
+		return err
+	}
+	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
+		return h.showAdjust(k, http.StatusUnprocessableEntity, f, mistakes)
+	}
+	_, err = h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
+	if again := apperr.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
+		same, other := h.sameAdjustment(k, a)
+		if other != nil {
+			return other
+		}
+		if !same {
+			f.Set("own", "") // another one is made with a form of its own
+		} else {
+			err = nil
+		}
+	}
+	if err == nil {
+		return k.Redirect("/payouts?account=" + id.Format(id.Account, a.Account))
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	if f.Get("own") == "" {
+		mistakes = templates.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
+	}
+	return h.showAdjust(k, status, f, mistakes)
+}
+
+// readAdjustment reads the form; what the service cannot be asked is told here.
+func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes templates.Errors) {
+	mistake := func(name, message string) {
+		mistakes = append(mistakes, templates.FieldError{Field: name, Message: message})
+	}
+	var err error
+	if a.Own, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {
+		mistake("", "The form was not whole: send it again.")
+	}
+	if a.Account, err = id.Parse(id.Account, f.Get("account")); err != nil {
+		mistake("account", "Choose one of the partner's accounts.")
+	}
+	if a.Amount.Minor, err = money.ParseDecimal(strings.TrimSpace(f.Get("amount"))); err != nil {
+		mistake("amount", "Write digits and at most two decimals, like 12.50 or -12.50.")
+	}
+	if a.Amount.Currency, err = money.ParseCurrency(f.Get("currency")); err != nil {
+		mistake("currency", "Choose the currency.")
+	}
+	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
+		if a.Lead, err = id.Parse(id.Lead, lead); err != nil {
+			mistake("lead", "A lead's id begins with ld_ and has 26 letters and digits.")
+		}
+	}
+	a.Why = f.Get("why")
+	return a, mistakes
+}
+
+// sameAdjustment reports whether what the form made before is what it asks for now.
+func (h *Handlers) sameAdjustment(k *web.Request, a payouts.NewAdjustment) (bool, error) {
+	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
+	last, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, f, postgres.Page{Size: web.PageSize})
+	for _, e := range last {
+		if e.Reference == id.Format(id.Adjustment, a.Own) {
+			return e.AmountMinor == a.Amount.Minor, nil
+		}
+	}
+	return false, err
+}

@@ -1,0 +1,29 @@
+package payouts
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// BalancesPartners is how many partners' balances are added up for a page.
+const BalancesPartners = 25
+
+func (h *Handlers) balancesPage(k *web.Request) error {
+	q := k.R.URL.Query()
+	found, err := h.Payouts.Balances(k.R.Context(), k.Scope, web.SearchText(q, "after"), web.SearchText(q, "before"), BalancesPartners)
+	if err != nil {
+		return err
+	}
+	v := templates.BalancesView{Shell: k.Shell("Balances"), Tabs: h.payoutTabs(k, "balances"), Pager: web.CursorPager("/payouts/balances", q, found.Before, found.After)}
+	v.Pager.BySize = true
+	for _, b := range found.Balances {
+		account := id.Format(id.Account, b.AccountID)
+		v.Balances = append(v.Balances, templates.BalanceRow{
+			Partner: templates.Link{Label: b.PartnerName, URL: ledgerURL(b.PartnerID, b.Partner, b.AccountID)}, Account: templates.Link{Label: b.Identifier, URL: "/payouts?account=" + account}, Sum: payoutSum(b.Sum),
+		})
+	}
+	return k.Show(http.StatusOK, templates.Balances(v))
+}

@@ -1,0 +1,152 @@
+package payouts
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// ledgerExport is how what the filter chooses is taken away.
+func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e templates.LedgerExport) {
+	if !k.May(web.ExportPayouts) || n == 0 {
+		return e
+	}
+	filter := url.Values{}
+	for _, name := range LedgerFilters {
+		if value := q.Get(name); value != "" {
+			filter.Set(name, value)
+			e.Prepare = append(e.Prepare, templates.Hidden{Name: name, Value: web.Short(value)})
+		}
+	}
+	e.CSV = templates.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data."}
+	e.Large = more
+	return e
+}
+
+// ledgerCSV streams what the filter of the address chooses.
+func (h *Handlers) ledgerCSV(k *web.Request) error {
+	q := k.R.URL.Query()
+	f, err := h.ledgerFilter(k, q)
+	if err != nil {
+		return err
+	}
+	if len(f.mistakes) > 0 {
+		return h.showLedger(k, http.StatusUnprocessableEntity, q, f)
+	}
+	return h.streamEntries(k, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{Action: "ledger.export", Kind: "ledger", Partner: f.partner.ID})
+}
+
+// streamEntries sends entries of the ledger, once it is written down that they were taken.
+func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, e audit.Event) error {
+	e.After = f.Words()
+	if e.Partner == uuid.Max {
+		e.Partner = uuid.Nil
+	}
+	return k.SendCSV(name, func(to io.Writer) error {
+		_, err := h.Payouts.CSV(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.Done(k.R.Context(), k.By, e) })
+		return err
+	})
+}
+
+// takenCSV sends a file, once it is written down that it was taken.
+func (h *Handlers) takenCSV(k *web.Request, name string, e audit.Event, write func(to io.Writer) error) error {
+	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
+		return err
+	}
+	return k.SendCSV(name, write)
+}
+
+// prepareExport asks for the file of what would take too long to wait for.
+func (h *Handlers) prepareExport(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f, err := h.ledgerFilter(k, k.R.PostForm)
+	if err != nil {
+		return err
+	}
+	if len(f.mistakes) > 0 {
+		return h.showLedger(k, http.StatusUnprocessableEntity, k.R.PostForm, f)
+	}
+	if f.Partner == uuid.Max {
+		return web.ErrNotFound
+	}
+	e, err := h.payouts(k).RequestExport(k.R.Context(), k.Scope, f.Filter)
+	if err != nil {
+		return err
+	}
+	return k.Redirect(web.ExportURL(e.ID))
+}
+
+// ownExport is the one that the address names, for whoever asked for it.
+func (h *Handlers) ownExport(k *web.Request) (e models.Export, err error) {
+	export, err := h.objectOf(k, id.Export, "id")
+	if err != nil {
+		return e, err
+	}
+	e, err = h.payouts(k).Export(k.R.Context(), export)
+	return e, web.OrNotFound(err)
+}
+
+func (h *Handlers) exportPage(k *web.Request) error {
+	live, err := h.exportPart(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.ExportPage(templates.ExportView{Shell: k.Shell("Export of the ledger", allEntries), Live: live}))
+}
+
+// exportLive is the part of the page that comes anew by itself.
+func (h *Handlers) exportLive(k *web.Request) error {
+	live, err := h.exportPart(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.ExportPart(live, k.Now))
+}
+
+func (h *Handlers) exportPart(k *web.Request) (v templates.ExportLive, err error) {
+	e, err := h.ownExport(k)
+	if err != nil {
+		return v, err
+	}
+	work, found, err := h.Jobs.Of(k.R.Context(), e.ID)
+	if err != nil {
+		return v, err
+	}
+	v = templates.ExportLive{URL: web.ExportURL(e.ID), LiveURL: web.ExportURL(e.ID) + "/live", ID: id.Format(id.Export, e.ID), Asked: e.MadeAt, Until: e.MadeAt.Add(payouts.ExportsKept)}
+	if found {
+		v.Work = k.JobStatus(work)
+	}
+	if h.Payouts.Kept(e) {
+		v.File = templates.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data."}
+	}
+	return v, nil
+}
+
+// exportFile sends the file that was prepared; that it was asked for is written down already.
+func (h *Handlers) exportFile(k *web.Request) error {
+	e, err := h.ownExport(k)
+	if err != nil {
+		return err
+	}
+	file, err := h.payouts(k).Fetch(k.R.Context(), k.Scope, e)
+	if err != nil {
+		return web.OrNotFound(err)
+	}
+	defer file.Close()
+	object := id.Format(id.Export, e.ID)
+	return h.takenCSV(k, "ledger-"+object, audit.Event{Action: "ledger.fetch", Kind: "export", Object: object}, func(to io.Writer) error {
+		_, err := io.Copy(to, file)
+		return err
+	})
+}

@@ -1,0 +1,171 @@
+package payouts
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// entriesCounted bounds how many entries are counted, and what is better prepared as a
+// file than waited for.
+const entriesCounted = 100_000
+
+// statementsListed is how many of a partner's statements its ledger leads to.
+const statementsListed = 24
+
+var (
+	LedgerFilters = []string{"partner", "account", "kind", "currency", "from", "to", "open", "lead", "run"}
+	entryKinds    = []templates.Option{
+		{Value: string(models.EntryAccrual), Label: "Accrual"}, {Value: string(models.EntryReturn), Label: "Return"},
+		{Value: string(models.EntryAdjustment), Label: "Adjustment"}, {Value: string(models.EntryPayment), Label: "Payment"},
+	}
+	openOptions = []templates.Option{{Value: "1", Label: "Not in a run yet"}}
+)
+
+// chosenEntries is a filter of the ledger as the service takes it, with whom it is about.
+type chosenEntries struct {
+	payouts.Filter
+	partner  models.Partner
+	mistakes []web.Notice
+}
+
+// ledgerFilter reads the filter of an address or of a form. One that cannot be read is
+// told, and chooses nothing.
+func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f chosenEntries, err error) {
+	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
+		return f, err
+	}
+	f.Partner, f.Lead, f.Run = f.partner.ID, named(q, "lead", id.Lead), named(q, "run", id.Payout)
+	f.Kind, f.Open = models.EntryKind(web.SearchText(q, "kind")), q.Get("open") != ""
+	if f.Account, err = h.accountNamed(k, f.partner, web.SearchText(q, "account")); err != nil {
+		return f, err
+	}
+	if f.Account == uuid.Max && f.Partner == uuid.Nil {
+		f.mistakes = append(f.mistakes, web.Notice{Kind: "warn", Text: "An account is found by its id, ac_…, or by its partnerId once its partner is chosen too."})
+	}
+	if code := web.SearchText(q, "currency"); code != "" {
+		if f.Currency, err = money.ParseCurrency(code); err != nil {
+			f.Account, err = uuid.Max, nil // nothing is in such a currency
+		}
+	}
+	var undated []web.Notice
+	if f.From, f.To, undated = web.DateRange(q); len(undated) > 0 {
+		f.Account = uuid.Max
+	}
+	f.mistakes = append(f.mistakes, undated...)
+	return f, nil
+}
+
+// accountNamed is an account by its id, or by its partnerId where the partner is known.
+func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
+	if text == "" {
+		return uuid.Nil, nil
+	}
+	if account, err := id.Parse(id.Account, text); err == nil {
+		return account, nil
+	}
+	if p.ID == uuid.Nil || p.ID == uuid.Max {
+		return uuid.Max, nil
+	}
+	all, err := h.Partners.Accounts(k.R.Context(), p)
+	at := slices.IndexFunc(all, func(a models.Account) bool { return strings.EqualFold(a.Identifier, text) })
+	if err != nil || at < 0 {
+		return uuid.Max, err
+	}
+	return all[at].ID, nil
+}
+
+func (h *Handlers) ledgerPage(k *web.Request) error {
+	q := k.R.URL.Query()
+	f, err := h.ledgerFilter(k, q)
+	if err != nil {
+		return err
+	}
+	return h.showLedger(k, http.StatusOK, q, f)
+}
+
+func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosenEntries) error {
+	entries, newer, older, err := h.Payouts.Entries(k.R.Context(), k.Scope, f.Filter, web.KeyPage(q))
+	if err != nil {
+		return err
+	}
+	n, more, err := h.Payouts.Count(k.R.Context(), k.Scope, f.Filter, entriesCounted)
+	if err != nil {
+		return err
+	}
+	k.Notices = append(k.Notices, f.mistakes...)
+	v := templates.LedgerView{
+		Shell: k.Shell("Ledger"), Tabs: h.payoutTabs(k, "ledger"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Lead: web.Short(q.Get("lead")), Run: web.Short(q.Get("run")),
+		From: web.Short(q.Get("from")), To: web.Short(q.Get("to")), Kinds: web.Chosen(entryKinds, q.Get("kind")), Currencies: currencyOptions(q.Get("currency")), Opens: web.Chosen(openOptions, q.Get("open")),
+		State: templates.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"}, Export: h.ledgerExport(k, q, n, more), WorkURL: "/work",
+	}
+	if k.May(web.WritePayouts) {
+		v.AdjustURL, v.ReturnURL = "/payouts/adjust?partner="+web.Escape(f.partner.Slug), "/payouts/returns/new"
+	}
+	for _, e := range entries {
+		v.Entries = append(v.Entries, h.ledgerRow(k, e))
+	}
+	if len(entries) > 0 {
+		v.Pager = web.KeyPager("/payouts", q, newer, older, entries[0].ID, entries[len(entries)-1].ID)
+	}
+	v.Pager.Count = web.CountWords(n, more, "entry", "entries")
+	if err := h.ledgerSums(k, f, &v); err != nil {
+		return err
+	}
+	return k.Show(status, templates.Ledger(v))
+}
+
+// ledgerSums are of one partner, account, lead or run: of a whole ledger nobody waits for them.
+func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *templates.LedgerView) error {
+	if len(v.Entries) == 0 || f.Partner == uuid.Nil && f.Account == uuid.Nil && f.Lead == uuid.Nil && f.Run == uuid.Nil {
+		return nil
+	}
+	sums, err := h.Payouts.Sums(k.R.Context(), k.Scope, f.Filter)
+	if err != nil {
+		return err
+	}
+	v.SumsOf = "what is chosen"
+	if f.partner.Name != "" {
+		v.SumsOf = f.partner.Name
+	}
+	for _, s := range sums {
+		v.Sums = append(v.Sums, payoutSum(s))
+	}
+	if f.Partner == uuid.Nil {
+		return nil
+	}
+	runs, err := h.Payouts.RunsOf(k.R.Context(), k.Scope, f.Partner, statementsListed)
+	for _, r := range runs {
+		v.Statements = append(v.Statements, templates.Link{Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"), URL: web.StatementURL(r, f.Partner)})
+	}
+	return err
+}
+
+func payoutSum(s payouts.Sum) templates.PayoutSum {
+	in := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: s.Currency} }
+	return templates.PayoutSum{Entries: s.Entries, Accrued: in(s.Accrued), Returned: in(s.Returned), Adjusted: in(s.Adjusted), Paid: in(s.Paid), Owed: in(s.Owed())}
+}
+
+func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) templates.LedgerRow {
+	row := templates.LedgerRow{
+		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: k.PartnerLink(e.PartnerID, e.PartnerName), Identifier: e.Identifier,
+		Lead: h.leadLink(k, e.LeadID, e.PartnerID), RunState: string(e.RunState), Amount: e.Amount(),
+	}
+	if e.Kind == models.EntryReturn {
+		row.Return = "/payouts/returns?lead=" + row.Lead.Label
+	}
+	if e.Run != uuid.Nil {
+		row.Run = k.RunLink(e)
+	}
+	return row
+}

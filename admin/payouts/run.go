@@ -1,0 +1,294 @@
+package payouts
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// run is the one that the address names.
+func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
+	object, err := h.objectOf(k, id.Payout, "id")
+	if err != nil {
+		return r, err
+	}
+	r, err = h.Payouts.Run(k.R.Context(), k.Scope, object)
+	return r, web.OrNotFound(err)
+}
+
+// runForm reads a form about it.
+func (h *Handlers) runForm(k *web.Request) (r models.PayoutRun, err error) {
+	if err := k.ParseForm(); err != nil {
+		return r, err
+	}
+	return h.run(k)
+}
+
+func (h *Handlers) runPage(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	return h.showRun(k, http.StatusOK, r, nil, nil)
+}
+
+func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, conflict *templates.Conflict, mistakes templates.Errors) error {
+	live, err := h.runPart(k, r, mistakes)
+	if err != nil {
+		return err
+	}
+	return k.Show(status, templates.Run(templates.RunView{Shell: k.Shell("Payout run in "+r.Currency, allRuns), Live: live, Conflict: conflict, Errors: mistakes}))
+}
+
+// runLive is the part of the page that comes anew by itself.
+func (h *Handlers) runLive(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	part, err := h.runPart(k, r, nil)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.RunPart(part, k.Now))
+}
+
+func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes templates.Errors) (v templates.RunLive, err error) {
+	url, name := web.RunURL(r.ID), payouts.RunID(r.ID)
+	v = templates.RunLive{
+		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: web.AmountOf(r.MinimumMinor, r.Currency), Total: web.AmountOf(r.TotalMinor, r.Currency),
+		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Deeds: runDeeds(r),
+		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: k.StepUp(), Errors: mistakes,
+		OwnRun: r.PreparerID == k.By.Staff, CanApprove: k.Everywhere(web.ApprovePayouts), CanPay: k.Everywhere(web.ApprovePayouts) && r.State == models.RunApproved,
+		CanCancel: k.Everywhere(web.WritePayouts) && cancellable(r),
+	}
+	if k.Everywhere(web.ExportPayouts) && payable(r) == nil {
+		v.Payments = templates.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
+	}
+	if r.State == models.RunPreparing {
+		work, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+		if found {
+			v.Work = k.JobStatus(work)
+		}
+		return v, err
+	}
+	return v, h.runStatements(k, r, &v)
+}
+
+// runState is the state that pages show: a cancelled run that had nothing to pay is empty.
+func runState(r models.PayoutRun) string {
+	if r.State == models.RunCancelled && r.PreparedAt != nil && r.Payouts == 0 {
+		return "empty"
+	}
+	return string(r.State)
+}
+
+func runDeeds(r models.PayoutRun) (all []templates.RunDeed) {
+	for _, d := range []struct {
+		what, who string
+		at        *time.Time
+	}{{"Begun by", r.Preparer, &r.MadeAt}, {"Prepared", "the service", r.PreparedAt}, {"Approved by", r.Approver, r.ApprovedAt}, {"Paid by", r.Payer, r.PaidAt}} {
+		if d.at != nil {
+			all = append(all, templates.RunDeed{What: d.what, Who: d.who, At: *d.at})
+		}
+	}
+	return all
+}
+
+func outcomeOptions(run models.RunState) []templates.Option {
+	pays := "To be paid"
+	switch run {
+	case models.RunPaid:
+		pays = "Paid"
+	case models.RunCancelled:
+		pays = "Would have been paid"
+	}
+	return []templates.Option{
+		{Value: string(models.StatementPays), Label: pays}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
+		{Value: string(models.StatementNegative), Label: "Held: below zero"}, {Value: string(models.StatementEven), Label: "Comes to nothing"},
+	}
+}
+
+func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *templates.RunLive) error {
+	q := k.R.URL.Query()
+	query := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementOutcome(web.SearchText(q, "outcome")), Before: web.SearchText(q, "before"), After: web.SearchText(q, "after"), Size: web.PageSize}
+	all, newer, older, err := h.Payouts.Statements(k.R.Context(), k.Scope, query)
+	if err != nil {
+		return err
+	}
+	v.Outcomes = web.Chosen(outcomeOptions(r.State), q.Get("outcome"))
+	v.List = templates.ListState{Filtered: web.IsFiltered(q, "outcome"), ClearURL: v.URL}
+	for _, s := range all {
+		v.Statements = append(v.Statements, templates.StatementRow{
+			Account: templates.Link{Label: s.Identifier, URL: web.StatementURL(r.ID, s.PartnerID)}, Partner: s.PartnerName, Outcome: string(s.Outcome), Entries: s.Entries,
+			Earned: web.AmountOf(s.AccruedMinor, r.Currency), Returned: web.AmountOf(s.ReturnedMinor, r.Currency), Adjusted: web.AmountOf(s.AdjustedMinor, r.Currency), Comes: web.AmountOf(s.NetMinor, r.Currency),
+		})
+	}
+	v.Pager = pagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })
+	v.Pager.BySize = true
+	return nil
+}
+
+func (h *Handlers) approveRun(k *web.Request) error {
+	r, err := h.runForm(k)
+	if err != nil {
+		return err
+	}
+	mistakes, err := k.Prove()
+	if err != nil {
+		return err
+	}
+	if len(mistakes) > 0 {
+		return h.showRun(k, http.StatusUnprocessableEntity, r, nil, mistakes)
+	}
+	if err := h.payouts(k).ApproveRun(k.R.Context(), k.Scope, r.ID, k.FormVersion()); err != nil {
+		return h.runRefused(k, "payout_run.approve", err)
+	}
+	return k.Redirect(web.RunURL(r.ID))
+}
+
+// runConflict is what was done to a run while a form was open, perhaps by the form itself:
+// sent twice, it finds its own deed done.
+func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*templates.Conflict, error) {
+	last, err := k.LastDeed(audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
+	conflict := &templates.Conflict{Who: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
+	if last.StaffID != nil && *last.StaffID == k.Session.Staff.ID {
+		conflict.Who, conflict.Already = "You", last.Action == action
+	}
+	return conflict, err
+}
+
+// runRefused shows the run as it is by now, and what was done to it since the form was
+// made that asked for the action.
+func (h *Handlers) runRefused(k *web.Request, action string, refused error) error {
+	status, mistakes, other := k.FormErrors(refused)
+	if other != nil {
+		return other
+	}
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	if apperr.As(refused).Reason != "stale" {
+		return h.showRun(k, status, r, nil, mistakes)
+	}
+	conflict, err := h.runConflict(k, r, action)
+	if err != nil {
+		return err
+	}
+	return h.showRun(k, status, r, conflict, nil)
+}
+
+func (h *Handlers) payRunPage(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	return h.showPayRun(k, http.StatusOK, r, nil)
+}
+
+func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes templates.Errors) error {
+	if r.State != models.RunApproved {
+		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
+	}
+	total := web.AmountOf(r.TotalMinor, r.Currency)
+	return k.Show(status, templates.RunPay(templates.RunPayView{
+		Shell: k.Shell("Payout run is paid", allRuns, templates.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
+		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: k.StepUp(), Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) payRun(k *web.Request) error {
+	r, err := h.runForm(k)
+	if err != nil {
+		return err
+	}
+	if r.RowVersion != k.FormVersion() || r.State != models.RunApproved {
+		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
+	}
+	var mistakes templates.Errors
+	total := web.AmountOf(r.TotalMinor, r.Currency).Decimal()
+	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
+		mistakes = append(mistakes, templates.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
+	}
+	proof, err := k.Prove()
+	if err != nil {
+		return err
+	}
+	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
+		return h.showPayRun(k, http.StatusUnprocessableEntity, r, mistakes)
+	}
+	err = h.payouts(k).PayRun(k.R.Context(), k.Scope, r.ID, k.FormVersion(), k.R.PostForm.Get("reference"))
+	if err == nil {
+		return k.Redirect(web.RunURL(r.ID))
+	}
+	if f := apperr.As(err); f == nil || f.Code != apperr.Invalid {
+		return h.runRefused(k, "payout_run.pay", err)
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	return h.showPayRun(k, status, r, mistakes)
+}
+
+// cancellable reports whether a run can be cancelled: while it is prepared its work is stopped.
+func cancellable(r models.PayoutRun) bool {
+	return r.State == models.RunPrepared || r.State == models.RunApproved
+}
+
+func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes templates.Errors) error {
+	if !cancellable(r) {
+		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
+	}
+	return k.Show(status, templates.Confirm(templates.ConfirmView{
+		Shell: k.Shell("Cancel a payout run", allRuns, templates.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
+		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
+		AskReason:   true, StepUp: k.StepUp(), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
+		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) cancelRunPage(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	return h.showCancelRun(k, http.StatusOK, r, nil)
+}
+
+func (h *Handlers) cancelRun(k *web.Request) error {
+	r, err := h.runForm(k)
+	if err != nil {
+		return err
+	}
+	mistakes, err := k.Prove()
+	if err != nil {
+		return err
+	}
+	if len(mistakes) > 0 {
+		return h.showCancelRun(k, http.StatusUnprocessableEntity, r, mistakes)
+	}
+	err = h.payouts(k).CancelRun(k.R.Context(), k.Scope, r.ID, k.FormVersion(), k.R.PostForm.Get("reason"))
+	if err == nil {
+		return k.Redirect(web.RunURL(r.ID))
+	}
+	if f := apperr.As(err); f == nil || f.Code != apperr.Invalid {
+		return h.runRefused(k, "payout_run.cancel", err)
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	mistakes[0].Field = "reason"
+	return h.showCancelRun(k, status, r, mistakes)
+}

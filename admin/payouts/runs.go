@@ -1,0 +1,101 @@
+package payouts
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// wholePlatform has what is the whole platform's be no page for whoever sees a part of it.
+func (h *Handlers) wholePlatform(k *web.Request) error {
+	if !k.Scope.All() {
+		return web.ErrNotFound
+	}
+	return nil
+}
+
+func (h *Handlers) runsPage(k *web.Request) error {
+	if err := h.wholePlatform(k); err != nil {
+		return err
+	}
+	q := k.R.URL.Query()
+	all, newer, older, err := h.Payouts.Runs(k.R.Context(), k.Scope, cursor(q, "before", id.Payout), cursor(q, "after", id.Payout), web.PageSize)
+	if err != nil {
+		return err
+	}
+	v := templates.RunsView{Shell: k.Shell("Payout runs"), Tabs: h.payoutTabs(k, "runs")}
+	if k.Everywhere(web.WritePayouts) {
+		v.NewURL = "/payouts/runs/new"
+	}
+	for _, r := range all {
+		v.Runs = append(v.Runs, templates.RunRow{
+			ID: templates.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}, State: runState(r), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
+			Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Total: web.AmountOf(r.TotalMinor, r.Currency),
+		})
+	}
+	v.Pager = pagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })
+	return k.Show(http.StatusOK, templates.Runs(v))
+}
+
+// CutoffForm is how a browser sends a time.
+const CutoffForm = "2006-01-02T15:04"
+
+func (h *Handlers) runNewPage(k *web.Request) error {
+	now := k.Now.UTC()
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	return h.showRunNew(k, http.StatusOK, templates.RunNewView{Currencies: currencyOptions(""), Cutoff: month.Format(CutoffForm)})
+}
+
+func (h *Handlers) showRunNew(k *web.Request, status int, v templates.RunNewView) error {
+	if err := h.wholePlatform(k); err != nil {
+		return err
+	}
+	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), k.StepUp()
+	return k.Show(status, templates.RunNew(v))
+}
+
+func (h *Handlers) runNew(k *web.Request) error {
+	if err := h.wholePlatform(k); err != nil {
+		return err
+	}
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	v := templates.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
+	n := payouts.NewRun{Note: f.Get("note")}
+	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // the service asks for one
+	var wrong string
+	if n.Cutoff, wrong = web.PublishTime(f.Get("cutoff")); wrong != "" {
+		v.Errors = append(v.Errors, templates.FieldError{Field: "cutoff", Message: wrong})
+	}
+	if text := strings.TrimSpace(f.Get("minimum")); text != "" {
+		var err error
+		if n.Minimum, err = money.ParseDecimal(text); err != nil {
+			v.Errors = append(v.Errors, templates.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
+		}
+	}
+	proof, err := k.Prove()
+	if err != nil {
+		return err
+	}
+	if v.Errors = append(v.Errors, proof...); len(v.Errors) > 0 {
+		return h.showRunNew(k, http.StatusUnprocessableEntity, v)
+	}
+	r, err := h.payouts(k).PrepareRun(k.R.Context(), k.Scope, n)
+	if err == nil {
+		return k.Redirect(web.RunURL(r.ID))
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	v.Errors = mistakes
+	return h.showRunNew(k, status, v)
+}

@@ -1,0 +1,164 @@
+package payouts
+
+import (
+	"encoding/csv"
+	"io"
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// statement is the one that the address names, for whoever may see its partner.
+func (h *Handlers) statement(k *web.Request) (s payouts.PartnerStatement, err error) {
+	run, err := h.objectOf(k, id.Payout, "id")
+	if err != nil {
+		return s, err
+	}
+	partner, err := h.objectOf(k, id.Partner, "partner")
+	if err != nil {
+		return s, err
+	}
+	s, err = h.Payouts.PartnerStatement(k.R.Context(), k.Scope, run, partner)
+	return s, web.OrNotFound(err)
+}
+
+func (h *Handlers) statementPage(k *web.Request) error {
+	s, err := h.statement(k)
+	if err != nil {
+		return err
+	}
+	above := []templates.Link{allEntries}
+	if k.Scope.All() {
+		above = []templates.Link{allRuns, {Label: payouts.RunID(s.Run.ID), URL: web.RunURL(s.Run.ID)}}
+	}
+	v := templates.StatementView{
+		Shell: k.Shell("Statement for "+s.Partner.Name, above...), LegalName: s.Payee.LegalName, Slug: s.Partner.Slug, Address: s.Payee.Address, TaxID: s.Payee.TaxID,
+		RunID: payouts.RunID(s.Run.ID), State: string(s.Run.State), Cutoff: s.Run.Cutoff, Prepared: web.TimeOf(s.Run.PreparedAt), Paid: web.TimeOf(s.Run.PaidAt),
+		Reference: paymentReference(s.Run), BankReference: s.Run.Reference, Currency: s.Run.Currency, Total: web.AmountOf(0, s.Run.Currency), Minimum: web.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
+	}
+	if s.Run.State != models.RunCancelled { // which has let its entries go
+		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" + payouts.RunID(s.Run.ID)
+	}
+	var entries int64
+	for _, a := range s.Accounts {
+		in := func(minor int64) money.Amount { return web.AmountOf(minor, s.Run.Currency) }
+		v.Accounts = append(v.Accounts, templates.StatementAccount{
+			Identifier: a.Identifier, Outcome: string(a.Outcome), Entries: a.Entries, Earned: in(a.AccruedMinor), Returned: in(a.ReturnedMinor), Adjusted: in(a.AdjustedMinor), Comes: in(a.NetMinor),
+		})
+		if a.Outcome == models.StatementPays {
+			v.Total.Minor += a.NetMinor
+		}
+		if a.Outcome == models.StatementPays || a.Outcome == models.StatementEven {
+			entries += a.Entries
+		}
+	}
+	if k.MayAt(web.ExportPayouts, s.Partner.ID) && s.Run.State != models.RunCancelled {
+		v.CSV = templates.Download{URL: web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv", Label: "Entries CSV", Holds: "The " + web.CountWords(entries, false, "entry", "entries") + " that the run closes, and their payments. No personal data."}
+	}
+	if err := h.fillCorrections(k, &v, s); err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.Statement(v))
+}
+
+// correctionsShown is how many returns and adjustments a statement lists; the file has all.
+const correctionsShown = 200
+
+func (h *Handlers) fillCorrections(k *web.Request, v *templates.StatementView, s payouts.PartnerStatement) error {
+	all, more, err := h.Payouts.Corrections(k.R.Context(), k.Scope, s.Run.ID, s.Partner.ID, correctionsShown)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		one := templates.StatementCorrection{At: e.OccurredAt, Kind: string(e.Kind), Account: e.Identifier, Amount: e.Amount(), Note: e.Note}
+		if e.LeadID != nil {
+			one.Lead = id.Format(id.Lead, *e.LeadID)
+		}
+		v.Corrections = append(v.Corrections, one)
+	}
+	v.MoreCorrections = more
+	return nil
+}
+
+// paymentReference is what a transfer says of itself: at most 35 characters, as banks take.
+func paymentReference(r models.PayoutRun) string { return payouts.RunID(r.ID) }
+
+func (h *Handlers) statementCSV(k *web.Request) error {
+	s, err := h.statement(k)
+	if err != nil {
+		return err
+	}
+	name := payouts.RunID(s.Run.ID)
+	return h.streamEntries(k, payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}, "statement-"+name+"-"+web.FileWord(s.Partner.Slug),
+		audit.Event{Action: "ledger.export", Kind: "ledger", Object: name, Partner: s.Partner.ID})
+}
+
+// payable says why a run has no payments to make: what nobody approved is not paid.
+func payable(r models.PayoutRun) error {
+	if r.State == models.RunApproved || r.State == models.RunPaid {
+		return nil
+	}
+	return apperr.New(apperr.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
+}
+
+// paymentColumns say what to pay to whom. Amounts are in major units.
+var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
+
+// paymentsAtOnce is how many payments are in memory while they are written.
+const paymentsAtOnce = 500
+
+func (h *Handlers) paymentsCSV(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	if err := payable(r); err != nil {
+		return err
+	}
+	name := payouts.RunID(r.ID)
+	// Not an event of the run itself, which a download does not change.
+	e := audit.Event{Action: "payout_run.payments", Kind: "ledger", Object: name, After: map[string]any{"payments": r.Payouts}}
+	return h.takenCSV(k, "payments-"+name, e, func(to io.Writer) error {
+		w := csv.NewWriter(to)
+		if err := w.Write(paymentColumns); err != nil {
+			return err
+		}
+		err := h.eachPayment(k, r, func(s payouts.AccountStatement) error {
+			return w.Write([]string{
+				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+			})
+		})
+		if err == nil { // else a page can tell what failed, as long as nothing was sent
+			w.Flush()
+			err = w.Error()
+		}
+		return err
+	})
+}
+
+// eachPayment goes through what a run pays, some accounts at a time.
+func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
+	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
+	for {
+		all, _, more, err := h.Payouts.Statements(k.R.Context(), k.Scope, q)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if err := each(s); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+		q.After = all[len(all)-1].Identifier
+	}
+}

@@ -1,0 +1,167 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// shownChanges is how many of the changes are listed before they are made.
+const shownChanges = 20
+
+// paste gives a column of rows their bases. Each line names its row, a tab, and the cell.
+func (h *Handlers) paste(k *web.Request, d ratecard.Draft, view ratecard.View, market pricingrules.Market) error {
+	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if err != nil {
+		return err
+	}
+	rows := map[string]ratecard.GridRow{}
+	for _, row := range h.Prices.Grid(sheet, nil, view) {
+		rows[rowKey(row)] = row
+	}
+	e := entered{typed: map[string]string{}, wrong: map[string]string{}}
+	var changes []ratecard.BaseChange
+	for i, line := range strings.Split(strings.ReplaceAll(k.R.PostForm.Get("lines"), "\r\n", "\n"), "\n") {
+		key, text, _ := strings.Cut(line, "\t")
+		row, ok := rows[key]
+		minor, mend := parseBase(text, market)
+		switch {
+		case key == "":
+			mend = "the column is longer than the rows below the cell where it was pasted"
+		case !ok:
+			mend = "there is no such row here"
+		}
+		if mend == "" {
+			e.typed[key] = web.Short(text)
+			changes = append(changes, ratecard.BaseChange{Target: row.Target, Minor: minor})
+			continue
+		}
+		mistake := templates.FieldError{Message: fmt.Sprintf("Line %d: %s", i+1, mend)}
+		if ok {
+			mistake.Field, e.typed[key], e.wrong[key] = "base-"+key, web.Short(text), mend
+		}
+		e.errors = append(e.errors, mistake)
+		if !ok {
+			break
+		}
+	}
+	if len(e.errors) > 0 {
+		return h.refusedCells(k, view, apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
+	}
+	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(view))
+	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormVersion(), what, changes); err != nil {
+		return h.refusedCells(k, view, err, e.keepTyped())
+	}
+	return k.Redirect(gridURL(d, view))
+}
+
+// keepTyped leaves in their cells the amounts that nothing is wrong with, too: nothing
+// was saved of them.
+func (e entered) keepTyped() entered {
+	for key := range e.typed {
+		if e.wrong[key] == "" {
+			e.wrong[key] = "Not saved."
+		}
+	}
+	return e
+}
+
+// bulk changes all rows that are shown; a first press shows how.
+func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, view ratecard.View, market pricingrules.Market) error {
+	f := k.R.PostForm
+	var b ratecard.Bulk
+	var mend, what string
+	switch f.Get("by") {
+	case "percent":
+		b.Percent, mend = parsePercent(f.Get("amount"))
+		what = "Bases " + pricingrules.FormatAdjustment(int(b.Percent)) + ": "
+	case "set":
+		if b.Set, mend = parseBase(f.Get("amount"), market); b.Set == 0 && mend == "" {
+			mend = "Write the amount that each base becomes."
+		}
+		what = "Bases set to " + minorFigure(b.Set) + " " + market.Currency.String() + ": "
+	default:
+		mend = "Choose one of these."
+	}
+	e := entered{bulk: templates.BulkForm{Bys: web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")), Amount: web.Short(f.Get("amount")), Error: mend, Open: true}}
+	if mend != "" {
+		e.errors = templates.Errors{{Field: "amount", Message: mend}}
+		return h.showGridOf(k, http.StatusUnprocessableEntity, d, view, e)
+	}
+	if d.RowVersion != k.FormVersion() {
+		return h.refusedCells(k, view, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
+	}
+	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if err != nil {
+		return err
+	}
+	changes, lines := bulkChanges(b, h.Prices.Grid(sheet, nil, view))
+	if len(changes.made) == 0 {
+		return h.refusedCells(k, view, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
+	}
+	what += viewWords(view)
+	if f.Get("apply") == "yes" {
+		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormVersion(), what, changes.made); err != nil {
+			return h.refusedCells(k, view, err, e)
+		}
+		return k.Redirect(gridURL(d, view))
+	}
+	return h.askBulk(k, d, view, what, changes, lines)
+}
+
+// bulkOf is what a bulk does to the rows of a grid.
+type bulkOf struct {
+	made   []ratecard.BaseChange
+	passed int // without a base
+}
+
+func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []templates.CellChange) {
+	was := map[pricingrules.Target]ratecard.GridRow{}
+	for _, row := range rows {
+		was[row.Target] = row
+	}
+	made := b.Changes(rows)
+	all.passed = industriesOf(rows) - len(made)
+	for _, one := range made {
+		row := was[one.Target]
+		if row.Base.Own && row.Base.Minor == one.Minor {
+			continue
+		}
+		all.made = append(all.made, one)
+		lines = append(lines, templates.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String()})
+	}
+	return all, lines
+}
+
+// baseWords is a row's base, and whether it is its own.
+func baseWords(row ratecard.GridRow) string {
+	amount := money.Amount{Minor: row.Base.Minor, Currency: row.Currency}.String()
+	switch {
+	case row.Base.Rule < 0:
+		return "none"
+	case row.Base.Own:
+		return amount
+	}
+	return amount + ", inherited"
+}
+
+func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, view ratecard.View, what string, all bulkOf, lines []templates.CellChange) error {
+	f := k.R.PostForm
+	shown := min(len(lines), shownChanges)
+	return k.Show(http.StatusOK, templates.DraftBulk(templates.DraftBulkView{
+		Shell:  k.Shell("Change "+web.CountWords(int64(len(lines)), false, "base", "bases"), allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}),
+		Action: web.DraftURL(d.ID) + "/cells?" + viewQuery(view), Cancel: gridURL(d, view), What: what, Changes: lines[:shown], More: len(lines) - shown, Passed: all.passed,
+		Submit: "Change " + web.CountWords(int64(len(lines)), false, "base", "bases"),
+		Hidden: []templates.Hidden{
+			{Name: "version", Value: strconv.Itoa(d.RowVersion)}, {Name: "mode", Value: "bulk"}, {Name: "by", Value: f.Get("by")}, {Name: "amount", Value: f.Get("amount")}, {Name: "apply", Value: "yes"},
+		},
+	}))
+}

@@ -1,0 +1,186 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// market is the one that a view is of.
+func (h *Handlers) market(k *web.Request, v ratecard.View) (pricingrules.Market, error) {
+	at, ok := h.Prices.Markets().ByCode(v.Country)
+	if !ok {
+		return pricingrules.Market{}, web.ErrForm
+	}
+	return h.Prices.Markets().At(at), nil
+}
+
+// cellView is gridView for a form, which may say itself which market and urgency it is
+// about.
+func (h *Handlers) cellView(k *web.Request) ratecard.View {
+	v := h.gridView(k)
+	for name, into := range map[string]*string{"country": &v.Country, "urgency": &v.Urgency} {
+		if k.R.PostForm.Has(name) {
+			*into = web.SearchText(k.R.PostForm, name)
+		}
+	}
+	return v
+}
+
+// draftCell gives one cell its base, or lets it inherit again.
+func (h *Handlers) draftCell(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	f, view := k.R.PostForm, h.cellView(k)
+	market, err := h.market(k, view)
+	if err != nil {
+		return err
+	}
+	target := pricingrules.Target{Industry: f.Get("industry"), Category: f.Get("category"), Country: market.Code, Urgency: view.Urgency}
+	if (target.Industry == "") == (target.Category == "") {
+		return web.ErrForm
+	}
+	was, err := strconv.ParseInt(f.Get("was"), 10, 64)
+	if err != nil {
+		return web.ErrForm
+	}
+	key := web.Short(rowKey(ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: target}}))
+	minor, mend := parseBase(f.Get("base"), market)
+	if mend == "" {
+		err = h.prices(k).SetBase(k.R.Context(), d.ID, target, was, minor)
+		if err == nil {
+			return h.cellSaved(k, d, view, target, key)
+		}
+	} else {
+		err = apperr.New(apperr.Invalid, "amount", mend)
+	}
+	status, message, other := k.FormError(err)
+	if other != nil {
+		return other
+	}
+	e := entered{typed: map[string]string{key: web.Short(f.Get("base"))}, wrong: map[string]string{key: message}}
+	e.errors = templates.Errors{{Field: "base-" + key, Message: key + ": " + message}}
+	return h.showCell(k, status, view, target, e)
+}
+
+// cellSaved answers a cell that was saved: a script is told what changed with it,
+// anybody else sees the grid again where they were.
+func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, view ratecard.View, target pricingrules.Target, key string) error {
+	if k.R.PostForm.Get("part") == "" {
+		return k.Redirect(gridURL(d, view) + "#f-base-" + key)
+	}
+	return h.showCell(k, http.StatusOK, view, target, entered{})
+}
+
+// showCell shows the grid, or a script the rows, as they are now.
+func (h *Handlers) showCell(k *web.Request, status int, view ratecard.View, target pricingrules.Target, e entered) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	if k.R.PostForm.Get("part") == "" {
+		return h.showGridOf(k, status, d, view, e)
+	}
+	// An industry's cell changes its own row, a category's those of its industries.
+	part := ratecard.View{Country: view.Country, Urgency: view.Urgency, Category: target.Category, Search: target.Industry}
+	v, err := h.draftGrid(k, d, part, e)
+	if err != nil {
+		return err
+	}
+	address := web.DraftURL(d.ID)
+	v.Grid.Action, v.UndoURL = address+"/cell?"+viewQuery(view), address+"/undo?"+viewQuery(view)
+	return k.Show(status, templates.DraftGridPart(v))
+}
+
+func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, view ratecard.View, e entered) error {
+	v, err := h.draftGrid(k, d, view, e)
+	if err != nil {
+		return err
+	}
+	return k.Show(status, templates.DraftGrid(v))
+}
+
+// draftCells changes many cells at once, all or none.
+func (h *Handlers) draftCells(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	view := h.cellView(k)
+	market, err := h.market(k, view)
+	if err != nil {
+		return err
+	}
+	switch k.R.PostForm.Get("mode") {
+	case "paste":
+		return h.paste(k, d, view, market)
+	case "bulk":
+		return h.bulk(k, d, view, market)
+	}
+	return web.ErrForm
+}
+
+// refusedCells shows the grid again with what was wrong, over what was typed.
+func (h *Handlers) refusedCells(k *web.Request, view ratecard.View, err error, e entered) error {
+	status, message, other := k.FormError(err)
+	if other != nil {
+		return other
+	}
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	if status == http.StatusConflict {
+		message += " " + lastTouch(d)
+	}
+	e.errors = append(templates.Errors{{Message: message}}, e.errors...)
+	return h.showGridOf(k, status, d, view, e)
+}
+
+// lastTouch says who changed a draft last: whose change a stale form met.
+func lastTouch(d ratecard.Draft) string {
+	return fmt.Sprintf("The last change was by %s, at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
+}
+
+func (h *Handlers) draftUndo(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	edit, err := strconv.ParseInt(k.R.PostForm.Get("edit"), 10, 64)
+	if err != nil {
+		return web.ErrForm
+	}
+	view := h.gridView(k)
+	if err := h.prices(k).Undo(k.R.Context(), d.ID, edit); err != nil {
+		return h.refusedCells(k, view, err, entered{})
+	}
+	return k.Redirect(gridURL(d, view))
+}
+
+// lockedWords says why a draft's rules cannot be changed; "" where this person can.
+func (h *Handlers) lockedWords(k *web.Request, d ratecard.Draft) string {
+	switch d.State {
+	case models.RateCardDraft:
+		if !k.May(web.WritePricing) {
+			return "Your roles let you look at this draft, not change it."
+		}
+		return ""
+	case models.RateCardSubmitted:
+		return "This draft waits for approval, and does not change meanwhile. Whoever may publish can take it back."
+	case models.RateCardScheduled:
+		return "This draft is to be published at its time, and does not change meanwhile. Whoever may publish can take it back."
+	case models.RateCardDiscarded:
+		return "This draft was discarded. Begin a new one."
+	}
+	return "This draft was published as " + web.VersionName(d.Version) + ", and does not change any more. Begin a new one."
+}

@@ -1,0 +1,260 @@
+package pricing
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const (
+	// outlierPercent is beyond which a page points a change out; to or from no price at
+	// all always is.
+	outlierPercent = 25
+	comparedPage   = 100
+)
+
+// changeSize is by how much of the old price a cell changes, in ten-thousandths.
+func changeSize(c pricingrules.Change) int64 {
+	if c.Old.Minor == 0 || c.New.Minor == 0 {
+		return math.MaxInt64
+	}
+	return max(c.New.Minor-c.Old.Minor, c.Old.Minor-c.New.Minor) * 10_000 / c.Old.Minor
+}
+
+func isOutlier(c pricingrules.Change) bool { return changeSize(c) > outlierPercent*100 }
+
+func countOutliers(changes []pricingrules.Change) (n int) {
+	for _, c := range changes {
+		if isOutlier(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// comparison is the cells that differ, the largest change first.
+func comparison(old, now *ratecard.Sheet) []pricingrules.Change {
+	changes := pricingrules.Diff(old.Table, now.Table)
+	slices.SortStableFunc(changes, func(a, b pricingrules.Change) int { return cmp.Compare(changeSize(b), changeSize(a)) })
+	return changes
+}
+
+// compareCounts counts the cells that differ, by the currency of their market.
+func compareCounts(changes []pricingrules.Change) (all []templates.CompareCount) {
+	by := map[money.Currency]*templates.CompareCount{}
+	for _, c := range changes {
+		currency := cmp.Or(c.New.Currency, c.Old.Currency)
+		if by[currency] == nil {
+			by[currency] = &templates.CompareCount{Currency: currency.String()}
+		}
+		n := by[currency]
+		n.Changed++
+		switch {
+		case c.New.Excluded:
+			n.Excluded++
+		case c.New.Minor == 0:
+			n.Unpriced++
+		case c.Old.Minor == 0:
+			n.Priced++
+		case c.New.Minor > c.Old.Minor:
+			n.Up++
+		default:
+			n.Down++
+		}
+	}
+	for _, currency := range money.Currencies {
+		if by[currency] != nil {
+			all = append(all, *by[currency])
+		}
+	}
+	return all
+}
+
+// compareRows are cells as the tables show them.
+func (h *Handlers) compareRows(k *web.Request, changes []pricingrules.Change) []templates.CompareRow {
+	names := h.categoryNames(k)
+	rows := make([]templates.CompareRow, len(changes))
+	for i, c := range changes {
+		rows[i] = templates.CompareRow{
+			Industry: c.Industry.Slug, Category: names[c.Industry.Category], Country: c.Market.Name, Urgency: c.Class.String(),
+			Old: compareCell(c.Old), New: compareCell(c.New), Change: changeWords(c), Outlier: isOutlier(c),
+		}
+	}
+	return rows
+}
+
+func (h *Handlers) categoryNames(k *web.Request) map[string]string {
+	names := map[string]string{}
+	for _, c := range h.Prices.Taxonomy().Categories() {
+		names[c.Slug] = c.Name
+	}
+	return names
+}
+
+func compareCell(c pricingrules.Cell) templates.CompareCell {
+	if c.Minor == 0 {
+		return templates.CompareCell{Word: c.String()}
+	}
+	return templates.CompareCell{Amount: money.Amount{Minor: c.Minor, Currency: c.Currency}}
+}
+
+// changeWords is a change in a word or as a percentage of the old price.
+func changeWords(c pricingrules.Change) string {
+	switch {
+	case c.New.Excluded:
+		return "newly excluded"
+	case c.New.Minor == 0:
+		return "no price any more"
+	case c.Old.Minor == 0:
+		return "newly priced"
+	}
+	return percentWords(c.Old.Minor, c.New.Minor)
+}
+
+// percentWords is by how much an amount differs from what it was: "+12.5 %".
+func percentWords(was, is int64) string {
+	switch {
+	case was == is:
+		return "0.0 %"
+	case was == 0:
+		return "new"
+	}
+	text := fmt.Sprintf("%+.1f", 100*float64(is-was)/float64(was))
+	if strings.Trim(text, "+-.0") == "" {
+		text = "less than " + text[:1] + "0.1"
+	}
+	return strings.Replace(text, "-", "−", 1) + " %"
+}
+
+// compareTable is the part of the changes that the filters of the address leave. keep are
+// those of its words that a filter does not change.
+func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) templates.CompareTable {
+	q := k.R.URL.Query()
+	filters := []string{"q", "country", "urgency", "category", "only"}
+	kept := url.Values{}
+	v := templates.CompareTable{
+		Action: path, Search: web.Short(q.Get("q")), Counts: compareCounts(changes), Outliers: countOutliers(changes), Percent: outlierPercent,
+		Countries: web.Chosen(h.marketOptions(k), q.Get("country")), Urgencies: web.Chosen(urgencyOptions(), q.Get("urgency")), Categories: web.Chosen(h.categoryOptions(k), q.Get("category")),
+		Only: web.Chosen([]templates.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
+	}
+	for _, name := range keep {
+		if value := q.Get(name); value != "" {
+			kept.Set(name, value)
+			v.Keep = append(v.Keep, templates.Hidden{Name: name, Value: value})
+		}
+	}
+	v.State = templates.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: path + "?" + kept.Encode()}
+	left := slices.DeleteFunc(slices.Clone(changes), func(c pricingrules.Change) bool { return !comparedAs(c, q) })
+	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
+	v.Rows, v.Pager = h.compareRows(k, part), web.CursorPager(path, q, before, after)
+	v.Pager.BySize = true
+	v.Pager.Count = web.CountWords(int64(len(left)), false, "price", "prices")
+	return v
+}
+
+// comparedAs reports whether a cell passes the filters.
+func comparedAs(c pricingrules.Change, q url.Values) bool {
+	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }
+	return is("country", c.Market.Code) && is("urgency", c.Class.String()) && is("category", c.Industry.Category) &&
+		strings.Contains(c.Industry.Slug, strings.ToLower(strings.TrimSpace(q.Get("q")))) && (q.Get("only") != "outliers" || isOutlier(c))
+}
+
+// compareKey names a cell in the address of a page.
+func compareKey(c pricingrules.Change) string {
+	return c.Industry.Slug + "/" + c.Market.Code + "/" + c.Class.String()
+}
+
+// comparePart is a page of the changes, before or after a cell; the keys lead to the pages
+// beside it. A cell that is not among them any more is the first page's.
+func comparePart(changes []pricingrules.Change, before, after string) (part []pricingrules.Change, newer, older string) {
+	at := func(key string) int {
+		return slices.IndexFunc(changes, func(c pricingrules.Change) bool { return compareKey(c) == key })
+	}
+	first := 0
+	if i := at(after); i >= 0 {
+		first = i + 1
+	} else if i := at(before); i >= 0 {
+		first = max(0, i-comparedPage)
+	}
+	if first >= len(changes) {
+		first = 0
+	}
+	last := min(len(changes), first+comparedPage)
+	part = changes[first:last]
+	if first > 0 && len(part) > 0 {
+		newer = compareKey(part[0])
+	}
+	if last < len(changes) {
+		older = compareKey(part[len(part)-1])
+	}
+	return part, newer, older
+}
+
+// comparePage shows what differs between two versions.
+func (h *Handlers) comparePage(k *web.Request) error {
+	q := k.R.URL.Query()
+	v := templates.CompareView{Shell: k.Shell("Compare versions", allPricing, allVersions), A: web.Short(q.Get("a")), B: web.Short(q.Get("b"))}
+	if v.A == "" && v.B == "" {
+		return k.Show(http.StatusOK, templates.Compare(v))
+	}
+	a, err := h.versionNamed(k, "a", v.A, &v.Errors)
+	if err != nil {
+		return err
+	}
+	b, err := h.versionNamed(k, "b", v.B, &v.Errors)
+	if err != nil {
+		return err
+	}
+	if len(v.Errors) == 0 && a.Version == b.Version {
+		v.Errors = templates.Errors{{Field: "b", Message: "That is the same version twice: choose another one."}}
+	}
+	if len(v.Errors) > 0 {
+		return k.Show(http.StatusUnprocessableEntity, templates.Compare(v))
+	}
+	old, err := h.Prices.Sheet(k.R.Context(), a)
+	if err != nil {
+		return err
+	}
+	now, err := h.Prices.Sheet(k.R.Context(), b)
+	if err != nil {
+		return err
+	}
+	table := h.compareTable(k, "/pricing/compare", comparison(old, now), "a", "b")
+	v.Old, v.New = h.versionLink(k, a), h.versionLink(k, b)
+	table.Caption = "Prices that differ between " + v.Old.Label + " and " + v.New.Label
+	table.OldHead, table.NewHead = v.Old.Label, v.New.Label
+	v.Table = &table
+	return k.Show(http.StatusOK, templates.Compare(v))
+}
+
+func (h *Handlers) versionLink(k *web.Request, card models.RateCard) templates.Link {
+	return templates.Link{Label: web.VersionName(card.Version), URL: web.VersionURL(card.Version)}
+}
+
+// versionNamed finds the version that a field names; a mistake is the form's to show.
+func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *templates.Errors) (models.RateCard, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	if err != nil || n < 1 {
+		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: "A version is a number, such as 3."})
+		return models.RateCard{}, nil
+	}
+	card, err := h.Prices.Version(k.R.Context(), int(n))
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d.", n)})
+		return card, nil
+	}
+	return card, err
+}

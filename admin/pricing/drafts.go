@@ -1,0 +1,205 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) draftNewPage(k *web.Request) error {
+	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), templates.DraftFormView{})
+}
+
+// showDraftNew is the form that begins a draft from a version, "" for the one in force.
+func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v templates.DraftFormView) error {
+	version, err := h.source(k, from)
+	if err != nil {
+		return err
+	}
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("New draft", allPricing), "/pricing/drafts/new", "/pricing", "Begin the draft"
+	v.From, v.FromName = from, web.VersionName(version.Version)
+	if from == "" {
+		v.FromName += ", the one in force"
+	}
+	return k.Show(status, templates.DraftForm(v))
+}
+
+// source is the version that a draft begins from.
+func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) {
+	if from == "" {
+		card, err := h.Prices.InForce(k.R.Context())
+		return card, web.OrNotFound(err)
+	}
+	n, err := strconv.Atoi(from)
+	if err != nil || n < 1 {
+		return models.RateCard{}, web.ErrNotFound
+	}
+	card, err := h.Prices.Version(k.R.Context(), n)
+	return card, web.OrNotFound(err)
+}
+
+func (h *Handlers) draftNew(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	from := 0
+	if f.Get("from") != "" {
+		source, err := h.source(k, f.Get("from"))
+		if err != nil {
+			return err
+		}
+		from = source.Version
+	}
+	made, err := h.prices(k).Begin(k.R.Context(), f.Get("title"), from)
+	if err == nil {
+		return k.Redirect(web.DraftURL(made.ID))
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	return h.showDraftNew(k, status, f.Get("from"), templates.DraftFormView{Title: web.Short(f.Get("title")), Errors: mistakes})
+}
+
+func (h *Handlers) draftTitlePage(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	return h.showDraftTitle(k, http.StatusOK, d, templates.DraftFormView{Title: d.Title})
+}
+
+func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, v templates.DraftFormView) error {
+	address := web.DraftURL(d.ID)
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename the draft", allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: address}), address+"/title", address, "Rename"
+	v.Version = int64(d.RowVersion)
+	return k.Show(status, templates.DraftForm(v))
+}
+
+func (h *Handlers) draftTitle(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	title := k.R.PostForm.Get("title")
+	err = h.prices(k).Rename(k.R.Context(), d.ID, k.FormVersion(), title)
+	if err == nil {
+		return k.Redirect(web.DraftURL(d.ID))
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil {
+		return other
+	}
+	v := templates.DraftFormView{Title: web.Short(title), Errors: mistakes}
+	if d, v.Conflict, err = h.metConflict(k, d, err); err != nil {
+		return err
+	}
+	if v.Conflict != nil {
+		v.Errors = nil
+	}
+	return h.showDraftTitle(k, status, d, v)
+}
+
+// metConflict is the draft as it is now, and where err says that a form was stale, what
+// somebody else did to it meanwhile.
+func (h *Handlers) metConflict(k *web.Request, d ratecard.Draft, err error) (ratecard.Draft, *templates.Conflict, error) {
+	if !web.IsStale(err) {
+		return d, nil, nil
+	}
+	d, err = h.draft(k)
+	if err != nil {
+		return d, nil, err
+	}
+	theirs, err := k.Conflict("rate_card", ratecard.ID(d.ID), d.UpdatedAt)
+	return d, theirs, err
+}
+
+func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes templates.Errors) templates.ConfirmView {
+	address, lost := web.DraftURL(d.ID), "Its "+web.CountWords(int64(d.Edits), false, "edit", "edits")+" will not be published."
+	if d.Edits == 0 {
+		lost = "Nothing was changed in it."
+	}
+	if d.State != models.RateCardDraft {
+		lost = "It is on its way to being published, and will not be. " + lost
+	}
+	return templates.ConfirmView{
+		Shell:  k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: address}),
+		Action: address + "/discard", Consequence: lost + " It cannot be taken up again; live prices stay as they are.",
+		TypeName: "discard", Submit: "Discard", Cancel: address, Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
+		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+	}
+}
+
+func (h *Handlers) discardPage(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.Confirm(h.discardView(k, d, nil)))
+}
+
+func (h *Handlers) discard(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	if mistake := k.CheckTypedName("discard"); len(mistake) > 0 {
+		return k.Show(http.StatusUnprocessableEntity, templates.Confirm(h.discardView(k, d, mistake)))
+	}
+	if err = h.prices(k).Discard(k.R.Context(), d.ID, k.FormVersion()); err == nil {
+		return k.Redirect("/pricing")
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil {
+		return other
+	}
+	if web.IsStale(err) {
+		mistakes[0].Message += " " + lastTouch(d)
+	}
+	return k.Show(status, templates.Confirm(h.discardView(k, d, mistakes)))
+}
+
+func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
+	head, err := h.draftHead(k, d, "edits")
+	if err != nil {
+		return err
+	}
+	q := k.R.URL.Query()
+	found, newer, older, err := h.Prices.Edits(k.R.Context(), d.ID, postgres.Page(web.KeyPage(q)))
+	if err != nil {
+		return err
+	}
+	v := templates.DraftEditsView{Head: head}
+	if n := len(found); n > 0 {
+		v.Pager = web.KeyPager(head.URL, q, newer, older, found[0].ID, found[n-1].ID)
+	}
+	for _, e := range found {
+		v.Edits = append(v.Edits, templates.EditRow{At: e.At, Who: e.Editor, What: e.What, Rules: e.Rules, Undone: web.TimeOf(e.UndoneAt), UndoneBy: e.UndoneBy})
+	}
+	return k.Show(http.StatusOK, templates.DraftEdits(v))
+}
+
+// editable is the draft that the address names, for a page with a form about its rules.
+// One that does not change any more has a page that says why.
+func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
+	if d, err = h.draft(k); err != nil {
+		return d, err
+	}
+	if d.State == models.RateCardDraft {
+		return d, nil
+	}
+	_ = k.Redirect(web.DraftURL(d.ID))
+	return d, web.ErrAnswered
+}
+
+// under is what stands around a form's page of a draft.
+func (h *Handlers) under(k *web.Request, d ratecard.Draft, title, tab string) templates.Shell {
+	return k.Shell(title, allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: fmt.Sprint(web.DraftURL(d.ID), "?tab=", tab)})
+}

@@ -1,0 +1,137 @@
+package pricing
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// explained is the card that a lead is priced with: a version, or a draft.
+type explained struct {
+	card models.RateCard
+	name templates.Link
+	mend string // the address of its rules' forms; empty where they cannot be changed
+}
+
+// explainPage prices a lead, step by step.
+func (h *Handlers) explainPage(k *web.Request) error {
+	q := k.R.URL.Query()
+	v := templates.ExplainView{
+		Shell: k.Shell("Price a lead", allPricing), Industry: web.Short(q.Get("industry")), Country: web.Short(q.Get("country")), Urgency: web.Short(q.Get("urgency")),
+		Partner: web.Short(q.Get("partner")), Version: web.Short(q.Get("version")), Draft: web.Short(q.Get("draft")), Urgencies: urgencyOptions(),
+	}
+	for _, one := range h.Prices.Taxonomy().Industries() {
+		v.Industries = append(v.Industries, one.Slug)
+	}
+	v.Countries = h.marketOptions(k)
+	with, err := h.explainWith(k, v, &v.Errors)
+	if err != nil {
+		return err
+	}
+	v.With = with.name
+	if v.Industry == "" && len(v.Errors) == 0 {
+		return k.Show(http.StatusOK, templates.Explain(v))
+	}
+	own, err := h.explainOwn(k, &v)
+	if err != nil {
+		return err
+	}
+	if v.Industry != "" && with.card.ID != uuid.Nil {
+		if err := h.explainResult(k, &v, with, own); err != nil {
+			return err
+		}
+	}
+	if len(v.Errors) > 0 {
+		v.Result = nil // all or nothing: of a partner that is none it would be another's price
+		return k.Show(http.StatusUnprocessableEntity, templates.Explain(v))
+	}
+	return k.Show(http.StatusOK, templates.Explain(v))
+}
+
+// explainWith finds the card that the address names; the version in force where it names none.
+func (h *Handlers) explainWith(k *web.Request, v templates.ExplainView, mistakes *templates.Errors) (with explained, err error) {
+	switch {
+	case v.Draft != "":
+		d, err := h.Prices.Draft(k.R.Context(), strings.TrimSpace(v.Draft))
+		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+			*mistakes = append(*mistakes, templates.FieldError{Field: "draft", Message: "There is no draft of this id: it begins with rc_."})
+			return with, nil
+		}
+		if err != nil {
+			return with, err
+		}
+		with.card, with.name = d.RateCard, templates.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}
+		if d.State == models.RateCardDraft && k.May(web.WritePricing) {
+			with.mend = with.name.URL + "/rules/"
+		}
+		return with, nil
+	case strings.TrimSpace(v.Version) != "":
+		with.card, err = h.versionNamed(k, "version", v.Version, mistakes)
+	default:
+		with.card, err = h.Prices.InForce(k.R.Context())
+	}
+	with.name = h.versionLink(k, with.card)
+	return with, web.OrNotFound(err)
+}
+
+// explainOwn is what the partner that the address names has of its own.
+func (h *Handlers) explainOwn(k *web.Request, v *templates.ExplainView) (own pricingrules.Own, err error) {
+	ref := strings.TrimSpace(v.Partner)
+	if ref == "" {
+		return own, nil
+	}
+	sc, _ := k.Access.Scope(k.Session.Staff.ID, web.ReadPartners) // nobody's, where they may see none
+	p, err := models.Partner{}, error(web.ErrNotFound)
+	if web.ValidText(ref) {
+		p, err = h.Partners.Find(k.R.Context(), sc, ref)
+	}
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		v.Errors = append(v.Errors, templates.FieldError{Field: "partner", Message: "There is no partner of this slug or id that you may see."})
+		return own, nil
+	}
+	if err != nil {
+		return own, err
+	}
+	has, err := h.Partners.OwnPrice(k.R.Context(), p)
+	if err != nil {
+		return own, err
+	}
+	v.Seller = templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID) + "?tab=prices"}
+	return pricingrules.Own{Adjustment: has.Adjustment, Exclusions: has.Exclusions}, nil
+}
+
+func (h *Handlers) explainResult(k *web.Request, v *templates.ExplainView, with explained, own pricingrules.Own) error {
+	sheet, err := h.Prices.Sheet(k.R.Context(), with.card)
+	if err != nil {
+		return err
+	}
+	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: v.Industry, Country: cmp.Or(strings.TrimSpace(v.Country), "GB"), Urgency: v.Urgency}, own)
+	if err != nil {
+		_, mistakes, other := k.FormErrors(err)
+		v.Errors = append(mistakes, v.Errors...)
+		return other
+	}
+	r := templates.ExplainResult{
+		Industry: e.Industry.Slug, Category: h.categoryNames(k)[e.Industry.Category], Market: e.Market.Name, Class: e.Class.String(),
+		Price: money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency}, OwnExclusion: e.OwnExclusion, Excluded: e.Cell.Excluded, Gap: e.Cell.Gap(),
+	}
+	r.Steps = web.ExplainSteps(e.Explanation, func(rule int) string {
+		if with.mend == "" {
+			return ""
+		}
+		return with.mend + strconv.Itoa(sheet.Positions[rule])
+	})
+	v.Result = &r
+	return nil
+}

@@ -1,0 +1,103 @@
+package pricing
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// The kinds of file that prices travel in: the bases of a part of the grid, and a whole
+// rate card.
+const (
+	kindCSV  = "csv"
+	kindYAML = "yaml"
+)
+
+// exports are the links to a card's files, with what each holds.
+func exports(address string, v ratecard.View, industries, rules int) (bases, card templates.Download) {
+	bases = templates.Download{
+		URL: address + "/export?" + viewQuery(v, "format", kindCSV), Label: "CSV", Holds: "bases and prices of the " + web.CountWords(int64(industries), false, "industry", "industries") + " shown",
+	}
+	card = templates.Download{URL: address + "/export?format=" + kindYAML, Label: "YAML", Holds: "all " + web.CountWords(int64(rules), false, "rule", "rules")}
+	return bases, card
+}
+
+func (h *Handlers) versionExport(k *web.Request) error {
+	card, err := h.pricedVersion(k)
+	if err != nil {
+		return err
+	}
+	return h.export(k, card, fmt.Sprintf("rate-card-v%d", card.Version))
+}
+
+func (h *Handlers) draftExport(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	return h.export(k, d.RateCard, "rate-card-draft-"+ratecard.ID(d.ID))
+}
+
+// export sends a card, or a view of its grid, and writes down that it was taken.
+func (h *Handlers) export(k *web.Request, card models.RateCard, name string) error {
+	sheet, err := h.Prices.Sheet(k.R.Context(), card)
+	if err != nil {
+		return err
+	}
+	format, kind := k.R.URL.Query().Get("format"), "application/yaml; charset=utf-8"
+	after := map[string]any{"format": format}
+	var file bytes.Buffer
+	switch format {
+	case kindYAML:
+		file.Write(pricingrules.FormatCard(sheet.Card))
+		after["rules"] = len(sheet.Card.Rules)
+	case kindCSV:
+		view := h.gridView(k)
+		rows := h.Prices.Grid(sheet, nil, view)
+		if err := writeBases(&file, rows); err != nil {
+			return err
+		}
+		kind, name = "text/csv; charset=utf-8", name+"-"+web.FileWord(view.Country)+"-"+web.FileWord(orWord(view.Urgency, "any"))
+		after["rows"], after["what"] = len(rows), viewWords(view)
+	default:
+		return apperr.New(apperr.Invalid, "format", "A rate card is exported as csv or yaml.")
+	}
+	if card.Version > 0 {
+		after["version"] = card.Version
+	}
+	e := audit.Event{Action: "pricing.export", Kind: "rate_card", Object: ratecard.ID(card.ID), After: after}
+	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
+		return err
+	}
+	v := k.W.Header()
+	v.Set("Content-Type", kind)
+	v.Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
+	v.Set("Content-Length", strconv.Itoa(file.Len()))
+	k.W.WriteHeader(http.StatusOK)
+	_, _ = file.WriteTo(k.W) // whoever hung up cannot be told
+	return nil
+}
+
+func writeBases(to *bytes.Buffer, rows []ratecard.GridRow) error {
+	bases := make([]pricingrules.BaseRow, len(rows))
+	for i, row := range rows {
+		bases[i] = row.BaseRow
+	}
+	return pricingrules.FormatBases(to, bases)
+}
+
+func orWord(word, none string) string {
+	if word == "" {
+		return none
+	}
+	return word
+}

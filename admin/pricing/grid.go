@@ -1,0 +1,213 @@
+package pricing
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// firstMarket is whose prices a grid shows where none is chosen.
+const firstMarket = "GB"
+
+var gridFilters = []string{"country", "urgency", "category", "q"}
+
+// gridView is what of a grid the address asks for.
+func (h *Handlers) gridView(k *web.Request) ratecard.View {
+	q := k.R.URL.Query()
+	v := ratecard.View{Country: web.SearchText(q, "country"), Urgency: web.SearchText(q, "urgency"), Category: web.SearchText(q, "category"), Search: web.SearchText(q, "q")}
+	if v.Country == "" {
+		v.Country = firstMarket
+	}
+	return v
+}
+
+// viewQuery is a view as an address has it, after fields of its own.
+func viewQuery(v ratecard.View, more ...string) string {
+	q := url.Values{"country": {v.Country}}
+	for i := 0; i+1 < len(more); i += 2 {
+		q.Set(more[i], more[i+1])
+	}
+	for name, value := range map[string]string{"urgency": v.Urgency, "category": v.Category, "q": v.Search} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q.Encode()
+}
+
+func gridURL(d ratecard.Draft, v ratecard.View) string {
+	return web.DraftURL(d.ID) + "?" + viewQuery(v)
+}
+
+func (h *Handlers) gridFilter(k *web.Request, v ratecard.View, clear string) templates.GridFilter {
+	return templates.GridFilter{
+		Countries: web.Chosen(h.marketOptions(k), v.Country), Urgencies: web.Chosen(urgencyOptions(), v.Urgency), Categories: web.Chosen(h.categoryOptions(k), v.Category),
+		Search: v.Search, Filtered: web.IsFiltered(k.R.URL.Query(), gridFilters...), ClearURL: clear,
+	}
+}
+
+// grid is a view's rows as a page shows them. Its market may be none: then it is empty.
+func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.View) templates.PriceGrid {
+	g := templates.PriceGrid{Caption: "Prices by industry, " + viewWords(v), Market: v.Country, PriceHead: "Price, " + v.Urgency, State: templates.ListState{Filtered: true}}
+	if v.Urgency == "" {
+		g.PriceHead = "Price, standard"
+	}
+	if market, ok := h.Prices.Markets().ByCode(v.Country); ok {
+		g.Currency = h.Prices.Markets().At(market).Currency.String()
+	}
+	for _, row := range rows {
+		g.Rows = append(g.Rows, gridRow(row))
+	}
+	return g
+}
+
+func gridRow(row ratecard.GridRow) templates.PriceRow {
+	r := templates.PriceRow{Key: rowKey(row), Slug: row.Target.Industry, Name: row.Target.Industry}
+	if row.Target.Industry == "" {
+		r.Category, r.Slug, r.Name = true, row.Target.Category, row.Name
+	} else {
+		r.Price = figure(row.Price)
+		if row.Compared && row.Live != row.Cell {
+			r.Live = figure(row.Live.String())
+		}
+	}
+	switch base := baseFigure(row); {
+	case row.Base.Own:
+		r.Base, r.Was = base, row.Base.Minor
+	case base != "":
+		r.Inherited, r.Source = base, "from "+row.Source
+		if !strings.Contains(row.Source, "country ") {
+			r.Source += ", any country"
+		}
+	}
+	return r
+}
+
+// rowKey sets the rows of a grid apart.
+func rowKey(row ratecard.GridRow) string {
+	if row.Target.Industry == "" {
+		return "category-" + row.Target.Category
+	}
+	return row.Target.Industry
+}
+
+// viewWords says in words which part of a grid a view is.
+func viewWords(v ratecard.View) string {
+	words := []string{v.Country, "any urgency"}
+	if v.Urgency != "" {
+		words[1] = v.Urgency
+	}
+	if v.Category != "" {
+		words = append(words, "category "+v.Category)
+	}
+	if v.Search != "" {
+		words = append(words, "“"+web.Short(v.Search)+"”")
+	}
+	return strings.Join(words, ", ")
+}
+
+// industriesOf counts the rows that are no category's.
+func industriesOf(rows []ratecard.GridRow) (n int) {
+	for _, row := range rows {
+		if row.Target.Industry != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (h *Handlers) pricingPage(k *web.Request) error {
+	ctx := k.R.Context()
+	live, err := h.Prices.InForce(ctx)
+	if err != nil {
+		return web.OrNotFound(err)
+	}
+	sheet, err := h.Prices.Sheet(ctx, live)
+	if err != nil {
+		return err
+	}
+	drafts, err := h.Prices.Drafts(ctx)
+	if err != nil {
+		return err
+	}
+	view := h.gridView(k)
+	rows := h.Prices.Grid(sheet, nil, view)
+	v := templates.PricingView{
+		Shell: k.Shell("Pricing"), Version: templates.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)}, Since: web.TimeOf(live.EffectiveAt),
+		By: live.Author, Note: live.Note, Filter: h.gridFilter(k, view, "/pricing"), Grid: h.grid(k, rows, view),
+	}
+	v.Grid.State.ClearURL = "/pricing"
+	v.CSV, v.YAML = exports(web.VersionURL(live.Version), view, industriesOf(rows), len(sheet.Card.Rules))
+	if k.May(web.WritePricing) {
+		v.NewURL = "/pricing/drafts/new"
+	}
+	for _, d := range drafts {
+		v.Drafts = append(v.Drafts, templates.DraftRow{
+			Title: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID), Author: d.Author, State: string(d.State), Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits),
+		})
+	}
+	return k.Show(http.StatusOK, templates.Pricing(v))
+}
+
+// entered is what a person typed into a grid and what is wrong with it, by the row.
+type entered struct {
+	typed, wrong map[string]string
+	errors       templates.Errors
+	bulk         templates.BulkForm
+}
+
+func (h *Handlers) gridTab(k *web.Request, d ratecard.Draft) error {
+	return h.showGrid(k, http.StatusOK, d, entered{})
+}
+
+func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e entered) error {
+	v, err := h.draftGrid(k, d, h.gridView(k), e)
+	if err != nil {
+		return err
+	}
+	return k.Show(status, templates.DraftGrid(v))
+}
+
+// draftGrid is a view of a draft's grid, with what was typed where it was refused.
+func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, view ratecard.View, e entered) (v templates.DraftGridView, err error) {
+	sheet, live, err := h.sheets(k, d)
+	if err != nil {
+		return v, err
+	}
+	if v.Head, err = h.draftHead(k, d, "grid"); err != nil {
+		return v, err
+	}
+	rows, address := h.Prices.Grid(sheet, live, view), web.DraftURL(d.ID)
+	v.Filter, v.Grid, v.Shown = h.gridFilter(k, view, address), h.grid(k, rows, view), industriesOf(rows)
+	v.Grid.State.ClearURL = address
+	v.CSV, v.YAML = exports(address, view, v.Shown, len(sheet.Card.Rules))
+	v.Errors, v.Bulk = e.errors, e.bulk
+	v.Bulk.Bys = bulkWays(v.Bulk.Bys, v.Grid.Currency)
+	if !v.Head.CanWrite {
+		return v, nil
+	}
+	v.Grid.Action, v.Cells, v.UndoURL = address+"/cell?"+viewQuery(view), address+"/cells?"+viewQuery(view), address+"/undo?"+viewQuery(view)
+	for i := range v.Grid.Rows {
+		row := &v.Grid.Rows[i]
+		row.Typed, row.Error = e.typed[row.Key], e.wrong[row.Key]
+	}
+	last, there, err := h.Prices.LastEdit(k.R.Context(), d.ID)
+	if there {
+		v.Undo = templates.EditToUndo{Number: strconv.FormatInt(last.ID, 10), What: last.What}
+	}
+	return v, err
+}
+
+// bulkWays are how many cells can be changed at once; given are those of a form that
+// came back.
+func bulkWays(given []templates.Option, currency string) []templates.Option {
+	if given != nil {
+		return given
+	}
+	return []templates.Option{{Value: "percent", Label: "Raise or lower by a percentage"}, {Value: "set", Label: "Set to an amount in " + currency}}
+}

@@ -1,0 +1,256 @@
+package pricing
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const (
+	// maxUpload is how much of a request is read so that a file that is too large gets an
+	// answer on the page: a browser that is cut off shows only that.
+	maxUpload = 64 << 20
+	// shownCells and shownProblems bound what a dry run lists.
+	shownCells    = 200
+	shownProblems = 50
+)
+
+var errUpload = apperr.New(apperr.TooLarge, "file", fmt.Sprintf("The file has more than %d MB: split it.", pricingrules.MaxFile>>20))
+
+// uploadFields are what the form has beside the file.
+var uploadFields = []string{"kind", "name", "text", "apply", "version"}
+
+// upload is a file of prices as it was sent.
+type upload struct {
+	kind, name, text string
+	pasted           bool
+	apply            bool
+	version          string
+}
+
+func (h *Handlers) importPage(k *web.Request) error {
+	d, err := h.editable(k)
+	if err != nil {
+		return err
+	}
+	return h.showImport(k, http.StatusOK, d, upload{kind: kindCSV}, templates.ImportView{})
+}
+
+func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u upload, v templates.ImportView) error {
+	address := web.DraftURL(d.ID)
+	v.Shell, v.Action, v.Cancel, v.Version = h.under(k, d, "Import prices", "grid"), address+"/import", address, int64(d.RowVersion)
+	v.Kinds = web.Chosen([]templates.Option{
+		{Value: kindCSV, Label: "Bases, as CSV", Hint: "Columns industry or category, country, urgency and base, as the CSV of the grid has them. Rows that are not in it stay as they are; an empty base inherits again. Commas, semicolons and a spreadsheet's UTF-8 are read."},
+		{Value: kindYAML, Label: "A whole rate card, as YAML", Hint: "All rules of the draft are replaced by those of the file."},
+	}, u.kind)
+	if u.pasted {
+		v.Text = strings.ToValidUTF8(strings.ReplaceAll(u.text, "\x00", "\ufffd"), "\ufffd")
+	}
+	return k.Show(status, templates.Import(v))
+}
+
+func (h *Handlers) importFile(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	u, err := h.upload(k)
+	if err == nil && strings.TrimSpace(u.text) == "" {
+		err = apperr.New(apperr.Invalid, "file", "Choose a file, or paste its text.")
+	}
+	if err == nil && u.kind != kindCSV && u.kind != kindYAML {
+		err = apperr.New(apperr.Invalid, "kind", "Choose what the file holds.")
+	}
+	if err != nil {
+		f := apperr.As(err)
+		status, message, other := k.FormError(err)
+		if other != nil || f.Reason == web.ErrForm.Reason {
+			return err
+		}
+		return h.showImport(k, status, d, u, templates.ImportView{Errors: templates.Errors{{Field: f.Reason, Message: message}}})
+	}
+	if u.apply {
+		return h.applyImport(k, d, u)
+	}
+	return h.dryRun(k, http.StatusOK, d, u, nil)
+}
+
+// upload reads the form, whichever way it was sent. No more of a file is kept than a
+// rate card may have.
+func (h *Handlers) upload(k *web.Request) (u upload, err error) {
+	fields := map[string]string{}
+	if kind, _, _ := mime.ParseMediaType(k.R.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		err = h.parts(k, fields)
+	} else {
+		k.R.Body = http.MaxBytesReader(k.W, k.R.Body, web.MaxForm)
+		err = k.ParseForm()
+		for _, name := range uploadFields {
+			fields[name] = k.R.PostForm.Get(name)
+		}
+	}
+	u = upload{kind: fields["kind"], name: fields["name"], text: fields["text"], apply: fields["apply"] == "yes", version: fields["version"], pasted: fields["file"] == ""}
+	if !u.pasted {
+		u.text, u.name = fields["file"], fields["filename"]
+		u.kind = kindOf(u.name, u.kind)
+	}
+	// Browsers send the ends of lines their own way.
+	u.text = strings.TrimPrefix(strings.ReplaceAll(u.text, "\r\n", "\n"), "\ufeff")
+	u.name = fileName(u.name)
+	if err == nil && len(u.text) > pricingrules.MaxFile {
+		err = errUpload
+	}
+	if errors.Is(err, errUpload) {
+		u.text = "" // nothing is read by halves
+	}
+	return u, err
+}
+
+// parts reads a form of several parts into its fields.
+func (h *Handlers) parts(k *web.Request, fields map[string]string) error {
+	r, err := k.R.MultipartReader()
+	if err != nil {
+		return web.ErrForm.WithCause(err)
+	}
+	tooLarge := false
+	for {
+		part, err := r.NextPart() // reads past what is left of the one before
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return badUpload(err)
+		}
+		if !slices.Contains(uploadFields, part.FormName()) && part.FormName() != "file" {
+			continue
+		}
+		// Each line may have come with one byte more at its end.
+		text, err := io.ReadAll(io.LimitReader(part, 2*pricingrules.MaxFile+1))
+		if err != nil {
+			return badUpload(err)
+		}
+		tooLarge = tooLarge || len(text) > 2*pricingrules.MaxFile
+		fields[part.FormName()] = string(text)
+		if part.FormName() == "file" {
+			fields["filename"] = part.FileName()
+		}
+	}
+	if tooLarge {
+		return errUpload
+	}
+	return nil
+}
+
+func badUpload(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return errUpload
+	}
+	return web.ErrForm.WithCause(err)
+}
+
+// kindOf goes by the name of a file, which knows better than the form's first choice.
+func kindOf(name, said string) string {
+	switch lower := strings.ToLower(name); {
+	case strings.HasSuffix(lower, ".csv"):
+		return kindCSV
+	case strings.HasSuffix(lower, ".yaml"), strings.HasSuffix(lower, ".yml"):
+		return kindYAML
+	}
+	return said
+}
+
+// fileName is a file's name as far as messages repeat it.
+func fileName(name string) string {
+	const most = 60
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, web.Short(name))
+	if runes := []rune(name); len(runes) > most {
+		name = string(runes[:most])
+	}
+	return orWord(name, "what was pasted")
+}
+
+// imported is what a file does to a draft.
+type imported struct {
+	bases   []ratecard.BaseChange // of a CSV
+	card    pricingrules.Card     // of YAML
+	changes []templates.CellChange
+	rules   int // of YAML: that are new, different or gone
+}
+
+// nothing reports that the file says what the draft has.
+func (i imported) nothing() bool { return len(i.changes) == 0 && i.rules == 0 }
+
+// read makes of a file what it would do. The error is the engine's Problems where the
+// file is wrong.
+func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported, err error) {
+	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if err != nil {
+		return i, err
+	}
+	if u.kind == kindYAML {
+		card, table, err := pricingrules.Load(u.name, []byte(u.text), h.Prices.Taxonomy(), h.Prices.Markets())
+		if err != nil {
+			return i, err
+		}
+		i.card, i.rules = card, ruleChanges(sheet.Card, card)
+		for _, c := range pricingrules.Diff(sheet.Table, table) {
+			i.changes = append(i.changes, templates.CellChange{Cell: fmt.Sprintf("%s, %s, %s", c.Industry.Slug, c.Market.Code, c.Class), Old: c.Old.String(), New: c.New.String()})
+		}
+		return i, nil
+	}
+	lines, err := pricingrules.ParseBases(u.name, []byte(u.text), h.Prices.Taxonomy(), h.Prices.Markets())
+	for _, line := range lines {
+		was, own := sheet.Table.BaseOf(line.Target), int64(0)
+		if was.Own {
+			own = was.Minor
+		}
+		if own == line.Minor {
+			continue
+		}
+		at, _ := h.Prices.Markets().ByCode(line.Target.Country)
+		currency := h.Prices.Markets().At(at).Currency
+		i.bases = append(i.bases, ratecard.BaseChange{Target: line.Target, Minor: line.Minor})
+		i.changes = append(i.changes, templates.CellChange{Cell: line.Target.String(), Old: ownWords(own, currency), New: ownWords(line.Minor, currency)})
+	}
+	return i, err
+}
+
+func ownWords(minor int64, c money.Currency) string {
+	if minor == 0 {
+		return "inherited"
+	}
+	return money.Amount{Minor: minor, Currency: c}.String()
+}
+
+// ruleChanges counts the rules that only one of two cards has.
+func ruleChanges(old, new pricingrules.Card) (n int) {
+	count := map[pricingrules.Rule]int{}
+	for _, rule := range old.Rules {
+		rule.Line = 0
+		count[rule]++
+	}
+	for _, rule := range new.Rules {
+		rule.Line = 0
+		count[rule]--
+	}
+	for _, more := range count {
+		n += max(more, -more)
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package pricing
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// dryRun shows what a file would change, or what is wrong with it. theirs is what
+// somebody else did where it was to be applied already.
+func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *templates.Conflict) error {
+	i, err := h.read(k, d, u)
+	var problems pricingrules.Problems
+	if errors.As(err, &problems) {
+		v := templates.ImportView{More: max(len(problems)-shownProblems, 0)}
+		for _, p := range problems[:min(len(problems), shownProblems)] {
+			v.Problems = append(v.Problems, problemWords(p))
+		}
+		return h.showImport(k, http.StatusUnprocessableEntity, d, u, v)
+	}
+	if err != nil {
+		return err
+	}
+	shown := min(len(i.changes), shownCells)
+	r := templates.ImportResult{Name: u.name, Kind: u.kind, Content: u.text, Summary: i.summary(u), Changes: i.changes[:shown], More: len(i.changes) - shown, Submit: i.submit()}
+	return h.showImport(k, status, d, upload{kind: u.kind}, templates.ImportView{Result: &r, Conflict: theirs})
+}
+
+// problemWords is a problem with its line, for whoever has only this one file.
+func problemWords(p pricingrules.Problem) string {
+	if p.Line == 0 {
+		return p.Message
+	}
+	return fmt.Sprintf("Line %d: %s", p.Line, p.Message)
+}
+
+func (i imported) summary(u upload) string {
+	what := web.Short(u.name)
+	switch {
+	case i.nothing():
+		return "The draft has all that " + what + " says: nothing would change."
+	case u.kind == kindYAML && len(i.changes) == 0:
+		return fmt.Sprintf("With %s, %s would be new, different or gone; no price would change.", what, web.CountWords(int64(i.rules), false, "rule", "rules"))
+	case u.kind == kindYAML:
+		return fmt.Sprintf("With %s, %s would change; %s would be new, different or gone.", what, web.CountWords(int64(len(i.changes)), false, "price", "prices"), web.CountWords(int64(i.rules), false, "rule", "rules"))
+	}
+	return fmt.Sprintf("With %s, %s would change.", what, web.CountWords(int64(len(i.changes)), false, "base", "bases"))
+}
+
+// submit is the button that applies it; "" where there is nothing to apply.
+func (i imported) submit() string {
+	switch {
+	case i.nothing():
+		return ""
+	case len(i.changes) == 0:
+		return "Apply " + web.CountWords(int64(i.rules), false, "change of a rule", "changes of rules")
+	}
+	return "Apply " + web.CountWords(int64(len(i.changes)), false, "change", "changes")
+}
+
+// applyImport does what the dry run showed, to the draft that it was shown for.
+func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error {
+	version, err := strconv.Atoi(u.version)
+	if err != nil || version < 1 {
+		return web.ErrForm
+	}
+	i, err := h.read(k, d, u)
+	var problems pricingrules.Problems
+	if errors.As(err, &problems) {
+		return h.dryRun(k, http.StatusUnprocessableEntity, d, u, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if u.kind == kindYAML {
+		_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported the rate card "+u.name, i.card)
+	} else {
+		_, err = h.prices(k).SetBases(k.R.Context(), d.ID, version, "Imported the bases of "+u.name, i.bases)
+	}
+	if err == nil {
+		return k.Redirect(web.DraftURL(d.ID))
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil {
+		return other
+	}
+	d, theirs, err := h.metConflict(k, d, err)
+	if err != nil {
+		return err
+	}
+	if theirs != nil {
+		return h.dryRun(k, status, d, u, theirs)
+	}
+	return h.showImport(k, status, d, u, templates.ImportView{Errors: mistakes})
+}

@@ -1,0 +1,109 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// previewMost bounds the lists of problems and warnings; their counts are told in full.
+const previewMost = 20
+
+// preview is what publishing a draft would do: measured from the version that it is based
+// on, so that what others published since is not taken for the draft's.
+type preview struct {
+	draft, base *ratecard.Sheet
+	changes     []pricingrules.Change
+	inversions  []pricingrules.Inversion // that the base has not
+}
+
+func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err error) {
+	if p.draft, err = h.Prices.Sheet(k.R.Context(), d.RateCard); err != nil {
+		return p, err
+	}
+	p.base = p.draft // of the very first version, which is based on none
+	if d.BasedOn > 0 {
+		base, err := h.Prices.Version(k.R.Context(), d.BasedOn)
+		if err != nil {
+			return p, err
+		}
+		if p.base, err = h.Prices.Sheet(k.R.Context(), base); err != nil {
+			return p, err
+		}
+	}
+	p.changes = comparison(p.base, p.draft)
+	p.inversions = newInversions(p.base.Table, p.draft.Table)
+	return p, nil
+}
+
+// newInversions are those that a table has and the one before it had not.
+func newInversions(old, now *pricingrules.Table) (found []pricingrules.Inversion) {
+	type cell struct {
+		industry, market string
+		class            pricingrules.Class
+	}
+	of := func(i pricingrules.Inversion) cell { return cell{i.Industry.Slug, i.Market.Code, i.Class} }
+	had := map[cell]bool{}
+	for _, i := range old.Inversions() {
+		had[of(i)] = true
+	}
+	for _, i := range now.Inversions() {
+		if !had[of(i)] {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
+	head, err := h.draftHead(k, d, "preview")
+	if err != nil {
+		return err
+	}
+	p, err := h.preview(k, d)
+	if err != nil {
+		return err
+	}
+	v := templates.PreviewView{
+		Head: head, Problems: previewProblems(head, p.draft), MoreProblems: max(0, len(p.draft.Problems)-previewMost),
+		Inversions: inversionWords(p.inversions), MoreInversions: max(0, len(p.inversions)-previewMost),
+		Table: h.compareTable(k, head.URL, p.changes, "tab"),
+	}
+	v.Table.Caption = "Prices that the draft changes, the largest change first"
+	v.Table.OldHead, v.Table.NewHead = web.VersionName(d.BasedOn), "Draft"
+	return k.Show(http.StatusOK, templates.Preview(v))
+}
+
+// previewProblems are what blocks publishing, each with the rule to mend where it is one
+// rule's, and this person may change it.
+func previewProblems(head templates.DraftHead, sheet *ratecard.Sheet) (all []templates.PreviewProblem) {
+	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewMost)] {
+		one := templates.PreviewProblem{Text: web.Title(p.Message)}
+		if p.Rule >= 0 {
+			one.Rule = sheet.Card.Rules[p.Rule].Selector()
+			if head.CanWrite {
+				one.URL = head.URL + "/rules/" + strconv.Itoa(sheet.Positions[p.Rule])
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func inversionWords(all []pricingrules.Inversion) (words []string) {
+	for _, i := range all[:min(len(all), previewMost)] {
+		price := func(c pricingrules.Cell) string { return money.Amount{Minor: c.Minor, Currency: c.Currency}.String() }
+		what := "costs no more than standard"
+		if i.Class == pricingrules.Flexible {
+			what = "costs no less than standard"
+		}
+		words = append(words, fmt.Sprintf("%s, %s: %s %s (%s, standard %s)", i.Industry.Slug, i.Market.Name, i.Class, what, price(i.Price), price(i.Standard)))
+	}
+	return words
+}

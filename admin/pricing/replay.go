@@ -1,0 +1,131 @@
+package pricing
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+var replayDays = []templates.Option{{Value: "7", Label: "7 days"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}}
+
+func (h *Handlers) replayTab(k *web.Request, d ratecard.Draft) error {
+	return h.showReplay(k, http.StatusOK, d, "30", nil)
+}
+
+func (h *Handlers) showReplay(k *web.Request, status int, d ratecard.Draft, days string, mistakes templates.Errors) error {
+	head, err := h.draftHead(k, d, "replay")
+	if err != nil {
+		return err
+	}
+	v := templates.ReplayView{Head: head, Days: web.Chosen(replayDays, days), CanStart: k.May(web.WritePricing), Errors: mistakes}
+	if v.Live, err = h.replayPart(k, d); err != nil {
+		return err
+	}
+	return k.Show(status, templates.Replay(v))
+}
+
+func (h *Handlers) startReplay(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	text := k.R.PostForm.Get("days")
+	days, _ := strconv.Atoi(text) // what is no number of days is refused as one
+	_, err = h.prices(k).RequestReplay(k.R.Context(), d.RateCard, days)
+	if err == nil {
+		return k.Redirect(web.DraftURL(d.ID) + "?tab=replay")
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	return h.showReplay(k, status, d, text, mistakes)
+}
+
+// replayLive is the part of the page that comes anew by itself.
+func (h *Handlers) replayLive(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	part, err := h.replayPart(k, d)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.ReplayPart(part, k.Now))
+}
+
+func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v templates.ReplayLive, err error) {
+	v.URL = web.DraftURL(d.ID) + "/replay/live"
+	r, found, err := h.Prices.Replay(k.R.Context(), d.ID)
+	if err != nil || !found {
+		return v, err
+	}
+	v.State, v.Requester, v.Requested, v.Ended = string(r.State), r.Requester, r.RequestedAt, web.TimeOf(r.EndedAt)
+	v.Days, v.Done, v.Stale = r.Days, r.DaysDone, r.RowVersion != d.RowVersion
+	v.From, v.To = r.FirstDay.Format(time.DateOnly), r.FirstDay.AddDate(0, 0, r.Days-1).Format(time.DateOnly)
+	if r.State != models.ReplayDone {
+		return v, nil
+	}
+	result, err := ratecard.ReadReplay(r)
+	if err != nil {
+		return v, err
+	}
+	v.Result, err = h.replayResult(k, result)
+	return v, err
+}
+
+func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*templates.ReplayResult, error) {
+	names, err := k.Slugs()
+	if err != nil {
+		return nil, err
+	}
+	categories, markets := h.categoryNames(k), h.Prices.Markets()
+	v := &templates.ReplayResult{Took: r.Took, MorePartners: r.MorePartners}
+	for _, l := range r.Total {
+		v.Total = append(v.Total, replayLine(l, l.Currency))
+	}
+	for _, l := range r.Categories {
+		v.Categories = append(v.Categories, replayLine(l, categories[l.Key]))
+	}
+	for _, l := range r.Countries {
+		name := l.Key
+		if i, known := markets.ByCode(l.Key); known {
+			name = markets.At(i).Name
+		}
+		v.Countries = append(v.Countries, replayLine(l, name))
+	}
+	for _, l := range r.Partners {
+		partner, err := uuid.Parse(l.Key)
+		if err != nil || !k.MayAt(web.ReadPartners, partner) {
+			v.MorePartners++
+			continue
+		}
+		line := replayLine(l, names.Of(partner))
+		line.URL = web.PartnerURL(partner)
+		v.Partners = append(v.Partners, line)
+	}
+	return v, nil
+}
+
+func replayLine(l ratecard.Line, name string) templates.ReplayLine {
+	currency, _ := money.ParseCurrency(l.Currency) // the replay wrote it
+	sums := func(f ratecard.Figures) templates.ReplaySums {
+		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
+		return templates.ReplaySums{
+			Count: f.Count, Then: amount(f.ThenMinor), Now: amount(f.NowMinor), Difference: amount(f.NowMinor - f.ThenMinor), Percent: percentWords(f.ThenMinor, f.NowMinor),
+		}
+	}
+	return templates.ReplayLine{
+		Name: name, Pings: sums(l.Pings), Leads: sums(l.Leads), Lost: l.Leads.Count - l.Leads.Now,
+		AcceptedThen: web.Share(l.Pings.Then, l.Pings.Count), AcceptedNow: web.Share(l.Pings.Now, l.Pings.Count),
+	}
+}

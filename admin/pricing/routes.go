@@ -1,0 +1,181 @@
+// Package pricing is the pages and forms of prices: drafts, versions, explanations and replays.
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// Handlers answers the pages and forms of prices: drafts, versions, explanations and replays.
+type Handlers struct {
+	Audit    *audit.Log
+	Partners *partners.Service
+	Prices   *ratecard.Service
+}
+
+var allPricing = templates.Link{Label: "Pricing", URL: "/pricing"}
+
+// Routes are the pages and forms about the rate card.
+func (h *Handlers) Routes() []web.Route {
+	const get, post, one = http.MethodGet, http.MethodPost, "/pricing/drafts/{id}"
+	read := func(method, path string, handle func(*web.Request) error) web.Route {
+		return web.Route{Method: method, Path: path, Needs: web.ReadPricing, Handle: handle}
+	}
+	write := func(method, path string, handle func(*web.Request) error) web.Route {
+		return web.Route{Method: method, Path: path, Needs: web.WritePricing, Handle: handle}
+	}
+	publish := func(method, path string, handle func(*web.Request) error) web.Route {
+		return web.Route{Method: method, Path: path, Needs: web.PublishPricing, Handle: handle}
+	}
+	return []web.Route{
+		read(get, "/pricing", h.pricingPage),
+		read(get, "/pricing/explain", h.explainPage),
+		read(get, "/pricing/versions", h.versionsPage),
+		read(get, "/pricing/versions/{n}", h.versionPage),
+		read(get, "/pricing/versions/{n}/export", h.versionExport),
+		read(get, "/pricing/compare", h.comparePage),
+
+		write(get, "/pricing/drafts/new", h.draftNewPage),
+		{Method: post, Path: "/pricing/drafts/new", Needs: web.WritePricing, Creates: "/pricing/drafts/{object}", Form: "/pricing/drafts/new?from={from}", Handle: h.draftNew},
+		read(get, one, h.draftPage),
+		read(get, one+"/export", h.draftExport),
+		write(get, one+"/title", h.draftTitlePage),
+		{Method: post, Path: one + "/title", Needs: web.WritePricing, Form: one + "/title", Handle: h.draftTitle},
+		write(get, one+"/discard", h.discardPage),
+		write(post, one+"/discard", h.discard),
+		write(post, one+"/cell", h.draftCell),
+		write(post, one+"/cells", h.draftCells),
+		write(post, one+"/undo", h.draftUndo),
+		write(get, one+"/rules/new", h.ruleNewPage),
+		{Method: post, Path: one + "/rules/new", Needs: web.WritePricing, Creates: one + "?tab=rules", Form: one + "/rules/new", Handle: h.ruleNew},
+		write(get, one+"/rules/{position}", h.rulePage),
+		{Method: post, Path: one + "/rules/{position}", Needs: web.WritePricing, Form: one + "/rules/{position}", Handle: h.changeRule},
+		write(post, one+"/rules/{position}/remove", h.removeRule),
+		write(get, one+"/import", h.importPage),
+		{Method: post, Path: one + "/import", Needs: web.WritePricing, Limit: maxUpload, Handle: h.importFile},
+		write(post, one+"/update", h.updateDraft),
+		write(post, one+"/replay", h.startReplay),
+		read(get, one+"/replay/live", h.replayLive),
+		{Method: post, Path: one + "/publish", Needs: web.PublishPricing, Form: one + "?tab=publish", Handle: h.publishDraft},
+		publish(post, one+"/approve", h.approveDraft),
+		publish(post, one+"/take-back", h.takeBack),
+	}
+}
+
+// prices is the service on behalf of the person who asks.
+func (h *Handlers) prices(k *web.Request) *ratecard.Service { return h.Prices.By(k.By) }
+
+// draft is the one that the address names.
+func (h *Handlers) draft(k *web.Request) (ratecard.Draft, error) {
+	d, err := h.Prices.Draft(k.R.Context(), k.R.PathValue("id"))
+	return d, web.OrNotFound(err)
+}
+
+// draftForm reads a form about the draft that the address names.
+func (h *Handlers) draftForm(k *web.Request) (ratecard.Draft, error) {
+	if err := k.ParseForm(); err != nil {
+		return ratecard.Draft{}, err
+	}
+	return h.draft(k)
+}
+
+// draftTab is one of the pages of a draft, by its name in the address.
+type draftTab struct {
+	name, label string
+	show        func(*web.Request, ratecard.Draft) error
+}
+
+func (h *Handlers) draftTabs() []draftTab {
+	return []draftTab{
+		{"grid", "Grid", h.gridTab},
+		{"rules", "Rules", h.rulesTab},
+		{"preview", "Preview", h.previewTab},
+		{"replay", "Replay", h.replayTab},
+		{"publish", "Publish", h.publishTab},
+		{"edits", "Edits", h.editsTab},
+	}
+}
+
+func (h *Handlers) draftPage(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	for _, tab := range h.draftTabs() {
+		if tab.name == k.R.URL.Query().Get("tab") {
+			return tab.show(k, d)
+		}
+	}
+	return h.gridTab(k, d)
+}
+
+// draftHead is what stands over each page of a draft.
+func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (templates.DraftHead, error) {
+	live, err := h.Prices.InForce(k.R.Context())
+	if err != nil {
+		return templates.DraftHead{}, err
+	}
+	open := d.State == models.RateCardDraft
+	v := templates.DraftHead{
+		Shell: k.Shell(web.DraftName(d.RateCard), allPricing), URL: web.DraftURL(d.ID), ID: ratecard.ID(d.ID), Title: d.Title, State: string(d.State),
+		Author: d.Author, Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits), Version: int64(d.RowVersion),
+		EffectiveAt: web.TimeOf(d.EffectiveAt),
+		Locked:      h.lockedWords(k, d), CanWrite: open && k.May(web.WritePricing), CanPublish: k.May(web.PublishPricing),
+	}
+	if d.BasedOn > 0 { // the first version is based on none
+		v.BasedOn = templates.Link{Label: web.VersionName(d.BasedOn), URL: web.VersionURL(d.BasedOn)}
+	}
+	if d.Version > 0 {
+		v.Published = templates.Link{Label: web.VersionName(d.Version), URL: web.VersionURL(d.Version)}
+	}
+	if open && live.Version != d.BasedOn {
+		v.Newer = templates.Link{Label: web.VersionName(live.Version), URL: compareURL(d.BasedOn, live.Version)}
+	}
+	for _, t := range h.draftTabs() {
+		v.Tabs = append(v.Tabs, templates.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
+	}
+	return v, nil
+}
+
+// sheets are the rules of a draft and of the version in force.
+func (h *Handlers) sheets(k *web.Request, d ratecard.Draft) (draft, live *ratecard.Sheet, err error) {
+	card, err := h.Prices.InForce(k.R.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	if live, err = h.Prices.Sheet(k.R.Context(), card); err != nil {
+		return nil, nil, err
+	}
+	draft, err = h.Prices.Sheet(k.R.Context(), d.RateCard)
+	return draft, live, err
+}
+
+func (h *Handlers) marketOptions(k *web.Request) (all []templates.Option) {
+	for i := range h.Prices.Markets().Len() {
+		m := h.Prices.Markets().At(i)
+		all = append(all, templates.Option{Value: m.Code, Label: fmt.Sprintf("%s, %s (%s)", m.Name, m.Code, m.Currency)})
+	}
+	return all
+}
+
+func (h *Handlers) categoryOptions(k *web.Request) (all []templates.Option) {
+	for _, c := range h.Prices.Taxonomy().Categories() {
+		all = append(all, templates.Option{Value: c.Slug, Label: c.Name})
+	}
+	return all
+}
+
+func urgencyOptions() (all []templates.Option) {
+	for class := range ratecard.Classes() {
+		all = append(all, templates.Option{Value: class, Label: strings.ToUpper(class[:1]) + class[1:]})
+	}
+	return all
+}

@@ -1,0 +1,219 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// amountNames are a rule's amounts, by the names that their fields begin with.
+var amountNames = []templates.AmountFields{
+	{Name: "base", Label: "Base", Hint: "What the price starts from, in each currency."},
+	{Name: "floor", Label: "Floor", Hint: "The price is never below it."},
+	{Name: "ceiling", Label: "Ceiling", Hint: "The price is never above it."},
+}
+
+// ruleForm is a rule as the fields of its form.
+func ruleForm(r pricingrules.Rule) url.Values {
+	f := url.Values{"industry": {r.Industry}, "category": {r.Category}, "country": {r.Country}, "urgency": {r.Urgency}, "note": {r.Note}}
+	for i, amounts := range []pricingrules.Amounts{r.Base, r.Floor, r.Ceiling} {
+		for _, c := range money.Currencies {
+			if amounts[c] != 0 {
+				f.Set(amountNames[i].Name+"-"+c.String(), minorFigure(amounts[c]))
+			}
+		}
+	}
+	if r.Multiplier != 0 {
+		f.Set("multiplier", pricingrules.FormatMultiplier(r.Multiplier))
+	}
+	f.Set("exclude", map[pricingrules.Exclusion]string{pricingrules.ExcludeTrue: "yes", pricingrules.ExcludeFalse: "no"}[r.Exclude])
+	return f
+}
+
+// readRule is the rule that a form's fields say, and what is wrong with them.
+func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, mistakes templates.Errors) {
+	wrong := func(field, message string) {
+		mistakes = append(mistakes, templates.FieldError{Field: field, Message: message})
+	}
+	r = pricingrules.Rule{Industry: f.Get("industry"), Category: f.Get("category"), Country: f.Get("country"), Urgency: f.Get("urgency"), Note: strings.TrimSpace(f.Get("note"))}
+	if r.Industry != "" && r.Category != "" {
+		wrong("category", "Choose an industry or a category, not both.")
+	}
+	for i, into := range []*pricingrules.Amounts{&r.Base, &r.Floor, &r.Ceiling} {
+		for _, c := range money.Currencies {
+			field := amountNames[i].Name + "-" + c.String()
+			text := strings.TrimSpace(f.Get(field))
+			if text == "" {
+				continue
+			}
+			minor, mend := parseAmount(text, c)
+			if mend != "" {
+				wrong(field, amountNames[i].Label+" in "+c.String()+": "+mend)
+			}
+			into[c] = minor
+		}
+	}
+	if text := strings.TrimSpace(f.Get("multiplier")); text != "" {
+		var err error
+		if r.Multiplier, err = pricingrules.ParseMultiplier(text); err != nil {
+			wrong("multiplier", err.Error()+".")
+		} else if r.Multiplier == 0 || r.Multiplier > pricingrules.MaxMultiplier {
+			wrong("multiplier", "A multiplier is above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
+		}
+	}
+	switch f.Get("exclude") {
+	case "yes":
+		r.Exclude = pricingrules.ExcludeTrue
+	case "no":
+		r.Exclude = pricingrules.ExcludeFalse
+	}
+	if !web.ValidText(r.Note) {
+		wrong("note", "A note is text.")
+	}
+	return r, mistakes
+}
+
+func (h *Handlers) ruleNewPage(k *web.Request) error {
+	d, err := h.editable(k)
+	if err != nil {
+		return err
+	}
+	return h.showRule(k, http.StatusOK, d, 0, k.R.URL.Query(), templates.RuleFormView{})
+}
+
+func (h *Handlers) rulePage(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	position, ok := h.position(k)
+	if !ok {
+		return web.ErrNotFound
+	}
+	if d, err = h.editable(k); err != nil {
+		return err
+	}
+	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if err != nil {
+		return err
+	}
+	at := sheet.Rule(position)
+	if at < 0 {
+		return web.ErrNotFound
+	}
+	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), templates.RuleFormView{})
+}
+
+// showRule is the form of the rule at a position, 0 for a new one, with f in its fields.
+func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v templates.RuleFormView) error {
+	address := web.DraftURL(d.ID)
+	v.Shell, v.Action, v.Submit = h.under(k, d, "New rule", "rules"), address+"/rules/new", "Add the rule"
+	if position > 0 {
+		v.Action = fmt.Sprintf("%s/rules/%d", address, position)
+		v.Shell, v.RemoveURL, v.Submit = h.under(k, d, "Change a rule", "rules"), v.Action+"/remove", "Change the rule"
+	}
+	v.Cancel, v.Version = address+"?tab=rules", int64(d.RowVersion)
+	var industries []string
+	for _, one := range h.Prices.Taxonomy().Industries() {
+		industries = append(industries, one.Slug)
+	}
+	v.Industries = orAny("Any industry", web.Labels(industries), f.Get("industry"))
+	v.Categories = orAny("Any category", h.categoryOptions(k), f.Get("category"))
+	v.Countries = orAny("Any country", h.marketOptions(k), f.Get("country"))
+	v.Urgences = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
+	v.Exclusions = web.Chosen([]templates.Option{{Value: "", Label: "As broader rules say"}, {Value: "yes", Label: "Not bought"}, {Value: "no", Label: "Bought, whatever a broader rule excludes"}}, f.Get("exclude"))
+	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
+	for _, one := range amountNames {
+		for _, c := range money.Currencies {
+			one.Fields = append(one.Fields, templates.Hidden{Name: c.String(), Value: web.Short(f.Get(one.Name + "-" + c.String()))})
+		}
+		v.Amounts = append(v.Amounts, one)
+	}
+	return k.Show(status, templates.RuleForm(v))
+}
+
+// orAny puts the choice of any before options.
+func orAny(any string, options []templates.Option, value string) []templates.Option {
+	return web.Chosen(append([]templates.Option{{Label: any}}, options...), value)
+}
+
+func (h *Handlers) ruleNew(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	return h.putRule(k, d, 0)
+}
+
+func (h *Handlers) changeRule(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	position, ok := h.position(k)
+	if !ok {
+		return web.ErrNotFound
+	}
+	return h.putRule(k, d, position)
+}
+
+func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error {
+	f := k.R.PostForm
+	rule, mistakes := h.readRule(k, f)
+	if len(mistakes) > 0 {
+		return h.showRule(k, http.StatusUnprocessableEntity, d, position, f, templates.RuleFormView{Errors: mistakes})
+	}
+	if err := h.prices(k).PutRule(k.R.Context(), d.ID, k.FormVersion(), position, rule); err != nil {
+		return h.refusedRule(k, d, position, f, err)
+	}
+	return k.Redirect(web.DraftURL(d.ID) + "?tab=rules")
+}
+
+// refusedRule shows the form again with why a rule was refused.
+func (h *Handlers) refusedRule(k *web.Request, d ratecard.Draft, position int, f url.Values, err error) error {
+	status, mistakes, other := k.FormErrors(web.OrNotFound(err))
+	if other != nil {
+		return other
+	}
+	if status == http.StatusNotFound {
+		return web.ErrNotFound
+	}
+	v := templates.RuleFormView{Errors: mistakes}
+	if d, v.Conflict, err = h.metConflict(k, d, err); err != nil {
+		return err
+	}
+	if v.Conflict != nil {
+		v.Errors = nil
+	}
+	return h.showRule(k, status, d, position, f, v)
+}
+
+func (h *Handlers) removeRule(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	position, ok := h.position(k)
+	if !ok {
+		return web.ErrNotFound
+	}
+	if err = h.prices(k).DropRule(k.R.Context(), d.ID, k.FormVersion(), position); err == nil {
+		return k.Redirect(web.DraftURL(d.ID) + "?tab=rules")
+	}
+	sheet, other := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if other != nil {
+		return other
+	}
+	at := sheet.Rule(position)
+	if at < 0 {
+		return web.ErrNotFound
+	}
+	return h.refusedRule(k, d, position, ruleForm(sheet.Card.Rules[at]), err)
+}

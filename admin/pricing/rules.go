@@ -1,0 +1,124 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// RulesPage is how many rules a page lists.
+const RulesPage = 100
+
+func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
+	head, err := h.draftHead(k, d, "rules")
+	if err != nil {
+		return err
+	}
+	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if err != nil {
+		return err
+	}
+	q := k.R.URL.Query()
+	rows := ruleRows(sheet, head, strings.ToLower(web.SearchText(q, "q")), q.Get("only") == "wrong")
+	v := templates.DraftRulesView{
+		Head: head, Search: q.Get("q"), Only: web.Chosen([]templates.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
+		State: templates.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
+	}
+	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)
+	if head.CanWrite {
+		v.NewURL = head.URL + "/rules/new"
+	}
+	return k.Show(http.StatusOK, templates.DraftRules(v))
+}
+
+// ruleRows are the rules that hold a word, in their order, with what is wrong with each.
+func ruleRows(sheet *ratecard.Sheet, head templates.DraftHead, word string, onlyWrong bool) (rows []templates.RuleRow) {
+	wrong := map[int][]string{}
+	for _, p := range sheet.Problems {
+		if p.Rule >= 0 {
+			wrong[p.Rule] = append(wrong[p.Rule], p.Message)
+		}
+	}
+	for i, rule := range sheet.Card.Rules {
+		row := templates.RuleRow{Number: i + 1, Selector: rule.Selector(), Effects: effectWords(rule), Note: rule.Note, Problems: wrong[i]}
+		text := strings.ToLower(row.Selector + "\n" + strings.Join(row.Effects, "\n") + "\n" + row.Note)
+		if onlyWrong && len(row.Problems) == 0 || !strings.Contains(text, word) {
+			continue
+		}
+		if head.CanWrite {
+			row.URL = fmt.Sprintf("%s/rules/%d", head.URL, sheet.Positions[i])
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// pageOfRules cuts a page out of rules that are all at hand: after the rule that older
+// names, or before the one that newer names.
+func pageOfRules(rows []templates.RuleRow, q url.Values, path string) ([]templates.RuleRow, templates.Pager) {
+	count, page := web.CountWords(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
+	from := 0
+	for page.OlderThan > 0 && from < len(rows) && int64(rows[from].Number) <= page.OlderThan {
+		from++
+	}
+	if page.NewerThan > 0 {
+		for from < len(rows) && int64(rows[from].Number) < page.NewerThan {
+			from++
+		}
+		from = max(from-RulesPage, 0)
+	}
+	to := min(from+RulesPage, len(rows))
+	shown := rows[from:to]
+	var p templates.Pager
+	if len(shown) > 0 {
+		p = web.KeyPager(path, q, from > 0, to < len(rows), int64(shown[0].Number), int64(shown[len(shown)-1].Number))
+	}
+	p.Count = count
+	return shown, p
+}
+
+// effectWords says what a rule does, an effect a line.
+func effectWords(r pricingrules.Rule) (words []string) {
+	for _, one := range []struct {
+		name    string
+		amounts pricingrules.Amounts
+	}{{"base", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
+		if text := amountWords(one.amounts); text != "" {
+			words = append(words, one.name+" "+text)
+		}
+	}
+	if r.Multiplier != 0 {
+		words = append(words, "× "+pricingrules.FormatMultiplier(r.Multiplier))
+	}
+	switch r.Exclude {
+	case pricingrules.ExcludeTrue:
+		words = append(words, "not bought")
+	case pricingrules.ExcludeFalse:
+		words = append(words, "bought, whatever a broader rule excludes")
+	}
+	return words
+}
+
+func amountWords(a pricingrules.Amounts) string {
+	var words []string
+	for _, c := range money.Currencies {
+		if a[c] != 0 {
+			words = append(words, money.Amount{Minor: a[c], Currency: c}.String())
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// position is that of the rule which the address names; false where it is none.
+func (h *Handlers) position(k *web.Request) (int, bool) {
+	n, err := strconv.Atoi(k.R.PathValue("position"))
+	return n, err == nil && n > 0
+}

@@ -1,0 +1,123 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const (
+	versionsPerPage = 50
+	versionChanges  = 50 // of a version that its page shows at once
+	versionEvents   = 20
+)
+
+var allVersions = templates.Link{Label: "History", URL: "/pricing/versions"}
+
+func (h *Handlers) versionsPage(k *web.Request) error {
+	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // what is no number is the first page
+	list, more, err := h.Prices.Versions(k.R.Context(), int(before), versionsPerPage)
+	if err != nil {
+		return err
+	}
+	v := templates.VersionsView{Shell: k.Shell("History of the prices", allPricing)}
+	for _, card := range list {
+		row := templates.VersionRow{
+			Version: h.versionLink(k, card), State: string(card.State), Since: web.TimeOf(card.EffectiveAt), Author: card.Author,
+			Submitter: card.Submitter, Approver: card.Approver, Note: card.Note,
+		}
+		if card.BasedOn > 0 {
+			row.CompareURL = compareURL(card.BasedOn, card.Version)
+		}
+		v.Versions = append(v.Versions, row)
+	}
+	if len(list) > 1 {
+		v.A, v.B = strconv.Itoa(list[1].Version), strconv.Itoa(list[0].Version)
+	}
+	if before > 0 {
+		v.Pager.Newer = "/pricing/versions"
+	}
+	if more {
+		v.Pager.Older = fmt.Sprint("/pricing/versions?before=", list[len(list)-1].Version)
+	}
+	return k.Show(http.StatusOK, templates.Versions(v))
+}
+
+// pricedVersion is the version that the address names.
+func (h *Handlers) pricedVersion(k *web.Request) (models.RateCard, error) {
+	n, err := strconv.ParseInt(k.R.PathValue("n"), 10, 32)
+	if err != nil || n < 1 {
+		return models.RateCard{}, web.ErrNotFound
+	}
+	card, err := h.Prices.Version(k.R.Context(), int(n))
+	return card, web.OrNotFound(err)
+}
+
+func (h *Handlers) versionPage(k *web.Request) error {
+	card, err := h.pricedVersion(k)
+	if err != nil {
+		return err
+	}
+	v := templates.VersionView{
+		Shell: k.Shell(web.VersionName(card.Version), allPricing, allVersions), URL: web.VersionURL(card.Version), ID: ratecard.ID(card.ID), State: string(card.State),
+		Since: web.TimeOf(card.EffectiveAt), Author: card.Author, Submitter: card.Submitter, Approver: card.Approver, Title: card.Title, Note: card.Note,
+		Explain: fmt.Sprint("/pricing/explain?version=", card.Version),
+	}
+	if card.BasedOn > 0 {
+		v.EditsURL = web.DraftURL(card.ID) + "?tab=edits"
+	}
+	if k.May(web.WritePricing) {
+		v.BeginURL = fmt.Sprint("/pricing/drafts/new?from=", card.Version)
+	}
+	if err := h.versionChanges(k, card, &v); err != nil {
+		return err
+	}
+	if err := h.versionTrail(k, &v); err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.Version(v))
+}
+
+// versionChanges sets a version beside the one before it, where there is one.
+func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *templates.VersionView) error {
+	earlier, _, err := h.Prices.Versions(k.R.Context(), card.Version, 1)
+	if err != nil || len(earlier) == 0 {
+		return err
+	}
+	old, err := h.Prices.Sheet(k.R.Context(), earlier[0])
+	if err != nil {
+		return err
+	}
+	now, err := h.Prices.Sheet(k.R.Context(), card)
+	if err != nil {
+		return err
+	}
+	changes := comparison(old, now)
+	v.Before, v.CompareURL = h.versionLink(k, earlier[0]), compareURL(earlier[0].Version, card.Version)
+	v.Changes = templates.CompareTable{
+		Caption: "What it changed, the largest change first", OldHead: v.Before.Label, NewHead: web.VersionName(card.Version), Percent: outlierPercent,
+		Counts: compareCounts(changes), Outliers: countOutliers(changes), Rows: h.compareRows(k, changes[:min(len(changes), versionChanges)]),
+	}
+	v.More = max(0, len(changes)-versionChanges)
+	return nil
+}
+
+// versionTrail is the version's part of the audit trail, for whoever may read all of that.
+func (h *Handlers) versionTrail(k *web.Request, v *templates.VersionView) error {
+	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadAudit)
+	if !ok || !sc.All() {
+		return nil
+	}
+	found, err := h.Audit.List(k.R.Context(), sc, audit.Filter{Kind: "rate_card", Object: v.ID}, audit.Page{Size: versionEvents})
+	if err != nil {
+		return err
+	}
+	v.Events, v.AuditURL = k.AuditRows(found.Events), "/audit?kind=rate_card&object="+v.ID
+	return nil
+}

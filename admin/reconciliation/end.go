@@ -1,0 +1,73 @@
+package reconciliation
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// stopComparison gives a comparison up that is under way; of one that is over by now,
+// the page says what came of it.
+func (h *Handlers) stopComparison(k *web.Request) error {
+	r, err := h.reconciliationForm(k)
+	if err != nil {
+		return err
+	}
+	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+	if err != nil {
+		return err
+	}
+	if found && r.State == models.ReconciliationComparing {
+		if err := h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID); err != nil {
+			return h.refusedReconciliation(k, r, nil, err)
+		}
+	}
+	return k.Redirect(reconciliationURL(r.ID))
+}
+
+// keepResult makes the dry run the result.
+func (h *Handlers) keepResult(k *web.Request) error {
+	r, err := h.reconciliationForm(k)
+	if err != nil {
+		return err
+	}
+	if err := h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, k.FormVersion()); err != nil {
+		return h.refusedReconciliation(k, r, nil, err)
+	}
+	return k.Redirect(reconciliationURL(r.ID))
+}
+
+func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation, mistakes templates.Errors) templates.ConfirmView {
+	address, what := reconciliationURL(r.ID), "The file is deleted."
+	if r.State == models.ReconciliationCompared {
+		what = "The file and the result of the dry run are deleted."
+	}
+	return templates.ConfirmView{
+		Shell:  k.Shell("Discard this reconciliation", allReconciliations, templates.Link{Label: r.FileName, URL: address}),
+		Action: address + "/discard", Consequence: what + " To reconcile the list after all, give it again.",
+		Submit: "Discard", Cancel: address, Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Errors: mistakes,
+	}
+}
+
+func (h *Handlers) discardResultPage(k *web.Request) error {
+	r, err := h.reconciliation(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, templates.Confirm(h.discardResultView(k, r, nil)))
+}
+
+func (h *Handlers) discardResult(k *web.Request) error {
+	r, err := h.reconciliationForm(k)
+	if err != nil {
+		return err
+	}
+	if err := h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, k.FormVersion()); err != nil {
+		return h.refusedReconciliation(k, r, nil, err)
+	}
+	return k.Redirect("/reconciliation")
+}

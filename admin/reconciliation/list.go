@@ -1,0 +1,109 @@
+package reconciliation
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+var reconciliationStates = []templates.Option{
+	{Value: string(models.ReconciliationUploaded), Label: "Waits for its columns"}, {Value: string(models.ReconciliationComparing), Label: "Being compared"},
+	{Value: string(models.ReconciliationCompared), Label: "Dry run, not kept yet"}, {Value: string(models.ReconciliationKept), Label: "Kept"},
+	{Value: string(models.ReconciliationDiscarded), Label: "Discarded"},
+}
+
+func (h *Handlers) reconciliationsList(k *web.Request) error {
+	q := k.R.URL.Query()
+	query, none, err := h.reconciliationQuery(k, q)
+	if err != nil {
+		return err
+	}
+	var found []reconcile.Reconciliation
+	newer, older := false, false
+	if !none {
+		if found, newer, older, err = h.Reconcile.List(k.R.Context(), k.Scope, query); err != nil {
+			return err
+		}
+	}
+	partners, err := h.partnerOptions(k, web.ReadReconciliation)
+	if err != nil {
+		return err
+	}
+	v := templates.ReconciliationsView{
+		Shell: k.Shell("Reconciliation"), Partners: web.Chosen(partners, q.Get("partner")), States: web.Chosen(reconciliationStates, q.Get("state")),
+		State: templates.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
+	}
+	if k.May(web.WriteReconciliation) {
+		v.NewURL = "/reconciliation/new"
+	}
+	for _, r := range found {
+		v.Rows = append(v.Rows, templates.ReconciliationRow{
+			FileName: r.FileName, URL: reconciliationURL(r.ID), Partner: r.PartnerName, Rows: r.Profile.Rows, Findings: findingsInShort(r.Result),
+			State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
+		})
+	}
+	before, after := "", ""
+	if newer {
+		before = reconcile.ID(found[0].ID)
+	}
+	if older {
+		after = reconcile.ID(found[len(found)-1].ID)
+	}
+	v.Pager = web.CursorPager("/reconciliation", q, before, after)
+	return k.Show(http.StatusOK, templates.Reconciliations(v))
+}
+
+// reconciliationQuery reads the filter; none says that nothing can match it. A key of a
+// page that is none is the first page.
+func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reconcile.Query, none bool, err error) {
+	query.Size = ReconciliationPage
+	query.Before, _ = id.Parse(id.Reconciliation, q.Get("before"))
+	query.After, _ = id.Parse(id.Reconciliation, q.Get("after"))
+	if state := q.Get("state"); state != "" {
+		query.State = models.ReconciliationState(state)
+		none = chosenOf(reconciliationStates, state) == ""
+	}
+	if name := web.SearchText(q, "partner"); name != "" {
+		p, err := h.Partners.Find(k.R.Context(), k.Scope, name)
+		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+			return query, true, nil
+		} else if err != nil {
+			return query, false, err
+		}
+		query.Partner = p.ID
+	}
+	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
+}
+
+// chosenOf is what an option says, "" where there is none of this value.
+func chosenOf(options []templates.Option, value string) string {
+	for _, o := range options {
+		if o.Value == value {
+			return o.Label
+		}
+	}
+	return ""
+}
+
+// findingsInShort counts lines by finding in words: "1,198 matched, 3 unknown".
+func findingsInShort(result *reconcile.Result) string {
+	if result == nil {
+		return ""
+	}
+	counts, words := result.Counts(), []string{}
+	for _, f := range Findings {
+		if n := counts[f.Finding]; n > 0 {
+			words = append(words, templates.Number(n)+" "+f.short)
+		}
+	}
+	return strings.Join(words, ", ")
+}

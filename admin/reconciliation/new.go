@@ -1,0 +1,143 @@
+package reconciliation
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// MaxList bounds the request that brings a list: the file, and a form's worth around it.
+const MaxList = reconcile.MaxFile + web.MaxForm
+
+var (
+	errListSize    = atField("file", apperr.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
+	errListPartner = atField("partner", apperr.Invalid, "partner", "Choose whose list it is.")
+	errListFile    = atField("file", apperr.Invalid, "file", "Choose the file.")
+)
+
+// atField is a refusal that stands beside a field of the form.
+func atField(field string, code apperr.Code, reason, message string) *apperr.Error {
+	return apperr.New(code, reason, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{field}, Message: message})
+}
+
+func (h *Handlers) reconciliationNewPage(k *web.Request) error {
+	return h.showReconciliationNew(k, http.StatusOK, k.R.URL.Query().Get("partner"), nil)
+}
+
+func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner string, mistakes templates.Errors) error {
+	partners, err := h.partnerOptions(k, web.WriteReconciliation)
+	if err != nil {
+		return err
+	}
+	first := []templates.Option{{Label: "Choose a partner"}}
+	return k.Show(status, templates.ReconciliationNew(templates.ReconciliationNewView{
+		Shell: k.Shell("Reconcile a list", allReconciliations), Partners: web.Chosen(append(first, partners...), partner), Errors: mistakes,
+		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
+	}))
+}
+
+// reconciliationNew takes a list in while it comes: no more of it is in memory than is
+// on its way.
+func (h *Handlers) reconciliationNew(k *web.Request) error {
+	slug := ""
+	made, err := models.Reconciliation{}, error(errListSize)
+	if k.R.ContentLength <= MaxList {
+		slug, made, err = h.takeList(k)
+		// A browser that is cut off while it sends shows that, and not our answer.
+		_, _ = io.Copy(io.Discard, k.R.Body)
+	}
+	if err == nil {
+		return k.Redirect(reconciliationURL(made.ID))
+	}
+	status, mistakes, other := k.FormErrors(err)
+	if other != nil || errors.Is(err, web.ErrForm) || errors.Is(err, web.ErrFormKey) {
+		return err
+	}
+	return h.showReconciliationNew(k, status, slug, mistakes)
+}
+
+// takeList reads the form's parts in their order: its key, whose list it is, then the list.
+func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconciliation, err error) {
+	k.LongBody()
+	parts, err := k.R.MultipartReader()
+	if err != nil {
+		return "", made, web.ErrForm.WithCause(err)
+	}
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return slug, made, errListFile
+		}
+		if err != nil {
+			return slug, made, badPart(err)
+		}
+		switch part.FormName() {
+		case "partner":
+			text, err := io.ReadAll(io.LimitReader(part, 300))
+			if err != nil {
+				return slug, made, badPart(err)
+			}
+			slug = string(text)
+		case templates.FormKeyField:
+			key, err := io.ReadAll(io.LimitReader(part, 300))
+			if err != nil {
+				return slug, made, badPart(err)
+			}
+			if err := k.Submit(string(key)); err != nil {
+				return slug, made, err
+			}
+		case "file":
+			if k.By.Form.Key == uuid.Nil {
+				return slug, made, web.ErrFormKey
+			}
+			made, err = h.takeFile(k, slug, part)
+			return slug, made, badList(err)
+		}
+	}
+}
+
+func (h *Handlers) takeFile(k *web.Request, slug string, part *multipart.Part) (made models.Reconciliation, err error) {
+	if !web.ValidText(slug) || slug == "" {
+		return made, errListPartner
+	}
+	p, err := h.Partners.Find(k.R.Context(), k.Scope, slug)
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		return made, errListPartner
+	}
+	if err != nil {
+		return made, err
+	}
+	if part.FileName() == "" {
+		return made, errListFile
+	}
+	return h.reconciliations(k).Upload(k.R.Context(), k.Scope, p.ID, part.FileName(), part)
+}
+
+// badPart says of a request that is no form, breaks off or is too long what a form
+// says of it.
+func badPart(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return errListSize
+	}
+	return web.ErrForm.WithCause(err)
+}
+
+// badList is badPart for what came of reading the list, which fails for other reasons too.
+func badList(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return badPart(err)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package reconciliation
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (h *Handlers) reconciliationPage(k *web.Request) error {
+	r, err := h.reconciliation(k)
+	if err != nil {
+		return err
+	}
+	return h.showReconciliation(k, http.StatusOK, r, shownReconciliation{})
+}
+
+// shownReconciliation is what a page shows besides the reconciliation as it is.
+type shownReconciliation struct {
+	typed    *mapping // what was sent, and refused
+	conflict *templates.Conflict
+	errors   templates.Errors
+}
+
+func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
+	canWrite := k.MayAt(web.WriteReconciliation, r.PartnerID)
+	v := templates.ReconciliationView{
+		Shell: k.Shell(r.FileName, allReconciliations), URL: reconciliationURL(r.ID), ID: reconcile.ID(r.ID), Partner: templates.Link{Label: r.PartnerName},
+		FileName: r.FileName, FileSize: sizeWords(r.FileSize), Rows: r.Profile.Rows, State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
+		From: dayWords(r.PeriodFrom), To: dayWords(r.PeriodTo), AsOf: web.TimeOf(r.AsOf), Keeper: r.Keeper, Kept: web.TimeOf(r.KeptAt),
+		CanWrite: canWrite, Version: int64(r.RowVersion), Conflict: s.conflict, Errors: s.errors,
+	}
+	if k.MayAt(web.ReadPartners, r.PartnerID) {
+		v.Partner.URL = web.PartnerURL(r.PartnerID)
+	}
+	if canWrite {
+		v.NewURL = "/reconciliation/new?partner=" + web.Escape(r.Partner)
+	}
+	if err := h.fillReconciliation(k, &v, r, s); err != nil {
+		return err
+	}
+	return k.Show(status, templates.Reconciliation(v))
+}
+
+// fillReconciliation adds what the state asks for.
+func (h *Handlers) fillReconciliation(k *web.Request, v *templates.ReconciliationView, r reconcile.Reconciliation, s shownReconciliation) (err error) {
+	if err = h.fillSame(k, v, r); err != nil {
+		return err
+	}
+	switch r.State {
+	case models.ReconciliationComparing:
+		part, err := h.comparisonPart(k, r)
+		v.Live = &part
+		return err
+	case models.ReconciliationUploaded:
+		if v.Failure, err = h.lastFailure(k, r); err != nil {
+			return err
+		}
+	case models.ReconciliationCompared, models.ReconciliationKept:
+		if v.Result, err = h.reconciliationResult(k, r); err != nil {
+			return err
+		}
+	}
+	if r.State != models.ReconciliationUploaded && r.State != models.ReconciliationCompared {
+		return nil
+	}
+	if v.CanWrite {
+		discard := h.discardResultView(k, r, nil)
+		v.Discard = &discard
+	}
+	if v.FileGone = r.FileID == nil; v.FileGone {
+		return nil
+	}
+	typed := s.typed
+	if typed == nil {
+		if typed, err = h.mappingOf(k, r); err != nil {
+			return err
+		}
+	}
+	v.Mapping = mappingForm(r.Profile, *typed)
+	return nil
+}
+
+func (h *Handlers) fillSame(k *web.Request, v *templates.ReconciliationView, r reconcile.Reconciliation) error {
+	same, err := h.Reconcile.SameFile(k.R.Context(), k.Scope, r)
+	for _, other := range same {
+		v.Same = append(v.Same, templates.SameFile{URL: reconciliationURL(other.ID), State: string(other.State), Made: other.MadeAt})
+	}
+	return err
+}
+
+// lastFailure is why the last comparison came to nothing, "" where there was none.
+func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (string, error) {
+	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+	if err != nil || !found || w.State != models.WorkFailed && w.State != models.WorkCancelled {
+		return "", err
+	}
+	return w.Failure, nil
+}
+
+// comparisonLive is the part of the page that comes anew by itself. Once the comparison
+// is over, the whole page is another.
+func (h *Handlers) comparisonLive(k *web.Request) error {
+	r, err := h.reconciliation(k)
+	if err != nil {
+		return err
+	}
+	part, err := h.comparisonPart(k, r)
+	if err != nil {
+		return err
+	}
+	if part.Ended {
+		k.W.Header().Set("HX-Refresh", "true")
+	}
+	return k.Show(http.StatusOK, templates.ComparisonPart(part))
+}
+
+func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v templates.ComparisonLive, err error) {
+	v = templates.ComparisonLive{URL: reconciliationURL(r.ID), CanStop: k.MayAt(web.WriteReconciliation, r.PartnerID), Ended: r.State != models.ReconciliationComparing}
+	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+	if err != nil || !found || v.Ended {
+		return v, err
+	}
+	v.Waiting, v.Phase, v.Done, v.Total = w.State == models.WorkWaiting, w.Phase, w.Done, w.Total
+	return v, nil
+}
+
+// refusedReconciliation shows why nothing was done, on the reconciliation as it is now.
+func (h *Handlers) refusedReconciliation(k *web.Request, r reconcile.Reconciliation, typed *mapping, refused error) error {
+	status, mistakes, err := k.FormErrors(refused)
+	if err != nil {
+		return err
+	}
+	s := shownReconciliation{typed: typed, errors: mistakes}
+	if status == http.StatusConflict { // it is no more what the page was
+		if r, err = h.reconciliation(k); err != nil {
+			return err
+		}
+	}
+	if web.IsStale(refused) {
+		s.errors = nil
+		if s.conflict, err = k.ConflictOf(audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now); err != nil {
+			return err
+		}
+	}
+	return h.showReconciliation(k, status, r, s)
+}
+
+func dayWords(day *time.Time) string {
+	if day == nil {
+		return ""
+	}
+	return day.Format(time.DateOnly)
+}
+
+// sizeWords is a file's size as a person says it.
+func sizeWords(bytes int64) string {
+	switch {
+	case bytes < 1<<10:
+		return web.CountWords(bytes, false, "byte", "bytes")
+	case bytes < 1<<20:
+		return fmt.Sprintf("%.1f KB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/(1<<20))
+}

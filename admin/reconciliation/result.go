@@ -1,0 +1,211 @@
+package reconciliation
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+const linesPage = 50
+
+// reconciliationResult is what a comparison came to, with the lines that the address asks for.
+func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*templates.ReconciliationResult, error) {
+	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
+	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
+	var open map[models.Finding]int64
+	var err error
+	if settled {
+		if open, err = h.Reconcile.OpenLines(k.R.Context(), k.Scope, r.ID); err != nil {
+			return nil, err
+		}
+	}
+	f, known := findingOf(models.Finding(q.Get("finding")))
+	if !known {
+		f = firstFinding(counts)
+	}
+	v := &templates.ReconciliationResult{
+		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
+		Finding: f.Name, Means: f.means, CSV: linesFile(address, f.Finding, f.Name, counts[f.Finding]),
+	}
+	v.Compared, v.LeftOut = r.Result.Words(templates.Number)
+	v.LeftOutURL = linesURL(address, models.LeftOut, "")
+	var all int64
+	for _, n := range counts {
+		all += n
+	}
+	v.All = linesFile(address, "", "all lines", all)
+	return v, h.fillLines(k, v, r, f, q)
+}
+
+// fillLines adds a page of the lines of a finding.
+func (h *Handlers) fillLines(k *web.Request, v *templates.ReconciliationResult, r reconcile.Reconciliation, f finding, q url.Values) error {
+	address := reconciliationURL(r.ID)
+	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
+	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // what is no line is the first page
+	if v.Settles = r.State == models.ReconciliationKept && reconcile.Settleable(f.Finding); v.Settles {
+		query.Open = q.Get("open") == "yes"
+		v.Which = []templates.Tab{
+			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open}, {Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
+		}
+	}
+	v.State = templates.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
+	lines, newer, older, err := h.Reconcile.Lines(k.R.Context(), k.Scope, query)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		v.Lines = append(v.Lines, h.lineRow(k, r, l))
+	}
+	before, after := "", ""
+	if newer {
+		before = strconv.Itoa(lines[0].Line)
+	}
+	if older {
+		after = strconv.Itoa(lines[len(lines)-1].Line)
+	}
+	q = maps.Clone(q)
+	q.Set("finding", string(f.Finding)) // another page is of the same finding, whatever comes first
+	v.Pager = web.CursorPager(address, q, before, after)
+	v.Pager.BySize = true
+	return nil
+}
+
+// lineNumber is a line's number in an address, 0 where it is none.
+func lineNumber(text string) int {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+func linesURL(address string, f models.Finding, open string) string {
+	q := url.Values{"finding": {string(f)}}
+	if open != "" {
+		q.Set("open", open)
+	}
+	return address + "?" + q.Encode() + "#lines"
+}
+
+// linesFile is the link to lines as CSV, with what the file holds.
+func linesFile(address string, f models.Finding, name string, lines int64) templates.Download {
+	to := address + "/lines.csv"
+	if f != "" {
+		to += "?finding=" + web.Escape(string(f))
+	}
+	return templates.Download{URL: to, Label: "CSV", Holds: name + ", " + web.CountWords(lines, false, "row", "rows") + ", with notes and who wrote them; no contact data of leads"}
+}
+
+// firstFinding is what a person looks at first: what does not match.
+func firstFinding(counts map[models.Finding]int64) finding {
+	for _, f := range Findings[1:] {
+		if counts[f.Finding] > 0 {
+			return f
+		}
+	}
+	return Findings[0]
+}
+
+// findingTabs have their counts, and of a kept result how many lines are to be settled.
+func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []templates.Tab) {
+	for _, f := range Findings {
+		count := templates.Number(counts[f.Finding])
+		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
+			count += ", " + templates.Number(open[f.Finding]) + " open"
+		}
+		all = append(all, templates.Tab{Label: f.Name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding})
+	}
+	return all
+}
+
+// totals are the sums by currency of all that was compared.
+func totals(result *reconcile.Result) (all []templates.ReconciliationSum) {
+	sums := map[string]reconcile.Tally{}
+	for _, t := range result.Tallies {
+		if t.Currency == "" || t.Finding == models.LeftOut {
+			continue
+		}
+		s := sums[t.Currency]
+		sums[t.Currency] = reconcile.Tally{Currency: t.Currency, Lines: s.Lines + t.Lines, Theirs: s.Theirs + t.Theirs, Ours: s.Ours + t.Ours}
+	}
+	for _, currency := range slices.Sorted(maps.Keys(sums)) {
+		all = append(all, sumRow(sums[currency], currency, ""))
+	}
+	return all
+}
+
+func findingSums(result *reconcile.Result, address string) (all []templates.ReconciliationSum) {
+	for _, f := range Findings {
+		for _, t := range result.Tallies {
+			if t.Finding == f.Finding {
+				all = append(all, sumRow(t, f.Name, linesURL(address, f.Finding, "")))
+			}
+		}
+	}
+	return all
+}
+
+func sumRow(t reconcile.Tally, name, to string) templates.ReconciliationSum {
+	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
+	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
+	return templates.ReconciliationSum{
+		Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
+	}
+}
+
+// lineRow is a line as the page shows it.
+func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) templates.ReconciliationLine {
+	v := templates.ReconciliationLine{
+		Anchor: lineAnchor(l.Line), Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
+		Received: web.TimeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
+	}
+	if l.FileRow != nil {
+		v.Row = *l.FileRow
+	}
+	if l.LeadID != nil {
+		v.LeadID = id.Format(id.Lead, *l.LeadID)
+		// A lead without an account of this partner's is none of theirs.
+		if l.AccountID != nil && k.MayAt(web.ReadLeads, r.PartnerID) {
+			v.LeadURL = "/leads/" + v.LeadID
+		}
+	}
+	if v.Theirs != nil && v.Ours != nil && v.Theirs.Currency == v.Ours.Currency {
+		v.Difference = &money.Amount{Minor: v.Theirs.Minor - v.Ours.Minor, Currency: v.Ours.Currency}
+	}
+	if r.State == models.ReconciliationKept && reconcile.Settleable(l.Finding) && k.MayAt(web.WriteReconciliation, r.PartnerID) {
+		v.SettleURL = settleURL(r, l.Line)
+	}
+	return v
+}
+
+func lineAnchor(line int) string { return "line-" + strconv.Itoa(line) }
+
+// amountIfAny is a sum that a line may lack.
+func amountIfAny(minor *int64, code *string) *money.Amount {
+	if minor == nil || code == nil {
+		return nil
+	}
+	sum := web.AmountOf(*minor, *code)
+	return &sum
+}
+
+// whyWords says why a line has its finding, where the finding does not.
+func whyWords(l reconcile.Line) string {
+	switch {
+	case l.Finding == models.Duplicated && l.FirstRow != nil:
+		return "Row " + templates.Number(int64(*l.FirstRow)) + " has it already."
+	case l.Finding == models.Unknown && l.OtherPartner != "":
+		return "A lead of " + l.OtherPartner + "."
+	case l.Problem != "":
+		return reconcile.ProblemWords(l.Problem)
+	}
+	return ""
+}

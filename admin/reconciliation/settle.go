@@ -1,0 +1,100 @@
+package reconciliation
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func settleURL(r reconcile.Reconciliation, line int) string {
+	return reconciliationURL(r.ID) + "/lines/" + strconv.Itoa(line) + "/settle"
+}
+
+// line is the one that the address names, of a kept result, if it is one to be settled.
+func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile.Line, err error) {
+	n := lineNumber(k.R.PathValue("line"))
+	if n < 1 || r.State != models.ReconciliationKept {
+		return l, web.ErrNotFound
+	}
+	found, _, _, err := h.Reconcile.Lines(k.R.Context(), k.Scope, reconcile.LineQuery{Reconciliation: r.ID, After: n - 1, Size: 1})
+	if err != nil {
+		return l, err
+	}
+	if len(found) == 0 || found[0].Line != n || !reconcile.Settleable(found[0].Finding) {
+		return l, web.ErrNotFound
+	}
+	return found[0], nil
+}
+
+func (h *Handlers) settlePage(k *web.Request) error {
+	r, err := h.reconciliation(k)
+	if err != nil {
+		return err
+	}
+	l, err := h.line(k, r)
+	if err != nil {
+		return err
+	}
+	return h.showSettle(k, http.StatusOK, r, l, "", nil)
+}
+
+func (h *Handlers) showSettle(k *web.Request, status int, r reconcile.Reconciliation, l reconcile.Line, note string, mistakes templates.Errors) error {
+	row := h.lineRow(k, r, l)
+	title := "Settle row " + templates.Number(int64(row.Row))
+	if row.Row == 0 {
+		title = "Settle a missing lead"
+	}
+	f, _ := findingOf(l.Finding)
+	address := reconciliationURL(r.ID)
+	return k.Show(status, templates.Settle(templates.SettleView{
+		Shell: k.Shell(title, allReconciliations, templates.Link{Label: r.FileName, URL: address}), Action: settleURL(r, l.Line),
+		Cancel: h.lineURL(k, r, l), Finding: f.Name, Line: row, Note: note, Errors: mistakes,
+	}))
+}
+
+// lineURL is where a line stands on the page of its finding.
+func (h *Handlers) lineURL(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) string {
+	q := "?finding=" + web.Escape(string(l.Finding))
+	if l.Line > 1 {
+		q += "&after=" + strconv.Itoa(l.Line-1)
+	}
+	return reconciliationURL(r.ID) + q + "#" + lineAnchor(l.Line)
+}
+
+func (h *Handlers) settle(k *web.Request) error {
+	r, err := h.reconciliationForm(k)
+	if err != nil {
+		return err
+	}
+	l, err := h.line(k, r)
+	if err != nil {
+		return err
+	}
+	note := k.R.PostForm.Get("note")
+	if !web.ValidText(note) {
+		err = atField("note", apperr.Invalid, "note", "The note holds characters that are no text: write it anew.")
+	} else {
+		err = h.reconciliations(k).Settle(k.R.Context(), k.Scope, r.ID, l.Line, note)
+	}
+	if err == nil {
+		return k.Redirect(h.lineURL(k, r, l))
+	}
+	status, mistakes, err := k.FormErrors(err)
+	if err != nil {
+		return err
+	}
+	return h.showSettle(k, status, r, l, shortNote(note), mistakes)
+}
+
+// shortNote is a note as far as the form repeats it.
+func shortNote(note string) string {
+	const most = 4000
+	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(note, "\x00", "\ufffd"), "\ufffd"))
+	return string(runes[:min(len(runes), most)])
+}

@@ -1,0 +1,49 @@
+package search
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// jump leads to whatever an id names.
+func (h *Handlers) jump(k *web.Request) error {
+	q := strings.TrimSpace(k.R.URL.Query().Get("q"))
+	if to := h.pageOf(k, q); to != "" {
+		return k.Redirect(to)
+	}
+	v := templates.JumpView{Shell: k.Shell("Nothing to jump to"), Query: web.Short(q)}
+	if k.May(web.FindLeads) {
+		v.LeadsURL = "/leads"
+	}
+	if _, number := payload.E164(q, ""); number || strings.Contains(q, "@") {
+		// It stands in the address already; it need not stand in the page as well.
+		v.Personal, v.Query, v.Shell.Path = true, "", "/"
+	}
+	return k.Show(http.StatusNotFound, templates.JumpNothing(v))
+}
+
+// pageOf is the page of an id; of what has no page of its own, its audit trail.
+func (h *Handlers) pageOf(k *web.Request, text string) string {
+	if staff, err := id.Parse(id.Staff, text); err == nil && k.May(web.ReadStaff) {
+		return "/staff/" + id.Format(id.Staff, staff)
+	}
+	for _, find := range h.Find {
+		if to := find(k, text); to != "" {
+			return to
+		}
+	}
+	if !k.May(web.ReadAudit) {
+		return ""
+	}
+	for _, kind := range []id.Kind{id.Account, id.Secret, id.Lead, id.RateCard} {
+		if object, err := id.Parse(kind, text); err == nil {
+			return "/audit?object=" + id.Format(kind, object)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,39 @@
+// Package staff is the pages and forms of staff.
+package staff
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/staff"
+)
+
+// Handlers answers the pages and forms of staff.
+type Handlers struct {
+	Audit *audit.Log
+	Staff *staff.Service
+}
+
+// Routes are the pages and forms of staff.
+func (h *Handlers) Routes() []web.Route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []web.Route{
+		{Method: get, Path: "/staff", Needs: web.ReadStaff, Handle: h.staffList},
+		{Method: get, Path: "/staff/invite", Needs: web.WriteStaff, Handle: h.staffInvitePage},
+		{Method: post, Path: "/staff/invite", Needs: web.WriteStaff, Creates: "/staff/{object}", ShownOnce: true, Form: "/staff/invite", Handle: h.staffInvite},
+		{Method: get, Path: "/staff/{id}", Needs: web.ReadStaff, Handle: h.staffPage},
+		{Method: get, Path: "/staff/{id}/access", Needs: web.ReadStaff, Handle: h.staffAccess},
+		{Method: post, Path: "/staff/{id}/roles", Needs: web.WriteStaff, Form: "/staff/{id}", Handle: h.staffRoles},
+		{Method: get, Path: "/staff/{id}/deactivate", Needs: web.WriteStaff, Handle: h.deactivatePage},
+		{Method: post, Path: "/staff/{id}/deactivate", Needs: web.WriteStaff, Handle: h.deactivate},
+		{Method: get, Path: "/staff/{id}/reactivate", Needs: web.WriteStaff, Handle: h.reactivatePage},
+		{Method: post, Path: "/staff/{id}/reactivate", Needs: web.WriteStaff, Handle: h.reactivate},
+		{Method: get, Path: "/staff/{id}/reset-second-factor", Needs: web.WriteStaff, Handle: h.resetPage},
+		{Method: post, Path: "/staff/{id}/reset-second-factor", Needs: web.WriteStaff, Handle: h.reset},
+		{Method: get, Path: "/staff/{id}/invite", Needs: web.WriteStaff, Handle: h.inviteAgainPage},
+		{Method: post, Path: "/staff/{id}/invite", Needs: web.WriteStaff, Creates: "/staff/{object}", ShownOnce: true, Handle: h.inviteAgain},
+		{Method: post, Path: "/staff/{id}/sessions/{session}/end", Needs: web.WriteStaff, Handle: h.endSession},
+		{Method: post, Path: "/staff/{id}/sessions/end", Needs: web.WriteStaff, Handle: h.endSessions},
+	}
+}

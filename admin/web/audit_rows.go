@@ -1,0 +1,81 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func (k *Request) AuditRows(events []models.AuditEvent) []templates.AuditRow {
+	rows := make([]templates.AuditRow, len(events))
+	for i, e := range events {
+		rows[i] = templates.AuditRow{
+			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: deedWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
+			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: Changes(e.Before, e.After),
+		}
+		switch {
+		case e.ObjectKind == "staff" && e.ObjectID != "" && k.May(ReadStaff):
+			rows[i].ObjectURL = "/staff/" + e.ObjectID
+		case e.ObjectKind == "rate_card" && e.ObjectID != "" && k.May(ReadPricing):
+			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
+		case e.ObjectKind == "reconciliation" && e.PartnerID != nil && k.MayAt(ReadReconciliation, *e.PartnerID):
+			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
+		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.Everywhere(ReadPayouts):
+			rows[i].ObjectURL = "/payouts/runs/" + e.ObjectID
+		case e.ObjectKind == "return" && e.PartnerID != nil && k.MayAt(ReadPayouts, *e.PartnerID):
+			rows[i].ObjectURL = "/payouts/returns/" + e.ObjectID
+		case e.PartnerID != nil:
+			rows[i].ObjectURL = k.PartnerLink(*e.PartnerID, "").URL
+		}
+	}
+	return rows
+}
+
+// deedWords makes "staff.reset_second_factor" a phrase.
+func deedWords(action string) string {
+	return strings.NewReplacer(".", ": ", "_", " ").Replace(action)
+}
+
+// Changes are the fields of an event, in the order of their names.
+func Changes(before, after *string) (all []templates.Change) {
+	was, is := Fields(before), Fields(after)
+	names := map[string]bool{}
+	for name := range was {
+		names[name] = true
+	}
+	for name := range is {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, templates.Change{Name: strings.ReplaceAll(name, "_", " "), Before: ValueWords(was, name), After: ValueWords(is, name)})
+	}
+	return all
+}
+
+func Fields(text *string) map[string]any {
+	var out map[string]any
+	if text != nil {
+		_ = json.Unmarshal([]byte(*text), &out) // the log wrote it
+	}
+	return out
+}
+
+func ValueWords(fields map[string]any, name string) string {
+	value, there := fields[name]
+	if !there {
+		return ""
+	}
+	if list, ok := value.([]any); ok {
+		words := make([]string, len(list))
+		for i, one := range list {
+			words[i] = fmt.Sprint(one)
+		}
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,222 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// The console's own refusals.
+var (
+	errSignIn    = apperr.New(apperr.Unauthorized, "sign_in", "Sign in first.")
+	ErrForbidden = apperr.New(apperr.Forbidden, "role", "None of your roles allows this.")
+	errForeign   = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "page", "There is nothing here.")
+	ErrForm      = apperr.New(apperr.Invalid, "form", "The form could not be read.")
+	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB.")
+	errMethod    = apperr.New(apperr.Invalid, "method", "This page does not take this kind of request.")
+	errBroken    = apperr.New(apperr.Internal, "panic", "Something went wrong on our side.")
+)
+
+var statuses = map[apperr.Code]int{
+	apperr.Invalid:      http.StatusBadRequest,
+	apperr.Unauthorized: http.StatusUnauthorized,
+	apperr.Forbidden:    http.StatusForbidden,
+	apperr.NotFound:     http.StatusNotFound,
+	apperr.TooLarge:     http.StatusRequestEntityTooLarge,
+	apperr.TooMany:      http.StatusTooManyRequests,
+	apperr.Conflict:     http.StatusConflict,
+	apperr.Unavailable:  http.StatusServiceUnavailable,
+	apperr.Internal:     http.StatusInternalServerError,
+}
+
+// fail answers an error with a page. What is not a fault is logged, and told as a
+// service that is not ready: nearly always it is the database.
+func (k *Request) fail(err error) {
+	if errors.Is(err, ErrAnswered) || k.answered || errors.Is(k.submitted(), ErrAnswered) {
+		return
+	}
+	f := apperr.As(err)
+	if f == nil {
+		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database cannot be reached just now.")
+	}
+	if errors.Is(f, errSignIn) {
+		k.signIn()
+		return
+	}
+	status := statuses[f.Code]
+	if errors.Is(f, errMethod) {
+		status = http.StatusMethodNotAllowed
+	}
+	if status >= http.StatusInternalServerError || errors.Unwrap(f) != nil {
+		k.console.Log.Error("a page failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+	}
+	v := templates.ErrorView{Shell: k.Shell(""), Status: status}
+	// The same to the byte, wherever it is: a page that is not there must not tell
+	// whether it is there for somebody else.
+	v.Shell.Path = "/"
+	for i := range v.Shell.Nav {
+		v.Shell.Nav[i].Current = false
+	}
+	switch f.Code {
+	case apperr.Forbidden:
+		k.AuditRefusal(f)
+		if errors.Is(f, ErrForbidden) {
+			v.Permission, v.GivenBy = PermissionWords(k.Route.Needs), k.whoGives()
+		}
+	case apperr.TooMany, apperr.Unavailable:
+		v.RetryAfter = k.RetryAfter(f)
+	}
+	if status >= http.StatusInternalServerError {
+		v.RequestID = k.By.RequestID
+	}
+	if k.R.Method == http.MethodGet && status >= http.StatusTooManyRequests {
+		v.RetryURL = k.R.URL.RequestURI()
+	}
+	_ = k.Show(status, templates.ErrorPage(v))
+}
+
+// tellRefusal writes to the audit trail that a person was refused.
+func (k *Request) AuditRefusal(f *apperr.Error) {
+	if !k.SignedIn() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.R.Context()), requestWithin)
+	defer cancel()
+	e := audit.Event{Action: k.Route.action(), Kind: "route", Object: k.Route.Method + " " + k.Route.Path, Reason: f.Reason}
+	if k.Route.Needs != (authz.Permission{}) {
+		e.Reason += ": " + k.Route.Needs.String()
+	}
+	if err := k.console.Audit.Refused(ctx, k.By, e); err != nil {
+		k.console.Log.Error("a refusal is not in the audit trail", "request_id", k.By.RequestID, "error", err.Error())
+	}
+}
+
+// signIn leads to the step of signing in that is missing, and from there back: to the
+// page, or to the page of a form that was sent.
+func (k *Request) signIn() {
+	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
+	if k.R.Method != http.MethodGet {
+		back = k.keepForm()
+	}
+	if back != "" && back != "/" && path != "/" {
+		path += "?next=" + Escape(back)
+	}
+	_ = k.Redirect(path)
+}
+
+// StepAfter is the page of what is missing to be signed in.
+func StepAfter(stage models.SessionStage) string {
+	switch stage {
+	case models.StageCode:
+		return "/login/code"
+	case models.StageEnrol:
+		return "/login/second-factor"
+	case models.StageOpen:
+		return "/"
+	}
+	return "/login"
+}
+
+// comeBack tells a program when to try again, and returns the seconds for a person.
+func (k *Request) RetryAfter(f *apperr.Error) (seconds int) {
+	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
+	k.W.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return seconds
+}
+
+// whoGives names the roles that would allow the route, and who gives roles.
+func (k *Request) whoGives() string {
+	roles := k.RolesThat(k.Route.Needs)
+	if roles == "" {
+		return ""
+	}
+	if _, somewhere := k.Access.Scope(k.Session.Staff.ID, k.Route.Needs); somewhere {
+		roles += ", for all partners"
+	}
+	return "This needs the role " + roles + ". An administrator"
+}
+
+func badForm(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return errTooLarge
+	}
+	return ErrForm.WithCause(err)
+}
+
+// FormError is what a form says of an error: its status and message. What is no mistake
+// of the person's stays an error.
+func (k *Request) FormError(err error) (status int, message string, other error) {
+	f := apperr.As(err)
+	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
+		return 0, "", err
+	}
+	if err := k.submitted(); err != nil {
+		return 0, "", err
+	}
+	if f.RetryAfter > 0 {
+		message = " Wait " + templates.Wait(k.RetryAfter(f)) + "."
+	}
+	status = statuses[f.Code]
+	if f.Code == apperr.Invalid {
+		status = http.StatusUnprocessableEntity
+	}
+	return status, f.Message + message, nil
+}
+
+// objectURL is the page of the payout run that an error names, or "" if this person may
+// not see it.
+func (k *Request) objectURL(object string) string {
+	if run, err := id.Parse(id.Payout, object); err == nil && k.Everywhere(ReadPayouts) {
+		return RunURL(run)
+	}
+	return ""
+}
+
+// FormErrors are what a form shows of a refusal, each with its field; other is what no
+// form shows.
+func (k *Request) FormErrors(err error) (status int, all templates.Errors, other error) {
+	status, message, other := k.FormError(err)
+	if other != nil {
+		return 0, nil, other
+	}
+	for _, field := range apperr.As(err).Fields {
+		all = append(all, templates.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message})
+	}
+	if len(all) == 0 {
+		e := templates.FieldError{Message: message}
+		if object := apperr.As(err).Object; object != "" {
+			e.URL = k.objectURL(object)
+		}
+		all = templates.Errors{e}
+	}
+	return status, all, nil
+}
+
+// OrNotFound makes a page that is not there of a thing that is not.
+func OrNotFound(err error) error {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		return ErrNotFound
+	}
+	return err
+}
+
+// RolesThat names the roles that give a permission.
+func (k *Request) RolesThat(p authz.Permission) string {
+	var names []string
+	for _, r := range k.Access.RolesThat(p) {
+		names = append(names, staff.RoleName(r))
+	}
+	return strings.Join(names, " or ")
+}

@@ -1,0 +1,29 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// ExplainSteps are the steps to a price; mend gives the address of a rule's form.
+func ExplainSteps(e pricingrules.Explanation, mend func(rule int) string) (steps []templates.ExplainStep) {
+	for _, s := range e.Steps {
+		step := templates.ExplainStep{Name: Title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
+		if s.Rule >= 0 {
+			step.URL = mend(s.Rule)
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// atLeastCents writes an exact decimal with two places or more, as money is.
+func atLeastCents(decimal string) string {
+	if decimal == "" {
+		return ""
+	}
+	whole, cents, _ := strings.Cut(decimal, ".")
+	return whole + "." + cents + strings.Repeat("0", max(0, 2-len(cents)))
+}

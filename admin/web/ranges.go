@@ -1,0 +1,36 @@
+package web
+
+import (
+	"time"
+
+	"github.com/pingpost/pingpost/templates"
+)
+
+// span is a time to look back on, in steps.
+type Range struct {
+	name, label, Words string
+	Step               time.Duration
+	Steps              int
+	Layout, Head       string
+}
+
+var ranges = []Range{
+	{"1h", "1 h", "in the last hour", time.Minute, 60, "15:04", "Minute (UTC)"},
+	{"24h", "24 h", "in the last 24 hours", time.Hour, 24, "15:04", "Hour (UTC)"},
+	{"7d", "7 d", "in the last 7 days", 6 * time.Hour, 28, "2 Jan 15:04", "6 hours from (UTC)"},
+	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
+}
+
+// ChosenRange is the range that the address names, as one of the links to all.
+func (k *Request) ChosenRange(path string) (r Range, links []templates.Tab) {
+	chosen := 1
+	for i, one := range ranges {
+		if k.R.URL.Query().Get("range") == one.name {
+			chosen = i
+		}
+	}
+	for i, one := range ranges {
+		links = append(links, templates.Tab{Label: one.label, URL: path + "range=" + one.name, Current: i == chosen})
+	}
+	return ranges[chosen], links
+}

@@ -1,0 +1,215 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/google/uuid"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates"
+)
+
+// Values of the restore parameter, which tells a page about a form whose session had expired.
+const (
+	RestoreForm = "form" // its values are kept
+	restoreFile = "file" // it has a file, and nothing is kept
+)
+
+var restoreNotices = map[string]Notice{
+	RestoreForm: {Kind: "info", Text: "You were signed out while this form was open. Your entries are back in the form. Check them and submit the form again."},
+	restoreFile: {Kind: "info", Text: "You were signed out while this form was open, and nothing was uploaded. Choose the file again."},
+}
+
+var noFormKept = Notice{Kind: "warn", Text: "You were signed out while this form was open. Your entries are no longer available."}
+
+// neverKept are the fields of which no value is kept.
+var neverKept = []string{"password", "again", "current", "proof", "code", "import"}
+
+// KeptHidden are the hidden fields that are restored. The version detects concurrent
+// changes; the keys prevent a second submission from creating again.
+var KeptHidden = []string{"version", "own", templates.FormKeyField}
+
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// keepForm keeps what was typed into a form whose session has expired, and returns the
+// page that shows it after the same user has logged in again, or "" if nothing is kept.
+func (k *Request) keepForm() string {
+	if k.Route.Form == "" || k.Session.Stage != "" {
+		return ""
+	}
+	person, found, err := k.console.Staff.ExpiredSession(k.R.Context(), k.token())
+	if err != nil || !found {
+		return ""
+	}
+	if kind, _, _ := mime.ParseMediaType(k.R.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		return withQuery(k.Route.Form, "restore", restoreFile)
+	}
+	if k.ParseForm() != nil {
+		return ""
+	}
+	values := k.R.PostForm
+	if key, err := uuid.Parse(values.Get(templates.FormKeyField)); err == nil && k.Route.Creates != "" {
+		if object, created, err := k.console.Audit.Submitted(k.R.Context(), person, audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
+			return ""
+		} else if created {
+			return k.created(object)
+		}
+	}
+	for _, name := range neverKept {
+		values.Del(name)
+	}
+	if err := k.console.Staff.KeepForm(k.R.Context(), person, staff.KeptForm{Action: k.R.URL.Path, Values: values}); err != nil {
+		k.console.Log.Error("keeping a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+		return ""
+	}
+	page := placeholder.ReplaceAllStringFunc(k.Route.Form, func(name string) string {
+		if name = name[1 : len(name)-1]; k.R.PathValue(name) != "" {
+			return url.PathEscape(k.R.PathValue(name))
+		}
+		return url.QueryEscape(values.Get(name))
+	})
+	return withQuery(page, "restore", RestoreForm)
+}
+
+// withQuery is an address with one more parameter.
+func withQuery(path, name, value string) string {
+	mark := "?"
+	if strings.Contains(path, "?") {
+		mark = "&"
+	}
+	return path + mark + name + "=" + value
+}
+
+// restore takes the form that is kept for this person, for the page that shows it.
+func (k *Request) restore() (err error) {
+	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
+		k.restored, err = k.console.Staff.TakeForm(k.R.Context(), k.Session.Staff.ID)
+	}
+	return err
+}
+
+// restoreNotice returns the notice about a form whose session had expired.
+func (k *Request) restoreNotice() (n Notice, ok bool) {
+	why := k.R.URL.Query().Get("restore")
+	if why == RestoreForm && k.restored == nil {
+		return noFormKept, true
+	}
+	n, ok = restoreNotices[why]
+	return n, ok
+}
+
+// restoredPage is a page with kept values in its form.
+func restoredPage(page templ.Component, f *staff.KeptForm) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		var out bytes.Buffer
+		if err := page.Render(ctx, &out); err != nil {
+			return err
+		}
+		filled, err := FillIn(out.Bytes(), f)
+		if err == nil {
+			_, err = w.Write(filled)
+		}
+		return err
+	})
+}
+
+// FillIn writes kept values into the page's form of the same address. Every kind of
+// control is set as a person would set it, and of hidden fields those that are kept.
+func FillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
+	document, err := html.Parse(bytes.NewReader(page))
+	if err != nil {
+		return nil, err
+	}
+	for n := range document.Descendants() {
+		if n.DataAtom == atom.Form && strings.EqualFold(Attribute(n, "method"), "post") && Attribute(n, "action") == f.Action {
+			next := map[string]int{} // of the fields with this name, which comes next
+			for control := range n.Descendants() {
+				set(control, f.Values, next)
+			}
+		}
+	}
+	var out bytes.Buffer
+	err = html.Render(&out, document)
+	return out.Bytes(), err
+}
+
+// set gives a control its value.
+func set(n *html.Node, values url.Values, next map[string]int) {
+	name := Attribute(n, "name")
+	if name == "" || slices.Contains(neverKept, name) {
+		return
+	}
+	take := func() (value string, ok bool) {
+		if all := values[name]; next[name] < len(all) {
+			value, ok = all[next[name]], true
+			next[name]++
+		}
+		return value, ok
+	}
+	switch n.DataAtom {
+	case atom.Textarea:
+		if value, ok := take(); ok {
+			for n.FirstChild != nil {
+				n.RemoveChild(n.FirstChild)
+			}
+			n.AppendChild(&html.Node{Type: html.TextNode, Data: value})
+		}
+	case atom.Select:
+		if value, ok := take(); ok {
+			for option := range n.Descendants() {
+				if option.DataAtom == atom.Option {
+					mark(option, "selected", Attribute(option, "value") == value)
+				}
+			}
+		}
+	case atom.Input:
+		switch Attribute(n, "type") {
+		case "checkbox", "radio":
+			mark(n, "checked", slices.Contains(values[name], Attribute(n, "value")))
+		case "password", "file", "submit":
+		case "hidden":
+			if !slices.Contains(KeptHidden, name) {
+				return
+			}
+			fallthrough
+		default:
+			if value, ok := take(); ok {
+				setAttribute(n, "value", value)
+			}
+		}
+	}
+}
+
+func Attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func setAttribute(n *html.Node, name, value string) {
+	mark(n, name, false)
+	n.Attr = append(n.Attr, html.Attribute{Key: name, Val: value})
+}
+
+// mark gives a node an attribute without a value, or removes it.
+func mark(n *html.Node, name string, on bool) {
+	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+	if on {
+		n.Attr = append(n.Attr, html.Attribute{Key: name})
+	}
+}

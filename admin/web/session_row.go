@@ -1,0 +1,40 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func SessionRow(s models.StaffSession, current bool, base string) templates.SessionRow {
+	row := templates.SessionRow{Device: Device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
+	if !current {
+		row.RevokeURL = base + id.Format(id.Session, s.ID) + "/end"
+	}
+	return row
+}
+
+// Device says a browser and a system in words, as far as they tell.
+func Device(agent string) string {
+	find := func(names ...string) string {
+		for i := 0; i < len(names); i += 2 {
+			if strings.Contains(agent, names[i]) {
+				return names[i+1]
+			}
+		}
+		return ""
+	}
+	browser := find("Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
+	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
+	switch {
+	case browser == "" && system == "":
+		return "Unknown device"
+	case system == "":
+		return browser
+	case browser == "":
+		return system
+	}
+	return browser + " on " + system
+}

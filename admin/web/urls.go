@@ -1,0 +1,77 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates"
+)
+
+func Escape(path string) string { return url.QueryEscape(path) }
+
+func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
+
+// PartnerLink leads to a partner's page where this person may see it. The house has none.
+func (k *Request) PartnerLink(partner uuid.UUID, name string) templates.Link {
+	if partner == models.House.Partner || !k.MayAt(ReadPartners, partner) {
+		return templates.Link{Label: name}
+	}
+	return templates.Link{Label: name, URL: PartnerURL(partner)}
+}
+
+func (k *Request) Next() string { return Local(k.R.FormValue("next")) }
+
+func PartnerURL(partner uuid.UUID) string { return "/partners/" + id.Format(id.Partner, partner) }
+
+func RunURL(r uuid.UUID) string { return "/payouts/runs/" + payouts.RunID(r) }
+
+func ExportURL(e uuid.UUID) string { return "/payouts/exports/" + id.Format(id.Export, e) }
+
+func StatementURL(run, partner uuid.UUID) string {
+	return RunURL(run) + "/statements/" + id.Format(id.Partner, partner)
+}
+
+// RunLink leads to an entry's run, or where that is not theirs to see to the partner's
+// statement of it.
+func (k *Request) RunLink(e payouts.Entry) templates.Link {
+	link := templates.Link{Label: payouts.RunID(e.Run)}
+	switch {
+	case k.Everywhere(ReadPayouts):
+		link.URL = RunURL(e.Run)
+	case e.RunState != models.RunPreparing && k.MayAt(ReadPayouts, e.PartnerID):
+		link.URL = StatementURL(e.Run, e.PartnerID)
+	}
+	return link
+}
+
+func DraftURL(card uuid.UUID) string { return "/pricing/drafts/" + ratecard.ID(card) }
+
+func VersionURL(n int) string { return fmt.Sprint("/pricing/versions/", n) }
+
+// DraftName is what a page calls a draft.
+func DraftName(card models.RateCard) string {
+	if card.Title != "" {
+		return card.Title
+	}
+	return "Draft of " + card.CreatedAt.UTC().Format("2 January 15:04")
+}
+
+func VersionName(n int) string { return fmt.Sprint("Version ", n) }
+
+// Local is an address of this console, "/" for any other: a link must not lead a
+// person who signs in somewhere else.
+func Local(path string) string {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+		return "/"
+	}
+	return path
+}
+
+func StaffURL(person uuid.UUID) string { return "/staff/" + id.Format(id.Staff, person) }
