@@ -126,7 +126,8 @@ func TestReservedPlaceToMatch(t *testing.T) {
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
 	try := func(address string) error {
-		return in.matchSecret(t.Context(), &post{PostRequest: PostRequest{Address: clientaddr.Group(address)}, directory: &partners.Directory{}, start: budgetStart})
+		_, err := in.matchSecret(t.Context(), post{PostRequest: PostRequest{Address: clientaddr.Group(address)}, directory: &partners.Directory{}, start: budgetStart})
+		return err
 	}
 	in.matched.add(clientaddr.Group(known), budgetStart)
 	for _, address := range []string{stranger, known} {
@@ -159,7 +160,7 @@ func TestNoPlaceToMatch(t *testing.T) {
 	in := New(Deps{}, Settings{MatchFailures: 1})
 	in.match = full(t)
 	for range 2 {
-		err := in.matchSecret(t.Context(), &post{directory: &partners.Directory{}})
+		_, err := in.matchSecret(t.Context(), post{directory: &partners.Directory{}})
 		if f := apperr.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
 			t.Errorf("refused with %v", err)
 		}
@@ -170,7 +171,7 @@ func TestNoPlaceToMatch(t *testing.T) {
 func TestNoPlaceToWait(t *testing.T) {
 	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
 	in.storingUnsigned.enter(t.Context())
-	_, err := in.post(t.Context(), &post{directory: &partners.Directory{}})
+	_, err := in.readPost(PostRequest{}, &partners.Directory{}, budgetStart)
 	if f := apperr.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
 		t.Errorf("refused with %v", err)
 	}
@@ -181,15 +182,15 @@ func TestUnsignedPostsHaveAGateOfTheirOwn(t *testing.T) {
 	for places, unsigned := range map[int]int{0: 0, 1: 1, 256: 64} {
 		in := New(Deps{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})
 		for range unsigned {
-			if !in.admission(&post{}).enter(t.Context()) {
+			if !in.admission(signing.Claim{}).enter(t.Context()) {
 				t.Fatalf("%d places: an unsigned post found none", places)
 			}
 		}
-		if in.admission(&post{}).enter(t.Context()) != (places == 0) {
+		if in.admission(signing.Claim{}).enter(t.Context()) != (places == 0) {
 			t.Errorf("%d places: want %d for unsigned posts", places, unsigned)
 		}
 		for range places {
-			if !in.admission(&post{claim: signing.Claim{Signed: true}}).enter(t.Context()) {
+			if !in.admission(signing.Claim{Signed: true}).enter(t.Context()) {
 				t.Fatalf("%d places: a signed post found none", places)
 			}
 		}
@@ -200,14 +201,14 @@ func TestUnsignedPostsHaveAGateOfTheirOwn(t *testing.T) {
 // crowd the database.
 func TestNoPlaceToStore(t *testing.T) {
 	in := &Intake{storingUnsigned: full(t), storing: full(t)}
-	_, delivering := in.deliver(t.Context(), &post{})
-	_, finding := in.findReplay(t.Context(), &post{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
+	_, delivering := in.deliver(t.Context(), authenticated{})
+	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {
 		if f := apperr.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
 			t.Errorf("refused with %v", err)
 		}
 	}
-	signed := &post{owner: owner{account: &partners.Account{Partner: &partners.Partner{}}, secret: &partners.Secret{}}}
+	signed := authenticated{owner: owner{account: &partners.Account{Partner: &partners.Partner{}}, secret: &partners.Secret{}}}
 	if _, err := in.findReplay(t.Context(), signed, errExpired); !errors.Is(err, errExpired) {
 		t.Errorf("an expired quote: %v", err)
 	}

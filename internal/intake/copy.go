@@ -6,7 +6,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/quote"
 )
+
+// Ping is a row of the log.
+type Ping struct {
+	Quote    quote.Quote
+	IssuedAt time.Time
+	Urgency  string // as sent
+	JobType  string
+	Budget   string
+	Outcome  string
+	Took     time.Duration
+}
 
 // Postgres's binary COPY format: a header, then for each row the number of
 // columns and each as a length and its bytes (-1 for null), then a trailer.

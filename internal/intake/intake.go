@@ -10,8 +10,10 @@
 package intake
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,4 +167,32 @@ func partnerID(p *partners.Partner) uuid.UUID {
 		return uuid.Nil
 	}
 	return p.ID
+}
+
+// Refused counts a request that was refused before it could be read: too large,
+// or cut off on its way.
+func (in *Intake) Refused(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
+	partner, unknown := base(in.Directory.Get(), slug)
+	if unknown == nil {
+		in.refused(Key{Partner: partnerID(partner), Endpoint: endpoint}, request, start, err)
+	}
+}
+
+// refused counts a refusal and keeps it for its partner, by the names of the
+// fields at fault and never their values. Its outcome is the error's, unless staff
+// are told more than the partner is.
+func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) {
+	outcome, fields := "error", []string{}
+	if f := apperr.As(err); f != nil {
+		outcome = f.Reason
+		for _, one := range f.Fields {
+			fields = append(fields, strings.Join(one.Path, "."))
+		}
+	}
+	k.Outcome = cmp.Or(k.Outcome, outcome)
+	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
+	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
+		return // nothing about it is recorded but the counter (D26)
+	}
+	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})
 }

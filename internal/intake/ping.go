@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/netip"
 	"time"
@@ -56,16 +57,17 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	if card == nil {
 		return PingResult{}, errNotLoaded
 	}
+	k := Key{Partner: partnerID(partner), Endpoint: EndpointPing}
 	ping, err := in.readPing(req, card, start)
 	if err != nil {
-		in.refused(Key{Partner: partnerID(partner), Endpoint: EndpointPing}, req.ID, start, err)
-		return PingResult{Quote: quote.Quote{Partner: partnerID(partner)}}, err // whose refusal it was, for the log
+		in.refused(k, req.ID, start, err)
+		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // whose refusal it was, for the log
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {
 		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed: ping again.")
 	}
-	in.record(&ping, &result, start)
+	in.record(k, &ping, &result, start)
 	return result, nil
 }
 
@@ -141,15 +143,12 @@ func (in *Intake) reason(cell pricingrules.Cell, partner *partners.Partner, indu
 	return ""
 }
 
-func (in *Intake) record(ping *payload.Ping, r *PingResult, start time.Time) {
-	outcome := outcomePriced
-	if !r.Accepted {
-		outcome = r.Reason
-	}
+func (in *Intake) record(k Key, ping *payload.Ping, r *PingResult, start time.Time) {
+	k.Outcome = cmp.Or(r.Reason, outcomePriced)
 	took := r.Timing.Auction
 	in.Recorder.Offer(Ping{
 		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,
-		Outcome: outcome, Took: took,
+		Outcome: k.Outcome, Took: took,
 	})
-	in.Traffic.Count(Key{Partner: r.Quote.Partner, Endpoint: EndpointPing, Outcome: outcome}, start, took)
+	in.Traffic.Count(k, start, took)
 }

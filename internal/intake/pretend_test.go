@@ -21,16 +21,16 @@ func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
 	}
 	suspended := &partners.Partner{Default: &partners.Account{}}
 	suspended.Default.Partner = suspended
-	find := func(in *Intake, p *post) error { return in.findOwner(t.Context(), p) }
+	find := func(in *Intake, p post) error { _, err := in.findOwner(t.Context(), p); return err }
 	for name, c := range map[string]struct {
-		owner     owner
+		base      *partners.Partner
 		partnerID string
-		refuse    func(*Intake, *post) error
+		refuse    func(*Intake, post) error
 	}{
-		"unknown":             {owner{}, "nobodys", find},
-		"not active":          {owner{base: suspended}, "", find},
-		"without any account": {owner{base: &partners.Partner{}}, "", find},
-		"without a secret": {owner{}, "", func(in *Intake, p *post) error {
+		"unknown":             {nil, "nobodys", find},
+		"not active":          {suspended, "", find},
+		"without any account": {&partners.Partner{}, "", find},
+		"without a secret": {nil, "", func(in *Intake, p post) error {
 			if in.verify(p, &partners.Partner{}) != nil {
 				return nil
 			}
@@ -41,7 +41,7 @@ func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
 			asked := 0
 			in := &Intake{}
 			in.decoys.New = func() any { asked++; return signing.NewVerifier(nil) }
-			p := &post{directory: &partners.Directory{}, start: now, claim: claim, payload: payload.Post{PartnerID: c.partnerID}, owner: c.owner}
+			p := post{directory: &partners.Directory{}, start: now, claim: claim, payload: payload.Post{PartnerID: c.partnerID}, base: c.base}
 			if err := c.refuse(in, p); !errors.Is(err, signing.ErrSignature) {
 				t.Errorf("refused with %v", err)
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/internal/quote"
 )
 
 const (
@@ -32,17 +31,6 @@ const (
 	copyPart  = 64 << 10
 	copyPause = 3 * time.Millisecond
 )
-
-// Ping is a row of the log.
-type Ping struct {
-	Quote    quote.Quote
-	IssuedAt time.Time
-	Urgency  string // as sent
-	JobType  string
-	Budget   string
-	Outcome  string
-	Took     time.Duration
-}
 
 // Recorder writes pings with COPY, behind a bounded queue that no ping ever
 // waits for. Rows are encoded as they are offered: the queue is a few large

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,15 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
-)
-
-// Endpoints of traffic and refusals.
-const (
-	EndpointPing = "ping"
-	EndpointPost = "post"
 )
 
 const (
@@ -37,12 +29,6 @@ const (
 
 // buckets are those of models.LatencyBounds, and that of everything slower.
 const buckets = len(models.LatencyBounds) + 1
-
-// Key is what traffic is counted by, besides the minute. The nil uuid is "not known".
-type Key struct {
-	Partner, Account, Secret uuid.UUID
-	Endpoint, Outcome        string
-}
 
 type minuteKey struct {
 	minute int64 // Unix minutes
@@ -260,32 +246,4 @@ func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
 		return errLost
 	}
 	return postgres.Translate(err)
-}
-
-// Refused counts a request that was refused before it could be read: too large,
-// or cut off on its way.
-func (in *Intake) Refused(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
-	partner, unknown := base(in.Directory.Get(), slug)
-	if unknown == nil {
-		in.refused(Key{Partner: partnerID(partner), Endpoint: endpoint}, request, start, err)
-	}
-}
-
-// refused counts a refusal and keeps it for its partner, by the names of the
-// fields at fault and never their values. Its outcome is the error's, unless staff
-// are told more than the partner is.
-func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) {
-	outcome, fields := "error", []string{}
-	if f := apperr.As(err); f != nil {
-		outcome = f.Reason
-		for _, one := range f.Fields {
-			fields = append(fields, strings.Join(one.Path, "."))
-		}
-	}
-	k.Outcome = cmp.Or(k.Outcome, outcome)
-	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
-	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
-		return // nothing about it is recorded but the counter (D26)
-	}
-	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // delivery builds all that the post stores.
-func (in *Intake) delivery(p *post, key envelope.DataKey, industry string) (*leads.Delivery, error) {
+func (in *Intake) delivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
 	lead, err := in.lead(p, key, industry)
 	if err != nil {
 		return nil, err
@@ -31,8 +31,8 @@ func (in *Intake) delivery(p *post, key envelope.DataKey, industry string) (*lea
 	return d, err
 }
 
-func (in *Intake) lead(p *post, key envelope.DataKey, industry string) (models.Lead, error) {
-	account, q := p.owner.account, &p.quote
+func (in *Intake) lead(p authenticated, key envelope.DataKey, industry string) (models.Lead, error) {
+	account, q := p.owner.account, p.quote
 	lead := models.Lead{
 		ID: id.New(p.start), Transaction: q.ID, TransactionID: p.payload.TransactionID,
 		PartnerID: account.Partner.ID, AccountID: account.ID, Sandbox: account.Sandbox,
@@ -42,8 +42,8 @@ func (in *Intake) lead(p *post, key envelope.DataKey, industry string) (models.L
 		Country: p.payload.Location.Country, Postcode: p.payload.Location.Postcode,
 		BodyDigest: in.Keys.Digest(keyring.Body, p.Body),
 	}
-	if q.Partner != uuid.Nil {
-		lead.QuotedPartner = &q.Partner
+	if partner := q.Partner; partner != uuid.Nil {
+		lead.QuotedPartner = &partner
 	}
 	if p.owner.secret != nil {
 		lead.SecretID, lead.HMACVerified = &p.owner.secret.ID, true
@@ -97,5 +97,3 @@ func optional(s string) *string {
 	}
 	return &s
 }
-
-func leadID(u uuid.UUID) string { return id.Format(id.Lead, u) }

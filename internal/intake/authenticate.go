@@ -1,0 +1,142 @@
+package intake
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/models"
+)
+
+// authenticate decides whose post it is, whether it must be signed, and whether
+// the signature is right. Unsigned posts and wrong signatures spend the budget of
+// the client's address, verified signed posts that of their partner (D28). With an
+// error the owner is whom the rejection is counted for.
+func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
+	if !p.claim.Signed {
+		return in.authenticateUnsigned(ctx, p)
+	}
+	if ok, wait := in.forged.left(p.Address, p.start); !ok {
+		return owner{base: p.base}, errTooMany.Retry(wait)
+	}
+	who, err := in.findOwner(ctx, p)
+	if err == nil {
+		who.secret, err = in.checkSignature(p, who)
+	}
+	if errors.Is(err, signing.ErrSignature) {
+		in.forged.spend(p.Address, p.start)
+	}
+	return who, err
+}
+
+func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, error) {
+	if ok, wait := in.unsigned.take(p.Address, p.start); !ok {
+		return owner{base: p.base}, errTooMany.Retry(wait)
+	}
+	who, err := in.findOwner(ctx, p)
+	switch {
+	case err != nil:
+		return who, err
+	case in.required(who.account.Mode(in.settings.DefaultMode)):
+		return who, signing.ErrNoSignature
+	}
+	return who, p.claimErr
+}
+
+// findOwner decides whose post it is: the first that is present of partnerId,
+// base URL, the quote's partner, and the secret (signed) or the house account
+// (unsigned), without falling through to the next (D13).
+func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
+	var account *partners.Account
+	switch quoted := quotedPartner(p); {
+	case p.payload.PartnerID != "":
+		account = p.directory.Account(p.payload.PartnerID)
+		if account != nil && p.base != nil && account.Partner != p.base {
+			account = nil
+		}
+	case p.base != nil:
+		account = p.base.Default
+	case quoted != uuid.Nil:
+		if partner := p.directory.ByID(quoted); partner != nil {
+			account = partner.Default
+		}
+	case p.claim.Signed:
+		return in.matchSecret(ctx, p)
+	default:
+		account = p.directory.House()
+	}
+	who := owner{base: p.base, account: account}
+	if account == nil || !account.Active() {
+		who.inactive = account != nil
+		in.verifyDummy(p)
+		return who, in.nobody(p)
+	}
+	return who, nil
+}
+
+func quotedPartner(p post) uuid.UUID {
+	if p.quoteErr != nil && p.quoteErr != quote.ErrExpired {
+		return uuid.Nil
+	}
+	return p.quote.Partner
+}
+
+// nobody is the refusal of a post whose partner is unknown or not active. It
+// tells no more than that, so that nobody learns which partners there are.
+func (in *Intake) nobody(p post) error {
+	switch {
+	case p.claim.Signed:
+		return signing.ErrSignature
+	case in.required(in.settings.DefaultMode):
+		return signing.ErrNoSignature
+	}
+	return payload.ErrPost.WithFields(apperr.Field{
+		Code: apperr.InvalidValue, Path: []string{"partnerId"},
+		Message: "name an active account of yours, or post to your own base URL",
+	})
+}
+
+func (in *Intake) required(m models.SigningMode) bool {
+	return m != models.SigningReportOnly && m != models.SigningOff
+}
+
+// checkSignature returns the secret that signed the post. It is known already when
+// the partner was found by it.
+func (in *Intake) checkSignature(p post, who owner) (*partners.Secret, error) {
+	partner, secret := who.account.Partner, who.secret
+	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
+		return secret, errTooMany.Retry(wait)
+	}
+	if secret == nil {
+		secret = in.verify(p, partner)
+	}
+	if secret == nil {
+		return nil, signing.ErrSignature
+	}
+	in.posts.spend(partner.ID, p.start)
+	return secret, nil
+}
+
+// verify returns the partner's secret that signed the post, or nil.
+func (in *Intake) verify(p post, partner *partners.Partner) *partners.Secret {
+	if !partner.CanSign(p.start) {
+		in.verifyDummy(p)
+		return nil
+	}
+	return partner.Verify(p.claim, p.Body, p.start)
+}
+
+// verifyDummy checks a signed post against a secret that nobody has: without that,
+// the refusal of nobody's post would come sooner than that of a wrong signature,
+// and time would tell which partnerIds there are (D13).
+func (in *Intake) verifyDummy(p post) {
+	v := in.decoys.Get().(*signing.Verifier)
+	v.Verify(p.claim, p.Body)
+	in.decoys.Put(v)
+}

@@ -1,0 +1,72 @@
+package intake
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+)
+
+// PostResult is the answer to an accepted post.
+type PostResult struct {
+	LeadID        uuid.UUID
+	Payout        money.Amount
+	TransactionID string
+	HMACVerified  bool
+	Replayed      bool
+	Outcome       string
+	Envelope      envelope.Envelope // without the salt
+	Quote         quote.Quote
+	Industry      string
+	Partner       uuid.UUID
+	Timing        Timing
+}
+
+// result is what the answer says before it is known which lead it is of.
+func (in *Intake) result(p authenticated) (PostResult, error) {
+	taxonomy := in.Card.Get().Taxonomy
+	industry, ok := taxonomy.ByTermID(p.quote.TermID)
+	if !ok {
+		return PostResult{}, apperr.New(apperr.Internal, "taxonomy", "The quote names an industry that this service no longer knows: ping again.")
+	}
+	r := PostResult{
+		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,
+		Quote: p.quote, Industry: taxonomy.At(industry).Slug, Partner: p.owner.account.Partner.ID,
+	}
+	r.Timing.Auction = in.Clock.Now().Sub(p.start)
+	return r, nil
+}
+
+func (r PostResult) of(receipt leads.Receipt) PostResult {
+	r.LeadID, r.Payout, r.Envelope = receipt.LeadID, receipt.Payout, receipt.Envelope
+	return r
+}
+
+// replay answers a post on a transaction that holds a lead already: the post
+// that stored it gets its answer again, any other the 409 (D3).
+func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
+	if receipt.PartnerID != result.Partner {
+		return PostResult{}, errDelivered
+	}
+	if !in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest) {
+		return PostResult{}, withLead(errDelivered, p.owner, receipt)
+	}
+	result.Replayed = true
+	return result.of(receipt), nil
+}
+
+// withLead adds the lead that the post's owner has delivered to a rejection, if the
+// post proved to be that owner's (D3).
+func withLead(f *apperr.Error, who owner, r leads.Receipt) error {
+	if who.secret == nil {
+		return f
+	}
+	found := f.WithFields()
+	found.LeadID, found.DeliveredAt = id.Format(id.Lead, r.LeadID), r.ReceivedAt
+	return found
+}
