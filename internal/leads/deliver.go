@@ -28,20 +28,10 @@ const readBackWithin = time.Second
 // all of their posts; they are written as look-ups, else a plan made for small
 // tables might join all of them. Children are stored only for the leads that were.
 // Rows go in by transaction, so that two groups cannot wait for each other.
+// newStatement fills in the lists of columns.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
-	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bool[], $8::bool[],
-		$9::bigint[], $10::text[], $11::text[], $12::int[], $13::text[], $14::int[], $15::uuid[], $16::text[],
-		$17::text[], $18::timestamptz[], $19::timestamptz[], $20::text[], $21::text[], $22::bytea[], $23::bytea[], $24::bool[],
-		$25::bytea[], $26::bytea[], $27::bytea[], $28::bytea[], $29::bytea[], $30::bytea[], $31::text[], $32::text[],
-		$33::timestamptz[], $34::text[], $35::text[], $36::text[], $37::text[],
-		$38::text[], $39::text[], $40::bigint[], $41::text[], $42::text[])
-	AS post (id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
-		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
-		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
-		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version,
-		acknowledged_at, disclosure_text, recipient_hash, form_cert_url, third_party_lead_id,
-		entry_kind, reference, amount_minor, event_kind, detail)
+	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
 ), sender AS MATERIALIZED (
 	SELECT account_id, partner_id FROM (SELECT DISTINCT account_id, partner_id FROM post) AS named
 	WHERE (SELECT status FROM partners WHERE id = named.partner_id) = 'approved'
@@ -50,24 +40,16 @@ WITH post AS MATERIALIZED (
 	SELECT secret_id, active.* FROM (SELECT DISTINCT secret_id FROM post) AS named CROSS JOIN LATERAL (
 		SELECT partner_id, not_before, retires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
 ), lead AS (
-	INSERT INTO leads (id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
-		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
-		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
-		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
-	SELECT id, transaction, partner_id, account_id, secret_id, transaction_id, hmac_verified, sandbox,
-		price_minor, currency, industry, term_id, urgency, card_version, quoted_partner, quoted_country,
-		quoted_postcode, received_at, quoted_at, country, postcode, email_digest, phone_digest, phone_flagged,
-		body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version
+	INSERT INTO leads (%[3]s)
+	SELECT %[3]s
 	FROM post JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
 	WHERE secret_id IS NULL OR (not_before <= received_at AND (retires_at IS NULL OR retires_at > received_at))
 	ORDER BY transaction
 	ON CONFLICT (transaction) DO NOTHING
 	RETURNING id
 ), consent AS (
-	INSERT INTO consents (lead_id, partner_id, acknowledged, acknowledged_at, disclosure_text, recipient_hash,
-		form_cert_url, third_party_lead_id, sandbox, received_at)
-	SELECT id, partner_id, true, acknowledged_at, disclosure_text, recipient_hash,
-		form_cert_url, third_party_lead_id, sandbox, received_at FROM post JOIN lead USING (id)
+	INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at, %[4]s)
+	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (id)
 ), accrual AS (
 	INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	SELECT partner_id, account_id, id, entry_kind, reference, amount_minor, currency, received_at
@@ -128,7 +110,7 @@ func (s *Store) insert(ctx context.Context, rows []*waiting) (stored map[uuid.UU
 	defer cancel()
 	batch := &pgx.Batch{} // one round trip and one transaction
 	batch.Queue(keepPlan)
-	batch.Queue(deliverSQL, arguments(rows)...)
+	batch.Queue(s.statement.sql, s.statement.arguments(rows)...)
 	results := s.pool.SendBatch(ctx, batch)
 	// It is committed when all has been read, and not before.
 	defer func() { err = cmp.Or(err, results.Close()) }()

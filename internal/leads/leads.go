@@ -19,8 +19,9 @@ import (
 
 // Store keeps leads in the database.
 type Store struct {
-	pool  *pgxpool.Pool
-	group *batcher
+	pool      *pgxpool.Pool
+	statement statement
+	group     *batcher
 }
 
 // NewStore uses the service's pool.
@@ -33,7 +34,7 @@ func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 }
 
 func newStore(pool *pgxpool.Pool, size, writers int) *Store {
-	s := &Store{pool: pool}
+	s := &Store{pool: pool, statement: newStatement()}
 	s.group = newBatcher(size, writers, s.commit)
 	return s
 }

@@ -3,6 +3,7 @@ package leads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,9 +36,7 @@ type Secret struct{ Label, Prefix, LastFour string }
 // Sizes are those of an envelope's parts, in bytes.
 type Sizes struct{ Ciphertext, IV, AuthTag, Salt, WrappedKey int }
 
-const fileSQL = `SELECT l.id, l.transaction, l.transaction_id, l.partner_id, l.account_id, l.secret_id, l.hmac_verified, l.sandbox, l.state,
-		l.price_minor, l.currency, l.industry, l.term_id, l.urgency, l.card_version, l.quoted_partner, l.quoted_country, l.quoted_postcode, l.quoted_at, l.received_at,
-		l.country, l.postcode, l.phone_flagged, l.key_wrapper, l.key_version, l.email_digest IS NOT NULL, l.phone_digest IS NOT NULL,
+const fileSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_digest IS NOT NULL,
 		coalesce(length(l.ciphertext), 0), coalesce(length(l.iv), 0), coalesce(length(l.auth_tag), 0), coalesce(length(l.salt), 0), coalesce(length(l.wrapped_key), 0),
 		p.name, a.identifier, a.name, coalesce(q.name, ''), coalesce(s.label, ''), coalesce(s.prefix, ''), coalesce(s.last_four, '')
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
@@ -47,12 +46,10 @@ const fileSQL = `SELECT l.id, l.transaction, l.transaction_id, l.partner_id, l.a
 // Page reads a lead; a NotFound fault when there is none in the scope. The partner that
 // its quote was made for is named where the scope has that one too.
 func (o *Reader) Page(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f File, err error) {
-	e := &f.Envelope
-	err = o.db.Pool.QueryRow(ctx, fileSQL, lead).Scan(&f.ID, &f.Transaction, &f.TransactionID, &f.PartnerID, &f.AccountID, &f.SecretID, &f.HMACVerified, &f.Sandbox, &f.State,
-		&f.PriceMinor, &f.Currency, &f.Industry, &f.TermID, &f.Urgency, &f.CardVersion, &f.QuotedPartner, &f.QuotedCountry, &f.QuotedPostcode, &f.QuotedAt, &f.ReceivedAt,
-		&f.Country, &f.Postcode, &f.PhoneFlagged, &f.KeyWrapper, &f.KeyVersion, &f.ByEmail, &f.ByPhone,
+	e, shown := &f.Envelope, readableColumns()
+	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(fileSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
 		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey,
-		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)
+		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {
 		return File{}, errNotFound
 	}
