@@ -10,18 +10,17 @@ import (
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/ledger"
-	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// delivery builds all that the post stores.
+// delivery is all that the post stores.
 func (in *Intake) delivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
-	lead, err := in.lead(p, key, industry)
+	lead := in.lead(p, industry)
+	d, err := leads.NewDelivery(lead, p.payload, in.Keys, key)
 	if err != nil {
 		return nil, err
 	}
-	d := &leads.Delivery{Lead: lead, Consent: consent(p.payload.Consent)}
 	if !lead.Sandbox {
 		accrual := ledger.Accrual(lead.PartnerID, lead.AccountID, lead.ID, p.quote.Price, p.start)
 		d.Accrual = &accrual
@@ -31,7 +30,8 @@ func (in *Intake) delivery(p authenticated, key envelope.DataKey, industry strin
 	return d, err
 }
 
-func (in *Intake) lead(p authenticated, key envelope.DataKey, industry string) (models.Lead, error) {
+// lead is the row without what is personal, which leads fills in.
+func (in *Intake) lead(p authenticated, industry string) models.Lead {
 	account, q := p.owner.account, p.quote
 	lead := models.Lead{
 		ID: id.New(p.start), Transaction: q.ID, TransactionID: p.payload.TransactionID,
@@ -54,46 +54,5 @@ func (in *Intake) lead(p authenticated, key envelope.DataKey, industry string) (
 	if lead.Postcode == "" {
 		lead.Postcode = lead.QuotedPostcode
 	}
-	p.payload.NormalisePhone(lead.Country)
-	c := p.payload.Contact
-	contact := leads.Contact{
-		Email: c.Email, Name: c.Name, Phone: c.Phone, E164: c.PhoneE164,
-		Address: p.payload.Location.Address, Notes: p.payload.Notes, Answers: p.payload.Answers,
-	}
-	lead.EmailDigest, lead.PhoneDigest = contact.Digests(in.Keys)
-	lead.PhoneFlagged = c.PhoneFlagged
-	return lead, seal(&lead, contact, key)
-}
-
-func seal(lead *models.Lead, contact leads.Contact, key envelope.DataKey) error {
-	plain, err := json.Marshal(contact)
-	if err != nil {
-		return err
-	}
-	defer clear(plain)
-	e, err := envelope.Seal(key, lead.ID, lead.PartnerID, plain)
-	if err != nil {
-		return err
-	}
-	lead.Ciphertext, lead.IV, lead.AuthTag, lead.Salt, lead.WrappedKey = e.Ciphertext, e.IV, e.AuthTag, e.Salt, e.Wrapped
-	lead.KeyWrapper, lead.KeyVersion, err = envelope.Origin(e.Wrapped)
-	return err
-}
-
-func consent(c payload.Consent) models.Consent {
-	row := models.Consent{
-		DisclosureText: optional(c.DisclosureText), RecipientHash: optional(c.RecipientHash),
-		FormCertURL: optional(c.ThirdPartyFormCertURL), ThirdPartyLeadID: optional(c.ThirdPartyLeadID),
-	}
-	if c.HasAcknowledgedAt {
-		row.AcknowledgedAt = &c.AcknowledgedAt
-	}
-	return row
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return lead
 }

@@ -3,9 +3,27 @@ package leads
 import (
 	"encoding/json"
 
+	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/models"
 )
+
+// NewDelivery completes a lead with what its post says: the consent, the contact
+// record sealed under the key, and the digests to find the person by. The phone is
+// read as it is dialled in the lead's country.
+func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key envelope.DataKey) (*Delivery, error) {
+	post.NormalisePhone(lead.Country)
+	c := post.Contact
+	contact := Contact{
+		Email: c.Email, Name: c.Name, Phone: c.Phone, E164: c.PhoneE164,
+		Address: post.Location.Address, Notes: post.Notes, Answers: post.Answers,
+	}
+	lead.EmailDigest, lead.PhoneDigest = contact.Digests(keys)
+	lead.PhoneFlagged = c.PhoneFlagged
+	err := contact.seal(&lead, key)
+	return &Delivery{Lead: lead, Consent: consent(post.Consent)}, err
+}
 
 // Contact is the plaintext of the envelope: everything personal that a lead may
 // hold, and nothing else (D20).
@@ -31,4 +49,37 @@ func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 		phone = keys.Digest(keyring.LookUp, []byte(c.Phone))
 	}
 	return email, phone
+}
+
+func (c Contact) seal(lead *models.Lead, key envelope.DataKey) error {
+	plain, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	defer clear(plain)
+	e, err := envelope.Seal(key, lead.ID, lead.PartnerID, plain)
+	if err != nil {
+		return err
+	}
+	lead.Ciphertext, lead.IV, lead.AuthTag, lead.Salt, lead.WrappedKey = e.Ciphertext, e.IV, e.AuthTag, e.Salt, e.Wrapped
+	lead.KeyWrapper, lead.KeyVersion, err = envelope.Origin(e.Wrapped)
+	return err
+}
+
+func consent(c payload.Consent) models.Consent {
+	row := models.Consent{
+		DisclosureText: given(c.DisclosureText), RecipientHash: given(c.RecipientHash),
+		FormCertURL: given(c.ThirdPartyFormCertURL), ThirdPartyLeadID: given(c.ThirdPartyLeadID),
+	}
+	if c.HasAcknowledgedAt {
+		row.AcknowledgedAt = &c.AcknowledgedAt
+	}
+	return row
+}
+
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

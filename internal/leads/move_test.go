@@ -3,7 +3,6 @@ package leads_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
@@ -24,28 +24,19 @@ import (
 func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) *leads.Delivery {
 	t.Helper()
 	d := delivery(p, p.Required)
-	contact := leads.Contact{Email: fmt.Sprintf("person%d@example.com", n), Phone: "0151"}
+	contact := payload.Contact{Email: fmt.Sprintf("person%d@example.com", n), Phone: "0151"}
 	if n%2 == 0 {
-		contact.E164 = "+442079460000"
+		contact.PhoneE164 = "+442079460000"
 	}
 	key, err := w.DataKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := json.Marshal(contact)
+	sealed, err := leads.NewDelivery(d.Lead, payload.Post{Contact: contact}, p.Keys, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := envelope.Seal(key, d.Lead.ID, d.Lead.PartnerID, plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &d.Lead
-	l.Ciphertext, l.IV, l.AuthTag, l.Salt, l.WrappedKey = e.Ciphertext, e.IV, e.AuthTag, e.Salt, e.Wrapped
-	l.EmailDigest, l.PhoneDigest = contact.Digests(p.Keys)
-	if l.KeyWrapper, l.KeyVersion, err = envelope.Origin(e.Wrapped); err != nil {
-		t.Fatal(err)
-	}
+	d.Lead = sealed.Lead
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,57 @@
+package leads_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/payload"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestNewDeliverySealsTheContact(t *testing.T) {
+	kek, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrappers, keys := envelope.NewWrappers(kek), testkit.PlatformKeys(t, 1)
+	post := payload.Post{
+		Contact:  payload.Contact{Email: "Ann@Example.com", Name: "Ann Lee", PhoneFlagged: true},
+		Location: payload.Location{Address: "1 High Street"},
+		Notes:    "A tap drips.", Answers: []byte(`{"floor":2}`),
+	}
+	for phone, want := range map[string]struct {
+		record, digestOf string
+		flagged          bool
+	}{
+		"020 7946 0018": {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"020 7946 0018","phoneE164":"+442079460018","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "+442079460018", false},
+		"ask for Ann":   {`{"email":"Ann@Example.com","name":"Ann Lee","phone":"ask for Ann","address":"1 High Street","notes":"A tap drips.","answers":{"floor":2}}`, "ask for Ann", true},
+	} {
+		post.Contact.Phone = phone
+		key, err := wrappers.DataKey(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lead := models.Lead{ID: id.NewV7(testkit.Began(), [10]byte{1}), PartnerID: id.NewV7(testkit.Began(), [10]byte{2}), Country: "GB"}
+		d, err := leads.NewDelivery(lead, post, keys, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := d.Lead
+		plain, err := envelope.Open(envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Salt: l.Salt, Wrapped: l.WrappedKey}, key.Plain, l.ID, l.PartnerID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(plain) != want.record {
+			t.Errorf("%q: %s, want %s", phone, plain, want.record)
+		}
+		if l.PhoneFlagged != want.flagged || !bytes.Equal(l.PhoneDigest, keys.Digest(keyring.LookUp, []byte(want.digestOf))) ||
+			!bytes.Equal(l.EmailDigest, keys.Digest(keyring.LookUp, []byte("ann@example.com"))) {
+			t.Errorf("%q: flagged %v, digests of e-mail %x and phone %x", phone, l.PhoneFlagged, l.EmailDigest, l.PhoneDigest)
+		}
+	}
+}
