@@ -11,8 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/config"
-	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
 )
 
 // What integrators ask has a section of its own in the contents, which holds the codes
@@ -27,7 +27,7 @@ func TestDocsAnswerQuestions(t *testing.T) {
 		reasons = append(reasons, string(one.Reason))
 	}
 	answers := map[string][]string{
-		"declined-pings":           {intake.ReasonExcluded, intake.ReasonPaused, intake.ReasonExcluded, intake.ReasonCapped, "accepted: false"},
+		"declined-pings":           {models.OutcomeExcluded, models.OutcomePaused, models.OutcomeExcluded, models.OutcomeCapped, "accepted: false"},
 		"timeouts-and-retries":     {"5 seconds", "Idempotent-Replayed: true", "408", "429", "Retry-After", "503", "500", "409", "Transaction has expired", "deliveredAt"},
 		"rate-limits":              {"429", "Retry-After", "/64", number(d.Limits.PingsPerAddress), number(d.Limits.SharedPingsPerAddress), number(d.Limits.PostsPerPartner), number(d.Limits.UnsignedPostsPerAddress), number(d.Limits.SignatureFailuresPerMinute), number(d.Limits.MatchFailuresPerMinute)},
 		"duplicates":               {"duplicate"},

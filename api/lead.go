@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -28,10 +30,7 @@ func (s *server) ping(c *gin.Context, x *request) error {
 	if err != nil {
 		return err
 	}
-	x.outcome = "priced"
-	if !r.Accepted {
-		x.outcome = r.Reason
-	}
+	x.outcome = cmp.Or(r.Reason, models.OutcomePriced)
 	x.answer = appendPing(x.answer, &r)
 	s.time(c, x, &r.Quote, r.Industry, r.Timing)
 	x.write(c, http.StatusOK)

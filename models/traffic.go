@@ -8,14 +8,3 @@ var LatencyBounds = [...]time.Duration{
 	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
 	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, time.Second,
 }
-
-// Outcomes of an accepted post in traffic_minutes, and what is added to that of an
-// unsigned one: what a partner would lose if signing were required, and under
-// report_only has asked to be told (D14).
-const (
-	OutcomeDelivered = "delivered"
-	OutcomeReplayed  = "replayed"
-	OutcomeInactive  = "inactive" // refused, as a stranger's would be
-	AndUnsigned      = "_unsigned"
-	AndToBeRefused   = "_would_be_refused"
-)

@@ -14,19 +14,12 @@ import (
 	"github.com/pingpost/pingpost/internal/payload"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Why a valid ping gets no price (D4).
-const (
-	ReasonExcluded = "excluded"
-	ReasonPaused   = "paused"
-	ReasonCapped   = "capped"
-
-	outcomePriced = "priced"
-
-	usualToken = 128 // characters; a longer transactionId costs a second allocation
-)
+// usualToken is the capacity for a transactionId: a longer one costs a second allocation.
+const usualToken = 128
 
 // PingRequest is a ping as it arrived. Body is not kept.
 type PingRequest struct {
@@ -126,25 +119,25 @@ func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) 
 // reason says why there is no price; "" when there is one.
 func (in *Intake) reason(cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte) string {
 	if cell.Excluded {
-		return ReasonExcluded
+		return models.OutcomeExcluded
 	}
 	if partner == nil {
 		return ""
 	}
 	if partner.Default == nil || !partner.Default.Active() {
-		return ReasonPaused
+		return models.OutcomePaused
 	}
 	if partner.Price != nil && partner.Price.Excludes(industry, string(country[:])) {
-		return ReasonExcluded
+		return models.OutcomeExcluded
 	}
 	if in.Caps.Reached(partner) {
-		return ReasonCapped
+		return models.OutcomeCapped
 	}
 	return ""
 }
 
 func (in *Intake) record(k Key, ping *payload.Ping, r *PingResult, start time.Time) {
-	k.Outcome = cmp.Or(r.Reason, outcomePriced)
+	k.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
 	took := r.Timing.Auction
 	in.Recorder.Offer(Ping{
 		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,

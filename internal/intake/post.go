@@ -80,15 +80,18 @@ func checkQuote(p authenticated) error {
 
 // outcome names how a post was accepted.
 func (in *Intake) outcome(r PostResult, account *partners.Account) string {
-	outcome := models.OutcomeDelivered
-	if r.Replayed {
-		outcome = models.OutcomeReplayed
-	}
+	reportOnly := account.Mode(in.settings.DefaultMode) == models.SigningReportOnly
 	switch {
+	case r.HMACVerified && r.Replayed:
+		return models.OutcomeReplayed
 	case r.HMACVerified:
-		return outcome
-	case account.Mode(in.settings.DefaultMode) == models.SigningReportOnly:
-		return outcome + models.AndToBeRefused
+		return models.OutcomeDelivered
+	case reportOnly && r.Replayed:
+		return models.OutcomeReplayedReportOnly
+	case reportOnly:
+		return models.OutcomeDeliveredReportOnly
+	case r.Replayed:
+		return models.OutcomeReplayedUnsigned
 	}
-	return outcome + models.AndUnsigned
+	return models.OutcomeDeliveredUnsigned
 }

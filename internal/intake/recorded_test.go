@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 // Every column arrives as it was offered; the day's partition is made on the way,
@@ -33,7 +34,7 @@ func TestRecordedAsOffered(t *testing.T) {
 		},
 		{
 			Quote:    quote.Quote{Price: money.Amount{Currency: money.EUR}, Country: [2]byte{'F', 'R'}, TermID: 1},
-			IssuedAt: testkit.Began(), Outcome: intake.ReasonExcluded,
+			IssuedAt: testkit.Began(), Outcome: models.OutcomeExcluded,
 		},
 	}
 	stop := run(t, n.Recorder.Run)
@@ -112,7 +113,7 @@ func TestPingsAreRecorded(t *testing.T) {
 	if !strings.EqualFold(strings.TrimSpace(p.Urgency), "asap") {
 		t.Errorf("the urgency was recorded as %q", p.Urgency)
 	}
-	if refused.Quote.ID != uuid.Nil || refused.Outcome != intake.ReasonExcluded || refused.Quote.Price.Minor != 0 || refused.Quote.Partner != n.Off.ID {
+	if refused.Quote.ID != uuid.Nil || refused.Outcome != models.OutcomeExcluded || refused.Quote.Price.Minor != 0 || refused.Quote.Partner != n.Off.ID {
 		t.Errorf("recorded %+v", refused)
 	}
 }

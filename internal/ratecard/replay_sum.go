@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -83,9 +84,9 @@ type group struct {
 // Outcomes of what was recorded that this card decides anew. What was paused or capped
 // stays so: no card decides that.
 const (
-	wasPriced   = "priced"
+	wasPriced   = models.OutcomePriced
 	wasUnnamed  = "unnamed" // a lead on a quote that named no partner
-	wasExcluded = "excluded"
+	wasExcluded = models.OutcomeExcluded
 )
 
 func decides(outcome string) bool {

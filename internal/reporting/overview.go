@@ -67,9 +67,6 @@ type Figures struct {
 	Payouts   []Payout
 }
 
-// unpriced are the outcomes of pings that were understood and got no price (D4).
-var unpriced = []string{"excluded", "paused", "capped"}
-
 // Read adds up. Whoever sees some partners only, gets the figures of these.
 func (in *Reader) Read(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
 	if err := f.readTraffic(ctx, in.db, sc, r); err != nil {
@@ -96,27 +93,23 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 		if err := rows.Scan(&step, &endpoint, &outcome, &n); err != nil {
 			return err
 		}
-		switch {
-		case endpoint == "ping":
+		if endpoint == "ping" {
 			f.Pings += n
 			f.Steps[step].Pings += n
-			switch {
-			case outcome == "priced":
-				f.Priced += n
-			case !slices.Contains(unpriced, outcome):
-				refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
-			}
-		default:
+		} else {
 			f.Posts += n
 			f.Steps[step].Posts += n
-			switch {
-			case strings.HasPrefix(outcome, models.OutcomeDelivered):
-				f.Delivered += n
-			case strings.HasPrefix(outcome, models.OutcomeReplayed):
-				f.Replayed += n
-			default:
-				refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
-			}
+		}
+		switch models.KindOf(outcome) {
+		case models.KindPriced:
+			f.Priced += n
+		case models.KindUnpriced: // neither an acceptance nor a rejection
+		case models.KindDelivered:
+			f.Delivered += n
+		case models.KindReplayed:
+			f.Replayed += n
+		case models.KindRejected:
+			refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
 		}
 	}
 	for key, n := range refused {

@@ -128,7 +128,7 @@ func TestReadUnsigned(t *testing.T) {
 	f := openTraffic(t)
 	now := testkit.Began()
 	minute := now.Truncate(time.Minute)
-	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused", "signature_missing", "already_delivered"} {
+	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused", "signature_missing", "already_delivered", "delivered_would_be_refused", "replayed_unsigned"} {
 		f.count(t, now.Add(-time.Duration(i)*time.Minute), f.mine, f.account, uuid.Nil, "post", outcome, 1, 0)
 		f.count(t, now.Add(-25*time.Hour), f.mine, f.account, uuid.Nil, "post", outcome, 1000, 0) // too old
 		f.count(t, now, f.theirs, f.account, uuid.Nil, "post", outcome, 1000, 0)
@@ -137,7 +137,7 @@ func TestReadUnsigned(t *testing.T) {
 	f.count(t, now, f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 1000, 0)
 	got, err := reporting.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.mine), f.mine, now.Add(-24*time.Hour))
 	want := map[uuid.UUID]reporting.AccountUnsigned{
-		f.account: {f.account, 4, 2, minute.Add(-time.Minute)}, f.sandbox: {f.sandbox, 7, 0, time.Time{}},
+		f.account: {f.account, 6, 4, minute.Add(-time.Minute)}, f.sandbox: {f.sandbox, 7, 0, time.Time{}},
 	}
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("got %+v (%v), want %+v", got, err, want)

@@ -12,8 +12,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// accepted is the condition of a post that was: delivered, or answered again.
-const accepted = `endpoint = 'post' AND (starts_with(outcome, '` + models.OutcomeDelivered + `') OR starts_with(outcome, '` + models.OutcomeReplayed + `'))`
+// unsigned are the outcomes of accepted posts without a signature.
+const unsigned = `'` + models.OutcomeDeliveredUnsigned + `', '` + models.OutcomeDeliveredReportOnly + `', '` +
+	models.OutcomeReplayedUnsigned + `', '` + models.OutcomeReplayedReportOnly + `'`
+
+// accepted is the condition of an accepted post.
+const accepted = `endpoint = 'post' AND outcome IN ('` + models.OutcomeDelivered + `', '` + models.OutcomeReplayed + `', ` + unsigned + `)`
 
 // signed is the condition of an index, which is written as the index has it.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
@@ -60,10 +64,10 @@ type AccountUnsigned struct {
 // Unsigned counts a partner's accepted posts since a moment, by account, the
 // sandbox ones too.
 func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
-	const unsigned = `FILTER (WHERE outcome LIKE ANY ($3))`
-	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+unsigned+`, 0)::bigint,
-		coalesce(max(minute) `+unsigned+`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
-		GROUP BY 1 ORDER BY 1`, since, []string{`%\` + models.AndUnsigned, `%\` + models.AndToBeRefused})
+	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
+	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
+		coalesce(max(minute) `+ofUnsigned+`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
+		GROUP BY 1 ORDER BY 1`, since)
 }
 
 // PartnerUnsigned is how many leads a partner delivered without a signature.
@@ -81,7 +85,7 @@ func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, platform mod
 		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
 			AND coalesce(nullif(a.signing_mode, $8), nullif(p.signing_mode, $9), $7) <> $10
 		GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $6`,
-		models.OutcomeDelivered+models.AndToBeRefused, since, models.OutcomeDelivered+models.AndUnsigned, sc.All(), ids(sc), n,
+		models.OutcomeDeliveredReportOnly, since, models.OutcomeDeliveredUnsigned, sc.All(), ids(sc), n,
 		platform, models.SigningInherit, models.SigningDefault, models.SigningRequired)
 	if err != nil {
 		return nil, postgres.Translate(err)
