@@ -25,6 +25,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
@@ -56,13 +57,16 @@ type Options struct {
 	DefaultSigning models.SigningMode // of partners without their own
 	RefusalsKept   int                // for each partner
 	TrustedProxies []netip.Prefix
+	AccessLog      *httpserver.AccessLog // nil for none
+	Metrics        *httpserver.Metrics
 }
 
 // New builds the console's handler. Its error is for the operator.
 func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
-		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners, TrustedProxies: o.TrustedProxies,
+		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners,
+		TrustedProxies: o.TrustedProxies, AccessLog: o.AccessLog, Metrics: o.Metrics,
 	}, routes(o))
 }
 

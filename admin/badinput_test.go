@@ -2,7 +2,6 @@ package admin
 
 import (
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -188,31 +187,6 @@ func TestWithoutADatabase(t *testing.T) {
 	h.Exec(t, `ALTER TABLE traffic_minutes RENAME TO away`)
 	if p := b.get(t, "/"); p.status != http.StatusServiceUnavailable || !strings.Contains(p.body, "could not be read") || !strings.Contains(p.body, "Try again") {
 		t.Errorf("%d %s", p.status, p.text())
-	}
-}
-
-func TestAddress(t *testing.T) {
-	c := &web.Console{Options: web.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}}}
-	for _, one := range []struct {
-		remote string
-		hops   []string
-		want   string
-	}{
-		{"192.0.2.1:5", nil, "192.0.2.1"},
-		{"192.0.2.1:5", []string{"198.51.100.9"}, "192.0.2.1"}, // not a proxy of ours
-		{"10.0.0.1:5", []string{"198.51.100.9"}, "198.51.100.9"},
-		{"10.0.0.1:5", []string{"203.0.113.5, 198.51.100.9"}, "198.51.100.9"}, // the client wrote the first
-		{"10.0.0.1:5", []string{"203.0.113.5", "198.51.100.9, 10.2.2.2"}, "198.51.100.9"},
-		{"10.0.0.1:5", []string{"not an address"}, "10.0.0.1"},
-		{"10.0.0.1:5", []string{""}, "10.0.0.1"},
-		{"[2001:db8::1]:5", []string{"::ffff:198.51.100.9"}, "198.51.100.9"},
-		{"[::ffff:10.0.0.1]:5", []string{"fe80::1%eth0"}, "fe80::1"},
-		{"@", nil, ""},
-	} {
-		r := &http.Request{RemoteAddr: one.remote, Header: http.Header{"X-Forwarded-For": one.hops}}
-		if got := c.Address(r); got != one.want {
-			t.Errorf("%s by way of %q: %s, want %s", one.remote, one.hops, got, one.want)
-		}
 	}
 }
 

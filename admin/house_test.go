@@ -17,12 +17,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -91,7 +93,7 @@ func newHouse(t *testing.T, k kind) *house {
 		Environment: k.environment, Clock: h.time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.staff, Audit: audit.New(h.DB, h.time),
 		Partners: partners.NewService(h.DB, keys, h.time).Under(partners.PricePolicy{SecondPerson: k.policy.SecondPerson}), Leads: leads.NewReader(h.DB, keys, h.time), Jobs: h.desk,
 		Payouts: payouts.NewService(h.DB, h.time, h.desk, cabinet, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.time, h.desk, cabinet), Prices: prices.Under(k.policy), Reporting: reporting.NewReader(h.DB), TrustedProxies: k.proxies,
-		PublicURL: "http://api.example", DefaultSigning: models.SigningRequired, RefusalsKept: 500,
+		PublicURL: "http://api.example", Metrics: httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"), DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}
 	handler, err := New(h.options)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // everyDraftPage looks at the pages on which prices are changed.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // upload sends a form of several parts, with a file where name is not empty.

@@ -7,9 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
@@ -32,8 +31,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger
-	AccessLog      *AccessLog // nil for none
-	Metrics        *Metrics
+	AccessLog      *httpserver.AccessLog // nil for none
+	Metrics        *httpserver.Metrics
 }
 
 // partnerRoute is the address of a partner's own documentation.
@@ -43,6 +42,7 @@ const partnerRoute = "/partner/:token"
 type server struct {
 	Options
 	pages *partnerPages
+	http  *httpserver.Listener
 }
 
 // New builds the handler of the api listener.
@@ -51,33 +51,21 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{o, pages}
-	engine := gin.New()
-	engine.HandleMethodNotAllowed = true
-	engine.RedirectTrailingSlash = false
-	engine.RedirectFixedPath = false
-	engine.RemoveExtraSlash = false
-	engine.UseRawPath = true // an encoded slash is not a separator: what has one gets 404
-	var proxies []string
-	for _, p := range o.TrustedProxies {
-		proxies = append(proxies, p.String())
-	}
-	// Not X-Real-IP besides, which gin would believe too: a proxy that sets the one
-	// may pass on the other as a client sent it.
-	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	if err := engine.SetTrustedProxies(proxies); err != nil {
+	s := &server{o, pages, &httpserver.Listener{Clock: o.Clock, Log: o.Log, AccessLog: o.AccessLog, Metrics: o.Metrics}}
+	engine, err := httpserver.NewEngine(o.TrustedProxies)
+	if err != nil {
 		return nil, err
 	}
-	engine.NoRoute(s.endpoint("none", s.notFound))
-	engine.NoMethod(s.endpoint("none", s.methodNotAllowed))
+	engine.NoRoute(s.http.Endpoint("none", s.notFound, s.refuse))
+	engine.NoMethod(s.http.Endpoint("none", s.methodNotAllowed, s.refuse))
 
-	ping, post := s.endpoint("ping", s.ping), s.endpoint("post", s.post)
+	ping, post := s.http.Endpoint("ping", s.ping, s.refuse), s.http.Endpoint("post", s.post, s.refuse)
 	for _, prefix := range []string{"", "/p/:slug"} {
 		engine.POST(prefix+"/api/lead/ping", ping)
 		engine.POST(prefix+"/api/lead/post", post)
 	}
 	// The route and never the path goes to the log and the metrics: the token is a secret.
-	page := s.endpoint(partnerRoute, s.partnerPage)
+	page := s.http.Endpoint(partnerRoute, s.partnerPage, s.refuse)
 	engine.GET(partnerRoute, page)
 	engine.HEAD(partnerRoute, page)
 	documents, err := s.documents()
@@ -85,7 +73,7 @@ func New(o Options) (http.Handler, error) {
 		return nil, err
 	}
 	for path, d := range documents {
-		handler := s.endpoint(path, d.serve)
+		handler := s.http.Endpoint(path, d.serve, s.refuse)
 		engine.GET(path, handler)
 		engine.HEAD(path, handler)
 	}

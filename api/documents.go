@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
 // published is something published that does not change while the service runs.
@@ -50,8 +52,8 @@ func (s *server) documents() (map[string]published, error) {
 	}, nil
 }
 
-func (d published) serve(c *gin.Context, x *request) error {
-	x.outcome = "served"
+func (d published) serve(c *gin.Context, x *httpserver.Request) error {
+	x.Outcome = "served"
 	h := c.Writer.Header()
 	h.Set("ETag", d.etag)
 	h.Set("Cache-Control", "public, max-age=300")

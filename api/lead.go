@@ -10,6 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/money"
@@ -20,54 +22,54 @@ import (
 )
 
 // ping is POST {base_url}/api/lead/ping.
-func (s *server) ping(c *gin.Context, x *request) error {
+func (s *server) ping(c *gin.Context, x *httpserver.Request) error {
 	slug, err := s.read(c, x, intake.EndpointPing)
 	if err != nil {
 		return err
 	}
-	r, err := s.Intake.Ping(intake.PingRequest{ID: x.requestID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.body})
-	x.partner = r.Quote.Partner
+	r, err := s.Intake.Ping(intake.PingRequest{ID: x.ID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.Body})
+	x.Partner = r.Quote.Partner
 	if err != nil {
 		return err
 	}
-	x.outcome = cmp.Or(r.Reason, models.OutcomePriced)
-	x.answer = appendPing(x.answer, &r)
+	x.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
+	x.Answer = appendPing(x.Answer, &r)
 	s.time(c, x, &r.Quote, r.Industry, r.Timing)
-	x.write(c, http.StatusOK)
+	write(c, x, http.StatusOK)
 	return nil
 }
 
 // post is POST {base_url}/api/lead/post.
-func (s *server) post(c *gin.Context, x *request) error {
+func (s *server) post(c *gin.Context, x *httpserver.Request) error {
 	slug, err := s.read(c, x, intake.EndpointPost)
 	if err != nil {
 		return err
 	}
 	h := c.Request.Header
 	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
-		ID: x.requestID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.body,
+		ID: x.ID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.Body,
 		Headers: signing.Headers{Timestamp: h["X-Timestamp"], Signature: h["X-Signature-Sha256"], Alias: h["X-Signature"]},
 	})
-	x.partner = r.Partner
+	x.Partner = r.Partner
 	if err != nil {
 		return err
 	}
-	x.outcome = r.Outcome
+	x.Outcome = r.Outcome
 	if r.Replayed {
 		c.Writer.Header()["Idempotent-Replayed"] = []string{"true"}
 	}
-	x.answer = appendPost(x.answer, &r)
+	x.Answer = appendPost(x.Answer, &r)
 	s.time(c, x, &r.Quote, r.Industry, r.Timing)
-	x.write(c, http.StatusOK)
+	write(c, x, http.StatusOK)
 	return nil
 }
 
 // read takes in the body and says whose base URL it was sent to.
-func (s *server) read(c *gin.Context, x *request, endpoint string) (slug string, err error) {
+func (s *server) read(c *gin.Context, x *httpserver.Request, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
-	if err := x.readBody(c); err != nil {
+	if err := readBody(c, x); err != nil {
 		if unknown == nil {
-			s.Intake.Refused(endpoint, slug, x.requestID, x.start, err)
+			s.Intake.Refused(endpoint, slug, x.ID, x.Start, err)
 		}
 		return "", err
 	}
@@ -102,7 +104,7 @@ func appendPing(b []byte, r *intake.PingResult) []byte {
 	b = append(b, `","transactionId":"`...)
 	b = append(b, r.TransactionID...)
 	b = append(b, `","expiresAt":"`...)
-	b = appendTime(b, r.Quote.ExpiresAt())
+	b = clock.AppendMillis(b, r.Quote.ExpiresAt())
 	return append(b, `"}`...)
 }
 
@@ -133,8 +135,8 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 }
 
 // time sets Server-Timing and X-Response-Time (D11).
-func (s *server) time(c *gin.Context, x *request, q *quote.Quote, industry string, t intake.Timing) {
-	total := s.Clock.Now().Sub(x.start)
+func (s *server) time(c *gin.Context, x *httpserver.Request, q *quote.Quote, industry string, t intake.Timing) {
+	total := s.Clock.Now().Sub(x.Start)
 	b := make([]byte, 0, 160)
 	b = append(b, "auction;dur="...)
 	b = appendMillis(b, t.Auction)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
@@ -160,7 +161,7 @@ func wordsOf(mode models.SigningMode) signingWords {
 // partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in
 // no log and no metric, and what the answer says to browsers keeps it from search
 // engines, caches and the addresses that a page tells others.
-func (s *server) partnerPage(c *gin.Context, x *request) error {
+func (s *server) partnerPage(c *gin.Context, x *httpserver.Request) error {
 	h := c.Writer.Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -168,12 +169,12 @@ func (s *server) partnerPage(c *gin.Context, x *request) error {
 	if err != nil {
 		return err
 	}
-	x.partner = partner.ID
+	x.Partner = partner.ID
 	page, err := s.pages.render(partner, accounts)
 	if err != nil {
 		return err
 	}
-	x.outcome = "served"
+	x.Outcome = "served"
 	h["Cache-Control"] = noStore
 	h.Set("Content-Security-Policy", pagePolicy)
 	writeDocument(c, "text/html; charset=utf-8", page)

@@ -10,6 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
 // refusalBody is the specification's error response.
@@ -45,18 +47,18 @@ func statusOf(f *apperr.Error) int {
 
 // refuse answers an error. What is not a fault is ours: it is logged, and the
 // partner learns that it happened and under which request id.
-func (s *server) refuse(c *gin.Context, x *request, err error) {
+func (s *server) refuse(c *gin.Context, x *httpserver.Request, err error) {
 	f := apperr.As(err)
 	if f == nil {
 		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected failure in the service")
 	}
-	x.outcome, x.cause = f.Reason, errors.Unwrap(f)
+	x.Outcome, x.Cause = f.Reason, errors.Unwrap(f)
 	body := refusalBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
 	if f.Code == apperr.Internal {
-		body.Message += " (request " + x.requestText + ")"
+		body.Message += " (request " + x.IDText + ")"
 	}
 	if !f.DeliveredAt.IsZero() {
-		body.DeliveredAt = string(appendTime(nil, f.DeliveredAt))
+		body.DeliveredAt = string(clock.AppendMillis(nil, f.DeliveredAt))
 	}
 	h := c.Writer.Header()
 	if f.RetryAfter > 0 {
@@ -66,13 +68,13 @@ func (s *server) refuse(c *gin.Context, x *request, err error) {
 	if err != nil { // a struct of texts does not fail to marshal
 		answer = []byte(`{"ok":false,"message":"An unexpected failure in the service"}`)
 	}
-	x.answer = append(x.answer[:0], answer...)
-	x.write(c, statusOf(f))
+	x.Answer = append(x.Answer[:0], answer...)
+	write(c, x, statusOf(f))
 }
 
-func (s *server) notFound(*gin.Context, *request) error { return errNotFound }
+func (s *server) notFound(*gin.Context, *httpserver.Request) error { return errNotFound }
 
-func (s *server) methodNotAllowed(c *gin.Context, _ *request) error {
+func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Request) error {
 	// The router lists what the path takes; both endpoints take POST alone.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -44,7 +45,7 @@ func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) 
 		Intake:   intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
 		Partners: p.Partners, Taxonomy: p.Card.Get().Taxonomy, Markets: p.Card.Get().Markets, DefaultMode: models.SigningRequired,
 		PublicURL: "https://leads.example", Clock: ofAPI,
-		Log: log, AccessLog: api.NewAccessLog(lines, false), Metrics: api.NewMetrics(prometheus.NewRegistry()),
+		Log: log, AccessLog: httpserver.NewAccessLog(lines, false), Metrics: httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -36,9 +36,9 @@ var areas = []area{
 	{"parsing the request", []string{"github.com/pingpost/pingpost/internal/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/"}},
 	{"talking to Postgres", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
 	{"recording and counting", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
-	{"logging", []string{"log/slog.", "github.com/pingpost/pingpost/api.(*accessLog", "github.com/pingpost/pingpost/internal/app.(*lineBuffer"}},
+	{"logging", []string{"log/slog.", "github.com/pingpost/pingpost/internal/httpserver.(*AccessLog", "github.com/pingpost/pingpost/internal/app.(*lineBuffer"}},
+	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.", "github.com/pingpost/pingpost/api.", "github.com/pingpost/pingpost/internal/httpserver."}},
 	{"deciding (intake, partners, prices)", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
-	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.", "github.com/pingpost/pingpost/api."}},
 }
 
 const otherArea = "all else"

@@ -7,21 +7,24 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/pingpost/pingpost/admin/assets"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/snapshot"
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Options are what every page needs. All are required.
+// Options are what every page needs. All but AccessLog are required.
 type Options struct {
 	Environment    string // "production" or "development"
 	Clock          clock.Clock
@@ -31,11 +34,14 @@ type Options struct {
 	Audit          *audit.Log
 	Partners       *partners.Service // for partners' names
 	TrustedProxies []netip.Prefix
+	AccessLog      *httpserver.AccessLog // nil for none
+	Metrics        *httpserver.Metrics
 }
 
 // Console serves the routes of all areas.
 type Console struct {
 	Options
+	http     *httpserver.Listener
 	assets   templateAssets
 	compress func(http.Handler) http.HandlerFunc
 }
@@ -49,16 +55,56 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{Options: o, assets: assetURLs(), compress: compress}
-	mux := http.NewServeMux()
-	mux.Handle("GET /assets/", assets.Handler())
-	for _, r := range routes {
-		mux.Handle(r.Method+" "+r.Path, c.serve(r))
+	engine, err := httpserver.NewEngine(o.TrustedProxies)
+	if err != nil {
+		return nil, err
 	}
-	mux.Handle("/", c.serve(Route{Path: "/", Open: true, Handle: func(k *Request) error { return k.noRoute(mux) }}))
-	guard := http.NewCrossOriginProtection()
-	guard.SetDenyHandler(c.serve(Route{Open: true, Handle: func(*Request) error { return errForeign }}))
-	return c.secure(guard.Handler(mux)), nil
+	c := &Console{
+		Options: o, assets: assetURLs(), compress: compress,
+		http: &httpserver.Listener{Clock: o.Clock, Log: o.Log, AccessLog: o.AccessLog, Metrics: o.Metrics},
+	}
+	engine.Use(c.secure, c.refuseOtherSites())
+	engine.NoRoute(c.serve(Route{Open: true, Handle: func(*Request) error { return ErrNotFound }}))
+	engine.NoMethod(c.serve(Route{Open: true, Handle: (*Request).refuseMethod}))
+	c.get(engine, "/assets/*file", c.http.Endpoint("/assets", func(g *gin.Context, x *httpserver.Request) error {
+		x.Outcome = outcomeOK
+		assets.Handler().ServeHTTP(g.Writer, g.Request)
+		return nil
+	}, c.refuse))
+	for _, r := range routes {
+		if r.Method == http.MethodGet {
+			c.get(engine, r.pattern(), c.serve(r))
+		} else {
+			engine.Handle(r.Method, r.pattern(), c.serve(r))
+		}
+	}
+	return engine, nil
+}
+
+// get registers HEAD beside GET.
+func (c *Console) get(engine *gin.Engine, pattern string, handle gin.HandlerFunc) {
+	engine.GET(pattern, handle)
+	engine.HEAD(pattern, handle)
+}
+
+// refuseOtherSites refuses what a page of another site asks a browser to send.
+func (c *Console) refuseOtherSites() gin.HandlerFunc {
+	protection := http.NewCrossOriginProtection()
+	refuse := c.serve(Route{Open: true, Handle: func(*Request) error { return errForeign }})
+	return func(g *gin.Context) {
+		if protection.Check(g.Request) != nil {
+			refuse(g)
+			g.Abort()
+		}
+	}
+}
+
+// refuseMethod names the methods that the address takes. HEAD goes without saying.
+func (k *Request) refuseMethod() error {
+	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "), func(m string) bool { return m == http.MethodHead })
+	slices.Sort(allow)
+	k.W.Header().Set("Allow", strings.Join(allow, ", "))
+	return errMethod
 }
 
 // requestWithin bounds the work of one page, longWithin that of a file on its way in
@@ -70,23 +116,20 @@ const (
 
 // secure gives every answer the headers that keep a browser from doing more with it
 // than show it.
-func (c *Console) secure(next http.Handler) http.Handler {
+func (c *Console) secure(g *gin.Context) {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
-		h.Set("Cache-Control", "no-store")
-		if c.production() {
-			h.Set("Strict-Transport-Security", "max-age=31536000")
-		}
-		next.ServeHTTP(w, r)
-	})
+	h := g.Writer.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
+	h.Set("Cache-Control", "no-store")
+	if c.production() {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 }
 
 // Production reports whether the console is reached over HTTPS, as it is in production.
@@ -96,20 +139,3 @@ func (c *Console) production() bool { return c.Environment == "production" }
 
 // ErrAnswered is what a handler returns when the response has been written already.
 var ErrAnswered = errors.New("answered already")
-
-// noRoute answers what no route takes: 405 where another method would do.
-func (k *Request) noRoute(mux *http.ServeMux) error {
-	var allow []string
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		other := k.R.Clone(k.R.Context())
-		other.Method = method
-		if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {
-			allow = append(allow, method)
-		}
-	}
-	if len(allow) == 0 {
-		return ErrNotFound
-	}
-	k.W.Header().Set("Allow", strings.Join(allow, ", "))
-	return errMethod
-}

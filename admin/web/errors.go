@@ -58,7 +58,8 @@ func (k *Request) fail(err error) {
 	if errors.Is(f, errMethod) {
 		status = http.StatusMethodNotAllowed
 	}
-	if status >= http.StatusInternalServerError || errors.Unwrap(f) != nil {
+	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
+	if status < http.StatusInternalServerError && errors.Unwrap(f) != nil {
 		k.console.Log.Error("a page failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	}
 	v := templates.ErrorView{Shell: k.Shell(""), Status: status}

@@ -3,7 +3,7 @@ package web
 import (
 	"strings"
 
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates"
 )
 

@@ -5,19 +5,18 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
-	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
@@ -36,41 +35,71 @@ type Request struct {
 	Scope    scope.Scope   // where the route's permission holds
 	By       audit.Actor
 	Notices  []Notice
-	restored *staff.KeptForm // the values to restore in the page's form, or nil
-	answered bool            // with a redirect to what an earlier submission created
+	restored *staff.KeptForm     // the values to restore in the page's form, or nil
+	logged   *httpserver.Request // for the access log and the metrics
+	answered bool                // with a redirect to what an earlier submission created
 }
 
 // MaxForm bounds a form's size in bytes.
 const MaxForm = 256 << 10
 
-// Serve is a route's handler: it finds out who asks, whether they may, and answers
+// serve is a route's handler: it finds out who asks, whether they may, and answers
 // what the route's own function returns as an error.
-func (c *Console) serve(rt Route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := c.Clock.Now()
-		ctx, cancel := context.WithTimeout(r.Context(), rt.within())
+func (c *Console) serve(rt Route) gin.HandlerFunc {
+	name := rt.Path
+	if name == "" {
+		name = "none"
+	}
+	return c.http.Endpoint(name, func(g *gin.Context, x *httpserver.Request) error {
+		k := c.request(g, x, rt)
+		ctx, cancel := context.WithTimeout(g.Request.Context(), rt.within())
 		defer cancel()
-		r = r.WithContext(ctx)
-		k := &Request{console: c, W: w, R: r, Route: rt, Now: now, Access: c.Access.Get()}
-		request := id.Format(id.Request, id.New(now))
-		k.By = audit.Actor{Name: audit.Nobody.Name, Address: c.Address(r), RequestID: request}
-		w.Header().Set("X-Request-Id", request)
-		defer k.recover()
-		r.Body = http.MaxBytesReader(w, r.Body, max(MaxForm, rt.Limit))
-		err := k.enter()
-		if err == nil {
-			err = k.submission()
-		}
-		if err == nil {
-			err = k.restore()
-		}
-		if err == nil {
-			err = rt.Handle(k)
-		}
-		if err != nil {
+		k.R = k.R.WithContext(ctx)
+		k.R.Body = http.MaxBytesReader(k.W, k.R.Body, max(MaxForm, rt.Limit))
+		if err := k.answer(); err != nil {
 			k.fail(err)
 		}
-	})
+		return nil
+	}, c.refuse)
+}
+
+const requestKey = "console.request"
+
+// request is what the handler of a route works with.
+func (c *Console) request(g *gin.Context, x *httpserver.Request, rt Route) *Request {
+	k := &Request{console: c, W: g.Writer, R: g.Request, Route: rt, Now: x.Start, Access: c.Access.Get(), logged: x}
+	for _, p := range g.Params {
+		k.R.SetPathValue(p.Key, p.Value)
+	}
+	k.By = audit.Actor{Name: audit.Nobody.Name, RequestID: x.IDText}
+	if address, err := netip.ParseAddr(g.ClientIP()); err == nil {
+		k.By.Address = address.Unmap().WithZone("").String()
+	}
+	x.Outcome = outcomeOK
+	g.Set(requestKey, k)
+	return k
+}
+
+// outcomeOK is in the access log and the metrics for what was answered as it was asked for.
+const outcomeOK = "ok"
+
+// answer lets the person in and runs the route's handler.
+func (k *Request) answer() error {
+	for _, step := range []func() error{k.enter, k.submission, k.restore} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return k.Route.Handle(k)
+}
+
+// refuse answers a panic as any failure of ours.
+func (c *Console) refuse(g *gin.Context, x *httpserver.Request, _ error) {
+	if k, ok := g.Get(requestKey); ok {
+		k.(*Request).fail(errBroken)
+		return
+	}
+	c.request(g, x, Route{}).fail(errBroken)
 }
 
 // enter lets the person in whom the cookie names, as far as the route wants it.
@@ -133,46 +162,6 @@ func (k *Request) roleFor(p authz.Permission) string {
 
 // SignedIn reports whether somebody is signed in, all the way.
 func (k *Request) SignedIn() bool { return k.Session.Stage == models.StageOpen }
-
-// recover answers a panic as any failure of ours, with its stack in the log.
-func (k *Request) recover() {
-	cause := recover()
-	if cause == nil {
-		return
-	}
-	if cause == http.ErrAbortHandler { //nolint:errorlint // it is compared like this in net/http
-		panic(cause)
-	}
-	k.console.Log.Error("a page panicked", "request_id", k.By.RequestID, "route", k.Route.Path, "stack", string(debug.Stack()))
-	k.fail(errBroken)
-}
-
-// Address is the client's: the one that a trusted proxy names, else the connection's.
-func (c *Console) Address(r *http.Request) string {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return ""
-	}
-	at := peer.Addr().Unmap()
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && c.trusted(at); i-- {
-		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		at = next.Unmap()
-	}
-	return at.WithZone("").String()
-}
-
-func (c *Console) trusted(at netip.Addr) bool {
-	for _, p := range c.TrustedProxies {
-		if p.Contains(at) {
-			return true
-		}
-	}
-	return false
-}
 
 // Show answers with a page, compressed where the client accepts that.
 func (k *Request) Show(status int, page templ.Component) error {

@@ -24,6 +24,11 @@ type Route struct {
 	Handle       func(*Request) error
 }
 
+// pattern is the path as the router has it: /staff/:id for /staff/{id}.
+func (r Route) pattern() string {
+	return strings.TrimSuffix(placeholder.ReplaceAllString(r.Path, ":$1"), "{$}")
+}
+
 // stage is how far a session must have come.
 func (r Route) stage() models.SessionStage {
 	if r.Login != "" {

@@ -5,16 +5,13 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pingpost/pingpost/admin"
@@ -24,6 +21,7 @@ import (
 	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/keyring"
@@ -81,7 +79,7 @@ type App struct {
 	snapshots *snapshots
 
 	loaded          atomic.Bool // from the database
-	api, admin, ops *server
+	api, admin, ops *httpserver.Server
 	draining        atomic.Bool
 	background      sync.WaitGroup
 	stopBackground  context.CancelFunc
@@ -205,7 +203,6 @@ func (a *App) warnUnreadable(load func(context.Context) (*partners.Directory, er
 
 func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, office *partners.Service) error {
 	l := a.cfg.Limits
-	gin.SetMode(gin.ReleaseMode)
 	var proxies []netip.Prefix
 	for _, p := range a.cfg.HTTP.TrustedProxies {
 		prefix, err := netip.ParsePrefix(p)
@@ -223,7 +220,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, o
 		}),
 		Partners: office, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
 		PublicURL: a.cfg.HTTP.PublicURL, SupportContact: a.cfg.HTTP.SupportContact, TrustedProxies: proxies,
-		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: api.NewMetrics(a.registry),
+		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
 	})
 	if err != nil {
 		return err
@@ -233,13 +230,18 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, o
 		Leads: leads.NewReader(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Jobs: a.queue,
 		Reporting: reporting.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,
+		AccessLog: a.accessLog(), Metrics: httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
 	})
 	if err != nil {
 		return err
 	}
-	a.api = newServer("api", o.Listeners.API, a.lettingGo(partnerAPI), a.cfg.HTTP, a.log)
-	a.admin = newServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
-	a.ops = newServer("ops", o.Listeners.Ops, a.operations(), a.cfg.HTTP, a.log)
+	ops, err := a.operations()
+	if err != nil {
+		return err
+	}
+	a.api = httpserver.NewServer("api", o.Listeners.API, a.lettingGo(partnerAPI), a.cfg.HTTP, a.log)
+	a.admin = httpserver.NewServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
+	a.ops = httpserver.NewServer("ops", o.Listeners.Ops, ops, a.cfg.HTTP, a.log)
 	return nil
 }
 
@@ -258,10 +260,10 @@ func (a *App) run(ctx context.Context) {
 				reporting.NewRollup(a.db, a.clock, a.log).Run)
 		}
 	})
-	for _, s := range []*server{a.api, a.admin, a.ops} {
+	for _, s := range []*httpserver.Server{a.api, a.admin, a.ops} {
 		a.background.Go(func() {
-			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-				a.failed <- fmt.Errorf("the %s listener ended: %w", s.name, err)
+			if err := s.Serve(); err != nil {
+				a.failed <- err
 			}
 		})
 	}
@@ -269,13 +271,13 @@ func (a *App) run(ctx context.Context) {
 }
 
 // APIAddr is where the partner API listens, host and port.
-func (a *App) APIAddr() string { return a.api.listener.Addr().String() }
+func (a *App) APIAddr() string { return a.api.Addr() }
 
 // AdminAddr is where the console listens.
-func (a *App) AdminAddr() string { return a.admin.listener.Addr().String() }
+func (a *App) AdminAddr() string { return a.admin.Addr() }
 
 // OpsAddr is where health, metrics and profiles listen.
-func (a *App) OpsAddr() string { return a.ops.listener.Addr().String() }
+func (a *App) OpsAddr() string { return a.ops.Addr() }
 
 // Wait returns when ctx ends or a listener fails, whichever is first.
 func (a *App) Wait(ctx context.Context) error {
@@ -299,8 +301,8 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	grace, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownGrace)
 	defer cancel()
-	err := errors.Join(a.api.shutdown(grace), a.admin.shutdown(grace))
-	err = errors.Join(err, a.ops.shutdown(grace))
+	err := errors.Join(a.api.Shutdown(grace), a.admin.Shutdown(grace))
+	err = errors.Join(err, a.ops.Shutdown(grace))
 	a.stopBackground()
 	a.background.Wait()
 	a.db.Close()

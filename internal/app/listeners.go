@@ -1,10 +1,8 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"syscall"
@@ -72,36 +70,6 @@ func (l *Listeners) Close() {
 			one.Close()
 		}
 	}
-}
-
-// server answers on one of the listeners.
-type server struct {
-	name     string
-	http     *http.Server
-	listener net.Listener
-}
-
-// maxHeader is generous for a post with its three headers; beyond it, and 4 KiB
-// that the HTTP library adds, that library answers 431 by itself.
-const maxHeader = 16 << 10
-
-func newServer(name string, l net.Listener, h http.Handler, c config.HTTP, log *slog.Logger) *server {
-	return &server{name: name, listener: l, http: &http.Server{
-		Handler: h, MaxHeaderBytes: maxHeader,
-		// OPTIONS * would be answered by the library, with 200 and no request id.
-		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            c.ReadHeaderTimeout, ReadTimeout: c.ReadTimeout,
-		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout,
-		ErrorLog: slog.NewLogLogger(log.With("listener", name).Handler(), slog.LevelDebug),
-	}}
-}
-
-func (s *server) shutdown(ctx context.Context) error {
-	if err := s.http.Shutdown(ctx); err != nil {
-		s.http.Close()
-		return fmt.Errorf("the %s listener cut off requests that did not finish in time", s.name)
-	}
-	return nil
 }
 
 // lettingGo tells clients of a node that is stopping to open their next

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pingpost/pingpost/api"
 	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
 const (
@@ -175,9 +175,9 @@ func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
 }
 
 // accessLog shares the log's buffer; nil when nobody wants the lines.
-func (a *App) accessLog() *api.AccessLog {
+func (a *App) accessLog() *httpserver.AccessLog {
 	if !a.cfg.Log.Access || a.cfg.Log.SlogLevel() > slog.LevelInfo {
 		return nil
 	}
-	return api.NewAccessLog(a.lines, a.cfg.Log.Format == "text")
+	return httpserver.NewAccessLog(a.lines, a.cfg.Log.Format == "text")
 }

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"path"
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
 const (
@@ -20,21 +24,58 @@ const (
 	maxSkew = 5 * time.Second
 )
 
-// operations is the handler of the ops listener.
-func (a *App) operations() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
+// operations is the handler of the ops listener. It has no access log: probes and scrapes
+// would fill it.
+func (a *App) operations() (http.Handler, error) {
+	engine, err := httpserver.NewEngine(nil)
+	if err != nil {
+		return nil, err
+	}
+	l := httpserver.Listener{Clock: a.clock, Log: a.log, Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener")}
+	refuse := func(c *gin.Context, x *httpserver.Request, err error) {
+		x.Outcome = "error"
+		status := http.StatusInternalServerError
+		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+			x.Outcome, status = f.Reason, http.StatusNotFound
+		}
+		http.Error(c.Writer, http.StatusText(status), status)
+	}
+	get := func(path string, serve http.HandlerFunc) {
+		handle := l.Endpoint(path, func(c *gin.Context, x *httpserver.Request) error {
+			x.Outcome = "ok"
+			serve(c.Writer, c.Request)
+			return nil
+		}, refuse)
+		engine.GET(path, handle)
+		engine.HEAD(path, handle)
+	}
+	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Request) error { return errNoPage }, refuse))
+	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
+	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
 	// Pings need neither database nor key wrapper: a load balancer that took a
 	// node away with either would lose pings for nothing.
-	mux.HandleFunc("GET /readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return mux
+	get("/readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
+	get("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
+	get("/debug/pprof/*profile", profile)
+	return engine, nil
+}
+
+var errNoPage = apperr.New(apperr.NotFound, "not_found", "Not Found")
+
+// profile serves the profiles of net/http/pprof below /debug/pprof/.
+func profile(w http.ResponseWriter, r *http.Request) {
+	switch path.Base(r.URL.Path) {
+	case "cmdline":
+		pprof.Cmdline(w, r)
+	case "profile":
+		pprof.Profile(w, r)
+	case "symbol":
+		pprof.Symbol(w, r)
+	case "trace":
+		pprof.Trace(w, r)
+	default:
+		pprof.Index(w, r)
+	}
 }
 
 const stateOK = "ok"

@@ -1,34 +1,26 @@
-package api
+package httpserver_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
 
 	"github.com/gin-gonic/gin"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pingpost/pingpost/internal/clock"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
 // Of a trusted proxy only X-Forwarded-For is believed, from its right end on: a
 // proxy that sets it passes on whatever else the client claims to be.
 func TestClientAddress(t *testing.T) {
-	gin.SetMode(gin.ReleaseMode) // it would print the routes
-	taxonomy, markets, _, err := pricingrules.Shipped()
+	t.Parallel()
+	engine, err := httpserver.NewEngine([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := New(Options{
-		Taxonomy: taxonomy, Markets: markets, PublicURL: "https://leads.example.com", Clock: clock.System{}, Metrics: NewMetrics(prometheus.NewRegistry()),
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler.(*gin.Engine).GET("/address", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()) })
+	engine.GET("/address", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()) })
 	const proxy, stranger, client, claimed = "10.0.0.1", "198.51.100.9", "192.0.2.7", "203.0.113.5"
 	for name, c := range map[string]struct {
 		from   string
@@ -42,12 +34,15 @@ func TestClientAddress(t *testing.T) {
 		"X-Real-IP through a proxy":          {proxy, http.Header{"X-Real-Ip": {claimed}}, proxy},
 		"X-Real-IP beside X-Forwarded-For":   {proxy, http.Header{"X-Real-Ip": {claimed}, "X-Forwarded-For": {client}}, client},
 		"X-Real-IP beside a malformed one":   {proxy, http.Header{"X-Real-Ip": {claimed}, "X-Forwarded-For": {"nobody"}}, proxy},
+		"a second X-Forwarded-For":           {proxy, http.Header{"X-Forwarded-For": {claimed, client + ", 10.2.2.2"}}, client},
+		"an empty X-Forwarded-For":           {proxy, http.Header{"X-Forwarded-For": {""}}, proxy},
+		"a proxy with an IPv6 address":       {"2001:db8::1", http.Header{"X-Forwarded-For": {client}}, client},
 		"a platform's header, not asked for": {proxy, http.Header{"Cf-Connecting-Ip": {claimed}, "X-Appengine-Remote-Addr": {claimed}}, proxy},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/address", nil)
-		r.RemoteAddr, r.Header = c.from+":1234", c.header
+		r.RemoteAddr, r.Header = net.JoinHostPort(c.from, "1234"), c.header
 		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
+		engine.ServeHTTP(w, r)
 		if got := w.Body.String(); got != c.want {
 			t.Errorf("%s: the client is %s, want %s", name, got, c.want)
 		}

@@ -1,4 +1,4 @@
-package api
+package clock
 
 import (
 	"testing"
@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAppendTimeIsTheFormat(t *testing.T) {
+func TestAppendMillisIsTheFormat(t *testing.T) {
 	const format = "2006-01-02T15:04:05.000Z"
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Unix(rapid.Int64Range(0, 253402300799).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanos"))
-		if got, want := string(appendTime(nil, at)), at.UTC().Format(format); got != want {
+		if got, want := string(AppendMillis(nil, at)), at.UTC().Format(format); got != want {
 			t.Fatalf("%s, want %s", got, want)
 		}
 	})

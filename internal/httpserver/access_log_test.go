@@ -1,4 +1,4 @@
-package api
+package httpserver
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 
 func line(text bool) string {
 	var out bytes.Buffer
-	x := &request{
-		route: "ping", start: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
-		requestText: "rq_1", outcome: "priced", partner: uuid.UUID{1},
+	x := &Request{
+		Route: "ping", Start: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
+		IDText: "rq_1", Outcome: "priced", Partner: uuid.UUID{1},
 	}
 	NewAccessLog(&out, text).write(x, "POST", 200, 1500*time.Microsecond)
 	return out.String()

@@ -1,4 +1,4 @@
-package api
+package httpserver
 
 import (
 	"strconv"
@@ -15,14 +15,15 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics registers the API's metrics.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
+// NewMetrics registers the metrics of a listener: <prefix>_requests_total and
+// <prefix>_request_duration_seconds. to completes the help "Requests to …".
+func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "pingpost_requests_total", Help: "Requests to the partner API by route, status and outcome.",
+			Name: prefix + "_requests_total", Help: "Requests to " + to + " by route, status and outcome.",
 		}, []string{"route", "status", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "pingpost_request_duration_seconds", Help: "Time from a request's arrival to its answer.",
+			Name: prefix + "_request_duration_seconds", Help: "Time from a request's arrival to its answer.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"route"}),
 	}

@@ -1,10 +1,10 @@
-package api
+package clock
 
 import "time"
 
-// appendTime writes a time as the API does, UTC and in milliseconds (D11):
+// AppendMillis appends a time in UTC and in milliseconds (D11):
 // 2026-01-02T03:04:05.678Z. By hand, since every ping writes two.
-func appendTime(b []byte, t time.Time) []byte {
+func AppendMillis(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()

@@ -1,4 +1,4 @@
-package api
+package httpserver
 
 import (
 	"io"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/id"
 )
 
@@ -33,22 +34,22 @@ func NewAccessLog(out io.Writer, text bool) *AccessLog {
 	return &AccessLog{out, lineFormat{start: "{", end: "}\n", sep: ",", is: ":", quote: `"`}}
 }
 
-func (a *AccessLog) write(x *request, method string, status int, took time.Duration) {
+func (a *AccessLog) write(x *Request, method string, status int, took time.Duration) {
 	f := &a.format
 	b := append(x.line[:0], f.start...)
 	b = append(f.key(b, "time"), f.quote...)
-	b = append(appendTime(b, x.start), f.quote...)
+	b = append(clock.AppendMillis(b, x.Start), f.quote...)
 	b = f.text(b, "level", "INFO")
 	b = f.text(b, "msg", "request")
-	b = f.text(b, "request_id", x.requestText)
+	b = f.text(b, "request_id", x.IDText)
 	b = f.text(b, "method", method)
-	b = f.text(b, "route", x.route)
+	b = f.text(b, "route", x.Route)
 	b = f.number(b, "status", int64(status))
-	b = f.text(b, "outcome", x.outcome)
+	b = f.text(b, "outcome", x.Outcome)
 	b = f.number(b, "duration_us", took.Microseconds())
-	if x.partner != uuid.Nil {
+	if x.Partner != uuid.Nil {
 		b = append(f.key(append(b, f.sep...), "partner"), f.quote...)
-		b = append(id.Append(b, id.Partner, x.partner), f.quote...)
+		b = append(id.Append(b, id.Partner, x.Partner), f.quote...)
 	}
 	x.line = append(b, f.end...)
 	a.out.Write(x.line) // a log that cannot be written to cannot be told so either

@@ -1,0 +1,134 @@
+package httpserver
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// Request is what the access log and the metrics know of a request. It is reused once the
+// request has been answered.
+type Request struct {
+	Route   string // the pattern, never the path: a path is the client's free text
+	Start   time.Time
+	ID      uuid.UUID
+	IDText  string    // rq_…, as in X-Request-Id
+	Outcome string    // from a closed set
+	Partner uuid.UUID // where it is known whose request it is
+	Cause   error     // of a rejection; for the log alone
+
+	Body, Answer []byte // buffers for a handler that needs them
+	line         []byte // of the access log
+}
+
+// Listener is what the requests of one listener have in common. AccessLog is nil for none.
+type Listener struct {
+	Clock     clock.Clock
+	Log       *slog.Logger
+	AccessLog *AccessLog
+	Metrics   *Metrics
+}
+
+// ErrPanic is what a handler that panicked has returned.
+var ErrPanic = apperr.New(apperr.Internal, "panic", "An unexpected failure in the service; nothing is known to be wrong with the request")
+
+const outcomeAborted = "aborted"
+
+var requests = sync.Pool{New: func() any {
+	return &Request{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
+}}
+
+// Endpoint runs a handler around which everything is the same: an id, a panic that becomes
+// an error, one line of log, the metrics. refuse writes the response to an error.
+//
+// A handler that panics with http.ErrAbortHandler ends the connection, as net/http does, so
+// that a response that broke off never looks complete.
+func (l *Listener) Endpoint(route string, handle func(*gin.Context, *Request) error, refuse func(*gin.Context, *Request, error)) gin.HandlerFunc {
+	counted := l.Metrics.of(route)
+	return func(c *gin.Context) {
+		x := requests.Get().(*Request)
+		x.reset(route, l.Clock.Now())
+		h := c.Writer.Header()
+		h["X-Request-Id"] = []string{x.IDText}
+		h["X-Content-Type-Options"] = noSniff
+		err := l.protect(c, x, handle)
+		switch {
+		case err == nil:
+		case errors.Is(err, http.ErrAbortHandler):
+			x.Outcome = outcomeAborted
+		default:
+			refuse(c, x, err)
+		}
+		l.finish(c, x, counted)
+		x.Cause = nil
+		requests.Put(x)
+		if errors.Is(err, http.ErrAbortHandler) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+var noSniff = []string{"nosniff"}
+
+func (x *Request) reset(route string, now time.Time) {
+	*x = Request{Route: route, Start: now, ID: id.New(now), Body: x.Body[:0], Answer: x.Answer[:0], line: x.line[:0]}
+	x.IDText = id.Format(id.Request, x.ID)
+}
+
+// protect turns a panic into an error. The stack goes to the log, the value of
+// the panic does not: it may hold anything.
+func (l *Listener) protect(c *gin.Context, x *Request, handle func(*gin.Context, *Request) error) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: //nolint:errorlint // it is compared like this in net/http
+			err = http.ErrAbortHandler
+		default:
+			l.Log.Error("panic", "request_id", x.IDText, "route", x.Route, "stack", string(debug.Stack()))
+			err = ErrPanic
+		}
+	}()
+	return handle(c, x)
+}
+
+func (l *Listener) finish(c *gin.Context, x *Request, counted *routeMetrics) {
+	took := l.Clock.Now().Sub(x.Start)
+	status := c.Writer.Status()
+	counted.observe(answer{status, x.Outcome}, took)
+	if status < http.StatusInternalServerError {
+		if l.AccessLog != nil {
+			l.AccessLog.write(x, method(c.Request.Method), status, took)
+		}
+		return
+	}
+	attrs := []any{
+		"request_id", x.IDText, "method", method(c.Request.Method), "route", x.Route, "status", status,
+		"outcome", x.Outcome, "duration_us", took.Microseconds(),
+	}
+	if x.Partner != uuid.Nil {
+		attrs = append(attrs, "partner", id.Format(id.Partner, x.Partner))
+	}
+	if x.Cause != nil {
+		attrs = append(attrs, "error", x.Cause.Error())
+	}
+	l.Log.Error("request", attrs...)
+}
+
+// method keeps made-up methods, which are the client's free text, out of the log.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}
