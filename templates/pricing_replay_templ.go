@@ -1208,14 +1208,6 @@ func replaySums(s ReplaySums) templ.Component {
 	})
 }
 
-// signed is a difference with its sign, without its currency.
-func signed(a money.Amount) string {
-	if a.Minor > 0 {
-		return "+" + amount(a)
-	}
-	return amount(a)
-}
-
 // replayLimits says what a replay cannot know.
 func replayLimits() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
