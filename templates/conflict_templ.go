@@ -20,7 +20,7 @@ type Conflict struct {
 	Changes []Change
 }
 
-func conflict(c Conflict, now time.Time) templ.Component {
+func ConflictNotice(c Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -67,7 +67,7 @@ func conflict(c Conflict, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
-		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(ago(c.At, now))
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(c.At, now))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `conflict.templ`, Line: 19, Col: 85}
 		}

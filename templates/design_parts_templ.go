@@ -295,7 +295,7 @@ func designTables(now time.Time) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					var templ_7745c5c3_Var11 string
-					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(number(184302))
+					templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(Number(184302))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `design_parts.templ`, Line: 49, Col: 21}
 					}
@@ -474,7 +474,7 @@ func designTables(now time.Time) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					var templ_7745c5c3_Var19 string
-					templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(number(0))
+					templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(0))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `design_parts.templ`, Line: 70, Col: 16}
 					}

@@ -207,7 +207,7 @@ func errorBody(v ErrorView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var7 string
-			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(wait(v.RetryAfter))
+			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(Wait(v.RetryAfter))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `errors.templ`, Line: 72, Col: 74}
 			}
@@ -225,7 +225,7 @@ func errorBody(v ErrorView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(wait(v.RetryAfter))
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(Wait(v.RetryAfter))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `errors.templ`, Line: 74, Col: 116}
 			}
@@ -296,7 +296,7 @@ func errorBody(v ErrorView) templ.Component {
 	})
 }
 
-func wait(seconds int) string {
+func Wait(seconds int) string {
 	if seconds <= 0 {
 		return "a moment"
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// number groups the digits of n by three: 1,204.
-func number[N ~int | ~int64](n N) string {
+// Number groups the digits of n by three: 1,204.
+func Number[N ~int | ~int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	sign := ""
 	if s[0] == '-' {
@@ -39,8 +39,8 @@ func utc(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC"
 
 func machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// ago is the time from at to now as a person says it.
-func ago(at, now time.Time) string {
+// Ago is the time from at to now as a person says it.
+func Ago(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {
 	case d < 0:
@@ -66,8 +66,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d s", d/time.Second)
 }
 
-// took is a duration as it is measured: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
-func took(d time.Duration) string {
+// Took is a duration as it is measured: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
+func Took(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())
@@ -87,7 +87,7 @@ func plural[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return number(n) + " " + many
+	return Number(n) + " " + many
 }
 
 // fieldID is the id of a field's control. Forms that share a page set themselves

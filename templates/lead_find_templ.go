@@ -98,7 +98,7 @@ func LeadsFound(v LeadsFoundView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
-				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(number(len(v.Leads)))
+				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(Number(len(v.Leads)))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `lead_find.templ`, Line: 34, Col: 60}
 				}

@@ -902,7 +902,7 @@ func leadPrice(q LeadQuote) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				for _, s := range q.Steps {
-					templ_7745c5c3_Err = explainStep(s, q.Currency).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = PriceStepRow(s, q.Currency).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -142,7 +142,7 @@ func (v OverviewView) refusals() string {
 		all += r.Count
 	}
 	most := v.Refusals[0]
-	return fmt.Sprintf("%s refused %s. Most common: %s (%d%%).", number(all), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
+	return fmt.Sprintf("%s refused %s. Most common: %s (%d%%).", Number(all), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
 }
 
 func (v OverviewView) payouts() string {

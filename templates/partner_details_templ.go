@@ -65,7 +65,7 @@ func PartnerDetails(v PartnerDetailsView) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if v.Conflict != nil {
-				templ_7745c5c3_Err = conflict(*v.Conflict, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ConflictNotice(*v.Conflict, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -424,7 +424,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var19 string
-				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(number(p.Leads))
+				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(p.Leads))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_list.templ`, Line: 83, Col: 20}
 				}

@@ -71,7 +71,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
-		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.news())
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.News())
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_live.templ`, Line: 28, Col: 155}
 		}
@@ -130,9 +130,9 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 	})
 }
 
-// news is what somebody who cannot see the page is told: it differs from what was
+// News is what somebody who cannot see the page is told: it differs from what was
 // said before only where something has arrived.
-func (v OnboardingLive) news() string {
+func (v OnboardingLive) News() string {
 	if len(v.Events) == 0 {
 		return "Waiting for the first post"
 	}

@@ -229,7 +229,7 @@ func olderEnd(at, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var10 string
-				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(ago(at, now))
+				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(at, now))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_secret_made.templ`, Line: 57, Col: 93}
 				}

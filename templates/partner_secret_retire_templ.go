@@ -168,7 +168,7 @@ func RetireForm(v RetireFormView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var9 string
-				templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(ago(v.Ends, v.Shell.Now))
+				templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(v.Ends, v.Shell.Now))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_secret_retire.templ`, Line: 31, Col: 116}
 				}

@@ -479,7 +479,7 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var20 string
-				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(number(s.Posts))
+				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(Number(s.Posts))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_secrets.templ`, Line: 105, Col: 20}
 				}

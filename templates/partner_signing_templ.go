@@ -78,7 +78,7 @@ func PartnerSigning(v PartnerSigningView) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if v.Conflict != nil {
-				templ_7745c5c3_Err = conflict(*v.Conflict, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ConflictNotice(*v.Conflict, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -161,9 +161,9 @@ func (f Forecast) words() string {
 	case f.Posts == 0:
 		return "No post came in the last 24 hours, so there is nothing to judge by."
 	case f.Unsigned == 0:
-		return "All posts of the last 24 hours were signed (" + number(f.Posts) + "): none would have been refused."
+		return "All posts of the last 24 hours were signed (" + Number(f.Posts) + "): none would have been refused."
 	default:
-		return fmt.Sprintf("Of %s in the last 24 hours %s came without a signature and would have been refused.", plural(f.Posts, "post", "posts"), number(f.Unsigned))
+		return fmt.Sprintf("Of %s in the last 24 hours %s came without a signature and would have been refused.", plural(f.Posts, "post", "posts"), Number(f.Unsigned))
 	}
 }
 
@@ -390,7 +390,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var16 string
-				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(number(f.Posts))
+				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(Number(f.Posts))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_signing.templ`, Line: 121, Col: 20}
 				}
@@ -421,7 +421,7 @@ func forecastRow(a AccountRow, f ForecastRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var18 string
-				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(number(f.Unsigned))
+				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(Number(f.Unsigned))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partner_signing.templ`, Line: 124, Col: 23}
 				}

@@ -238,7 +238,7 @@ func payoutConflict(c Conflict, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var10 string
-			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(ago(c.At, now))
+			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(c.At, now))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_page.templ`, Line: 41, Col: 62}
 			}
@@ -269,7 +269,7 @@ func payoutConflict(c Conflict, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var12 string
-			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(ago(c.At, now))
+			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(c.At, now))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_page.templ`, Line: 43, Col: 86}
 			}
@@ -335,7 +335,7 @@ func sumCells(s PayoutSum) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			var templ_7745c5c3_Var15 string
-			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(number(s.Entries))
+			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(Number(s.Entries))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_page.templ`, Line: 59, Col: 21}
 			}

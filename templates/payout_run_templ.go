@@ -154,7 +154,7 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var4 string
-		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.news())
+		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.News())
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_run.templ`, Line: 71, Col: 22}
 		}
@@ -290,9 +290,9 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 	})
 }
 
-func (v RunLive) news() string {
+func (v RunLive) News() string {
 	if v.State == "preparing" {
-		return v.Work.news("The preparation")
+		return v.Work.News("The preparation")
 	}
 	return "The run is " + v.State
 }
@@ -427,7 +427,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(number(v.Held))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(Number(v.Held))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_run.templ`, Line: 127, Col: 55}
 				}
@@ -463,7 +463,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				if v.State == "cancelled" || v.State == "empty" {
 					var templ_7745c5c3_Var17 string
-					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(number(v.Entries))
+					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Number(v.Entries))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_run.templ`, Line: 131, Col: 24}
 					}
@@ -494,7 +494,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var19 string
-					templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(number(v.Entries))
+					templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(v.Entries))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_run.templ`, Line: 133, Col: 49}
 					}
@@ -1096,7 +1096,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var44 string
-				templ_7745c5c3_Var44, templ_7745c5c3_Err = templ.JoinStringErrs(number(s.Entries))
+				templ_7745c5c3_Var44, templ_7745c5c3_Err = templ.JoinStringErrs(Number(s.Entries))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_run.templ`, Line: 241, Col: 22}
 				}

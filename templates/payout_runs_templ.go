@@ -405,7 +405,7 @@ func runRow(r RunRow, now time.Time) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var17 string
-					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(number(r.Held))
+					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(Number(r.Held))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payout_runs.templ`, Line: 80, Col: 40}
 					}
@@ -476,11 +476,11 @@ func runRow(r RunRow, now time.Time) templ.Component {
 func paysWords(state string, payouts int) string {
 	switch state {
 	case "paid":
-		return number(payouts) + " paid"
+		return Number(payouts) + " paid"
 	case "cancelled":
-		return number(payouts) + " would have been paid"
+		return Number(payouts) + " would have been paid"
 	default:
-		return number(payouts) + " to pay"
+		return Number(payouts) + " to pay"
 	}
 }
 

@@ -17,7 +17,7 @@ type ExplainStep struct {
 
 var explainColumns = []Column{{Label: "Step"}, {Label: "Effect", Number: true}, {Label: "Price after", Number: true}, {Label: "Rule"}}
 
-func explainStep(s ExplainStep, currency string) templ.Component {
+func PriceStepRow(s ExplainStep, currency string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -351,7 +351,7 @@ func compareCounts(t CompareTable) templ.Component {
 								}
 								ctx = templ.InitializeContext(ctx)
 								var templ_7745c5c3_Var14 string
-								templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(number(n))
+								templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(Number(n))
 								if templ_7745c5c3_Err != nil {
 									return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_compare.templ`, Line: 98, Col: 18}
 								}
@@ -409,7 +409,7 @@ func (t CompareTable) outlierWords() string {
 	case 1:
 		return "One of them is an outlier. " + what
 	default:
-		return number(t.Outliers) + " of them are outliers. " + what
+		return Number(t.Outliers) + " of them are outliers. " + what
 	}
 }
 

@@ -75,7 +75,7 @@ func Import(v ImportView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Conflict != nil {
-				templ_7745c5c3_Err = conflict(*v.Conflict, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ConflictNotice(*v.Conflict, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -268,7 +268,7 @@ func importProblems(v ImportView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(number(v.More))
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(Number(v.More))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_import.templ`, Line: 74, Col: 28}
 			}

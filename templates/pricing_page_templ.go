@@ -314,7 +314,7 @@ func draftFacts(h DraftHead) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var13 string
-			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(number(h.Edits))
+			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(Number(h.Edits))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_page.templ`, Line: 62, Col: 43}
 			}

@@ -247,7 +247,7 @@ func publishConflict(c Conflict, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var9 string
-		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(ago(c.At, now))
+		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(c.At, now))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_publish.templ`, Line: 73, Col: 91}
 		}

@@ -184,7 +184,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var5 string
-		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.news())
+		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.News())
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_replay.templ`, Line: 75, Col: 22}
 		}
@@ -295,9 +295,9 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 
 func (v ReplayLive) open() bool { return v.State == "waiting" || v.State == "running" }
 
-// news is what somebody who cannot see the page is told: it differs from what was said
+// News is what somebody who cannot see the page is told: it differs from what was said
 // before only where the state does.
-func (v ReplayLive) news() string {
+func (v ReplayLive) News() string {
 	switch v.State {
 	case "waiting":
 		return "The replay waits for its turn"
@@ -567,7 +567,7 @@ func replayProgress(v ReplayLive) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var19 string
-		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(number(v.Done))
+		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(v.Done))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_replay.templ`, Line: 160, Col: 58}
 		}
@@ -943,7 +943,7 @@ func replayRow(l ReplayLine) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var37 string
-				templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(number(l.Pings.Count))
+				templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(Number(l.Pings.Count))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_replay.templ`, Line: 218, Col: 26}
 				}
@@ -1052,7 +1052,7 @@ func replayRow(l ReplayLine) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var43 string
-				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(number(l.Leads.Count))
+				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(Number(l.Leads.Count))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_replay.templ`, Line: 227, Col: 26}
 				}
@@ -1070,7 +1070,7 @@ func replayRow(l ReplayLine) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var44 string
-					templ_7745c5c3_Var44, templ_7745c5c3_Err = templ.JoinStringErrs(number(l.Lost))
+					templ_7745c5c3_Var44, templ_7745c5c3_Err = templ.JoinStringErrs(Number(l.Lost))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing_replay.templ`, Line: 229, Col: 40}
 					}

@@ -73,7 +73,7 @@ func RuleForm(v RuleFormView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Conflict != nil {
-				templ_7745c5c3_Err = conflict(*v.Conflict, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ConflictNotice(*v.Conflict, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -20,8 +20,8 @@ type WorkStatus struct {
 // Open reports whether it goes on.
 func (s WorkStatus) Open() bool { return s.State == "waiting" || s.State == "running" }
 
-// news is what somebody who cannot see the page is told when the state changes.
-func (s WorkStatus) news(what string) string {
+// News is what somebody who cannot see the page is told when the state changes.
+func (s WorkStatus) News(what string) string {
 	switch s.State {
 	case "waiting":
 		return what + " waits for its turn"
@@ -306,6 +306,19 @@ func stopWork(url, back string) templ.Component {
 		}
 		return nil
 	})
+}
+
+func (s WorkStatus) progressWords() string {
+	switch {
+	case s.State == "waiting":
+		return "It waits for a node that has room for it."
+	case s.Total > 0:
+		return Number(s.Done) + " of " + Number(s.Total) + ", " + s.Phase
+	case s.Done > 0:
+		return Number(s.Done) + ", " + s.Phase
+	default:
+		return "It has begun."
+	}
 }
 
 var _ = templruntime.GeneratedTemplate

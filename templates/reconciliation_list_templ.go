@@ -303,7 +303,7 @@ func reconciliationRow(r ReconciliationRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var14 string
-				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(number(r.Rows))
+				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(Number(r.Rows))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_list.templ`, Line: 63, Col: 19}
 				}

@@ -158,7 +158,7 @@ func mappingForm(f MappingForm, v ReconciliationView) templ.Component {
 						}
 						ctx = templ.InitializeContext(ctx)
 						var templ_7745c5c3_Var9 string
-						templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(number(c.Filled))
+						templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(Number(c.Filled))
 						if templ_7745c5c3_Err != nil {
 							return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_mapping.templ`, Line: 37, Col: 25}
 						}

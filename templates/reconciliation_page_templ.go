@@ -228,7 +228,7 @@ func reconciliationConflict(c Conflict, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var6 string
-		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(ago(c.At, now))
+		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(c.At, now))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_page.templ`, Line: 76, Col: 100}
 		}
@@ -1011,7 +1011,7 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var41 string
-		templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.news())
+		templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.News())
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_page.templ`, Line: 211, Col: 22}
 		}
@@ -1177,7 +1177,7 @@ func (v ComparisonLive) words() string {
 	case v.Waiting:
 		return "Waits for its turn"
 	case v.Total > 0:
-		return v.Phase + ": " + number(v.Done) + " of " + number(v.Total)
+		return v.Phase + ": " + Number(v.Done) + " of " + Number(v.Total)
 	case v.Phase == "":
 		return "Begins"
 	default:
@@ -1185,8 +1185,8 @@ func (v ComparisonLive) words() string {
 	}
 }
 
-// news is what somebody who cannot see the page is told: not each row, but each phase.
-func (v ComparisonLive) news() string {
+// News is what somebody who cannot see the page is told: not each row, but each phase.
+func (v ComparisonLive) News() string {
 	switch {
 	case v.Ended:
 		return "The comparison is over"

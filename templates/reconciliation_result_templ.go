@@ -431,7 +431,7 @@ func reconciliationSums(caption, head string, sums []ReconciliationSum) templ.Co
 						}
 						ctx = templ.InitializeContext(ctx)
 						var templ_7745c5c3_Var19 string
-						templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(number(s.Lines))
+						templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(Number(s.Lines))
 						if templ_7745c5c3_Err != nil {
 							return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_result.templ`, Line: 109, Col: 22}
 						}
@@ -823,7 +823,7 @@ func reconciliationLine(l ReconciliationLine, settles bool, now time.Time) templ
 				}
 				if l.Row > 0 {
 					var templ_7745c5c3_Var35 string
-					templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(number(l.Row))
+					templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(Number(l.Row))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_result.templ`, Line: 172, Col: 20}
 					}
@@ -1303,7 +1303,7 @@ func (l ReconciliationLine) settleWord() string {
 // settleLabel sets the links of many lines apart.
 func (l ReconciliationLine) settleLabel() string {
 	if l.Row > 0 {
-		return l.settleWord() + ": row " + number(l.Row)
+		return l.settleWord() + ": row " + Number(l.Row)
 	}
 	return l.settleWord() + ": lead " + l.LeadID
 }
@@ -1517,7 +1517,7 @@ func Settle(v SettleView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var65 string
-					templ_7745c5c3_Var65, templ_7745c5c3_Err = templ.JoinStringErrs(ago(v.Line.Settled, v.Shell.Now))
+					templ_7745c5c3_Var65, templ_7745c5c3_Err = templ.JoinStringErrs(Ago(v.Line.Settled, v.Shell.Now))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_result.templ`, Line: 297, Col: 79}
 					}

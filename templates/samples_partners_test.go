@@ -41,10 +41,10 @@ func partnerLists() map[string]templ.Component {
 		Managers: []templates.Option{{Value: "Grace Hopper", Label: "Grace Hopper"}}, Modes: modes(),
 		SortName: templates.Sort{URL: "/partners?sort=-name", Direction: "ascending"}, SortLeads: templates.Sort{URL: "/partners?sort=-leads"}, SortSeen: templates.Sort{URL: "/partners?sort=-seen"},
 		Partners: []templates.PartnerRow{
-			{Name: "Harbour Leads", Slug: "harbour-leads", URL: harbour, Status: "approved", Manager: "Grace Hopper", Signing: "report only", Leads: 18204, Payouts: []money.Amount{{Minor: 91020450, Currency: money.GBP}, {Minor: 1204000, Currency: money.USD}}, LastTraffic: ago(3 * time.Second)},
-			{Name: "North Road Media & Partners of the Upper Valley", Slug: "north-road", URL: "/partners/2", Status: "approved", Manager: "Grace Hopper", Signing: "required (platform default)", Leads: 911, Payouts: []money.Amount{{Minor: 2733000, Currency: money.EUR}}, LastTraffic: ago(7 * time.Minute)},
+			{Name: "Harbour Leads", Slug: "harbour-leads", URL: harbour, Status: "approved", Manager: "Grace Hopper", Signing: "report only", Leads: 18204, Payouts: []money.Amount{{Minor: 91020450, Currency: money.GBP}, {Minor: 1204000, Currency: money.USD}}, LastTraffic: Ago(3 * time.Second)},
+			{Name: "North Road Media & Partners of the Upper Valley", Slug: "north-road", URL: "/partners/2", Status: "approved", Manager: "Grace Hopper", Signing: "required (platform default)", Leads: 911, Payouts: []money.Amount{{Minor: 2733000, Currency: money.EUR}}, LastTraffic: Ago(7 * time.Minute)},
 			{Name: "Quayside", Slug: "quayside", URL: "/partners/3", Status: "pending", Signing: "required (platform default)"},
-			{Name: "Tin Whistle", Slug: "tin-whistle", URL: "/partners/4", Status: "suspended", Manager: "Mary Somerville", Signing: "off", Leads: 12, Payouts: []money.Amount{{Minor: 36000, Currency: money.GBP}}, LastTraffic: ago(19 * 24 * time.Hour)},
+			{Name: "Tin Whistle", Slug: "tin-whistle", URL: "/partners/4", Status: "suspended", Manager: "Mary Somerville", Signing: "off", Leads: 12, Payouts: []money.Amount{{Minor: 36000, Currency: money.GBP}}, LastTraffic: Ago(19 * 24 * time.Hour)},
 		},
 		Pager: templates.Pager{Count: "4 partners", Older: "/partners?after=x"},
 	}
@@ -80,7 +80,7 @@ func modes() []templates.Option {
 func head(tab string) templates.PartnerHead {
 	h := templates.PartnerHead{
 		Shell: shell("Harbour Leads", "partners", partnersCrumb), URL: harbour, ID: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", Name: "Harbour Leads", Slug: "harbour-leads", LegalName: "Harbour Leads Ltd",
-		Status: "approved", Manager: "Grace Hopper", BaseURL: "https://api.pingpost.example/p/harbour-leads", Created: ago(212 * 24 * time.Hour), Version: 12, CanWrite: true,
+		Status: "approved", Manager: "Grace Hopper", BaseURL: "https://api.pingpost.example/p/harbour-leads", Created: Ago(212 * 24 * time.Hour), Version: 12, CanWrite: true,
 		Suspend: &templates.ConfirmView{
 			Shell: shell("Suspend Harbour Leads", "partners", partnersCrumb, harbourCrumb), Prefix: "suspend", Action: harbour + "/suspend", Submit: "Suspend", Cancel: harbour, TypeName: "harbour-leads",
 			Consequence: "Within a second its pings get no price and its posts are refused, on every node. What it sold stays, and is owed.", Hidden: []templates.Hidden{{Name: "version", Value: "12"}},
@@ -96,7 +96,7 @@ func head(tab string) templates.PartnerHead {
 func pending(tab string) templates.PartnerHead {
 	h := head(tab)
 	h.Status, h.Suspend, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", nil, "Approve", harbour+"/onboarding", "", ""
-	h.Created = ago(20 * time.Minute)
+	h.Created = Ago(20 * time.Minute)
 	h.Needs = []templates.Need{
 		{Text: "No account yet", URL: harbour + "/accounts/new", Detail: "Without one every ping on its base URL and every post is refused."},
 		{Text: "No valid signing secret", URL: harbour + "/secrets/new", Detail: "Its signed posts are refused."},
@@ -129,19 +129,19 @@ func partnerTabs() map[string]templ.Component {
 	made.Shell, made.New, made.Identifier, made.Sandbox, made.Submit = shell("New account", "partners", partnersCrumb, harbourCrumb), true, "Harbour", true, "Make the account"
 	made.Errors = templates.Errors{{Field: "identifier", Message: "Another account is called harbour, which looks the same; choose another"}}
 	ofDefault.Default, ofDefault.Suspended, ofDefault.Sandbox = true, true, true
-	ofDefault.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(40 * time.Second), Changes: []templates.Change{{Name: "status", Before: "active", After: "suspended"}}}
+	ofDefault.Conflict = &templates.Conflict{Who: "Mary Somerville", At: Ago(40 * time.Second), Changes: []templates.Change{{Name: "status", Before: "active", After: "suspended"}}}
 	details := templates.PartnerDetailsView{
 		Head: head("Details"), Name: "Harbour Leads", LegalName: "Harbour Leads Ltd", Address: "4 Quay Street\nBristol\nBS1 4RN", TaxID: "GB123456789", PaymentTerms: "30 days", Notes: "Their developer is away on Fridays.",
 		Managers: managers(), Version: 12,
 		Contacts: []templates.ContactRow{{Name: "Annie Easley", Role: "Accounts", Email: "annie@harbour.example", Phone: "+44 117 496 0000"}, {Name: "Radia Perlman", Role: "Developer", Email: "radia.perlman-of-the-spanning-trees@harbour.example"}, {}, {}},
 	}
 	conflict, watcher, bare := details, details, details
-	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(90 * time.Second), Changes: []templates.Change{{Name: "payment terms", Before: "14 days", After: "30 days"}, {Name: "notes", After: "Calls on Mondays"}}}
+	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: Ago(90 * time.Second), Changes: []templates.Change{{Name: "payment terms", Before: "14 days", After: "30 days"}, {Name: "notes", After: "Calls on Mondays"}}}
 	conflict.Errors = templates.Errors{{Field: "contact-1-email", Message: "Write a whole address, like radia@harbour.example"}, {Field: "name", Message: "Give it a name"}}
 	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
 	bare = templates.PartnerDetailsView{Head: watched("Details"), Name: "Harbour Leads", Locked: watcher.Locked}
 	audit := templates.PartnerAuditView{Head: head("Audit"), Events: events()[:2], Pager: templates.Pager{Count: "2 events"}}
-	handover := templates.PartnerHandoverView{Head: head("Documentation"), Created: ago(3 * 24 * time.Hour), CanWrite: true}
+	handover := templates.PartnerHandoverView{Head: head("Documentation"), Created: Ago(3 * 24 * time.Hour), CanWrite: true}
 	return map[string]templ.Component{
 		"partner":         templates.PartnerAccounts(templates.PartnerAccountsView{Head: head("Accounts"), Accounts: accounts(), NewURL: harbour + "/accounts/new"}),
 		"partner-pending": templates.PartnerAccounts(templates.PartnerAccountsView{Head: pending("Accounts"), NewURL: harbour + "/accounts/new"}),

@@ -10,7 +10,7 @@ import (
 
 func partnerPrices() map[string]templ.Component {
 	view := templates.PartnerPricesView{
-		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked, Submit: "Save prices",
+		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: Ago(9 * 24 * time.Hour), Version: 3, StepUp: asked, Submit: "Save prices",
 		Example: &templates.PartnerPriceExample{
 			Lead: "plumber/GB/standard", Card: templates.Link{Label: "version 7", URL: "/pricing/versions/7"}, Outcome: "47.99 GBP",
 			Steps: []templates.PartnerPriceStep{
@@ -22,7 +22,7 @@ func partnerPrices() map[string]templ.Component {
 	}
 	none, conflict, watcher, unread := view, view, view, view
 	none.Adjustment, none.Cap, none.Exclusions, none.LeadsToday, none.Capped, none.Changed, none.StepUp = "", "", "", 0, false, time.Time{}, templates.StepUp{}
-	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(20 * time.Second), Changes: []templates.Change{{Name: "adjustment", Before: "+5.25 %", After: "-2.5 %"}, {Name: "daily cap", After: "400"}}}
+	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: Ago(20 * time.Second), Changes: []templates.Change{{Name: "adjustment", Before: "+5.25 %", After: "-2.5 %"}, {Name: "daily cap", After: "400"}}}
 	conflict.Errors = templates.Errors{
 		{Field: "adjustment", Message: `The adjustment "+901" is not between -90 % and +900 %.`}, {Field: "cap", Message: "A daily cap is a whole number, 1 to 10000000, in digits alone; leave it empty for none."},
 		{Field: "exclusions", Message: `Line 2 of the exclusions: industry "roofers" is not in the taxonomy.`}, {Field: "exclusions", Message: `Line 7 of the exclusions: country "France" is not two letters, like FR.`},
@@ -33,7 +33,7 @@ func partnerPrices() map[string]templ.Component {
 	proposed, own := view, view
 	proposed.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the prices can be changed again."
 	proposed.Proposal = &templates.PriceProposal{
-		ID: "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e", Proposer: "mary@example.com", At: ago(2 * time.Hour), MayApprove: true, MayWithdraw: true,
+		ID: "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e", Proposer: "mary@example.com", At: Ago(2 * time.Hour), MayApprove: true, MayWithdraw: true,
 		Changes: []templates.Change{{Name: "Adjustment", Before: "+5.25 %", After: "-2.5 %"}, {Name: "Daily cap of leads", Before: "400"}},
 	}
 	stale := *proposed.Proposal

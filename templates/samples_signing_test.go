@@ -14,13 +14,13 @@ var asked = templates.StepUp{Needed: true, Code: true}
 func partnerSigning() map[string]templ.Component {
 	view := templates.PartnerSigningView{
 		Head: head("Signing"), Modes: modes(), Mode: "report only", Shared: true, SharedWords: "37 of at most 100 partners use it", Accounts: accounts(), Version: 12, StepUp: asked,
-		Forecast: templates.Forecast{Posts: 1204, Unsigned: 37, Accounts: []templates.ForecastRow{{Identifier: "harbour", Posts: 1100, Unsigned: 37, LastUnsigned: ago(12 * time.Minute)}, {Identifier: "harbour-trial", Posts: 104}}},
+		Forecast: templates.Forecast{Posts: 1204, Unsigned: 37, Accounts: []templates.ForecastRow{{Identifier: "harbour", Posts: 1100, Unsigned: 37, LastUnsigned: Ago(12 * time.Minute)}, {Identifier: "harbour-trial", Posts: 104}}},
 	}
 	signed, silent, conflict, watcher := view, view, view, view
 	signed.Forecast = templates.Forecast{Posts: 1204, Accounts: []templates.ForecastRow{{Identifier: "harbour", Posts: 1204}}}
 	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All places are taken: take it from a partner that posts to its own base URL.", "100 of at most 100 partners use it"
 	silent.Head, silent.Forecast, silent.Accounts = pending("Signing"), templates.Forecast{}, nil
-	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(20 * time.Second), Changes: []templates.Change{{Name: "signing mode", Before: "off", After: "report only"}}}
+	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: Ago(20 * time.Second), Changes: []templates.Change{{Name: "signing mode", Before: "off", After: "report only"}}}
 	conflict.Errors = templates.Errors{{Field: "shared_address", Message: "All 100 places were taken meanwhile"}, {Field: "proof", Message: "This is neither your password nor a code that is valid now"}}
 	watcher.Head, watcher.Locked = watched("Signing"), "Your roles let you look at how this partner signs, not change it."
 	check := templates.CheckView{Head: head("")}
@@ -45,9 +45,9 @@ func partnerSigning() map[string]templ.Component {
 
 func secrets() []templates.SecretRow {
 	return []templates.SecretRow{
-		{Label: "live 2027", ID: "sk_01M7Q4Z8KX3F2V9N6T0B5RCWHD", Shown: "pp_…Zt7Q", State: "active", StateWords: "active", MadeBy: "Grace Hopper", Made: ago(time.Hour), LastUsed: ago(2 * time.Second), Posts: 311, RetireURL: "/r/1", RevokeURL: "/v/1"},
-		{Label: "live 2026", ID: "sk_01M6ZP6W1X2Y3Z4A5B6C7D8E9F", Shown: "pp_…9f3K", State: "retiring", StateWords: "retiring in 23 h", MadeBy: "Mary Somerville", Made: ago(212 * 24 * time.Hour), LastUsed: ago(14 * time.Minute), Ends: now.Add(23 * time.Hour), Posts: 893, RetireURL: "/r/2", RevokeURL: "/v/2"},
-		{Label: "their own from before", ID: "sk_01M6ZP7G0H1J2K3M4N5P6Q7R8S", Shown: "…x0x0", State: "revoked", StateWords: "revoked", MadeBy: "the system", Made: ago(212 * 24 * time.Hour), Ends: ago(200 * 24 * time.Hour)},
+		{Label: "live 2027", ID: "sk_01M7Q4Z8KX3F2V9N6T0B5RCWHD", Shown: "pp_…Zt7Q", State: "active", StateWords: "active", MadeBy: "Grace Hopper", Made: Ago(time.Hour), LastUsed: Ago(2 * time.Second), Posts: 311, RetireURL: "/r/1", RevokeURL: "/v/1"},
+		{Label: "live 2026", ID: "sk_01M6ZP6W1X2Y3Z4A5B6C7D8E9F", Shown: "pp_…9f3K", State: "retiring", StateWords: "retiring in 23 h", MadeBy: "Mary Somerville", Made: Ago(212 * 24 * time.Hour), LastUsed: Ago(14 * time.Minute), Ends: now.Add(23 * time.Hour), Posts: 893, RetireURL: "/r/2", RevokeURL: "/v/2"},
+		{Label: "their own from before", ID: "sk_01M6ZP7G0H1J2K3M4N5P6Q7R8S", Shown: "…x0x0", State: "revoked", StateWords: "revoked", MadeBy: "the system", Made: Ago(212 * 24 * time.Hour), Ends: Ago(200 * 24 * time.Hour)},
 	}
 }
 

@@ -17,11 +17,11 @@ func staff() map[string]templ.Component {
 		Statuses: []templates.Option{{Value: "active", Label: "Active"}, {Value: "invited", Label: "Invited"}},
 		SortName: templates.Sort{URL: "/staff?sort=-name", Direction: "ascending"}, SortSeen: templates.Sort{URL: "/staff?sort=seen"},
 		People: []templates.StaffRow{
-			{Name: "Ada Lovelace", Email: "ada@pingpost.example", URL: "/staff/1", Roles: []string{"Administrator"}, SecondFactor: true, LastSeen: ago(2 * time.Second), Status: "active"},
-			{Name: "Grace Hopper", Email: "grace@pingpost.example", URL: "/staff/2", Roles: []string{"Account manager, for harbour-leads and north-road", "Pricing"}, SecondFactor: true, LastSeen: ago(4 * time.Minute), Status: "active"},
-			{Name: "Katherine Johnson", Email: "katherine.johnson-of-the-trajectories@pingpost.example", URL: "/staff/3", Roles: []string{"Auditor"}, LastSeen: ago(26 * time.Hour), Status: "active"},
+			{Name: "Ada Lovelace", Email: "ada@pingpost.example", URL: "/staff/1", Roles: []string{"Administrator"}, SecondFactor: true, LastSeen: Ago(2 * time.Second), Status: "active"},
+			{Name: "Grace Hopper", Email: "grace@pingpost.example", URL: "/staff/2", Roles: []string{"Account manager, for harbour-leads and north-road", "Pricing"}, SecondFactor: true, LastSeen: Ago(4 * time.Minute), Status: "active"},
+			{Name: "Katherine Johnson", Email: "katherine.johnson-of-the-trajectories@pingpost.example", URL: "/staff/3", Roles: []string{"Auditor"}, LastSeen: Ago(26 * time.Hour), Status: "active"},
 			{Name: "Hedy Lamarr", Email: "hedy@pingpost.example", URL: "/staff/4", Roles: []string{"Account manager"}, Status: "invited"},
-			{Name: "Mary Somerville", Email: "mary@pingpost.example", URL: "/staff/5", Roles: []string{"Finance"}, SecondFactor: true, LastSeen: ago(90 * 24 * time.Hour), Status: "deactivated"},
+			{Name: "Mary Somerville", Email: "mary@pingpost.example", URL: "/staff/5", Roles: []string{"Finance"}, SecondFactor: true, LastSeen: Ago(90 * 24 * time.Hour), Status: "deactivated"},
 		},
 		Pager: templates.Pager{Count: "5 people"},
 	}
@@ -63,13 +63,13 @@ func person() map[string]templ.Component {
 	reset := confirm("Reset the second factor of Grace Hopper", "reset", "", "Her authenticator and recovery codes stop working, and she is signed out everywhere. At her next sign-in she pairs a new one.", "Reset")
 	view := templates.StaffPersonView{
 		Shell: shell("Grace Hopper", "staff", staffCrumb), URL: "/staff/2", ID: "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD", Name: "Grace Hopper", Email: "grace@pingpost.example",
-		Status: "active", SecondFactor: true, LastSeen: ago(4 * time.Minute), InvitedBy: "Ada Lovelace", AccessURL: "/staff/2/access",
+		Status: "active", SecondFactor: true, LastSeen: Ago(4 * time.Minute), InvitedBy: "Ada Lovelace", AccessURL: "/staff/2/access",
 		Version: 7, Roles: roles(), StepUp: templates.StepUp{Needed: true, Code: true}, Deactivate: deactivate, Reset: reset,
 	}
 	inSessions, inAudit, conflict, own := view, view, view, view
 	inSessions.Tab, inSessions.Sessions, inSessions.RevokeAll = "sessions", sessions(false), "/staff/2/sessions/revoke-all"
 	inAudit.Tab, inAudit.Events, inAudit.Pager = "audit", events()[:2], templates.Pager{Count: "2 events"}
-	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: ago(90 * time.Second), Changes: []templates.Change{{Name: "Roles", Before: "Account manager", After: "Account manager, Finance"}}}
+	conflict.Conflict = &templates.Conflict{Who: "Mary Somerville", At: Ago(90 * time.Second), Changes: []templates.Change{{Name: "Roles", Before: "Account manager", After: "Account manager, Finance"}}}
 	own.Locked, own.Deactivate, own.Reset = "These are your own roles: another administrator changes them.", nil, nil
 	own.Roles = roles()
 	for i := range own.Roles {

@@ -15,7 +15,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 19, 2, 44, 0, time.UTC)
 
-func ago(d time.Duration) time.Time { return now.Add(-d) }
+func Ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // shell is what is around a page for somebody who may see everything.
 func shell(title, area string, above ...templates.Link) templates.Shell {
@@ -82,7 +82,7 @@ func signingIn() map[string]templ.Component {
 	account := templates.AccountView{
 		Shell: shell("Your account", ""), Name: "Ada Lovelace", Email: "ada@pingpost.example",
 		Roles:        []string{"Administrator, for all partners", "Finance, for harbour-leads and north-road"},
-		SecondFactor: true, EnrolledAt: ago(40 * 24 * time.Hour), RecoveryLeft: 7,
+		SecondFactor: true, EnrolledAt: Ago(40 * 24 * time.Hour), RecoveryLeft: 7,
 		EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes", PasswordURL: "/account/password", RevokeOthers: "/account/sessions/revoke-others",
 		Sessions: sessions(true),
 	}
@@ -108,9 +108,9 @@ func signingIn() map[string]templ.Component {
 
 func sessions(own bool) []templates.SessionRow {
 	rows := []templates.SessionRow{
-		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: ago(3 * time.Hour), LastSeen: ago(2 * time.Second), Current: own},
-		{Device: "Safari on iPhone", Address: "2001:db8:85a3::8a2e:370:7334", Started: ago(51 * time.Hour), LastSeen: ago(26 * time.Minute), RevokeURL: "/s/2"},
-		{Device: "Chrome on Windows", Address: "198.51.100.7", Started: ago(9 * 24 * time.Hour), LastSeen: ago(4 * 24 * time.Hour), RevokeURL: "/s/3"},
+		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: Ago(3 * time.Hour), LastSeen: Ago(2 * time.Second), Current: own},
+		{Device: "Safari on iPhone", Address: "2001:db8:85a3::8a2e:370:7334", Started: Ago(51 * time.Hour), LastSeen: Ago(26 * time.Minute), RevokeURL: "/s/2"},
+		{Device: "Chrome on Windows", Address: "198.51.100.7", Started: Ago(9 * 24 * time.Hour), LastSeen: Ago(4 * 24 * time.Hour), RevokeURL: "/s/3"},
 	}
 	if !own {
 		rows[0].RevokeURL = "/s/1"
@@ -182,10 +182,10 @@ func audits() map[string]templ.Component {
 
 func events() []templates.AuditRow {
 	return []templates.AuditRow{
-		{At: ago(40 * time.Second), Who: "Ada Lovelace", Role: "Administrator", Action: "Changed roles", Kind: "staff", Object: "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD", ObjectURL: "/staff/st_01M7", Outcome: "done", Address: "203.0.113.40", RequestID: "rq_01M7Q5A2E9", Changes: []templates.Change{{Name: "roles", Before: "Auditor", After: "Auditor, Finance"}, {Name: "scope of Finance", After: "harbour-leads"}}},
-		{At: ago(4 * time.Minute), Who: "Grace Hopper", Role: "Account manager", Action: "Rotated a secret", Kind: "partner", Object: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", ObjectURL: "/partners/harbour-leads", Outcome: "refused", Reason: "needs the second factor again", Address: "198.51.100.7", RequestID: "rq_01M7Q5A1B7"},
-		{At: ago(2 * time.Hour), Who: "the system", Role: "maintenance", Action: "Removed expired partitions", Kind: "pings", Object: "pings_2026_10_22", Outcome: "done", RequestID: "rq_01M7PYY0C3"},
-		{At: ago(5 * time.Hour), Who: "Mary Somerville", Role: "Finance", Action: "Approved a payout run", Kind: "payout run", Object: "pr_01M7N0C4HZ6E8MSTV2B9KDQXW1", ObjectURL: "/payouts/pr", Outcome: "done", Address: "192.0.2.18", RequestID: "rq_01M7P1R9F2", Changes: []templates.Change{{Name: "state", Before: "prepared", After: "approved"}}},
-		{At: ago(26 * time.Hour), Who: "katherine@pingpost.example", Role: "not signed in", Action: "Tried to sign in", Outcome: "failed", Reason: "wrong password", Address: "203.0.113.99", RequestID: "rq_01M7M8D6A0"},
+		{At: Ago(40 * time.Second), Who: "Ada Lovelace", Role: "Administrator", Action: "Changed roles", Kind: "staff", Object: "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD", ObjectURL: "/staff/st_01M7", Outcome: "done", Address: "203.0.113.40", RequestID: "rq_01M7Q5A2E9", Changes: []templates.Change{{Name: "roles", Before: "Auditor", After: "Auditor, Finance"}, {Name: "scope of Finance", After: "harbour-leads"}}},
+		{At: Ago(4 * time.Minute), Who: "Grace Hopper", Role: "Account manager", Action: "Rotated a secret", Kind: "partner", Object: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", ObjectURL: "/partners/harbour-leads", Outcome: "refused", Reason: "needs the second factor again", Address: "198.51.100.7", RequestID: "rq_01M7Q5A1B7"},
+		{At: Ago(2 * time.Hour), Who: "the system", Role: "maintenance", Action: "Removed expired partitions", Kind: "pings", Object: "pings_2026_10_22", Outcome: "done", RequestID: "rq_01M7PYY0C3"},
+		{At: Ago(5 * time.Hour), Who: "Mary Somerville", Role: "Finance", Action: "Approved a payout run", Kind: "payout run", Object: "pr_01M7N0C4HZ6E8MSTV2B9KDQXW1", ObjectURL: "/payouts/pr", Outcome: "done", Address: "192.0.2.18", RequestID: "rq_01M7P1R9F2", Changes: []templates.Change{{Name: "state", Before: "prepared", After: "approved"}}},
+		{At: Ago(26 * time.Hour), Who: "katherine@pingpost.example", Role: "not signed in", Action: "Tried to sign in", Outcome: "failed", Reason: "wrong password", Address: "203.0.113.99", RequestID: "rq_01M7M8D6A0"},
 	}
 }

@@ -42,7 +42,7 @@ func (n *node) beside(t *testing.T, change func(*config.Config)) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := started.Stop(t.Context()); err != nil {
+		if err := started.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

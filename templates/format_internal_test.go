@@ -10,8 +10,8 @@ import (
 
 func TestFigures(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -4711: "−4,711", -100: "−100"} {
-		if got := number(n); got != want {
-			t.Errorf("number(%d) = %s, want %s", n, got, want)
+		if got := Number(n); got != want {
+			t.Errorf("Number(%d) = %s, want %s", n, got, want)
 		}
 	}
 	for minor, want := range map[int64]string{0: "0.00", 5: "0.05", 123450: "1,234.50", -4560: "−45.60", 98123455: "981,234.55", -100000000: "−1,000,000.00"} {
@@ -27,7 +27,7 @@ func TestTimes(t *testing.T) {
 		0: "just now", 40 * time.Second: "40 s ago", 90 * time.Second: "1 min ago", 23 * time.Hour: "23 h ago",
 		50 * time.Hour: "2 d ago", 400 * 24 * time.Hour: "1 y ago", -23 * time.Hour: "in 23 h",
 	} {
-		if got := ago(now.Add(-before), now); got != want {
+		if got := Ago(now.Add(-before), now); got != want {
 			t.Errorf("%v ago = %s, want %s", before, got, want)
 		}
 	}
@@ -35,8 +35,8 @@ func TestTimes(t *testing.T) {
 		t.Errorf("utc = %s", got)
 	}
 	for d, want := range map[time.Duration]string{184 * time.Microsecond: "184 µs", 12400 * time.Microsecond: "12.4 ms", 3100 * time.Millisecond: "3.1 s", 252 * time.Second: "4 min 12 s", 125 * time.Minute: "2 h 05 min"} {
-		if got := took(d); got != want {
-			t.Errorf("took(%v) = %s, want %s", d, got, want)
+		if got := Took(d); got != want {
+			t.Errorf("Took(%v) = %s, want %s", d, got, want)
 		}
 	}
 }
