@@ -18,7 +18,7 @@ run: build ## start everything on this machine, with a private Postgres and demo
 # What the console's style sheet and scripts are made of. Tailwind reads the
 # templates to know which of its classes are used.
 ASSET_SOURCES = .ci/assets $(wildcard admin/assets/package*.json admin/assets/*.css admin/assets/styles/*.css \
-	admin/assets/*.js admin/assets/*.svg templates/*.templ)
+	admin/assets/*.js admin/assets/*.svg templates/*/*.templ)
 
 .PHONY: assets
 assets: admin/assets/dist/.built ## build the console's style sheet and scripts, where a source has changed

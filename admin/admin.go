@@ -97,7 +97,7 @@ func routes(o Options) []web.Route {
 		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: (*web.Request).SetTheme}},
 	)
 	if o.Environment != "production" {
-		all = append(all, web.Route{Method: http.MethodGet, Path: "/design", Open: true, Handle: (*web.Request).Design})
+		all = append(all, web.Route{Method: http.MethodGet, Path: "/design", Open: true, Handle: design})
 	}
 	return all
 }

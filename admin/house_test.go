@@ -37,7 +37,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -199,7 +199,7 @@ func (b *visitor) get(t testing.TB, path string) page {
 
 // withKey is a form with a new key, where it has none.
 func withKey(form url.Values) url.Values {
-	all := url.Values{templates.FormKeyField: {uuid.NewString()}}
+	all := url.Values{ui.FormKeyField: {uuid.NewString()}}
 	maps.Copy(all, form)
 	return all
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // books is a house whose partners deliver leads, and the browser of its finance person.
@@ -74,7 +74,7 @@ func listForm(t testing.TB, key, partner, name, content string) (io.Reader, stri
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	for _, field := range [][2]string{{templates.FormKeyField, key}, {"partner", partner}} {
+	for _, field := range [][2]string{{ui.FormKeyField, key}, {"partner", partner}} {
 		if err := w.WriteField(field[0], field[1]); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestListsThatAreRefused(t *testing.T) {
 
 // keyPart is a new key as a part of an upload with the boundary x.
 func keyPart() string {
-	return "--x\r\nContent-Disposition: form-data; name=\"" + templates.FormKeyField + "\"\r\n\r\n" + uuid.NewString() + "\r\n"
+	return "--x\r\nContent-Disposition: form-data; name=\"" + ui.FormKeyField + "\"\r\n\r\n" + uuid.NewString() + "\r\n"
 }
 
 // endless is a list that goes on for as long as somebody reads it, up to a bound, and

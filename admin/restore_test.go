@@ -19,7 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // restorable is a form of a route that can be restored: who fills it in, and where.
@@ -349,7 +349,7 @@ func TestWhoseFormIsKept(t *testing.T) {
 	}
 	b = expired()
 	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm", web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
-		if p := b.post(t, path, url.Values{"q": {"ann@example.com"}, templates.FormKeyField: {"x"}}); p.location() != "/login" || kept() != 0 {
+		if p := b.post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.location() != "/login" || kept() != 0 {
 			t.Errorf("%s: %d to %q, %d kept", path, p.status, p.location(), kept())
 		}
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	payoutsview "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // creatingForm is a form that creates something: the page that shows it, what is filled
@@ -84,7 +85,7 @@ func (f creatingForm) submit(t testing.TB, b *visitor, route, key string) page {
 		return b.send(t, http.MethodPost, route, body, http.Header{"Content-Type": {kind}, "Origin": {b.house.url}})
 	}
 	values := withKey(f.values)
-	values.Set(templates.FormKeyField, key)
+	values.Set(ui.FormKeyField, key)
 	return b.post(t, f.path, values)
 }
 
@@ -92,7 +93,7 @@ func (f creatingForm) made(t testing.TB, c *till) int {
 	return testkit.Value[int](t, c.Database, f.count)
 }
 
-var formKeyField = regexp.MustCompile(`name="` + templates.FormKeyField + `" value="([^"]+)"`)
+var formKeyField = regexp.MustCompile(`name="` + ui.FormKeyField + `" value="([^"]+)"`)
 
 // Every form that creates something creates it once, however often it is submitted with
 // the same key, and leads to what it created.
@@ -203,7 +204,7 @@ func TestFormKeyOfARefusedForm(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
 	b, key := c.as(t, models.AccountManager), uuid.NewString()
-	form := url.Values{templates.FormKeyField: {key}, "slug": {"Not a slug"}, "name": {"New One"}, "signing": {"default"}}
+	form := url.Values{ui.FormKeyField: {key}, "slug": {"Not a slug"}, "name": {"New One"}, "signing": {"default"}}
 	p := b.post(t, "/partners/new", form)
 	if kept := formKeyField.FindStringSubmatch(p.body); p.status != http.StatusUnprocessableEntity || kept == nil || kept[1] != key {
 		t.Fatalf("%d, key %v: %s", p.status, kept, p.text())
@@ -226,8 +227,8 @@ func TestFormKeyOfARefusedForm(t *testing.T) {
 // The form that prepares an export is shown for large ledgers alone.
 func TestExportFormHasAKey(t *testing.T) {
 	var page strings.Builder
-	v := templates.LedgerView{Export: templates.LedgerExport{CSV: templates.Download{URL: "/payouts/ledger.csv"}, Large: true}}
-	if err := templates.Ledger(v).Render(templates.WithFormKey(t.Context(), "a-key"), &page); err != nil {
+	v := payoutsview.LedgerView{Export: payoutsview.LedgerExport{CSV: ui.Download{URL: "/payouts/ledger.csv"}, Large: true}}
+	if err := payoutsview.Ledger(v).Render(ui.WithFormKey(t.Context(), "a-key"), &page); err != nil {
 		t.Fatal(err)
 	}
 	if key := formKeyField.FindStringSubmatch(page.String()); key == nil || key[1] != "a-key" {

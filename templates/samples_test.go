@@ -10,37 +10,41 @@ import (
 
 	"github.com/pingpost/pingpost/admin/assets"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/templates"
+	accountview "github.com/pingpost/pingpost/templates/account"
+	designview "github.com/pingpost/pingpost/templates/design"
+	loginview "github.com/pingpost/pingpost/templates/login"
+	overviewview "github.com/pingpost/pingpost/templates/overview"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 var now = time.Date(2026, 11, 21, 19, 2, 44, 0, time.UTC)
 
-func Ago(d time.Duration) time.Time { return now.Add(-d) }
+func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // shell is what is around a page for somebody who may see everything.
-func shell(title, area string, above ...templates.Link) templates.Shell {
+func shell(title, area string, above ...ui.Link) ui.Shell {
 	s := bare(title, "")
-	s.Person = templates.Person{Name: "Ada Lovelace", Role: "Administrator"}
+	s.Person = ui.Person{Name: "Ada Lovelace", Role: "Administrator"}
 	s.Crumbs = above
 	for _, label := range []string{"Overview", "Partners", "Pricing", "Leads", "Payouts", "Reconciliation", "Audit", "Staff"} {
 		name := strings.ToLower(label)
-		s.Nav = append(s.Nav, templates.NavItem{Label: label, URL: "/" + name, Icon: name, Current: name == area})
+		s.Nav = append(s.Nav, ui.NavItem{Label: label, URL: "/" + name, Icon: name, Current: name == area})
 	}
 	return s
 }
 
 // bare is what is around a page for nobody in particular.
-func bare(title, lead string) templates.Shell {
-	return templates.Shell{
+func bare(title, lead string) ui.Shell {
+	return ui.Shell{
 		Title: title, Lead: lead, Environment: "development", Path: "/", Now: now,
-		Assets: templates.Assets{
+		Assets: ui.Assets{
 			Style: assets.URL("console.css"), HTMX: assets.URL("htmx.min.js"),
 			Script: assets.URL("console.js"), Icon: assets.URL("icon.svg"),
 		},
 	}
 }
 
-func with(s templates.Shell, lead string) templates.Shell {
+func with(s ui.Shell, lead string) ui.Shell {
 	s.Lead = lead
 	return s
 }
@@ -79,38 +83,38 @@ func qr() string {
 }
 
 func signingIn() map[string]templ.Component {
-	account := templates.AccountView{
+	account := accountview.AccountView{
 		Shell: shell("Your account", ""), Name: "Ada Lovelace", Email: "ada@pingpost.example",
 		Roles:        []string{"Administrator, for all partners", "Finance, for harbour-leads and north-road"},
-		SecondFactor: true, EnrolledAt: Ago(40 * 24 * time.Hour), RecoveryLeft: 7,
+		SecondFactor: true, EnrolledAt: ago(40 * 24 * time.Hour), RecoveryLeft: 7,
 		EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes", PasswordURL: "/account/password", RevokeOthers: "/account/sessions/revoke-others",
 		Sessions: sessions(true),
 	}
 	wrong := account
 	wrong.SecondFactor = false
-	wrong.Errors = templates.Errors{{Field: "current", Message: "This is not your password"}, {Field: "password", Message: "Use at least 12 characters; this has 8"}}
+	wrong.Errors = ui.Errors{{Field: "current", Message: "This is not your password"}, {Field: "password", Message: "Use at least 12 characters; this has 8"}}
 	return map[string]templ.Component{
-		"login":          templates.Login(templates.LoginView{Shell: bare("Sign in", ""), Next: "/partners"}),
-		"login-refused":  templates.Login(templates.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Error: "The email and the password do not belong together. After five tries you wait a minute."}),
-		"login-notice":   templates.Login(templates.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Notice: "You were signed out after 12 hours. Sign in again and you are back where you were."}),
-		"login-code":     templates.LoginCode(templates.LoginCodeView{Shell: bare("Second factor", "")}),
-		"invite-accept":  templates.InviteAccept(templates.InviteAcceptView{Shell: bare("Welcome, Grace", "Choose the password that you will sign in with."), Action: "/invite/abc", Name: "Grace Hopper", Email: "grace@pingpost.example", Errors: templates.Errors{{Field: "again", Message: "The two passwords differ; type the same twice"}}}),
-		"second-factor":  templates.EnrolSecondFactor(templates.EnrolSecondFactorView{Shell: bare("Pair an authenticator", "From now on you sign in with your password and a code."), Action: "/account/second-factor", QR: qr(), Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP"}),
-		"recovery-codes": templates.RecoveryCodes(templates.RecoveryCodesView{Shell: bare("Your recovery codes", "Each signs you in once, when you have no authenticator at hand."), Action: "/account/recovery-codes/kept", Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB", "J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"}}),
-		"step-up":        templates.StepUpPage(templates.StepUpView{Shell: with(shell("Confirm that it is you", ""), ""), Action: "/step-up", Why: "You are about to make new recovery codes; the old ones stop working.", Code: true}),
-		"account":        templates.Account(account),
-		"account-errors": templates.Account(wrong),
-		"design":         templates.Design(templates.DesignView{Shell: shell("Design", "")}),
-		"keys":           templates.Keys(templates.KeysView{Shell: shell("Keys", "")}),
-		"jump-nothing":   templates.JumpNothing(templates.JumpView{Shell: shell("Nothing found", ""), Query: "ld_01M7ZZ"}),
+		"login":          loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Next: "/partners"}),
+		"login-refused":  loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Error: "The email and the password do not belong together. After five tries you wait a minute."}),
+		"login-notice":   loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Notice: "You were signed out after 12 hours. Sign in again and you are back where you were."}),
+		"login-code":     loginview.LoginCode(loginview.LoginCodeView{Shell: bare("Second factor", "")}),
+		"invite-accept":  loginview.InviteAccept(loginview.InviteAcceptView{Shell: bare("Welcome, Grace", "Choose the password that you will sign in with."), Action: "/invite/abc", Name: "Grace Hopper", Email: "grace@pingpost.example", Errors: ui.Errors{{Field: "again", Message: "The two passwords differ; type the same twice"}}}),
+		"second-factor":  loginview.EnrolSecondFactor(loginview.EnrolSecondFactorView{Shell: bare("Pair an authenticator", "From now on you sign in with your password and a code."), Action: "/account/second-factor", QR: qr(), Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP"}),
+		"recovery-codes": ui.RecoveryCodes(ui.RecoveryCodesView{Shell: bare("Your recovery codes", "Each signs you in once, when you have no authenticator at hand."), Action: "/account/recovery-codes/kept", Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB", "J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"}}),
+		"step-up":        accountview.StepUpPage(accountview.StepUpView{Shell: with(shell("Confirm that it is you", ""), ""), Action: "/step-up", Why: "You are about to make new recovery codes; the old ones stop working.", Code: true}),
+		"account":        accountview.Account(account),
+		"account-errors": accountview.Account(wrong),
+		"design":         designview.Design(designview.DesignView{Shell: shell("Design", "")}),
+		"keys":           ui.Keys(ui.KeysView{Shell: shell("Keys", "")}),
+		"jump-nothing":   ui.JumpNothing(ui.JumpView{Shell: shell("Nothing found", ""), Query: "ld_01M7ZZ"}),
 	}
 }
 
-func sessions(own bool) []templates.SessionRow {
-	rows := []templates.SessionRow{
-		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: Ago(3 * time.Hour), LastSeen: Ago(2 * time.Second), Current: own},
-		{Device: "Safari on iPhone", Address: "2001:db8:85a3::8a2e:370:7334", Started: Ago(51 * time.Hour), LastSeen: Ago(26 * time.Minute), RevokeURL: "/s/2"},
-		{Device: "Chrome on Windows", Address: "198.51.100.7", Started: Ago(9 * 24 * time.Hour), LastSeen: Ago(4 * 24 * time.Hour), RevokeURL: "/s/3"},
+func sessions(own bool) []ui.SessionRow {
+	rows := []ui.SessionRow{
+		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: ago(3 * time.Hour), LastSeen: ago(2 * time.Second), Current: own},
+		{Device: "Safari on iPhone", Address: "2001:db8:85a3::8a2e:370:7334", Started: ago(51 * time.Hour), LastSeen: ago(26 * time.Minute), RevokeURL: "/s/2"},
+		{Device: "Chrome on Windows", Address: "198.51.100.7", Started: ago(9 * 24 * time.Hour), LastSeen: ago(4 * 24 * time.Hour), RevokeURL: "/s/3"},
 	}
 	if !own {
 		rows[0].RevokeURL = "/s/1"
@@ -119,26 +123,26 @@ func sessions(own bool) []templates.SessionRow {
 }
 
 func overviews() map[string]templ.Component {
-	full := templates.OverviewView{
+	full := overviewview.OverviewView{
 		Shell:      shell("Overview", "overview"),
 		RangeWords: "in the last 24 hours", StepHead: "Hour (UTC)", PingsURL: "/traffic?endpoint=ping", PostsURL: "/traffic?endpoint=post",
-		Ranges: []templates.Tab{{Label: "1 h", URL: "/?range=1h"}, {Label: "24 h", URL: "/?range=24h", Current: true}, {Label: "7 d", URL: "/?range=7d"}, {Label: "30 d", URL: "/?range=30d"}},
-		Needs: []templates.Need{
+		Ranges: []ui.Tab{{Label: "1 h", URL: "/?range=1h"}, {Label: "24 h", URL: "/?range=24h", Current: true}, {Label: "7 d", URL: "/?range=7d"}, {Label: "30 d", URL: "/?range=30d"}},
+		Needs: []ui.Need{
 			{Text: "Two secrets retire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
 			{Text: "One partner waits for approval", URL: "/partners?status=pending", Detail: "Tradewind Media, since 2 days"},
 			{Text: "38 posts without a signature", URL: "/traffic?outcome=unsigned", Detail: "cedar-house, in the last hour; enforcement is off"},
 		},
-		Tiles: []templates.StatTile{
+		Tiles: []ui.StatTile{
 			{Label: "Pings", Value: "230,300", Note: "12% more than the day before", URL: "/traffic?endpoint=ping"},
 			{Label: "Posts", Value: "41,210", Note: "17.9% of pings", URL: "/traffic?endpoint=post"},
 			{Label: "Accepted", Value: "97.2%", Note: "of posts; 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
 			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
-		Refusals: []templates.Bar{
+		Refusals: []ui.Bar{
 			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512}, {Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
 			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188}, {Label: "Postcode is not in the country", URL: "/traffic?reason=postcode", Count: 97}, {Label: "Over the daily cap", URL: "/traffic?reason=cap", Count: 50},
 		},
-		Payouts: []templates.PayoutRow{
+		Payouts: []overviewview.PayoutRow{
 			{Payout: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 27544, URL: "/leads?currency=GBP"},
 			{Payout: money.Amount{Minor: 31288000, Currency: money.EUR}, Leads: 7302, URL: "/leads?currency=EUR"},
 			{Payout: money.Amount{Minor: 20544290, Currency: money.USD}, Leads: 4116, URL: "/leads?currency=USD"},
@@ -147,45 +151,45 @@ func overviews() map[string]templ.Component {
 	}
 	for i := range 24 {
 		day := int64(i * (24 - i)) // a hump: little at night
-		full.Traffic = append(full.Traffic, templates.TrafficStep{Label: fmt.Sprintf("%02d:00", (19+i)%24), Pings: 3100 + 61*day + int64(i*i*i%7)*240, Posts: 520 + 11*day + int64(i*i%5)*70})
+		full.Traffic = append(full.Traffic, ui.TrafficStep{Label: fmt.Sprintf("%02d:00", (19+i)%24), Pings: 3100 + 61*day + int64(i*i*i%7)*240, Posts: 520 + 11*day + int64(i*i%5)*70})
 	}
-	quiet := templates.OverviewView{Shell: shell("Overview", "overview"), Ranges: full.Ranges, RangeWords: full.RangeWords, StepHead: full.StepHead,
-		Tiles:   []templates.StatTile{{Label: "Pings", Value: "0", Note: "none yet", URL: "/a"}, {Label: "Posts", Value: "0", Note: "none yet", URL: "/b"}, {Label: "Accepted", Value: "–", Note: "no posts", URL: "/c"}, {Label: "Leads", Value: "0", Note: "none yet", URL: "/d"}},
-		Traffic: []templates.TrafficStep{{Label: "18:00"}, {Label: "18:30"}, {Label: "19:00"}}}
+	quiet := overviewview.OverviewView{Shell: shell("Overview", "overview"), Ranges: full.Ranges, RangeWords: full.RangeWords, StepHead: full.StepHead,
+		Tiles:   []ui.StatTile{{Label: "Pings", Value: "0", Note: "none yet", URL: "/a"}, {Label: "Posts", Value: "0", Note: "none yet", URL: "/b"}, {Label: "Accepted", Value: "–", Note: "no posts", URL: "/c"}, {Label: "Leads", Value: "0", Note: "none yet", URL: "/d"}},
+		Traffic: []ui.TrafficStep{{Label: "18:00"}, {Label: "18:30"}, {Label: "19:00"}}}
 	failed := quiet
 	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", "/"
-	return map[string]templ.Component{"overview": templates.Overview(full), "overview-quiet": templates.Overview(quiet), "overview-failed": templates.Overview(failed)}
+	return map[string]templ.Component{"overview": overviewview.Overview(full), "overview-quiet": overviewview.Overview(quiet), "overview-failed": overviewview.Overview(failed)}
 }
 
 func audits() map[string]templ.Component {
-	list := templates.AuditListView{
+	list := ui.AuditListView{
 		Shell: shell("Audit", "audit"), CheckURL: "/audit/verify",
-		Actions:  []templates.Option{{Value: "staff.roles", Label: "Changed roles"}, {Value: "login", Label: "Signed in"}},
-		Kinds:    []templates.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},
-		Outcomes: []templates.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}, {Value: "failed", Label: "Failed"}},
-		Events:   events(), Pager: templates.Pager{Newer: "/audit?after=1", Older: "/audit?before=2", Count: "about 12,000 events"},
+		Actions:  []ui.Option{{Value: "staff.roles", Label: "Changed roles"}, {Value: "login", Label: "Signed in"}},
+		Kinds:    []ui.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},
+		Outcomes: []ui.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}, {Value: "failed", Label: "Failed"}},
+		Events:   events(), Pager: ui.Pager{Newer: "/audit?after=1", Older: "/audit?before=2", Count: "about 12,000 events"},
 	}
 	intact, broken, none, nothing, failed := list, list, list, list, list
-	intact.Chain = &templates.ChainResult{Intact: true, Events: 12044, At: now, Head: "9f2c41d0a7be55836e1f08c4d2ab907713e6fa50c9d8214b7703ee5a1bd04c9e"}
-	broken.Chain = &templates.ChainResult{Events: 12044, BrokenAt: 4711, At: now}
-	none.Events, none.Pager = nil, templates.Pager{}
+	intact.Chain = &ui.ChainResult{Intact: true, Events: 12044, At: now, Head: "9f2c41d0a7be55836e1f08c4d2ab907713e6fa50c9d8214b7703ee5a1bd04c9e"}
+	broken.Chain = &ui.ChainResult{Events: 12044, BrokenAt: 4711, At: now}
+	none.Events, none.Pager = nil, ui.Pager{}
 	nothing = none
-	nothing.State = templates.ListState{Filtered: true, ClearURL: "/audit"}
+	nothing.State = ui.ListState{Filtered: true, ClearURL: "/audit"}
 	nothing.Person = "nobody@example.com"
 	failed = none
-	failed.State = templates.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/audit"}
+	failed.State = ui.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/audit"}
 	return map[string]templ.Component{
-		"audit": templates.AuditList(list), "audit-intact": templates.AuditList(intact), "audit-broken": templates.AuditList(broken),
-		"audit-empty": templates.AuditList(none), "audit-no-match": templates.AuditList(nothing), "audit-failed": templates.AuditList(failed),
+		"audit": ui.AuditList(list), "audit-intact": ui.AuditList(intact), "audit-broken": ui.AuditList(broken),
+		"audit-empty": ui.AuditList(none), "audit-no-match": ui.AuditList(nothing), "audit-failed": ui.AuditList(failed),
 	}
 }
 
-func events() []templates.AuditRow {
-	return []templates.AuditRow{
-		{At: Ago(40 * time.Second), Who: "Ada Lovelace", Role: "Administrator", Action: "Changed roles", Kind: "staff", Object: "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD", ObjectURL: "/staff/st_01M7", Outcome: "done", Address: "203.0.113.40", RequestID: "rq_01M7Q5A2E9", Changes: []templates.Change{{Name: "roles", Before: "Auditor", After: "Auditor, Finance"}, {Name: "scope of Finance", After: "harbour-leads"}}},
-		{At: Ago(4 * time.Minute), Who: "Grace Hopper", Role: "Account manager", Action: "Rotated a secret", Kind: "partner", Object: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", ObjectURL: "/partners/harbour-leads", Outcome: "refused", Reason: "needs the second factor again", Address: "198.51.100.7", RequestID: "rq_01M7Q5A1B7"},
-		{At: Ago(2 * time.Hour), Who: "the system", Role: "maintenance", Action: "Removed expired partitions", Kind: "pings", Object: "pings_2026_10_22", Outcome: "done", RequestID: "rq_01M7PYY0C3"},
-		{At: Ago(5 * time.Hour), Who: "Mary Somerville", Role: "Finance", Action: "Approved a payout run", Kind: "payout run", Object: "pr_01M7N0C4HZ6E8MSTV2B9KDQXW1", ObjectURL: "/payouts/pr", Outcome: "done", Address: "192.0.2.18", RequestID: "rq_01M7P1R9F2", Changes: []templates.Change{{Name: "state", Before: "prepared", After: "approved"}}},
-		{At: Ago(26 * time.Hour), Who: "katherine@pingpost.example", Role: "not signed in", Action: "Tried to sign in", Outcome: "failed", Reason: "wrong password", Address: "203.0.113.99", RequestID: "rq_01M7M8D6A0"},
+func events() []ui.AuditRow {
+	return []ui.AuditRow{
+		{At: ago(40 * time.Second), Who: "Ada Lovelace", Role: "Administrator", Action: "Changed roles", Kind: "staff", Object: "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD", ObjectURL: "/staff/st_01M7", Outcome: "done", Address: "203.0.113.40", RequestID: "rq_01M7Q5A2E9", Changes: []ui.Change{{Name: "roles", Before: "Auditor", After: "Auditor, Finance"}, {Name: "scope of Finance", After: "harbour-leads"}}},
+		{At: ago(4 * time.Minute), Who: "Grace Hopper", Role: "Account manager", Action: "Rotated a secret", Kind: "partner", Object: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", ObjectURL: "/partners/harbour-leads", Outcome: "refused", Reason: "needs the second factor again", Address: "198.51.100.7", RequestID: "rq_01M7Q5A1B7"},
+		{At: ago(2 * time.Hour), Who: "the system", Role: "maintenance", Action: "Removed expired partitions", Kind: "pings", Object: "pings_2026_10_22", Outcome: "done", RequestID: "rq_01M7PYY0C3"},
+		{At: ago(5 * time.Hour), Who: "Mary Somerville", Role: "Finance", Action: "Approved a payout run", Kind: "payout run", Object: "pr_01M7N0C4HZ6E8MSTV2B9KDQXW1", ObjectURL: "/payouts/pr", Outcome: "done", Address: "192.0.2.18", RequestID: "rq_01M7P1R9F2", Changes: []ui.Change{{Name: "state", Before: "prepared", After: "approved"}}},
+		{At: ago(26 * time.Hour), Who: "katherine@pingpost.example", Role: "not signed in", Action: "Tried to sign in", Outcome: "failed", Reason: "wrong password", Address: "203.0.113.99", RequestID: "rq_01M7M8D6A0"},
 	}
 }

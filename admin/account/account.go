@@ -6,12 +6,13 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/account"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) account(k *web.Request) error { return h.showAccount(k, http.StatusOK, nil) }
 
-func (h *Handlers) showAccount(k *web.Request, status int, mistakes templates.Errors) error {
+func (h *Handlers) showAccount(k *web.Request, status int, mistakes ui.Errors) error {
 	ctx, p := k.R.Context(), k.Session.Staff
 	names, err := k.Slugs()
 	if err != nil {
@@ -25,7 +26,7 @@ func (h *Handlers) showAccount(k *web.Request, status int, mistakes templates.Er
 	if err != nil {
 		return err
 	}
-	v := templates.AccountView{
+	v := view.AccountView{
 		Shell: k.Shell("Your account"), Name: p.Name, Email: p.Email, Roles: web.ScopeWords(k.Access.Roles(p.ID), names),
 		SecondFactor: len(p.TOTPSealed) > 0, EnrolledAt: web.TimeOf(p.TOTPAt), RecoveryLeft: int(left), EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes",
 		PasswordURL: "/account/password", Errors: mistakes,
@@ -36,7 +37,7 @@ func (h *Handlers) showAccount(k *web.Request, status int, mistakes templates.Er
 	if len(sessions) > 1 {
 		v.RevokeOthers = "/account/sessions/end-others"
 	}
-	return k.Show(status, templates.Account(v))
+	return k.Show(status, view.Account(v))
 }
 
 func (h *Handlers) changePassword(k *web.Request) error {
@@ -45,7 +46,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 	}
 	form := k.R.PostForm
 	if form.Get("password") != form.Get("again") {
-		return h.showAccount(k, http.StatusUnprocessableEntity, templates.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}})
+		return h.showAccount(k, http.StatusUnprocessableEntity, ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}})
 	}
 	if err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password")); err != nil {
 		status, message, other := k.FormError(err)
@@ -56,7 +57,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 		if f := apperr.As(err); f.Reason == "confirmation" || f.Code == apperr.TooMany {
 			field = "current"
 		}
-		return h.showAccount(k, status, templates.Errors{{Field: field, Message: message}})
+		return h.showAccount(k, status, ui.Errors{{Field: field, Message: message}})
 	}
 	k.Notices = append(k.Notices, web.Notice{Kind: "good", Text: "Your password is changed. Everywhere else you are signed out."})
 	return h.showAccount(k, http.StatusOK, nil)
@@ -95,7 +96,7 @@ func (h *Handlers) endOwnOthers(k *web.Request) error {
 func (h *Handlers) confirmPage(k *web.Request) error { return h.showConfirm(k, http.StatusOK, "") }
 
 func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error {
-	return k.Show(status, templates.StepUpPage(templates.StepUpView{
+	return k.Show(status, view.StepUpPage(view.StepUpView{
 		Shell: k.Shell("Is it still you?"), Action: "/account/confirm", Why: "What comes next changes who can sign in as you. You are asked again every ten minutes.",
 		Code: len(k.Session.Staff.TOTPSealed) > 0, Error: mistake, Next: k.Next(),
 	}))

@@ -7,26 +7,26 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // deeds are what the audit trail tells of, for its filter; a dot at the end stands
 // for all that begin so.
-var deeds = []templates.Option{
+var deeds = []ui.Option{
 	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
 	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"},
 	{Value: "lead.", Label: "Leads"}, {Value: "ledger.", Label: "Adjustments and exports"}, {Value: "return.", Label: "Returns"}, {Value: "payout_run.", Label: "Payout runs"}, {Value: "work.", Label: "Long work"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
 	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
 }
 
-var objectKinds = []templates.Option{
+var objectKinds = []ui.Option{
 	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
 	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "lead", Label: "Lead"}, {Value: "payout_run", Label: "Payout run"}, {Value: "return", Label: "Return"}, {Value: "adjustment", Label: "Adjustment"}, {Value: "ledger", Label: "Ledger"}, {Value: "export", Label: "Export"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
 }
 
 func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, nil) }
 
-func (h *Handlers) showAudit(k *web.Request, chain *templates.ChainResult) error {
+func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 	q := k.R.URL.Query()
 	f, mistakes := auditFilter(q)
 	var found audit.Found
@@ -36,18 +36,18 @@ func (h *Handlers) showAudit(k *web.Request, chain *templates.ChainResult) error
 			return err
 		}
 	}
-	v := templates.AuditListView{
+	v := ui.AuditListView{
 		Shell: k.Shell("Audit"), Person: q.Get("person"), Object: q.Get("object"), From: q.Get("from"), To: q.Get("to"),
 		Actions: web.Chosen(deeds, q.Get("action")), Kinds: web.Chosen(objectKinds, q.Get("kind")),
-		Outcomes: web.Chosen([]templates.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}}, q.Get("outcome")),
-		State:    templates.ListState{Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"), ClearURL: "/audit"},
+		Outcomes: web.Chosen([]ui.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}}, q.Get("outcome")),
+		State:    ui.ListState{Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"), ClearURL: "/audit"},
 		Events:   k.AuditRows(found.Events), Pager: web.AuditPager("/audit", q, found), Chain: chain,
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if k.May(web.VerifyAudit) {
 		v.CheckURL = "/audit/verify"
 	}
-	return k.Show(http.StatusOK, templates.AuditList(v))
+	return k.Show(http.StatusOK, ui.AuditList(v))
 }
 
 // auditFilter reads the filter; a date that is none is told.
@@ -71,5 +71,5 @@ func (h *Handlers) auditVerify(k *web.Request) error {
 		return err
 	}
 	k.Scope, _ = k.Access.Scope(k.Session.Staff.ID, web.ReadAudit)
-	return h.showAudit(k, &templates.ChainResult{Intact: verdict.Intact(), Events: verdict.Events, Head: verdict.Head, BrokenAt: verdict.BrokenAt, At: k.Now})
+	return h.showAudit(k, &ui.ChainResult{Intact: verdict.Intact(), Events: verdict.Events, Head: verdict.Head, BrokenAt: verdict.BrokenAt, At: k.Now})
 }

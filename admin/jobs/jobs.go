@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/jobs"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) workList(k *web.Request) error { return h.showWork(k, http.StatusOK) }
@@ -22,14 +23,14 @@ func (h *Handlers) showWork(k *web.Request, status int) error {
 	if err != nil {
 		return err
 	}
-	v := templates.WorkView{Shell: k.Shell("Long work", templates.Link{Label: "Ledger", URL: "/payouts"})}
+	v := view.WorkView{Shell: k.Shell("Long work", ui.Link{Label: "Ledger", URL: "/payouts"})}
 	if v.Rows, err = h.workRows(k, all...); err != nil {
 		return err
 	}
 	if n := len(all); n > 0 {
 		v.Pager = web.KeyPager("/work", q, newer, older, all[0].ID, all[n-1].ID)
 	}
-	return k.Show(status, templates.WorkList(v))
+	return k.Show(status, view.WorkList(v))
 }
 
 // theWork is the piece that the address names.
@@ -52,12 +53,12 @@ func (h *Handlers) workLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.WorkLine(rows[0], k.Now))
+	return k.Show(http.StatusOK, view.WorkLine(rows[0], k.Now))
 }
 
 var workKinds = map[models.WorkKind]string{models.WorkReconciliation: "Reconciliation", models.WorkPayoutRun: "Payout run", models.WorkExport: "Export of the ledger"}
 
-func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []templates.WorkRow, err error) {
+func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.WorkRow, err error) {
 	var whose []uuid.UUID
 	for _, w := range all {
 		if w.PartnerID != nil {
@@ -71,9 +72,9 @@ func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []template
 	return rows, err
 }
 
-func (h *Handlers) workRow(k *web.Request, w models.Work, names web.Slugs) templates.WorkRow {
+func (h *Handlers) workRow(k *web.Request, w models.Work, names web.Slugs) view.WorkRow {
 	number := strconv.FormatInt(w.ID, 10)
-	row := templates.WorkRow{
+	row := view.WorkRow{
 		LiveURL: "/work/" + number + "/live", Key: number, Kind: workKinds[w.Kind], For: h.workObject(k, w), AskedBy: w.AskedBy, Asked: w.AskedAt, Ended: web.TimeOf(w.EndedAt), Status: k.JobStatus(w),
 	}
 	if w.PartnerID != nil {
@@ -83,22 +84,22 @@ func (h *Handlers) workRow(k *web.Request, w models.Work, names web.Slugs) templ
 }
 
 // workObject is what the work is for, with its page where this person may see it.
-func (h *Handlers) workObject(k *web.Request, w models.Work) templates.Link {
+func (h *Handlers) workObject(k *web.Request, w models.Work) ui.Link {
 	switch w.Kind {
 	case models.WorkPayoutRun:
-		l := templates.Link{Label: payouts.RunID(w.ObjectID)}
+		l := ui.Link{Label: payouts.RunID(w.ObjectID)}
 		if k.Scope.All() {
 			l.URL = web.RunURL(w.ObjectID)
 		}
 		return l
 	case models.WorkExport:
-		l := templates.Link{Label: id.Format(id.Export, w.ObjectID)}
+		l := ui.Link{Label: id.Format(id.Export, w.ObjectID)}
 		if w.StaffID != nil && *w.StaffID == k.Session.Staff.ID {
 			l.URL = web.ExportURL(w.ObjectID)
 		}
 		return l
 	default:
-		l := templates.Link{Label: id.Format(id.Reconciliation, w.ObjectID)}
+		l := ui.Link{Label: id.Format(id.Reconciliation, w.ObjectID)}
 		if k.May(web.ReadReconciliation) {
 			l.URL = "/reconciliation/" + l.Label
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/leads"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // What leads are looked up by.
@@ -17,16 +18,16 @@ const (
 	byPhone = "phone"
 )
 
-var leadKeys = []templates.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
+var leadKeys = []ui.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
 
-func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes templates.Errors) templates.LeadFindForm {
-	countries := []templates.Option{{Label: "None (the number starts with +)"}}
+func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes ui.Errors) view.LeadFindForm {
+	countries := []ui.Option{{Label: "None (the number starts with +)"}}
 	for i := range h.Prices.Markets().Len() {
 		if m := h.Prices.Markets().At(i); len(m.Code) == 2 {
-			countries = append(countries, templates.Option{Value: m.Code, Label: m.Name})
+			countries = append(countries, ui.Option{Value: m.Code, Label: m.Name})
 		}
 	}
-	return templates.LeadFindForm{By: web.Chosen(leadKeys, by), Value: value, Countries: web.Chosen(countries, country), Errors: mistakes}
+	return view.LeadFindForm{By: web.Chosen(leadKeys, by), Value: value, Countries: web.Chosen(countries, country), Errors: mistakes}
 }
 
 // findLead looks up a lead by its id, or a person's by address or number. These are
@@ -59,7 +60,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 	if len(found.Rows) == 1 {
 		return k.Redirect(web.LeadURL(found.Rows[0].ID))
 	}
-	return k.Show(http.StatusOK, templates.LeadsFound(templates.LeadsFoundView{
+	return k.Show(http.StatusOK, view.LeadsFound(view.LeadsFoundView{
 		Shell: k.Shell("Leads of one person", allLeads), By: what, Leads: h.leadRows(k, found.Rows), More: found.More, Find: h.findForm(k, by, "", country, nil),
 	}))
 }
@@ -73,7 +74,7 @@ func (h *Handlers) showUnfound(k *web.Request, err error, by, value, country str
 	if apperr.As(err).Reason == "country" {
 		field = "country"
 	}
-	return k.Show(status, templates.LeadsUnfound(templates.LeadsUnfoundView{
-		Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, value, country, templates.Errors{{Field: field, Message: message}}),
+	return k.Show(status, view.LeadsUnfound(view.LeadsUnfoundView{
+		Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, value, country, ui.Errors{{Field: field, Message: message}}),
 	}))
 }

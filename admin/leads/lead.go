@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/leads"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) leadPage(k *web.Request) error {
@@ -36,21 +37,21 @@ func (h *Handlers) leadPage(k *web.Request) error {
 			return err
 		}
 	}
-	return k.Show(http.StatusOK, templates.Lead(v))
+	return k.Show(http.StatusOK, view.Lead(v))
 }
 
-func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Return) templates.LeadView {
+func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Return) view.LeadView {
 	currency, _ := money.ParseCurrency(l.Currency) // the database knows the five only
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
 	}
 	erased := l.State == models.LeadErased
-	v := templates.LeadView{
+	v := view.LeadView{
 		Shell: k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads), ID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, States: stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
 		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: k.PartnerLink(l.PartnerID, l.PartnerName), Account: l.Identifier,
 		Timeline: h.leadTimeline(k, l), Consent: consentView(l.Consent),
-		Contact: templates.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
-		Envelope: templates.LeadEnvelope{
+		Contact: view.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
+		Envelope: view.LeadEnvelope{
 			Wrapper: l.KeyWrapper, Version: l.KeyVersion, Ciphertext: l.Envelope.Ciphertext, IV: l.Envelope.IV, AuthTag: l.Envelope.AuthTag,
 			Salt: l.Envelope.Salt, WrappedKey: l.Envelope.WrappedKey,
 		},
@@ -63,7 +64,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Retur
 }
 
 // leadTimeline is what happened to a lead, in order.
-func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []templates.LeadStep {
+func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []view.LeadStep {
 	quoted, signed := "For no partner in particular", "Without a signature"
 	if l.QuotedFor != "" {
 		quoted = "For " + l.QuotedFor
@@ -71,13 +72,13 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []templates.LeadSt
 	if l.HMACVerified {
 		signed = fmt.Sprintf("Signed with the secret “%s”, %s…%s", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
 	}
-	steps := []templates.LeadStep{
+	steps := []view.LeadStep{
 		{At: l.QuotedAt, What: "Pinged", Detail: quoted},
 		{At: l.QuotedAt, What: "Priced", Detail: "With the rate card in force", More: h.cardLink(k, l.CardVersion)},
 		{At: l.ReceivedAt, What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
-		step, detail := templates.LeadStep{At: e.At, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
+		step, detail := view.LeadStep{At: e.At, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case "delivered":
 			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
@@ -92,21 +93,21 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []templates.LeadSt
 	return steps
 }
 
-func returnLink(name string) templates.Link {
-	return templates.Link{Label: name, URL: "/payouts/returns/" + name}
+func returnLink(name string) ui.Link {
+	return ui.Link{Label: name, URL: "/payouts/returns/" + name}
 }
 
 // cardLink leads to a version where this person may see prices.
-func (h *Handlers) cardLink(k *web.Request, version int) templates.Link {
-	link := templates.Link{Label: web.VersionName(version)}
+func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
+	link := ui.Link{Label: web.VersionName(version)}
 	if k.May(web.ReadPricing) {
 		link.URL = web.VersionURL(version)
 	}
 	return link
 }
 
-func consentView(c models.Consent) templates.LeadConsent {
-	v := templates.LeadConsent{
+func consentView(c models.Consent) view.LeadConsent {
+	v := view.LeadConsent{
 		Acknowledged: c.Acknowledged, Received: c.ReceivedAt, Disclosure: sent(c.DisclosureText), Recipient: sent(c.RecipientHash),
 		Certificate: sent(c.FormCertURL), ThirdParty: sent(c.ThirdPartyLeadID),
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/leads"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 const LeadsPage = 50
 
-var allLeads = templates.Link{Label: "Leads", URL: "/leads"}
+var allLeads = ui.Link{Label: "Leads", URL: "/leads"}
 
-var leadStates = []templates.Option{
+var leadStates = []ui.Option{
 	{Value: leads.StateDelivered, Label: "Delivered"}, {Value: leads.StateReturned, Label: "Returned"}, {Value: leads.StateErased, Label: "Erased"}, {Value: leads.StateSandbox, Label: "Sandbox"},
 }
 
@@ -39,10 +40,10 @@ func (h *Handlers) leadsList(k *web.Request) error {
 	for _, one := range h.Prices.Taxonomy().Industries() {
 		industries = append(industries, one.Slug)
 	}
-	v := templates.LeadsView{
+	v := view.LeadsView{
 		Shell: k.Shell("Leads"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Country: web.Short(q.Get("country")), From: web.Short(q.Get("from")), To: web.Short(q.Get("to")),
 		Industries: web.Chosen(web.Labels(industries), q.Get("industry")), States: web.Chosen(leadStates, q.Get("state")), Leads: h.leadRows(k, found.Rows),
-		State:  templates.ListState{Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"), ClearURL: "/leads"},
+		State:  ui.ListState{Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"), ClearURL: "/leads"},
 		Looked: found.Looked, Pager: web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
@@ -50,7 +51,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		form := h.findForm(k, "", "", "", nil)
 		v.Find = &form
 	}
-	return k.Show(http.StatusOK, templates.Leads(v))
+	return k.Show(http.StatusOK, view.Leads(v))
 }
 
 func leadCursor(at uuid.UUID) string {
@@ -90,9 +91,9 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 	return query, mistakes, nil
 }
 
-func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []templates.LeadRow) {
+func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.LeadRow) {
 	for _, l := range found {
-		rows = append(rows, templates.LeadRow{
+		rows = append(rows, view.LeadRow{
 			ID: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID), Received: l.ReceivedAt, Partner: k.PartnerLink(l.PartnerID, l.PartnerName), Account: l.Identifier,
 			Industry: l.Industry, Country: l.Country, Price: l.Price, States: stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
 		})

@@ -13,7 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/login"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) loginPage(k *web.Request) error {
@@ -23,7 +24,7 @@ func (h *Handlers) loginPage(k *web.Request) error {
 	if next, err := url.Parse(k.Next()); err == nil && next.Query().Get("restore") == web.RestoreForm {
 		k.Notices = append(k.Notices, web.Notice{Kind: "info", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
 	}
-	return k.Show(http.StatusOK, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Next: k.Next()}))
+	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: k.Next()}))
 }
 
 func (h *Handlers) login(k *web.Request) error {
@@ -39,7 +40,7 @@ func (h *Handlers) login(k *web.Request) error {
 		if err != nil {
 			return err
 		}
-		return k.Show(status, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: message, Next: k.Next()}))
+		return k.Show(status, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: message, Next: k.Next()}))
 	}
 	// Whoever logs in where somebody was, ends that.
 	if k.Session.Stage != "" {
@@ -56,7 +57,7 @@ func (h *Handlers) login(k *web.Request) error {
 }
 
 func (h *Handlers) codePage(k *web.Request) error {
-	return k.Show(http.StatusOK, templates.LoginCode(templates.LoginCodeView{Shell: k.Shell("Second factor"), Next: k.Next()}))
+	return k.Show(http.StatusOK, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Next: k.Next()}))
 }
 
 func (h *Handlers) code(k *web.Request) error {
@@ -66,14 +67,14 @@ func (h *Handlers) code(k *web.Request) error {
 	token, err := h.Staff.Code(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
 	if f := apperr.As(err); f != nil && f.Reason == "again" {
 		k.SetToken("")
-		return k.Show(http.StatusUnauthorized, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: k.Next()}))
+		return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: k.Next()}))
 	}
 	if err != nil {
 		status, message, err := k.FormError(err)
 		if err != nil {
 			return err
 		}
-		return k.Show(status, templates.LoginCode(templates.LoginCodeView{Shell: k.Shell("Second factor"), Error: message, Next: k.Next()}))
+		return k.Show(status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: message, Next: k.Next()}))
 	}
 	k.SetToken(token)
 	return k.Redirect(k.Next())
@@ -95,7 +96,7 @@ func (h *Handlers) enrolPage(k *web.Request) error {
 	return h.showEnrol(k, http.StatusOK, nil)
 }
 
-func (h *Handlers) showEnrol(k *web.Request, status int, mistakes templates.Errors) error {
+func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) error {
 	key, err := h.Staff.BeginSecondFactor(k.R.Context(), k.Session)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes templates.Erro
 	if !k.SignedIn() {
 		s.Lead = "Your role needs one: nothing else is open until it is there."
 	}
-	return k.ShowSecret(status, templates.EnrolSecondFactor(templates.EnrolSecondFactorView{
+	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{
 		Shell: s, Action: k.R.URL.RequestURI(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
 		Secret: grouped(key.Secret()), Errors: mistakes,
 	}))
@@ -128,7 +129,7 @@ func (h *Handlers) enrol(k *web.Request) error {
 		if err != nil {
 			return err
 		}
-		return h.showEnrol(k, status, templates.Errors{{Field: "code", Message: message}})
+		return h.showEnrol(k, status, ui.Errors{{Field: "code", Message: message}})
 	}
 	if token != "" {
 		k.SetToken(token)
@@ -154,8 +155,8 @@ func (h *Handlers) invitePage(k *web.Request) error {
 	return h.showInvite(k, http.StatusOK, p, nil)
 }
 
-func (h *Handlers) showInvite(k *web.Request, status int, p models.Staff, mistakes templates.Errors) error {
-	return k.Show(status, templates.InviteAccept(templates.InviteAcceptView{
+func (h *Handlers) showInvite(k *web.Request, status int, p models.Staff, mistakes ui.Errors) error {
+	return k.Show(status, view.InviteAccept(view.InviteAcceptView{
 		Shell: k.Shell("Welcome to pingpost"), Action: k.R.URL.Path, Name: p.Name, Email: p.Email, Errors: mistakes,
 	}))
 }
@@ -170,14 +171,14 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 		return err
 	}
 	if form.Get("password") != form.Get("again") {
-		return h.showInvite(k, http.StatusUnprocessableEntity, p, templates.Errors{{Field: "again", Message: "The two are not the same: type the password again."}})
+		return h.showInvite(k, http.StatusUnprocessableEntity, p, ui.Errors{{Field: "again", Message: "The two are not the same: type the password again."}})
 	}
 	if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
 		status, message, other := k.FormError(err)
 		if other != nil || apperr.As(err).Code != apperr.Invalid {
 			return err
 		}
-		return h.showInvite(k, status, p, templates.Errors{{Field: "password", Message: message}})
+		return h.showInvite(k, status, p, ui.Errors{{Field: "password", Message: message}})
 	}
-	return k.Show(http.StatusOK, templates.Login(templates.LoginView{Shell: k.Shell("Sign in"), Email: p.Email, Notice: "Your password is set.", Next: "/"}))
+	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: p.Email, Notice: "Your password is set.", Next: "/"}))
 }

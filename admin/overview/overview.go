@@ -9,36 +9,37 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/overview"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) overview(k *web.Request) error {
 	r, links := k.ChosenRange("/?")
-	v := templates.OverviewView{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
+	v := view.OverviewView{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Read(k.R.Context(), k.Scope, reporting.Last(k.Now, r.Step, r.Steps))
 	if err != nil {
 		h.Log.Error("the figures of the overview could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
-		return k.Show(http.StatusServiceUnavailable, templates.Overview(v))
+		return k.Show(http.StatusServiceUnavailable, view.Overview(v))
 	}
 	for _, s := range f.Steps {
-		v.Traffic = append(v.Traffic, templates.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
+		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
 	}
 	v.Tiles = tiles(f)
 	for _, one := range f.Refusals {
-		v.Refusals = append(v.Refusals, templates.Bar{Label: web.RefusalWords(one), Count: one.Count})
+		v.Refusals = append(v.Refusals, ui.Bar{Label: web.RefusalWords(one), Count: one.Count})
 	}
 	for _, p := range f.Payouts {
-		v.Payouts = append(v.Payouts, templates.PayoutRow{Payout: p.Amount, Leads: p.Leads})
+		v.Payouts = append(v.Payouts, view.PayoutRow{Payout: p.Amount, Leads: p.Leads})
 	}
 	if v.Needs, err = h.needs(k); err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Overview(v))
+	return k.Show(http.StatusOK, view.Overview(v))
 }
 
 // needs is what waits for a person.
-func (h *Handlers) needs(k *web.Request) ([]templates.Need, error) {
+func (h *Handlers) needs(k *web.Request) ([]ui.Need, error) {
 	partners, err := h.partnersNeed(k)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (h *Handlers) needs(k *web.Request) ([]templates.Need, error) {
 const failedFor = 24 * time.Hour
 
 // payoutsNeed is what waits for a decision of this person, and what failed.
-func (h *Handlers) payoutsNeed(k *web.Request) (all []templates.Need, err error) {
+func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 	ctx := k.R.Context()
 	if sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ApprovePayouts); ok {
 		open, err := h.Payouts.OpenReturns(ctx, sc)
@@ -63,14 +64,14 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []templates.Need, err error)
 			return nil, err
 		}
 		if open > 0 {
-			all = append(all, templates.Need{Text: web.CountWords(open, false, "return waits", "returns wait") + " for a decision", URL: "/payouts/returns?state=open", Detail: "Until then the ledger stays as it is."})
+			all = append(all, ui.Need{Text: web.CountWords(open, false, "return waits", "returns wait") + " for a decision", URL: "/payouts/returns?state=open", Detail: "Until then the ledger stays as it is."})
 		}
 		runs, err := h.Payouts.WaitingRuns(ctx, sc, k.By)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range runs {
-			all = append(all, templates.Need{Text: "A payout run in " + r.Currency + " waits for approval", URL: web.RunURL(r.ID), Detail: r.Preparer + " prepared it."})
+			all = append(all, ui.Need{Text: "A payout run in " + r.Currency + " waits for approval", URL: web.RunURL(r.ID), Detail: r.Preparer + " prepared it."})
 		}
 	}
 	if sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadPayouts); ok {
@@ -79,7 +80,7 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []templates.Need, err error)
 			return nil, err
 		}
 		if failed > 0 {
-			all = append(all, templates.Need{Text: web.CountWords(failed, false, "piece of long work", "pieces of long work") + " failed", URL: "/work", Detail: "In the last 24 hours."})
+			all = append(all, ui.Need{Text: web.CountWords(failed, false, "piece of long work", "pieces of long work") + " failed", URL: "/work", Detail: "In the last 24 hours."})
 		}
 	}
 	return all, nil
@@ -89,7 +90,7 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []templates.Need, err error)
 const proposalsListed = 20
 
 // pricingNeeds are the drafts and the proposed partner prices that this user may approve.
-func (h *Handlers) pricingNeeds(k *web.Request) (all []templates.Need, err error) {
+func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 	if !k.May(web.PublishPricing) {
 		return nil, nil
 	}
@@ -99,19 +100,19 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []templates.Need, err error
 	}
 	for _, d := range drafts {
 		if d.State == models.RateCardSubmitted && d.Submitter != k.By.Name {
-			all = append(all, templates.Need{Text: web.DraftName(d.RateCard) + " waits for approval", URL: web.DraftURL(d.ID) + "?tab=publish", Detail: d.Submitter + " submitted these prices."})
+			all = append(all, ui.Need{Text: web.DraftName(d.RateCard) + " waits for approval", URL: web.DraftURL(d.ID) + "?tab=publish", Detail: d.Submitter + " submitted these prices."})
 		}
 	}
 	sc, _ := k.Access.Scope(k.Session.Staff.ID, web.PublishPricing)
 	proposed, err := h.Partners.PriceProposals(k.R.Context(), sc, k.Session.Staff.ID, proposalsListed)
 	for _, p := range proposed {
-		all = append(all, templates.Need{Text: "Price change for " + p.Name + " needs approval", URL: web.PartnerURL(p.ID) + "?tab=prices", Detail: "The current prices apply until it is approved."})
+		all = append(all, ui.Need{Text: "Price change for " + p.Name + " needs approval", URL: web.PartnerURL(p.ID) + "?tab=prices", Detail: "The current prices apply until it is approved."})
 	}
 	return all, err
 }
 
 // partnersNeed is what waits for a person at the partners that this one looks after.
-func (h *Handlers) partnersNeed(k *web.Request) (all []templates.Need, err error) {
+func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
 	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadPartners)
 	if !ok {
 		return nil, nil
@@ -122,32 +123,32 @@ func (h *Handlers) partnersNeed(k *web.Request) (all []templates.Need, err error
 		return nil, err
 	}
 	if pending > 0 {
-		all = append(all, templates.Need{Text: web.CountWords(pending, false, "partner waits", "partners wait") + " for approval", URL: "/partners?status=pending", Detail: "Until then they get no price."})
+		all = append(all, ui.Need{Text: web.CountWords(pending, false, "partner waits", "partners wait") + " for approval", URL: "/partners?status=pending", Detail: "Until then they get no price."})
 	}
 	ending, err := h.Partners.EndingBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range ending {
-		all = append(all, templates.Need{Text: e.Name + ": every secret ends", URL: web.PartnerURL(e.Partner) + "?tab=secrets", Detail: "The last one at " + web.Minute(e.Ends) + "; then its signed posts are refused."})
+		all = append(all, ui.Need{Text: e.Name + ": every secret ends", URL: web.PartnerURL(e.Partner) + "?tab=secrets", Detail: "The last one at " + web.Minute(e.Ends) + "; then its signed posts are refused."})
 	}
 	unsigned, err := h.Reporting.MostUnsigned(ctx, sc, h.DefaultSigning, k.Now.Add(-24*time.Hour), 5)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range unsigned {
-		all = append(all, templates.Need{Text: u.Name + ": " + web.CountWords(u.Leads, false, "unsigned lead", "unsigned leads"), URL: web.PartnerURL(u.Partner) + "?tab=signing", Detail: "In the last 24 hours."})
+		all = append(all, ui.Need{Text: u.Name + ": " + web.CountWords(u.Leads, false, "unsigned lead", "unsigned leads"), URL: web.PartnerURL(u.Partner) + "?tab=signing", Detail: "In the last 24 hours."})
 	}
 	return all, nil
 }
 
-func tiles(f reporting.Figures) []templates.StatTile {
+func tiles(f reporting.Figures) []ui.StatTile {
 	rejected := map[string]int64{}
 	for _, r := range f.Refusals {
 		rejected[r.Endpoint] += r.Count
 	}
-	return []templates.StatTile{
+	return []ui.StatTile{
 		web.PingsTile(f.Pings, rejected["ping"]), web.AcceptedTile(f.Priced, f.Pings, "#traffic"), web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
-		{Label: "Leads", Value: templates.Number(f.Delivered), URL: "#payouts"},
+		{Label: "Leads", Value: ui.Number(f.Delivered), URL: "#payouts"},
 	}
 }

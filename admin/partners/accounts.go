@@ -8,7 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) accountsTab(k *web.Request, p models.Partner) error {
@@ -20,20 +21,20 @@ func (h *Handlers) showAccounts(k *web.Request, status int, p models.Partner) er
 	if err != nil {
 		return err
 	}
-	v := templates.PartnerAccountsView{Head: head}
+	v := view.PartnerAccountsView{Head: head}
 	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {
 		return err
 	}
 	if head.CanWrite {
 		v.NewURL = head.URL + "/accounts/new"
 	}
-	return k.Show(status, templates.PartnerAccounts(v))
+	return k.Show(status, view.PartnerAccounts(v))
 }
 
-func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) (rows []templates.AccountRow, err error) {
+func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) (rows []view.AccountRow, err error) {
 	all, err := h.Partners.Accounts(k.R.Context(), p)
 	for _, a := range all {
-		row := templates.AccountRow{
+		row := view.AccountRow{
 			Identifier: a.Identifier, Name: a.Name, ID: id.Format(id.Account, a.ID), Default: a.IsDefault, Sandbox: a.Sandbox,
 			Status: string(a.Status), Signing: h.accountModeWords(k, a.SigningMode, p),
 		}
@@ -65,20 +66,20 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 		return err
 	}
 	// The first is for trying out: its leads pay nobody (D25).
-	v := templates.AccountFormView{Sandbox: len(all) == 0, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit))}
+	v := view.AccountFormView{Sandbox: len(all) == 0, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit))}
 	if len(all) == 0 {
 		v.Identifier, v.Name = p.Slug+"-sandbox", "Sandbox"
 	}
 	return h.showAccountNew(k, http.StatusOK, p, v)
 }
 
-func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, v templates.AccountFormView) (err error) {
+func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, v view.AccountFormView) (err error) {
 	if v.Head, err = h.head(k, p, "accounts"); err != nil {
 		return err
 	}
-	v.New, v.Shell = true, k.Shell("New account", allPartners, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	v.New, v.Shell = true, k.Shell("New account", allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/new", v.Head.URL, "Make the account"
-	return k.Show(status, templates.AccountForm(v))
+	return k.Show(status, view.AccountForm(v))
 }
 
 func (h *Handlers) accountNew(k *web.Request) error {
@@ -103,7 +104,7 @@ func (h *Handlers) accountNew(k *web.Request) error {
 			return err
 		}
 	}
-	return h.showAccountNew(k, status, p, templates.AccountFormView{
+	return h.showAccountNew(k, status, p, view.AccountFormView{
 		Identifier: web.Short(f.Get("identifier")), Name: web.Short(f.Get("name")), Sandbox: f.Get("sandbox") == "yes",
 		Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
 	})
@@ -135,12 +136,12 @@ func (h *Handlers) accountPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showAccountForm(k, http.StatusOK, p, a, templates.AccountFormView{
+	return h.showAccountForm(k, http.StatusOK, p, a, view.AccountFormView{
 		Name: a.Name, Suspended: a.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)), Version: int64(a.RowVersion),
 	})
 }
 
-func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner, a models.Account, v templates.AccountFormView) (err error) {
+func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner, a models.Account, v view.AccountFormView) (err error) {
 	if v.Head, err = h.head(k, p, "accounts"); err != nil {
 		return err
 	}
@@ -148,9 +149,9 @@ func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner,
 		return err
 	}
 	v.Identifier, v.Sandbox, v.Default, v.StepUp = a.Identifier, a.Sandbox, a.IsDefault, k.StepUp()
-	v.Shell = k.Shell(a.Name, allPartners, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
-	return k.Show(status, templates.AccountForm(v))
+	return k.Show(status, view.AccountForm(v))
 }
 
 // accountForecast is the forecast of one account, in a sentence.
@@ -158,7 +159,7 @@ func (h *Handlers) accountForecast(k *web.Request, p models.Partner, a models.Ac
 	f, err := h.forecast(k, p)
 	for _, one := range f.Accounts {
 		if one.Identifier == a.Identifier {
-			return "Of " + web.CountWords(one.Posts, false, "post", "posts") + " in the last 24 hours " + templates.Number(one.Unsigned) + " came without a signature.", err
+			return "Of " + web.CountWords(one.Posts, false, "post", "posts") + " in the last 24 hours " + ui.Number(one.Unsigned) + " came without a signature.", err
 		}
 	}
 	return "No post of it was accepted in the last 24 hours.", err
@@ -177,7 +178,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	change := partners.AccountChange{
 		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
 	}
-	v := templates.AccountFormView{
+	v := view.AccountFormView{
 		Name: web.Short(change.Name), Suspended: change.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
 		Version: int64(k.FormVersion()),
 	}

@@ -9,14 +9,15 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 const partnersPage = 50
 
-var allPartners = templates.Link{Label: "Partners", URL: "/partners"}
+var allPartners = ui.Link{Label: "Partners", URL: "/partners"}
 
-var partnerStatuses = []templates.Option{{Value: "approved", Label: "Approved"}, {Value: "pending", Label: "Pending"}, {Value: "suspended", Label: "Suspended"}}
+var partnerStatuses = []ui.Option{{Value: "approved", Label: "Approved"}, {Value: "pending", Label: "Pending"}, {Value: "suspended", Label: "Suspended"}}
 
 func (h *Handlers) partnersList(k *web.Request) error {
 	q := k.R.URL.Query()
@@ -33,27 +34,27 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		return err
 	}
 	filters := []string{"q", "status", "manager", "signing"}
-	sort := func(column string, first bool) templates.Sort {
+	sort := func(column string, first bool) ui.Sort {
 		return web.SortLink("/partners", q, filters, column, first)
 	}
-	v := templates.PartnersView{
+	v := view.PartnersView{
 		Shell: k.Shell("Partners"), Search: q.Get("q"), Statuses: web.Chosen(partnerStatuses, q.Get("status")), Managers: web.Chosen(web.Labels(managers), q.Get("manager")),
 		Modes: web.Chosen(h.modes(k, models.SigningDefault), q.Get("signing")), SortName: sort("name", false), SortLeads: sort("leads", false), SortSeen: sort("seen", false),
-		AsOf: found.AsOf, State: templates.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"}, Pager: partnersPager(q, found),
+		AsOf: found.AsOf, State: ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"}, Pager: partnersPager(q, found),
 	}
 	if k.May(web.CreatePartners) {
 		v.NewURL = "/partners/new"
 	}
 	for _, p := range found.Rows {
-		v.Partners = append(v.Partners, templates.PartnerRow{
+		v.Partners = append(v.Partners, view.PartnerRow{
 			Name: p.Name, Slug: p.Slug, URL: web.PartnerURL(p.ID), Status: string(p.Status), Manager: p.AccountManager, Signing: h.modeWords(k, p.SigningMode),
 			Leads: p.Leads, Payouts: p.Payouts, LastTraffic: p.LastTraffic,
 		})
 	}
-	return k.Show(http.StatusOK, templates.Partners(v))
+	return k.Show(http.StatusOK, view.Partners(v))
 }
 
-func partnersPager(q url.Values, found partners.Page) templates.Pager {
+func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	p := web.CursorPager("/partners", q, found.Newer, found.Older)
 	p.Count = web.CountWords(found.Count, found.More, "partner", "partners")
 	return p
@@ -61,16 +62,16 @@ func partnersPager(q url.Values, found partners.Page) templates.Pager {
 
 // modes are the signing modes with what each does; first is the one that leaves it
 // to the platform or the partner.
-func (h *Handlers) modes(k *web.Request, first models.SigningMode) []templates.Option {
-	all := []templates.Option{
+func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
+	all := []ui.Option{
 		{Value: string(models.SigningRequired), Label: "Required", Hint: "A post without a signature is refused."},
 		{Value: string(models.SigningReportOnly), Label: "Report only", Hint: "A post without a signature is accepted, and counted as one that would have been refused."},
 		{Value: string(models.SigningOff), Label: "Off", Hint: "A post without a signature is accepted. Anybody who knows the partnerId can send one."},
 	}
 	if first == models.SigningInherit {
-		return slices.Insert(all, 0, templates.Option{Value: string(first), Label: "As the partner"})
+		return slices.Insert(all, 0, ui.Option{Value: string(first), Label: "As the partner"})
 	}
-	return slices.Insert(all, 0, templates.Option{Value: string(first), Label: "Platform default", Hint: "Now: " + plainMode(h.DefaultSigning) + ". Follows the platform's configuration."})
+	return slices.Insert(all, 0, ui.Option{Value: string(first), Label: "Platform default", Hint: "Now: " + plainMode(h.DefaultSigning) + ". Follows the platform's configuration."})
 }
 
 func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m), "_", " ") }
@@ -84,22 +85,22 @@ func (h *Handlers) modeWords(k *web.Request, m models.SigningMode) string {
 }
 
 func (h *Handlers) partnerNewPage(k *web.Request) error {
-	v := templates.PartnerNewView{Modes: web.Chosen(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
+	v := view.PartnerNewView{Modes: web.Chosen(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
 	return h.showPartnerNew(k, http.StatusOK, v, k.Session.Staff.Name)
 }
 
-func (h *Handlers) showPartnerNew(k *web.Request, status int, v templates.PartnerNewView, manager string) error {
+func (h *Handlers) showPartnerNew(k *web.Request, status int, v view.PartnerNewView, manager string) error {
 	managers, err := h.managers(k, manager)
 	if err != nil {
 		return err
 	}
 	v.Shell, v.Managers = k.Shell("New partner", allPartners), managers
-	return k.Show(status, templates.PartnerNew(v))
+	return k.Show(status, view.PartnerNew(v))
 }
 
 // managers are whom a partner may be given to: the active account managers, and
 // whoever has it now.
-func (h *Handlers) managers(k *web.Request, now string) ([]templates.Option, error) {
+func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	people, err := h.Staff.List(k.R.Context())
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (h *Handlers) managers(k *web.Request, now string) ([]templates.Option, err
 		names = append(names, now)
 	}
 	slices.Sort(names)
-	options := append([]templates.Option{{Value: "", Label: "Nobody yet"}}, web.Labels(slices.Compact(names))...)
+	options := append([]ui.Option{{Value: "", Label: "Nobody yet"}}, web.Labels(slices.Compact(names))...)
 	return web.Chosen(options, now), nil
 }
 
@@ -139,7 +140,7 @@ func (h *Handlers) partnerNew(k *web.Request) error {
 			return err
 		}
 	}
-	return h.showPartnerNew(k, status, templates.PartnerNewView{
+	return h.showPartnerNew(k, status, view.PartnerNewView{
 		Name: web.Short(f.Get("name")), Slug: web.Short(f.Get("slug")), LegalName: web.Short(f.Get("legal_name")),
 		Modes: web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
 	}, web.Short(f.Get("manager")))

@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // arrivalsWithin is how far back the page of a new partner looks.
@@ -27,11 +28,11 @@ func (h *Handlers) onboardingPage(k *web.Request) error {
 		return err
 	}
 	v.Head.Shell.Title = "Onboarding " + p.Name
-	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, templates.Link{Label: p.Name, URL: v.Head.URL})
-	return k.Show(http.StatusOK, templates.Onboarding(v))
+	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, ui.Link{Label: p.Name, URL: v.Head.URL})
+	return k.Show(http.StatusOK, view.Onboarding(v))
 }
 
-func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v templates.OnboardingView, err error) {
+func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v view.OnboardingView, err error) {
 	if v.Head, err = h.head(k, p, ""); err != nil {
 		return v, err
 	}
@@ -53,14 +54,14 @@ func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v templates.Onb
 }
 
 // steps are the way to the first lead: done as the partner is, not as somebody ticked.
-func steps(p models.Partner, s progress, head templates.PartnerHead, docs string, arrived bool) []templates.OnboardingStep {
+func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arrived bool) []view.OnboardingStep {
 	sandbox := ""
 	for _, a := range s.accounts {
 		if a.Sandbox {
 			sandbox = a.Identifier
 		}
 	}
-	all := []templates.OnboardingStep{
+	all := []view.OnboardingStep{
 		{
 			Title: "Give it an account", Text: "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
 			Done: len(s.accounts) > 0, Detail: accountWords(s.accounts), ActionURL: head.URL + "/accounts/new", ActionLabel: "Make an account",
@@ -68,7 +69,7 @@ func steps(p models.Partner, s progress, head templates.PartnerHead, docs string
 		{Title: "Approve it", Text: "From then on it gets prices and may deliver.", Done: p.Status == models.PartnerApproved, ActionURL: head.URL + "/approve", ActionLabel: head.Approve, Post: true},
 		{
 			Title: "Make its first secret", Text: "It signs every post. It is shown once: have a safe way to send it ready.", Done: len(s.secrets) > 0,
-			ActionURL: head.URL + "/secrets/new", ActionLabel: "Make a secret", Also: &templates.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
+			ActionURL: head.URL + "/secrets/new", ActionLabel: "Make a secret", Also: &ui.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
 		},
 		{
 			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
@@ -80,7 +81,7 @@ func steps(p models.Partner, s progress, head templates.PartnerHead, docs string
 		all[4].Text = "The post appears below when it arrives, as delivered or rejected with the reason. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
 	}
 	if docs != "" {
-		all[3].Also = &templates.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}
+		all[3].Also = &ui.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}
 	}
 	for i := range all {
 		if !all[i].Done {
@@ -113,10 +114,10 @@ func (h *Handlers) onboardingLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.OnboardingProgress(v.Live, v.Steps[len(v.Steps)-1], k.Now))
+	return k.Show(http.StatusOK, view.OnboardingProgress(v.Live, v.Steps[len(v.Steps)-1], k.Now))
 }
 
-func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v templates.OnboardingLive, err error) {
+func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.OnboardingLive, err error) {
 	all, err := h.Reporting.Arrivals(k.R.Context(), k.Scope, p.ID, k.Now.Add(-arrivalsWithin), 10)
 	if err != nil {
 		return v, err
@@ -141,15 +142,15 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v templat
 	return v, nil
 }
 
-func liveEvent(a reporting.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) templates.LiveEvent {
+func liveEvent(a reporting.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) view.LiveEvent {
 	if a.Lead == uuid.Nil {
-		e := templates.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Mend: web.Reasons[a.Outcome].Mend}
+		e := view.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Mend: web.Reasons[a.Outcome].Mend}
 		if len(a.Fields) > 0 {
 			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
 		}
 		return e
 	}
-	e := templates.LiveEvent{At: a.At, Kind: "good", What: "Lead delivered", LeadID: id.Format(id.Lead, a.Lead), Sandbox: a.Sandbox}
+	e := view.LiveEvent{At: a.At, Kind: "good", What: "Lead delivered", LeadID: id.Format(id.Lead, a.Lead), Sandbox: a.Sandbox}
 	e.Detail = "Account " + accounts[a.Account].Identifier + ", " + a.Industry + ", " + a.Price.String()
 	if label, ok := labels[a.Secret]; ok {
 		e.Detail += ", signed with “" + label + "”"
@@ -164,7 +165,7 @@ func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	v := templates.PartnerHandoverView{Head: head, CanWrite: head.CanWrite}
+	v := view.PartnerHandoverView{Head: head, CanWrite: head.CanWrite}
 	link, there, err := h.Partners.Link(k.R.Context(), k.Scope, p)
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
 	if there {
 		v.Created = link.CreatedAt
 	}
-	return k.Show(http.StatusOK, templates.PartnerHandover(v))
+	return k.Show(http.StatusOK, view.PartnerHandover(v))
 }
 
 // makeLink shows the link that it creates, this once.
@@ -186,14 +187,14 @@ func (h *Handlers) makeLink(k *web.Request) error {
 		return err
 	}
 	url := web.PartnerURL(p.ID)
-	v := templates.LinkCreatedView{
-		Shell: k.Shell("New documentation link", allPartners, templates.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Link: h.PublicURL + "/partner/" + made.Token,
+	v := view.LinkCreatedView{
+		Shell: k.Shell("New documentation link", allPartners, ui.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Link: h.PublicURL + "/partner/" + made.Token,
 		NextLabel: "Done", NextURL: url + "?tab=documentation",
 	}
 	if to := h.back(k, url); to != url {
 		v.NextLabel, v.NextURL = "Continue onboarding", to
 	}
-	return k.ShowSecret(http.StatusOK, templates.LinkCreated(v))
+	return k.ShowSecret(http.StatusOK, view.LinkCreated(v))
 }
 
 func (h *Handlers) revokeLink(k *web.Request) error {

@@ -17,7 +17,8 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // partner is whom the address names, as far as this person may see it; any other is
@@ -67,14 +68,14 @@ func (h *Handlers) partnerPage(k *web.Request) error {
 }
 
 // head is what stands over each page of a partner.
-func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (templates.PartnerHead, error) {
-	v := templates.PartnerHead{
+func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.PartnerHead, error) {
+	v := view.PartnerHead{
 		Shell: k.Shell(p.Name, allPartners), URL: web.PartnerURL(p.ID), ID: id.Format(id.Partner, p.ID), Name: p.Name, Slug: p.Slug, LegalName: p.LegalName,
 		Status: string(p.Status), Manager: p.AccountManager, BaseURL: h.baseURL(k, p), Created: p.CreatedAt, Version: int64(p.RowVersion),
 		CanWrite: k.MayAt(web.WritePartners, p.ID),
 	}
 	for _, t := range h.partnerTabs() {
-		v.Tabs = append(v.Tabs, templates.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
+		v.Tabs = append(v.Tabs, ui.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
 	}
 	if k.MayAt(web.ReadLeads, p.ID) {
 		v.LeadsURL = "/leads?partner=" + v.ID
@@ -146,9 +147,9 @@ func (s progress) lastEnds() (at time.Time) {
 }
 
 // needs is what waits for a person.
-func (s progress) needs(p models.Partner, url string, now time.Time) (all []templates.Need) {
+func (s progress) needs(p models.Partner, url string, now time.Time) (all []ui.Need) {
 	need := func(text, path, detail string) {
-		all = append(all, templates.Need{Text: text, URL: url + path, Detail: detail})
+		all = append(all, ui.Need{Text: text, URL: url + path, Detail: detail})
 	}
 	if len(s.accounts) == 0 {
 		need("No account yet", "/accounts/new", "Without one every ping on its base URL and every post is refused.")
@@ -165,11 +166,11 @@ func (s progress) needs(p models.Partner, url string, now time.Time) (all []temp
 	return all
 }
 
-func (h *Handlers) suspendView(k *web.Request, p models.Partner, mistakes templates.Errors) *templates.ConfirmView {
-	return &templates.ConfirmView{
-		Shell: k.Shell("Suspend "+p.Name, allPartners, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}), Prefix: "suspend", Action: web.PartnerURL(p.ID) + "/suspend",
+func (h *Handlers) suspendView(k *web.Request, p models.Partner, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}), Prefix: "suspend", Action: web.PartnerURL(p.ID) + "/suspend",
 		Consequence: "Within a second its pings get no price and its posts are refused, on every node. Quotes that it holds cannot be delivered while it is suspended. What it sold stays, and is owed.",
-		TypeName:    p.Slug, Submit: "Suspend", Cancel: web.PartnerURL(p.ID), Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		TypeName:    p.Slug, Submit: "Suspend", Cancel: web.PartnerURL(p.ID), Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
 		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 }
@@ -179,7 +180,7 @@ func (h *Handlers) suspendPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Confirm(*h.suspendView(k, p, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(*h.suspendView(k, p, nil)))
 }
 
 func (h *Handlers) suspend(k *web.Request) error {
@@ -188,7 +189,7 @@ func (h *Handlers) suspend(k *web.Request) error {
 		return err
 	}
 	if mistake := k.CheckTypedName(p.Slug); len(mistake) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, templates.Confirm(*h.suspendView(k, p, mistake)))
+		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, mistake)))
 	}
 	return h.setStatus(k, p, models.PartnerSuspended)
 }
@@ -236,13 +237,13 @@ func (h *Handlers) back(k *web.Request, partner string) string {
 }
 
 func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
-	return h.showDetails(k, http.StatusOK, p, templates.PartnerDetailsView{
+	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{
 		Name: p.Name, LegalName: p.LegalName, Address: p.Address, TaxID: p.TaxID, PaymentTerms: p.PaymentTerms, Notes: p.Notes,
 		Contacts: contactRows(partners.Contacts(p)), Version: int64(p.RowVersion),
 	}, p.AccountManager)
 }
 
-func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v templates.PartnerDetailsView, manager string) (err error) {
+func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v view.PartnerDetailsView, manager string) (err error) {
 	if v.Head, err = h.head(k, p, "details"); err != nil {
 		return err
 	}
@@ -251,17 +252,17 @@ func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v t
 	}
 	if !v.Head.CanWrite {
 		v.Locked = "Your roles let you look at this partner, not change it."
-		return k.Show(status, templates.PartnerDetails(v))
+		return k.Show(status, view.PartnerDetails(v))
 	}
 	for range min(2, partners.MaxContacts-len(v.Contacts)) {
-		v.Contacts = append(v.Contacts, templates.ContactRow{})
+		v.Contacts = append(v.Contacts, view.ContactRow{})
 	}
-	return k.Show(status, templates.PartnerDetails(v))
+	return k.Show(status, view.PartnerDetails(v))
 }
 
-func contactRows(all []partners.Contact) (rows []templates.ContactRow) {
+func contactRows(all []partners.Contact) (rows []view.ContactRow) {
 	for _, c := range all {
-		rows = append(rows, templates.ContactRow(c))
+		rows = append(rows, view.ContactRow(c))
 	}
 	return rows
 }
@@ -302,7 +303,7 @@ func (h *Handlers) details(k *web.Request) error {
 	for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
 		d.Contacts = d.Contacts[:len(d.Contacts)-1]
 	}
-	v := templates.PartnerDetailsView{
+	v := view.PartnerDetailsView{
 		Name: d.Name, LegalName: d.LegalName, Address: d.Address, TaxID: d.TaxID, PaymentTerms: d.PaymentTerms, Notes: d.Notes,
 		Contacts: contactRows(d.Contacts), Version: int64(k.FormVersion()), StepUp: stepUp, Errors: mistakes,
 	}
@@ -323,10 +324,10 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	v := templates.PartnerAuditView{Head: head}
+	v := view.PartnerAuditView{Head: head}
 	if !k.MayAt(web.ReadAudit, p.ID) {
 		v.State.Failed = "None of your roles lets you see the audit trail."
-		return k.Show(http.StatusOK, templates.PartnerAudit(v))
+		return k.Show(http.StatusOK, view.PartnerAudit(v))
 	}
 	q := k.R.URL.Query()
 	found, err := h.Audit.List(k.R.Context(), scope.Partners(p.ID), audit.Filter{}, web.KeyPage(q))
@@ -334,5 +335,5 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	v.Events, v.Pager = k.AuditRows(found.Events), web.AuditPager(head.URL, q, found)
-	return k.Show(http.StatusOK, templates.PartnerAudit(v))
+	return k.Show(http.StatusOK, view.PartnerAudit(v))
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // pricesForm is what the form shows besides the partner's prices as they are.
 type pricesForm struct {
 	partners.PriceForm
 	version  int64
-	conflict *templates.Conflict
-	errors   templates.Errors
+	conflict *ui.Conflict
+	errors   ui.Errors
 }
 
 func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
@@ -33,7 +34,7 @@ func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
 		if err != nil {
 			return err
 		}
-		return k.Show(http.StatusOK, templates.PartnerPrices(templates.PartnerPricesView{Head: head, Hidden: "None of your roles lets you see prices. An administrator gives roles."}))
+		return k.Show(http.StatusOK, view.PartnerPrices(view.PartnerPricesView{Head: head, Hidden: "None of your roles lets you see prices. An administrator gives roles."}))
 	}
 	own, err := h.Partners.OwnPrice(k.R.Context(), p)
 	if err != nil {
@@ -47,7 +48,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	if err != nil {
 		return err
 	}
-	v := templates.PartnerPricesView{
+	v := view.PartnerPricesView{
 		Head: head, Unread: own.Unread, Adjustment: f.Adjustment, Cap: f.DailyLeadCap, Exclusions: f.Exclusions, Changed: own.ChangedAt,
 		Version: f.version, StepUp: k.StepUp(), Conflict: f.conflict, Errors: f.errors,
 	}
@@ -73,23 +74,23 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	if v.Example, err = h.priceExample(k, own.Own); err != nil {
 		return err
 	}
-	return k.Show(status, templates.PartnerPrices(v))
+	return k.Show(status, view.PartnerPrices(v))
 }
 
 // proposedPrices returns the change that is waiting for approval, or nil.
-func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.OwnPrice) (*templates.PriceProposal, error) {
+func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.OwnPrice) (*view.PriceProposal, error) {
 	waiting, err := h.Partners.PriceProposal(k.R.Context(), p)
 	if err != nil || waiting == nil {
 		return nil, err
 	}
-	v := &templates.PriceProposal{
+	v := &view.PriceProposal{
 		ID: waiting.ID.String(), Proposer: waiting.Proposer, At: waiting.ProposedAt, Own: waiting.ProposerID == k.Session.Staff.ID,
 		Stale: waiting.BasedOn != own.Version || waiting.Unread, MayWithdraw: k.May(web.WritePricing),
 	}
 	v.MayApprove = k.May(web.PublishPricing) && !v.Own && !v.Stale
 	labels := map[string]string{"adjustment": "Adjustment", "daily_cap": "Daily cap of leads", "exclusions": "Exclusions"}
 	for _, c := range waiting.Changes(own) {
-		v.Changes = append(v.Changes, templates.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
+		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
 	}
 	return v, nil
 }
@@ -112,7 +113,7 @@ func (h *Handlers) decidePrices(k *web.Request, stepUp bool, do func(models.Part
 	if err != nil {
 		return err
 	}
-	var mistakes templates.Errors
+	var mistakes ui.Errors
 	if stepUp {
 		if mistakes, err = k.Prove(); err != nil {
 			return err
@@ -141,7 +142,7 @@ func (h *Handlers) decidePrices(k *web.Request, stepUp bool, do func(models.Part
 
 // priceExample prices one lead for whoever has prices of its own. The rate card's part
 // of it is for those who may see the rate card.
-func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*templates.PartnerPriceExample, error) {
+func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.PartnerPriceExample, error) {
 	if !k.May(web.ReadPricing) {
 		return nil, nil
 	}
@@ -157,9 +158,9 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*template
 	if err != nil {
 		return nil, err
 	}
-	v := &templates.PartnerPriceExample{Lead: e.Name(), Card: templates.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)}, Outcome: e.Cell.String()}
+	v := &view.PartnerPriceExample{Lead: e.Name(), Card: ui.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)}, Outcome: e.Cell.String()}
 	for _, s := range e.Steps {
-		step := templates.PartnerPriceStep{Name: s.Name, Effect: s.Effect, Value: s.Value, Note: s.Note}
+		step := view.PartnerPriceStep{Name: s.Name, Effect: s.Effect, Value: s.Value, Note: s.Note}
 		if s.Rule >= 0 {
 			step.Rule = s.Selector
 		}
@@ -167,7 +168,7 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*template
 	}
 	if e.OwnExclusion {
 		v.Outcome = "no price"
-		v.Steps = append(v.Steps, templates.PartnerPriceStep{Name: "partner's exclusion", Effect: "the partner does not sell it"})
+		v.Steps = append(v.Steps, view.PartnerPriceStep{Name: "partner's exclusion", Effect: "the partner does not sell it"})
 	}
 	return v, nil
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (templates.SecretFormView, error) {
+func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (view.SecretFormView, error) {
 	head, err := h.head(k, p, "secrets")
 	title, path := "New secret", "/secrets/new"
 	if rotate {
 		title, path = "Rotate the secret", "/secrets/rotate"
 	}
-	return templates.SecretFormView{
-		Head: head, Shell: k.Shell(title, allPartners, templates.Link{Label: p.Name, URL: head.URL}, templates.Link{Label: "Secrets", URL: head.URL + "?tab=secrets"}),
+	return view.SecretFormView{
+		Head: head, Shell: k.Shell(title, allPartners, ui.Link{Label: p.Name, URL: head.URL}, ui.Link{Label: "Secrets", URL: head.URL + "?tab=secrets"}),
 		Action: head.URL + path, Cancel: head.URL + "?tab=secrets", Rotate: rotate, Overlaps: h.overlapOptions(k, "24h"), StepUp: k.StepUp(),
 	}, err
 }
@@ -41,7 +42,7 @@ func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
 			return err
 		}
 	}
-	return k.Show(http.StatusOK, templates.SecretForm(v))
+	return k.Show(http.StatusOK, view.SecretForm(v))
 }
 
 // underway says why a rotation would have to be forced.
@@ -104,7 +105,7 @@ func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partne
 }
 
 // secretRefused shows the form again: with what was typed, save a secret.
-func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, rotate bool, mistakes templates.Errors) error {
+func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, rotate bool, mistakes ui.Errors) error {
 	v, err := h.secretForm(k, p, rotate)
 	if err != nil {
 		return err
@@ -116,13 +117,13 @@ func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, r
 			return err
 		}
 	}
-	return k.Show(status, templates.SecretForm(v))
+	return k.Show(status, view.SecretForm(v))
 }
 
 func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Created, rotated bool) error {
 	url := web.PartnerURL(p.ID)
-	v := templates.SecretMadeView{
-		Shell: k.Shell("The new secret", allPartners, templates.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Label: made.Label, Secret: made.Plain, BaseURL: h.baseURL(k, p),
+	v := view.SecretMadeView{
+		Shell: k.Shell("The new secret", allPartners, ui.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Label: made.Label, Secret: made.Plain, BaseURL: h.baseURL(k, p),
 		NextLabel: "Done: to the secrets", NextURL: url + "?tab=secrets",
 	}
 	if length, _ := overlapOf(k.R.PostForm.Get("overlap")); rotated {
@@ -138,7 +139,7 @@ func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Crea
 	if s, err := h.progress(k, p); err == nil && !s.sells() {
 		v.NextLabel, v.NextURL = "Done: go on bringing the partner on", url+"/onboarding"
 	}
-	return k.ShowSecret(http.StatusOK, templates.SecretMade(v))
+	return k.ShowSecret(http.StatusOK, view.SecretMade(v))
 }
 
 // secretOf is which secret of the partner the address names.
@@ -166,20 +167,20 @@ func (h *Handlers) retirePage(k *web.Request) error {
 	return h.showRetire(k, http.StatusOK, p, s, "24h", nil)
 }
 
-func (h *Handlers) showRetire(k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes templates.Errors) error {
+func (h *Handlers) showRetire(k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes ui.Errors) error {
 	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
 	if err != nil {
 		return err
 	}
 	url := web.PartnerURL(p.ID)
-	v := templates.RetireFormView{
-		Shell:  k.Shell("When “"+s.Label+"” ends", allPartners, templates.Link{Label: p.Name, URL: url}, templates.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
+	v := view.RetireFormView{
+		Shell:  k.Shell("When “"+s.Label+"” ends", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
 		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: h.overlapOptions(k, when), Last: last, StepUp: k.StepUp(), Errors: mistakes,
 	}
 	if s.RetiresAt != nil {
 		v.Ends = *s.RetiresAt
 	}
-	return k.Show(status, templates.RetireForm(v))
+	return k.Show(status, view.RetireForm(v))
 }
 
 func (h *Handlers) retire(k *web.Request) error {
@@ -197,7 +198,7 @@ func (h *Handlers) retire(k *web.Request) error {
 	}
 	length, known := overlapOf(when)
 	if !known {
-		mistakes = append(mistakes, templates.FieldError{Field: "when", Message: errOverlapChoice.Message})
+		mistakes = append(mistakes, ui.FieldError{Field: "when", Message: errOverlapChoice.Message})
 	}
 	status := http.StatusUnprocessableEntity
 	if len(mistakes) == 0 {
@@ -212,11 +213,11 @@ func (h *Handlers) retire(k *web.Request) error {
 	return h.showRetire(k, status, p, s, when, mistakes)
 }
 
-func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.SigningSecret, mistakes templates.Errors) (*templates.ConfirmView, error) {
+func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors) (*ui.ConfirmView, error) {
 	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
 	url := web.PartnerURL(p.ID)
-	v := &templates.ConfirmView{
-		Shell:  k.Shell("Revoke “"+s.Label+"”", allPartners, templates.Link{Label: p.Name, URL: url}, templates.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
+	v := &ui.ConfirmView{
+		Shell:  k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
 		Prefix: "revoke", Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke", Submit: "Revoke", Cancel: url + "?tab=secrets",
 		Consequence: "Within a second posts signed with it are refused, on every node. This cannot be undone: the partner needs another secret.",
 		TypeName:    p.Slug, StepUp: k.StepUp(), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
@@ -235,12 +236,12 @@ func (h *Handlers) revokePage(k *web.Request) error {
 	return h.showRevoke(k, http.StatusOK, p, s, nil)
 }
 
-func (h *Handlers) showRevoke(k *web.Request, status int, p models.Partner, s models.SigningSecret, mistakes templates.Errors) error {
+func (h *Handlers) showRevoke(k *web.Request, status int, p models.Partner, s models.SigningSecret, mistakes ui.Errors) error {
 	v, err := h.revokeView(k, p, s, mistakes)
 	if err != nil {
 		return err
 	}
-	return k.Show(status, templates.Confirm(*v))
+	return k.Show(status, ui.Confirm(*v))
 }
 
 func (h *Handlers) revoke(k *web.Request) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // overlaps are how long older secrets may stay valid after a rotation, and how far
@@ -24,13 +25,13 @@ var overlaps = []struct {
 }
 
 // overlapOptions name the exact end of each.
-func (h *Handlers) overlapOptions(k *web.Request, value string) (all []templates.Option) {
+func (h *Handlers) overlapOptions(k *web.Request, value string) (all []ui.Option) {
 	for _, o := range overlaps {
 		hint := "Until " + web.Minute(k.Now.Add(o.length)) + "."
 		if o.length == 0 {
 			hint = "At once: posts signed with it are refused from now on."
 		}
-		all = append(all, templates.Option{Value: o.name, Label: o.label, Hint: hint, Chosen: o.name == value})
+		all = append(all, ui.Option{Value: o.name, Label: o.label, Hint: hint, Chosen: o.name == value})
 	}
 	return all
 }
@@ -44,14 +45,14 @@ func overlapOf(name string) (time.Duration, bool) {
 	return 0, false
 }
 
-var errOverlapChoice = templates.FieldError{Field: "overlap", Message: "Choose one of the times that are listed."}
+var errOverlapChoice = ui.FieldError{Field: "overlap", Message: "Choose one of the times that are listed."}
 
 func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	head, err := h.head(k, p, "secrets")
 	if err != nil {
 		return err
 	}
-	v := templates.PartnerSecretsView{Head: head}
+	v := view.PartnerSecretsView{Head: head}
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
 	}
@@ -92,11 +93,11 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	if v.Retiring {
 		v.Overlap = overlapView(secrets, traffic, day)
 	}
-	return k.Show(http.StatusOK, templates.PartnerSecrets(v))
+	return k.Show(http.StatusOK, view.PartnerSecrets(v))
 }
 
-func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSecret, may bool) templates.SecretRow {
-	row := templates.SecretRow{
+func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSecret, may bool) view.SecretRow {
+	row := view.SecretRow{
 		Label: s.Label, ID: id.Format(id.Secret, s.ID), Shown: s.Prefix + "…" + s.LastFour, State: partners.StateOf(s, k.Now), MadeBy: s.CreatedBy, Made: s.CreatedAt,
 	}
 	if s.RetiresAt != nil {
@@ -104,7 +105,7 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 	}
 	row.StateWords = row.State
 	if row.State == partners.StateRetiring {
-		row.StateWords += " " + templates.Ago(row.Ends, k.Now)
+		row.StateWords += " " + ui.Ago(row.Ends, k.Now)
 	}
 	if may && partners.Valid(s, k.Now) {
 		row.RetireURL, row.RevokeURL = partner+"/secrets/"+row.ID+"/retire", partner+"/secrets/"+row.ID+"/revoke"
@@ -113,14 +114,14 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 }
 
 // overlapView shows how the posts move from the older secrets to the newest.
-func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *templates.OverlapView {
-	v := &templates.OverlapView{Chart: templates.Chart{ID: "overlap", Title: "Posts by secret", Summary: "The signed posts of the last 24 hours, hour by hour.", Steps: "Hour (UTC)"}}
+func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *view.OverlapView {
+	v := &view.OverlapView{Chart: ui.Chart{ID: "overlap", Title: "Posts by secret", Summary: "The signed posts of the last 24 hours, hour by hour.", Steps: "Hour (UTC)"}}
 	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
 		v.Chart.Labels = append(v.Chart.Labels, at.Format("15:04"))
 	}
 	steps := len(v.Chart.Labels)
-	newest := templates.Series{Name: secrets[0].Label + " (…" + secrets[0].LastFour + ")", Values: make([]int64, steps)}
-	older := templates.Series{Name: "Older secrets", Values: make([]int64, steps)}
+	newest := ui.Series{Name: secrets[0].Label + " (…" + secrets[0].LastFour + ")", Values: make([]int64, steps)}
+	older := ui.Series{Name: "Older secrets", Values: make([]int64, steps)}
 	for _, one := range traffic {
 		if one.Step >= steps {
 			continue
@@ -131,8 +132,8 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 			older.Values[one.Step] += one.Posts
 		}
 	}
-	v.Chart.Series = []templates.Series{newest, older}
-	recent := func(s templates.Series) (n int64) {
+	v.Chart.Series = []ui.Series{newest, older}
+	recent := func(s ui.Series) (n int64) {
 		for _, value := range s.Values[max(0, steps-2):] {
 			n += value
 		}
@@ -144,7 +145,7 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	case old == 0:
 		v.Words = "All posts of this hour and the last were signed with the newest secret: the older ones can end."
 	default:
-		v.Words = templates.Number(old) + " of " + templates.Number(all) + " posts of this hour and the last were still signed with an older secret."
+		v.Words = ui.Number(old) + " of " + ui.Number(all) + " posts of this hour and the last were still signed with an older secret."
 	}
 	return v
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // signingForm is what the form shows besides the partner as it is.
@@ -20,8 +21,8 @@ type signingForm struct {
 	mode     string
 	shared   bool
 	version  int64
-	conflict *templates.Conflict
-	errors   templates.Errors
+	conflict *ui.Conflict
+	errors   ui.Errors
 }
 
 func (h *Handlers) signingTab(k *web.Request, p models.Partner) error {
@@ -33,7 +34,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if err != nil {
 		return err
 	}
-	v := templates.PartnerSigningView{
+	v := view.PartnerSigningView{
 		Head: head, Modes: web.Chosen(h.modes(k, models.SigningDefault), f.mode), Mode: h.modeWords(k, p.SigningMode), Shared: f.shared,
 		Version: f.version, StepUp: k.StepUp(), Conflict: f.conflict, Errors: f.errors,
 	}
@@ -54,11 +55,11 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if v.Forecast, err = h.forecast(k, p); err != nil {
 		return err
 	}
-	return k.Show(status, templates.PartnerSigning(v))
+	return k.Show(status, view.PartnerSigning(v))
 }
 
 // forecast is what requiring signatures would have refused of the last 24 hours.
-func (h *Handlers) forecast(k *web.Request, p models.Partner) (f templates.Forecast, err error) {
+func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, err error) {
 	found, err := h.Reporting.Unsigned(k.R.Context(), k.Scope, p.ID, k.Now.Add(-24*time.Hour))
 	if err != nil {
 		return f, err
@@ -74,7 +75,7 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f templates.Forec
 	for _, one := range found {
 		f.Posts += one.Posts
 		f.Unsigned += one.Unsigned
-		f.Accounts = append(f.Accounts, templates.ForecastRow{Identifier: names[one.Account], Posts: one.Posts, Unsigned: one.Unsigned, LastUnsigned: one.Last})
+		f.Accounts = append(f.Accounts, view.ForecastRow{Identifier: names[one.Account], Posts: one.Posts, Unsigned: one.Unsigned, LastUnsigned: one.Last})
 	}
 	return f, nil
 }
@@ -120,16 +121,16 @@ func (h *Handlers) checkPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showCheck(k, http.StatusOK, p, templates.CheckView{})
+	return h.showCheck(k, http.StatusOK, p, view.CheckView{})
 }
 
-func (h *Handlers) showCheck(k *web.Request, status int, p models.Partner, v templates.CheckView) (err error) {
+func (h *Handlers) showCheck(k *web.Request, status int, p models.Partner, v view.CheckView) (err error) {
 	if v.Head, err = h.head(k, p, "secrets"); err != nil {
 		return err
 	}
 	v.Head.Shell.Title = "Check a signature"
-	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
-	return k.Show(status, templates.SignatureCheck(v))
+	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	return k.Show(status, view.SignatureCheck(v))
 }
 
 // check finds out why a signature is refused. What was pasted is shown again to
@@ -140,7 +141,7 @@ func (h *Handlers) check(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	v := templates.CheckView{Timestamp: f.Get("timestamp"), Body: f.Get("body"), Signature: f.Get("signature")}
+	v := view.CheckView{Timestamp: f.Get("timestamp"), Body: f.Get("body"), Signature: f.Get("signature")}
 	for _, one := range []struct{ field, value, message string }{
 		{"timestamp", v.Timestamp, "Paste the X-Timestamp header as it was sent."},
 		{"body", v.Body, "Paste the body as it was sent, byte by byte."},
@@ -148,9 +149,9 @@ func (h *Handlers) check(k *web.Request) error {
 	} {
 		switch {
 		case one.value == "":
-			v.Errors = append(v.Errors, templates.FieldError{Field: one.field, Message: one.message})
+			v.Errors = append(v.Errors, ui.FieldError{Field: one.field, Message: one.message})
 		case len(one.value) > 64<<10:
-			v.Errors = append(v.Errors, templates.FieldError{Field: one.field, Message: "That is more than 64 KiB, which no post may have."})
+			v.Errors = append(v.Errors, ui.FieldError{Field: one.field, Message: "That is more than 64 KiB, which no post may have."})
 		}
 	}
 	if len(v.Errors) > 0 {
@@ -160,7 +161,7 @@ func (h *Handlers) check(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v.Result = &templates.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Mend: found.Mend, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
+	v.Result = &view.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Mend: found.Mend, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
 	return h.showCheck(k, http.StatusOK, p, v)
 }
 

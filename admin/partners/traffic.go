@@ -15,7 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
@@ -24,22 +25,22 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	r, links := k.ChosenRange(head.URL + "?tab=traffic&")
-	v := templates.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
+	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.Last(k.Now, r.Step, r.Steps))
 	if err != nil {
 		h.Log.Error("a partner's traffic could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
-		return k.Show(http.StatusServiceUnavailable, templates.PartnerTraffic(v))
+		return k.Show(http.StatusServiceUnavailable, view.PartnerTraffic(v))
 	}
 	for _, s := range f.Steps {
-		v.Traffic = append(v.Traffic, templates.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
+		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
 	}
 	v.Outcomes = outcomeRows(f.Outcomes, head.URL)
 	for _, l := range f.Latency {
-		v.Latency = append(v.Latency, templates.LatencyRow{Endpoint: web.Title(l.Endpoint), Count: l.Count, P50: atMost(l.P50), P95: atMost(l.P95), P99: atMost(l.P99)})
+		v.Latency = append(v.Latency, view.LatencyRow{Endpoint: web.Title(l.Endpoint), Count: l.Count, P50: atMost(l.P50), P95: atMost(l.P95), P99: atMost(l.P99)})
 	}
 	v.Tiles = partnerTiles(f.Outcomes)
-	return k.Show(http.StatusOK, templates.PartnerTraffic(v))
+	return k.Show(http.StatusOK, view.PartnerTraffic(v))
 }
 
 // atMost is a percentile in words: it is known as the upper bound of a bucket.
@@ -47,17 +48,17 @@ func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"
 	}
-	return "≤ " + templates.Took(d)
+	return "≤ " + ui.Took(d)
 }
 
-func outcomeRows(all []reporting.Outcome, partner string) (rows []templates.OutcomeRow) {
+func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRow) {
 	total := map[string]int64{}
 	for _, o := range all {
 		total[o.Endpoint] += o.Count
 	}
 	for _, o := range all {
 		words, kind, refused := web.OutcomeWords(o.Outcome)
-		row := templates.OutcomeRow{
+		row := view.OutcomeRow{
 			Endpoint: web.Title(o.Endpoint), Outcome: web.Title(words), Kind: kind, Count: o.Count, Share: web.Share(o.Count, total[o.Endpoint]),
 		}
 		if refused {
@@ -68,7 +69,7 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []templates.Outc
 	return rows
 }
 
-func partnerTiles(all []reporting.Outcome) []templates.StatTile {
+func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	var priced, leads, retries int64
 	total, rejected := map[string]int64{}, map[string]int64{}
 	for _, o := range all {
@@ -85,10 +86,10 @@ func partnerTiles(all []reporting.Outcome) []templates.StatTile {
 			retries += o.Count
 		}
 	}
-	return []templates.StatTile{
+	return []ui.StatTile{
 		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
-		{Label: "Leads", Value: templates.Number(leads), Note: "sandbox included", URL: "#outcomes"},
-		{Label: "Rejected", Value: templates.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
+		{Label: "Leads", Value: ui.Number(leads), Note: "sandbox included", URL: "#outcomes"},
+		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
 	}
 }
 
@@ -98,10 +99,10 @@ func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	q := k.R.URL.Query()
-	v := templates.PartnerRefusalsView{
+	v := view.PartnerRefusalsView{
 		Head: head, Request: web.Short(q.Get("request")), Outcomes: web.Chosen(web.RefusalOptions(slices.Sorted(maps.Keys(web.Reasons))), q.Get("outcome")),
-		State: templates.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
-		Kept:  "the newest " + templates.Number(int64(h.RefusalsKept)) + " are kept",
+		State: ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
+		Kept:  "the newest " + ui.Number(int64(h.RefusalsKept)) + " are kept",
 	}
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
@@ -117,12 +118,12 @@ func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	for _, r := range found.Refusals {
-		v.Refusals = append(v.Refusals, templates.RefusalRow{
+		v.Refusals = append(v.Refusals, view.RefusalRow{
 			At: r.At, Endpoint: web.Title(r.Endpoint), Outcome: web.Title(web.ReasonWords(r.Outcome)), Mend: web.Reasons[r.Outcome].Mend, Fields: r.Fields, RequestID: id.Format(id.Request, r.RequestID),
 		})
 	}
 	if n := len(found.Refusals); n > 0 {
 		v.Pager = web.KeyPager(head.URL, q, found.Newer, found.Older, found.Refusals[0].ID, found.Refusals[n-1].ID)
 	}
-	return k.Show(http.StatusOK, templates.PartnerRefusals(v))
+	return k.Show(http.StatusOK, view.PartnerRefusals(v))
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) adjustPage(k *web.Request) error {
@@ -23,8 +24,8 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 
 // showAdjust shows the form with what was typed. Every form has an id of its own, by
 // which the same adjustment sent twice is one.
-func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes templates.Errors) error {
-	v := templates.AdjustView{
+func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
+	v := view.AdjustView{
 		Shell: k.Shell("Adjust a balance", allEntries), Partner: web.Short(f.Get("partner")), Own: f.Get("own"), Amount: web.Short(f.Get("amount")), Lead: web.Short(f.Get("lead")), Why: f.Get("why"),
 		Currencies: currencyOptions(f.Get("currency")), Cancel: "/payouts", StepUp: k.StepUp(), Errors: mistakes,
 	}
@@ -36,12 +37,12 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	case err != nil:
 		return err
 	case p.ID == uuid.Max:
-		status, v.Errors = http.StatusUnprocessableEntity, templates.Errors{{Field: "partner", Message: "There is no partner of this slug or id: look it up among the partners."}}
+		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "partner", Message: "There is no partner of this slug or id: look it up among the partners."}}
 	case p.ID != uuid.Nil:
 		v.Name = p.Name
 	}
 	if v.Name == "" {
-		return k.Show(status, templates.Adjust(v))
+		return k.Show(status, view.Adjust(v))
 	}
 	accounts, err := h.Partners.Accounts(k.R.Context(), p)
 	if err != nil {
@@ -49,11 +50,11 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	}
 	for _, a := range accounts {
 		if !a.Sandbox {
-			v.Accounts = append(v.Accounts, templates.Option{Value: id.Format(id.Account, a.ID), Label: a.Identifier})
+			v.Accounts = append(v.Accounts, ui.Option{Value: id.Format(id.Account, a.ID), Label: a.Identifier})
 		}
 	}
 	v.Accounts = web.Chosen(v.Accounts, f.Get("account"))
-	return k.Show(status, templates.Adjust(v))
+	return k.Show(status, view.Adjust(v))
 }
 
 func (h *Handlers) adjust(k *web.Request) error {
@@ -89,15 +90,15 @@ func (h *Handlers) adjust(k *web.Request) error {
 		return err
 	}
 	if f.Get("own") == "" {
-		mistakes = templates.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
+		mistakes = ui.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
 	}
 	return h.showAdjust(k, status, f, mistakes)
 }
 
 // readAdjustment reads the form; what the service cannot be asked is told here.
-func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes templates.Errors) {
+func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) {
 	mistake := func(name, message string) {
-		mistakes = append(mistakes, templates.FieldError{Field: name, Message: message})
+		mistakes = append(mistakes, ui.FieldError{Field: name, Message: message})
 	}
 	var err error
 	if a.Own, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {

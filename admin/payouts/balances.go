@@ -5,7 +5,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // BalancesPartners is how many partners' balances are added up for a page.
@@ -17,13 +18,13 @@ func (h *Handlers) balancesPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.BalancesView{Shell: k.Shell("Balances"), Tabs: h.payoutTabs(k, "balances"), Pager: web.CursorPager("/payouts/balances", q, found.Before, found.After)}
+	v := view.BalancesView{Shell: k.Shell("Balances"), Tabs: h.payoutTabs(k, "balances"), Pager: web.CursorPager("/payouts/balances", q, found.Before, found.After)}
 	v.Pager.BySize = true
 	for _, b := range found.Balances {
 		account := id.Format(id.Account, b.AccountID)
-		v.Balances = append(v.Balances, templates.BalanceRow{
-			Partner: templates.Link{Label: b.PartnerName, URL: ledgerURL(b.PartnerID, b.Partner, b.AccountID)}, Account: templates.Link{Label: b.Identifier, URL: "/payouts?account=" + account}, Sum: payoutSum(b.Sum),
+		v.Balances = append(v.Balances, view.BalanceRow{
+			Partner: ui.Link{Label: b.PartnerName, URL: ledgerURL(b.PartnerID, b.Partner, b.AccountID)}, Account: ui.Link{Label: b.Identifier, URL: "/payouts?account=" + account}, Sum: payoutSum(b.Sum),
 		})
 	}
-	return k.Show(http.StatusOK, templates.Balances(v))
+	return k.Show(http.StatusOK, view.Balances(v))
 }

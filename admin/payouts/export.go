@@ -12,11 +12,12 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // ledgerExport is how what the filter chooses is taken away.
-func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e templates.LedgerExport) {
+func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e view.LedgerExport) {
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e
 	}
@@ -24,10 +25,10 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	for _, name := range LedgerFilters {
 		if value := q.Get(name); value != "" {
 			filter.Set(name, value)
-			e.Prepare = append(e.Prepare, templates.Hidden{Name: name, Value: web.Short(value)})
+			e.Prepare = append(e.Prepare, ui.Hidden{Name: name, Value: web.Short(value)})
 		}
 	}
-	e.CSV = templates.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data."}
+	e.CSV = ui.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data."}
 	e.Large = more
 	return e
 }
@@ -102,7 +103,7 @@ func (h *Handlers) exportPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.ExportPage(templates.ExportView{Shell: k.Shell("Export of the ledger", allEntries), Live: live}))
+	return k.Show(http.StatusOK, view.ExportPage(view.ExportView{Shell: k.Shell("Export of the ledger", allEntries), Live: live}))
 }
 
 // exportLive is the part of the page that comes anew by itself.
@@ -111,10 +112,10 @@ func (h *Handlers) exportLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.ExportPart(live, k.Now))
+	return k.Show(http.StatusOK, view.ExportPart(live, k.Now))
 }
 
-func (h *Handlers) exportPart(k *web.Request) (v templates.ExportLive, err error) {
+func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	e, err := h.ownExport(k)
 	if err != nil {
 		return v, err
@@ -123,12 +124,12 @@ func (h *Handlers) exportPart(k *web.Request) (v templates.ExportLive, err error
 	if err != nil {
 		return v, err
 	}
-	v = templates.ExportLive{URL: web.ExportURL(e.ID), LiveURL: web.ExportURL(e.ID) + "/live", ID: id.Format(id.Export, e.ID), Asked: e.MadeAt, Until: e.MadeAt.Add(payouts.ExportsKept)}
+	v = view.ExportLive{URL: web.ExportURL(e.ID), LiveURL: web.ExportURL(e.ID) + "/live", ID: id.Format(id.Export, e.ID), Asked: e.MadeAt, Until: e.MadeAt.Add(payouts.ExportsKept)}
 	if found {
 		v.Work = k.JobStatus(work)
 	}
 	if h.Payouts.Kept(e) {
-		v.File = templates.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data."}
+		v.File = ui.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data."}
 	}
 	return v, nil
 }

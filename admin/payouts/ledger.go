@@ -13,7 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // entriesCounted bounds how many entries are counted, and what is better prepared as a
@@ -25,11 +26,11 @@ const statementsListed = 24
 
 var (
 	LedgerFilters = []string{"partner", "account", "kind", "currency", "from", "to", "open", "lead", "run"}
-	entryKinds    = []templates.Option{
+	entryKinds    = []ui.Option{
 		{Value: string(models.EntryAccrual), Label: "Accrual"}, {Value: string(models.EntryReturn), Label: "Return"},
 		{Value: string(models.EntryAdjustment), Label: "Adjustment"}, {Value: string(models.EntryPayment), Label: "Payment"},
 	}
-	openOptions = []templates.Option{{Value: "1", Label: "Not in a run yet"}}
+	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
 // chosenEntries is a filter of the ledger as the service takes it, with whom it is about.
@@ -104,10 +105,10 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosen
 		return err
 	}
 	k.Notices = append(k.Notices, f.mistakes...)
-	v := templates.LedgerView{
+	v := view.LedgerView{
 		Shell: k.Shell("Ledger"), Tabs: h.payoutTabs(k, "ledger"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Lead: web.Short(q.Get("lead")), Run: web.Short(q.Get("run")),
 		From: web.Short(q.Get("from")), To: web.Short(q.Get("to")), Kinds: web.Chosen(entryKinds, q.Get("kind")), Currencies: currencyOptions(q.Get("currency")), Opens: web.Chosen(openOptions, q.Get("open")),
-		State: templates.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"}, Export: h.ledgerExport(k, q, n, more), WorkURL: "/work",
+		State: ui.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"}, Export: h.ledgerExport(k, q, n, more), WorkURL: "/work",
 	}
 	if k.May(web.WritePayouts) {
 		v.AdjustURL, v.ReturnURL = "/payouts/adjust?partner="+web.Escape(f.partner.Slug), "/payouts/returns/new"
@@ -122,11 +123,11 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosen
 	if err := h.ledgerSums(k, f, &v); err != nil {
 		return err
 	}
-	return k.Show(status, templates.Ledger(v))
+	return k.Show(status, view.Ledger(v))
 }
 
 // ledgerSums are of one partner, account, lead or run: of a whole ledger nobody waits for them.
-func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *templates.LedgerView) error {
+func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *view.LedgerView) error {
 	if len(v.Entries) == 0 || f.Partner == uuid.Nil && f.Account == uuid.Nil && f.Lead == uuid.Nil && f.Run == uuid.Nil {
 		return nil
 	}
@@ -146,18 +147,18 @@ func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *templates.Ledg
 	}
 	runs, err := h.Payouts.RunsOf(k.R.Context(), k.Scope, f.Partner, statementsListed)
 	for _, r := range runs {
-		v.Statements = append(v.Statements, templates.Link{Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"), URL: web.StatementURL(r, f.Partner)})
+		v.Statements = append(v.Statements, ui.Link{Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"), URL: web.StatementURL(r, f.Partner)})
 	}
 	return err
 }
 
-func payoutSum(s payouts.Sum) templates.PayoutSum {
+func payoutSum(s payouts.Sum) view.PayoutSum {
 	in := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: s.Currency} }
-	return templates.PayoutSum{Entries: s.Entries, Accrued: in(s.Accrued), Returned: in(s.Returned), Adjusted: in(s.Adjusted), Paid: in(s.Paid), Owed: in(s.Owed())}
+	return view.PayoutSum{Entries: s.Entries, Accrued: in(s.Accrued), Returned: in(s.Returned), Adjusted: in(s.Adjusted), Paid: in(s.Paid), Owed: in(s.Owed())}
 }
 
-func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) templates.LedgerRow {
-	row := templates.LedgerRow{
+func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
+	row := view.LedgerRow{
 		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: k.PartnerLink(e.PartnerID, e.PartnerName), Identifier: e.Identifier,
 		Lead: h.leadLink(k, e.LeadID, e.PartnerID), RunState: string(e.RunState), Amount: e.Amount(),
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-var returnStates = []templates.Option{
+var returnStates = []ui.Option{
 	{Value: string(models.ReturnOpen), Label: "Waits for a decision"}, {Value: string(models.ReturnAccepted), Label: "Accepted"}, {Value: string(models.ReturnRefused), Label: "Refused"},
 }
 
@@ -45,25 +46,25 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.ReturnsView{
+	v := view.ReturnsView{
 		Shell: k.Shell("Returns"), Tabs: h.payoutTabs(k, "returns"), Partner: web.Short(q.Get("partner")), Lead: web.Short(q.Get("lead")), States: web.Chosen(returnStates, q.Get("state")),
-		State: templates.ListState{Filtered: web.IsFiltered(q, "state", "partner", "lead"), ClearURL: "/payouts/returns"},
+		State: ui.ListState{Filtered: web.IsFiltered(q, "state", "partner", "lead"), ClearURL: "/payouts/returns"},
 	}
 	if k.May(web.WritePayouts) {
 		v.NewURL = "/payouts/returns/new"
 	}
 	for _, r := range all {
-		v.Returns = append(v.Returns, templates.ReturnRow{
-			ID: templates.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)}, Lead: h.leadLink(k, &r.LeadID, r.PartnerID), Partner: names.Of(r.PartnerID), Reason: payouts.ReasonWords(r.Reason),
+		v.Returns = append(v.Returns, view.ReturnRow{
+			ID: ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)}, Lead: h.leadLink(k, &r.LeadID, r.PartnerID), Partner: names.Of(r.PartnerID), Reason: payouts.ReasonWords(r.Reason),
 			State: string(r.State), Amount: web.AmountOf(r.AmountMinor, r.Currency), AskedBy: r.AskedBy, AskedAt: r.AskedAt,
 		})
 	}
 	v.Pager = pagerBetween("/payouts/returns", q, newer, older, len(all), func(i int) string { return id.Format(id.Return, all[i].ID) })
-	return k.Show(http.StatusOK, templates.Returns(v))
+	return k.Show(http.StatusOK, view.Returns(v))
 }
 
 // pagerBetween leads to what is before the first and after the last of a page of n rows.
-func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) templates.Pager {
+func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
 	before, after := "", ""
 	if newer && n > 0 {
 		before = key(0)
@@ -80,15 +81,15 @@ func (h *Handlers) returnNewPage(k *web.Request) error {
 
 const noSuchLead = "There is no lead of this id that earned anything."
 
-func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mistakes templates.Errors) error {
+func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	days := int(h.Payouts.Policy().ReturnWindow / (24 * time.Hour))
-	v := templates.ReturnNewView{Shell: k.Shell("Return a lead", allReturns), Lead: web.Short(f.Get("lead")), Evidence: f.Get("evidence"), Window: web.CountWords(int64(days), false, "day", "days"), Errors: mistakes}
+	v := view.ReturnNewView{Shell: k.Shell("Return a lead", allReturns), Lead: web.Short(f.Get("lead")), Evidence: f.Get("evidence"), Window: web.CountWords(int64(days), false, "day", "days"), Errors: mistakes}
 	for _, r := range payouts.Reasons {
-		v.Reasons = append(v.Reasons, templates.Option{Value: string(r.Reason), Label: web.Title(r.Words)})
+		v.Reasons = append(v.Reasons, ui.Option{Value: string(r.Reason), Label: web.Title(r.Words)})
 	}
 	v.Reasons = web.Chosen(v.Reasons, f.Get("reason"))
 	if v.Lead == "" {
-		return k.Show(status, templates.ReturnNew(v))
+		return k.Show(status, view.ReturnNew(v))
 	}
 	lead, there, err := h.earned(k, named(f, "lead", id.Lead))
 	if err != nil {
@@ -97,19 +98,19 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 	if there {
 		v.Earned = &lead
 	} else if len(mistakes) == 0 {
-		status, v.Errors = http.StatusUnprocessableEntity, templates.Errors{{Field: "lead", Message: noSuchLead}}
+		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
 	}
-	return k.Show(status, templates.ReturnNew(v))
+	return k.Show(status, view.ReturnNew(v))
 }
 
 // earned is a lead that this person may see, with what it earned.
-func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l templates.ReturnLead, there bool, err error) {
+func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, there bool, err error) {
 	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual}, postgres.Page{Size: 1})
 	if err != nil || len(all) == 0 {
 		return l, false, err
 	}
 	e := all[0]
-	return templates.ReturnLead{Lead: h.leadLink(k, e.LeadID, e.PartnerID), Partner: e.PartnerName, Identifier: e.Identifier, At: e.OccurredAt, Amount: e.Amount()}, true, nil
+	return view.ReturnLead{Lead: h.leadLink(k, e.LeadID, e.PartnerID), Partner: e.PartnerName, Identifier: e.Identifier, At: e.OccurredAt, Amount: e.Amount()}, true, nil
 }
 
 func (h *Handlers) returnNew(k *web.Request) error {
@@ -120,7 +121,7 @@ func (h *Handlers) returnNew(k *web.Request) error {
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
 	if err != nil {
 		f.Set("lead", "")
-		return h.showReturnNew(k, http.StatusUnprocessableEntity, f, templates.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}})
+		return h.showReturnNew(k, http.StatusUnprocessableEntity, f, ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}})
 	}
 	r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")), f.Get("evidence"))
 	if err == nil {
@@ -131,7 +132,7 @@ func (h *Handlers) returnNew(k *web.Request) error {
 		return other
 	}
 	if apperr.As(err).Code == apperr.NotFound {
-		status, mistakes = http.StatusUnprocessableEntity, templates.Errors{{Field: "lead", Message: noSuchLead}}
+		status, mistakes = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
 	}
 	return h.showReturnNew(k, status, f, mistakes)
 }
@@ -154,7 +155,7 @@ func (h *Handlers) returnPage(k *web.Request) error {
 	return h.showReturn(k, http.StatusOK, r, nil)
 }
 
-func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mistakes templates.Errors) error {
+func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mistakes ui.Errors) error {
 	lead, there, err := h.earned(k, r.LeadID)
 	if err != nil {
 		return err
@@ -162,14 +163,14 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 	if !there {
 		return fmt.Errorf("%s is of a lead that earned nothing", id.Format(id.Return, r.ID))
 	}
-	v := templates.ReturnView{
+	v := view.ReturnView{
 		Shell: k.Shell("Return of a lead", allReturns), URL: returnURL(r.ID), ID: id.Format(id.Return, r.ID), State: string(r.State), Lead: lead, Reason: payouts.ReasonWords(r.Reason), Evidence: r.Evidence,
 		AskedBy: r.AskedBy, AskedAt: r.AskedAt, DecidedBy: r.DecidedBy, DecidedAt: web.TimeOf(r.DecidedAt), Answer: r.Answer, CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID), StepUp: k.StepUp(), Errors: mistakes,
 	}
 	if len(mistakes) > 0 && r.State == models.ReturnOpen {
 		v.Answer = k.R.PostForm.Get("answer")
 	}
-	return k.Show(status, templates.Return(v))
+	return k.Show(status, view.Return(v))
 }
 
 func (h *Handlers) acceptReturn(k *web.Request) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Handlers answers the pages and forms of the ledger, balances, returns and payout runs.
@@ -67,21 +67,21 @@ func (h *Handlers) Routes() []web.Route {
 func (h *Handlers) payouts(k *web.Request) *payouts.Service { return h.Payouts.By(k.By) }
 
 // payoutTabs are the parts of the area; runs are the whole platform's.
-func (h *Handlers) payoutTabs(k *web.Request, current string) (all []templates.Tab) {
+func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 	for _, t := range []struct{ name, label, path string }{
 		{"ledger", "Ledger", "/payouts"}, {"balances", "Balances", "/payouts/balances"}, {"runs", "Runs", "/payouts/runs"}, {"returns", "Returns", "/payouts/returns"},
 	} {
 		if t.name != "runs" || k.Scope.All() {
-			all = append(all, templates.Tab{Label: t.label, URL: t.path, Current: t.name == current})
+			all = append(all, ui.Tab{Label: t.label, URL: t.path, Current: t.name == current})
 		}
 	}
 	return all
 }
 
 var (
-	allEntries = templates.Link{Label: "Ledger", URL: "/payouts"}
-	allReturns = templates.Link{Label: "Returns", URL: "/payouts/returns"}
-	allRuns    = templates.Link{Label: "Payout runs", URL: "/payouts/runs"}
+	allEntries = ui.Link{Label: "Ledger", URL: "/payouts"}
+	allReturns = ui.Link{Label: "Returns", URL: "/payouts/returns"}
+	allRuns    = ui.Link{Label: "Payout runs", URL: "/payouts/runs"}
 )
 
 func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.Return, r) }
@@ -95,16 +95,16 @@ func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
 	return "/payouts?partner=" + web.Escape(name)
 }
 
-func currencyOptions(code string) []templates.Option {
-	var all []templates.Option
+func currencyOptions(code string) []ui.Option {
+	var all []ui.Option
 	for c := money.GBP; c.Valid(); c++ {
-		all = append(all, templates.Option{Value: c.String(), Label: c.String()})
+		all = append(all, ui.Option{Value: c.String(), Label: c.String()})
 	}
 	return web.Chosen(all, code)
 }
 
 // leadLink is a lead's id, with its page where this person may see it.
-func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l templates.Link) {
+func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l ui.Link) {
 	if lead == nil {
 		return l
 	}

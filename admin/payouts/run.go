@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // run is the one that the address names.
@@ -41,12 +42,12 @@ func (h *Handlers) runPage(k *web.Request) error {
 	return h.showRun(k, http.StatusOK, r, nil, nil)
 }
 
-func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, conflict *templates.Conflict, mistakes templates.Errors) error {
+func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, conflict *ui.Conflict, mistakes ui.Errors) error {
 	live, err := h.runPart(k, r, mistakes)
 	if err != nil {
 		return err
 	}
-	return k.Show(status, templates.Run(templates.RunView{Shell: k.Shell("Payout run in "+r.Currency, allRuns), Live: live, Conflict: conflict, Errors: mistakes}))
+	return k.Show(status, view.Run(view.RunView{Shell: k.Shell("Payout run in "+r.Currency, allRuns), Live: live, Conflict: conflict, Errors: mistakes}))
 }
 
 // runLive is the part of the page that comes anew by itself.
@@ -59,12 +60,12 @@ func (h *Handlers) runLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.RunPart(part, k.Now))
+	return k.Show(http.StatusOK, view.RunPart(part, k.Now))
 }
 
-func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes templates.Errors) (v templates.RunLive, err error) {
+func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Errors) (v view.RunLive, err error) {
 	url, name := web.RunURL(r.ID), payouts.RunID(r.ID)
-	v = templates.RunLive{
+	v = view.RunLive{
 		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: web.AmountOf(r.MinimumMinor, r.Currency), Total: web.AmountOf(r.TotalMinor, r.Currency),
 		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Deeds: runDeeds(r),
 		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: k.StepUp(), Errors: mistakes,
@@ -72,7 +73,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes template
 		CanCancel: k.Everywhere(web.WritePayouts) && cancellable(r),
 	}
 	if k.Everywhere(web.ExportPayouts) && payable(r) == nil {
-		v.Payments = templates.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
+		v.Payments = ui.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
 	}
 	if r.State == models.RunPreparing {
 		work, found, err := h.Jobs.Of(k.R.Context(), r.ID)
@@ -92,19 +93,19 @@ func runState(r models.PayoutRun) string {
 	return string(r.State)
 }
 
-func runDeeds(r models.PayoutRun) (all []templates.RunDeed) {
+func runDeeds(r models.PayoutRun) (all []view.RunDeed) {
 	for _, d := range []struct {
 		what, who string
 		at        *time.Time
 	}{{"Begun by", r.Preparer, &r.MadeAt}, {"Prepared", "the service", r.PreparedAt}, {"Approved by", r.Approver, r.ApprovedAt}, {"Paid by", r.Payer, r.PaidAt}} {
 		if d.at != nil {
-			all = append(all, templates.RunDeed{What: d.what, Who: d.who, At: *d.at})
+			all = append(all, view.RunDeed{What: d.what, Who: d.who, At: *d.at})
 		}
 	}
 	return all
 }
 
-func outcomeOptions(run models.RunState) []templates.Option {
+func outcomeOptions(run models.RunState) []ui.Option {
 	pays := "To be paid"
 	switch run {
 	case models.RunPaid:
@@ -112,13 +113,13 @@ func outcomeOptions(run models.RunState) []templates.Option {
 	case models.RunCancelled:
 		pays = "Would have been paid"
 	}
-	return []templates.Option{
+	return []ui.Option{
 		{Value: string(models.StatementPays), Label: pays}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
 		{Value: string(models.StatementNegative), Label: "Held: below zero"}, {Value: string(models.StatementEven), Label: "Comes to nothing"},
 	}
 }
 
-func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *templates.RunLive) error {
+func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.RunLive) error {
 	q := k.R.URL.Query()
 	query := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementOutcome(web.SearchText(q, "outcome")), Before: web.SearchText(q, "before"), After: web.SearchText(q, "after"), Size: web.PageSize}
 	all, newer, older, err := h.Payouts.Statements(k.R.Context(), k.Scope, query)
@@ -126,10 +127,10 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *template
 		return err
 	}
 	v.Outcomes = web.Chosen(outcomeOptions(r.State), q.Get("outcome"))
-	v.List = templates.ListState{Filtered: web.IsFiltered(q, "outcome"), ClearURL: v.URL}
+	v.List = ui.ListState{Filtered: web.IsFiltered(q, "outcome"), ClearURL: v.URL}
 	for _, s := range all {
-		v.Statements = append(v.Statements, templates.StatementRow{
-			Account: templates.Link{Label: s.Identifier, URL: web.StatementURL(r.ID, s.PartnerID)}, Partner: s.PartnerName, Outcome: string(s.Outcome), Entries: s.Entries,
+		v.Statements = append(v.Statements, view.StatementRow{
+			Account: ui.Link{Label: s.Identifier, URL: web.StatementURL(r.ID, s.PartnerID)}, Partner: s.PartnerName, Outcome: string(s.Outcome), Entries: s.Entries,
 			Earned: web.AmountOf(s.AccruedMinor, r.Currency), Returned: web.AmountOf(s.ReturnedMinor, r.Currency), Adjusted: web.AmountOf(s.AdjustedMinor, r.Currency), Comes: web.AmountOf(s.NetMinor, r.Currency),
 		})
 	}
@@ -158,9 +159,9 @@ func (h *Handlers) approveRun(k *web.Request) error {
 
 // runConflict is what was done to a run while a form was open, perhaps by the form itself:
 // sent twice, it finds its own deed done.
-func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*templates.Conflict, error) {
+func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := k.LastDeed(audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
-	conflict := &templates.Conflict{Who: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
+	conflict := &ui.Conflict{Who: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
 	if last.StaffID != nil && *last.StaffID == k.Session.Staff.ID {
 		conflict.Who, conflict.Already = "You", last.Action == action
 	}
@@ -196,13 +197,13 @@ func (h *Handlers) payRunPage(k *web.Request) error {
 	return h.showPayRun(k, http.StatusOK, r, nil)
 }
 
-func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes templates.Errors) error {
+func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
 	if r.State != models.RunApproved {
 		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
 	}
 	total := web.AmountOf(r.TotalMinor, r.Currency)
-	return k.Show(status, templates.RunPay(templates.RunPayView{
-		Shell: k.Shell("Payout run is paid", allRuns, templates.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
+	return k.Show(status, view.RunPay(view.RunPayView{
+		Shell: k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
 		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: k.StepUp(), Errors: mistakes,
 	}))
 }
@@ -215,10 +216,10 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if r.RowVersion != k.FormVersion() || r.State != models.RunApproved {
 		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
 	}
-	var mistakes templates.Errors
+	var mistakes ui.Errors
 	total := web.AmountOf(r.TotalMinor, r.Currency).Decimal()
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
-		mistakes = append(mistakes, templates.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
+		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
 	}
 	proof, err := k.Prove()
 	if err != nil {
@@ -246,15 +247,15 @@ func cancellable(r models.PayoutRun) bool {
 	return r.State == models.RunPrepared || r.State == models.RunApproved
 }
 
-func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes templates.Errors) error {
+func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
 	if !cancellable(r) {
 		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
 	}
-	return k.Show(status, templates.Confirm(templates.ConfirmView{
-		Shell: k.Shell("Cancel a payout run", allRuns, templates.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
+	return k.Show(status, ui.Confirm(ui.ConfirmView{
+		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
 		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
 		AskReason:   true, StepUp: k.StepUp(), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
-		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
+		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
 	}))
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // wholePlatform has what is the whole platform's be no page for whoever sees a part of it.
@@ -29,18 +30,18 @@ func (h *Handlers) runsPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.RunsView{Shell: k.Shell("Payout runs"), Tabs: h.payoutTabs(k, "runs")}
+	v := view.RunsView{Shell: k.Shell("Payout runs"), Tabs: h.payoutTabs(k, "runs")}
 	if k.Everywhere(web.WritePayouts) {
 		v.NewURL = "/payouts/runs/new"
 	}
 	for _, r := range all {
-		v.Runs = append(v.Runs, templates.RunRow{
-			ID: templates.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}, State: runState(r), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
+		v.Runs = append(v.Runs, view.RunRow{
+			ID: ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}, State: runState(r), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
 			Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Total: web.AmountOf(r.TotalMinor, r.Currency),
 		})
 	}
 	v.Pager = pagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })
-	return k.Show(http.StatusOK, templates.Runs(v))
+	return k.Show(http.StatusOK, view.Runs(v))
 }
 
 // CutoffForm is how a browser sends a time.
@@ -49,15 +50,15 @@ const CutoffForm = "2006-01-02T15:04"
 func (h *Handlers) runNewPage(k *web.Request) error {
 	now := k.Now.UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	return h.showRunNew(k, http.StatusOK, templates.RunNewView{Currencies: currencyOptions(""), Cutoff: month.Format(CutoffForm)})
+	return h.showRunNew(k, http.StatusOK, view.RunNewView{Currencies: currencyOptions(""), Cutoff: month.Format(CutoffForm)})
 }
 
-func (h *Handlers) showRunNew(k *web.Request, status int, v templates.RunNewView) error {
+func (h *Handlers) showRunNew(k *web.Request, status int, v view.RunNewView) error {
 	if err := h.wholePlatform(k); err != nil {
 		return err
 	}
 	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), k.StepUp()
-	return k.Show(status, templates.RunNew(v))
+	return k.Show(status, view.RunNew(v))
 }
 
 func (h *Handlers) runNew(k *web.Request) error {
@@ -68,17 +69,17 @@ func (h *Handlers) runNew(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	v := templates.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
+	v := view.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
 	n := payouts.NewRun{Note: f.Get("note")}
 	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // the service asks for one
 	var wrong string
 	if n.Cutoff, wrong = web.PublishTime(f.Get("cutoff")); wrong != "" {
-		v.Errors = append(v.Errors, templates.FieldError{Field: "cutoff", Message: wrong})
+		v.Errors = append(v.Errors, ui.FieldError{Field: "cutoff", Message: wrong})
 	}
 	if text := strings.TrimSpace(f.Get("minimum")); text != "" {
 		var err error
 		if n.Minimum, err = money.ParseDecimal(text); err != nil {
-			v.Errors = append(v.Errors, templates.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
+			v.Errors = append(v.Errors, ui.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
 		}
 	}
 	proof, err := k.Prove()

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // statement is the one that the address names, for whoever may see its partner.
@@ -34,11 +35,11 @@ func (h *Handlers) statementPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	above := []templates.Link{allEntries}
+	above := []ui.Link{allEntries}
 	if k.Scope.All() {
-		above = []templates.Link{allRuns, {Label: payouts.RunID(s.Run.ID), URL: web.RunURL(s.Run.ID)}}
+		above = []ui.Link{allRuns, {Label: payouts.RunID(s.Run.ID), URL: web.RunURL(s.Run.ID)}}
 	}
-	v := templates.StatementView{
+	v := view.StatementView{
 		Shell: k.Shell("Statement for "+s.Partner.Name, above...), LegalName: s.Payee.LegalName, Slug: s.Partner.Slug, Address: s.Payee.Address, TaxID: s.Payee.TaxID,
 		RunID: payouts.RunID(s.Run.ID), State: string(s.Run.State), Cutoff: s.Run.Cutoff, Prepared: web.TimeOf(s.Run.PreparedAt), Paid: web.TimeOf(s.Run.PaidAt),
 		Reference: paymentReference(s.Run), BankReference: s.Run.Reference, Currency: s.Run.Currency, Total: web.AmountOf(0, s.Run.Currency), Minimum: web.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
@@ -49,7 +50,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 	var entries int64
 	for _, a := range s.Accounts {
 		in := func(minor int64) money.Amount { return web.AmountOf(minor, s.Run.Currency) }
-		v.Accounts = append(v.Accounts, templates.StatementAccount{
+		v.Accounts = append(v.Accounts, view.StatementAccount{
 			Identifier: a.Identifier, Outcome: string(a.Outcome), Entries: a.Entries, Earned: in(a.AccruedMinor), Returned: in(a.ReturnedMinor), Adjusted: in(a.AdjustedMinor), Comes: in(a.NetMinor),
 		})
 		if a.Outcome == models.StatementPays {
@@ -60,24 +61,24 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		}
 	}
 	if k.MayAt(web.ExportPayouts, s.Partner.ID) && s.Run.State != models.RunCancelled {
-		v.CSV = templates.Download{URL: web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv", Label: "Entries CSV", Holds: "The " + web.CountWords(entries, false, "entry", "entries") + " that the run closes, and their payments. No personal data."}
+		v.CSV = ui.Download{URL: web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv", Label: "Entries CSV", Holds: "The " + web.CountWords(entries, false, "entry", "entries") + " that the run closes, and their payments. No personal data."}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Statement(v))
+	return k.Show(http.StatusOK, view.Statement(v))
 }
 
 // correctionsShown is how many returns and adjustments a statement lists; the file has all.
 const correctionsShown = 200
 
-func (h *Handlers) fillCorrections(k *web.Request, v *templates.StatementView, s payouts.PartnerStatement) error {
+func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payouts.PartnerStatement) error {
 	all, more, err := h.Payouts.Corrections(k.R.Context(), k.Scope, s.Run.ID, s.Partner.ID, correctionsShown)
 	if err != nil {
 		return err
 	}
 	for _, e := range all {
-		one := templates.StatementCorrection{At: e.OccurredAt, Kind: string(e.Kind), Account: e.Identifier, Amount: e.Amount(), Note: e.Note}
+		one := view.StatementCorrection{At: e.OccurredAt, Kind: string(e.Kind), Account: e.Identifier, Amount: e.Amount(), Note: e.Note}
 		if e.LeadID != nil {
 			one.Lead = id.Format(id.Lead, *e.LeadID)
 		}

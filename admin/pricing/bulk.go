@@ -11,20 +11,21 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // shownChanges is how many of the changes are listed before they are made.
 const shownChanges = 20
 
 // paste gives a column of rows their bases. Each line names its row, a tab, and the cell.
-func (h *Handlers) paste(k *web.Request, d ratecard.Draft, view ratecard.View, market pricingrules.Market) error {
+func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.View, market pricingrules.Market) error {
 	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
 	rows := map[string]ratecard.GridRow{}
-	for _, row := range h.Prices.Grid(sheet, nil, view) {
+	for _, row := range h.Prices.Grid(sheet, nil, selection) {
 		rows[rowKey(row)] = row
 	}
 	e := entered{typed: map[string]string{}, wrong: map[string]string{}}
@@ -44,7 +45,7 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, view ratecard.View, m
 			changes = append(changes, ratecard.BaseChange{Target: row.Target, Minor: minor})
 			continue
 		}
-		mistake := templates.FieldError{Message: fmt.Sprintf("Line %d: %s", i+1, mend)}
+		mistake := ui.FieldError{Message: fmt.Sprintf("Line %d: %s", i+1, mend)}
 		if ok {
 			mistake.Field, e.typed[key], e.wrong[key] = "base-"+key, web.Short(text), mend
 		}
@@ -54,13 +55,13 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, view ratecard.View, m
 		}
 	}
 	if len(e.errors) > 0 {
-		return h.refusedCells(k, view, apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
+		return h.refusedCells(k, selection, apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
 	}
-	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(view))
+	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(selection))
 	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormVersion(), what, changes); err != nil {
-		return h.refusedCells(k, view, err, e.keepTyped())
+		return h.refusedCells(k, selection, err, e.keepTyped())
 	}
-	return k.Redirect(gridURL(d, view))
+	return k.Redirect(gridURL(d, selection))
 }
 
 // keepTyped leaves in their cells the amounts that nothing is wrong with, too: nothing
@@ -75,7 +76,7 @@ func (e entered) keepTyped() entered {
 }
 
 // bulk changes all rows that are shown; a first press shows how.
-func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, view ratecard.View, market pricingrules.Market) error {
+func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.View, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
 	var mend, what string
@@ -91,30 +92,30 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, view ratecard.View, ma
 	default:
 		mend = "Choose one of these."
 	}
-	e := entered{bulk: templates.BulkForm{Bys: web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")), Amount: web.Short(f.Get("amount")), Error: mend, Open: true}}
+	e := entered{bulk: view.BulkForm{Bys: web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")), Amount: web.Short(f.Get("amount")), Error: mend, Open: true}}
 	if mend != "" {
-		e.errors = templates.Errors{{Field: "amount", Message: mend}}
-		return h.showGridOf(k, http.StatusUnprocessableEntity, d, view, e)
+		e.errors = ui.Errors{{Field: "amount", Message: mend}}
+		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
 	if d.RowVersion != k.FormVersion() {
-		return h.refusedCells(k, view, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
+		return h.refusedCells(k, selection, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
 	}
 	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
-	changes, lines := bulkChanges(b, h.Prices.Grid(sheet, nil, view))
+	changes, lines := bulkChanges(b, h.Prices.Grid(sheet, nil, selection))
 	if len(changes.made) == 0 {
-		return h.refusedCells(k, view, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
+		return h.refusedCells(k, selection, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
 	}
-	what += viewWords(view)
+	what += viewWords(selection)
 	if f.Get("apply") == "yes" {
 		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormVersion(), what, changes.made); err != nil {
-			return h.refusedCells(k, view, err, e)
+			return h.refusedCells(k, selection, err, e)
 		}
-		return k.Redirect(gridURL(d, view))
+		return k.Redirect(gridURL(d, selection))
 	}
-	return h.askBulk(k, d, view, what, changes, lines)
+	return h.askBulk(k, d, selection, what, changes, lines)
 }
 
 // bulkOf is what a bulk does to the rows of a grid.
@@ -123,7 +124,7 @@ type bulkOf struct {
 	passed int // without a base
 }
 
-func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []templates.CellChange) {
+func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []view.CellChange) {
 	was := map[pricingrules.Target]ratecard.GridRow{}
 	for _, row := range rows {
 		was[row.Target] = row
@@ -136,7 +137,7 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 			continue
 		}
 		all.made = append(all.made, one)
-		lines = append(lines, templates.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String()})
+		lines = append(lines, view.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String()})
 	}
 	return all, lines
 }
@@ -153,14 +154,14 @@ func baseWords(row ratecard.GridRow) string {
 	return amount + ", inherited"
 }
 
-func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, view ratecard.View, what string, all bulkOf, lines []templates.CellChange) error {
+func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, selection ratecard.View, what string, all bulkOf, lines []view.CellChange) error {
 	f := k.R.PostForm
 	shown := min(len(lines), shownChanges)
-	return k.Show(http.StatusOK, templates.DraftBulk(templates.DraftBulkView{
-		Shell:  k.Shell("Change "+web.CountWords(int64(len(lines)), false, "base", "bases"), allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}),
-		Action: web.DraftURL(d.ID) + "/cells?" + viewQuery(view), Cancel: gridURL(d, view), What: what, Changes: lines[:shown], More: len(lines) - shown, Passed: all.passed,
+	return k.Show(http.StatusOK, view.DraftBulk(view.DraftBulkView{
+		Shell:  k.Shell("Change "+web.CountWords(int64(len(lines)), false, "base", "bases"), allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}),
+		Action: web.DraftURL(d.ID) + "/cells?" + viewQuery(selection), Cancel: gridURL(d, selection), What: what, Changes: lines[:shown], More: len(lines) - shown, Passed: all.passed,
 		Submit: "Change " + web.CountWords(int64(len(lines)), false, "base", "bases"),
-		Hidden: []templates.Hidden{
+		Hidden: []ui.Hidden{
 			{Name: "version", Value: strconv.Itoa(d.RowVersion)}, {Name: "mode", Value: "bulk"}, {Name: "by", Value: f.Get("by")}, {Name: "amount", Value: f.Get("amount")}, {Name: "apply", Value: "yes"},
 		},
 	}))

@@ -10,7 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // market is the one that a view is of.
@@ -40,12 +41,12 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f, view := k.R.PostForm, h.cellView(k)
-	market, err := h.market(k, view)
+	f, selection := k.R.PostForm, h.cellView(k)
+	market, err := h.market(k, selection)
 	if err != nil {
 		return err
 	}
-	target := pricingrules.Target{Industry: f.Get("industry"), Category: f.Get("category"), Country: market.Code, Urgency: view.Urgency}
+	target := pricingrules.Target{Industry: f.Get("industry"), Category: f.Get("category"), Country: market.Code, Urgency: selection.Urgency}
 	if (target.Industry == "") == (target.Category == "") {
 		return web.ErrForm
 	}
@@ -58,7 +59,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	if mend == "" {
 		err = h.prices(k).SetBase(k.R.Context(), d.ID, target, was, minor)
 		if err == nil {
-			return h.cellSaved(k, d, view, target, key)
+			return h.cellSaved(k, d, selection, target, key)
 		}
 	} else {
 		err = apperr.New(apperr.Invalid, "amount", mend)
@@ -68,45 +69,45 @@ func (h *Handlers) draftCell(k *web.Request) error {
 		return other
 	}
 	e := entered{typed: map[string]string{key: web.Short(f.Get("base"))}, wrong: map[string]string{key: message}}
-	e.errors = templates.Errors{{Field: "base-" + key, Message: key + ": " + message}}
-	return h.showCell(k, status, view, target, e)
+	e.errors = ui.Errors{{Field: "base-" + key, Message: key + ": " + message}}
+	return h.showCell(k, status, selection, target, e)
 }
 
 // cellSaved answers a cell that was saved: a script is told what changed with it,
 // anybody else sees the grid again where they were.
-func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, view ratecard.View, target pricingrules.Target, key string) error {
+func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, selection ratecard.View, target pricingrules.Target, key string) error {
 	if k.R.PostForm.Get("part") == "" {
-		return k.Redirect(gridURL(d, view) + "#f-base-" + key)
+		return k.Redirect(gridURL(d, selection) + "#f-base-" + key)
 	}
-	return h.showCell(k, http.StatusOK, view, target, entered{})
+	return h.showCell(k, http.StatusOK, selection, target, entered{})
 }
 
 // showCell shows the grid, or a script the rows, as they are now.
-func (h *Handlers) showCell(k *web.Request, status int, view ratecard.View, target pricingrules.Target, e entered) error {
+func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.View, target pricingrules.Target, e entered) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}
 	if k.R.PostForm.Get("part") == "" {
-		return h.showGridOf(k, status, d, view, e)
+		return h.showGridOf(k, status, d, selection, e)
 	}
 	// An industry's cell changes its own row, a category's those of its industries.
-	part := ratecard.View{Country: view.Country, Urgency: view.Urgency, Category: target.Category, Search: target.Industry}
+	part := ratecard.View{Country: selection.Country, Urgency: selection.Urgency, Category: target.Category, Search: target.Industry}
 	v, err := h.draftGrid(k, d, part, e)
 	if err != nil {
 		return err
 	}
 	address := web.DraftURL(d.ID)
-	v.Grid.Action, v.UndoURL = address+"/cell?"+viewQuery(view), address+"/undo?"+viewQuery(view)
-	return k.Show(status, templates.DraftGridPart(v))
+	v.Grid.Action, v.UndoURL = address+"/cell?"+viewQuery(selection), address+"/undo?"+viewQuery(selection)
+	return k.Show(status, view.DraftGridPart(v))
 }
 
-func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, view ratecard.View, e entered) error {
-	v, err := h.draftGrid(k, d, view, e)
+func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, selection ratecard.View, e entered) error {
+	v, err := h.draftGrid(k, d, selection, e)
 	if err != nil {
 		return err
 	}
-	return k.Show(status, templates.DraftGrid(v))
+	return k.Show(status, view.DraftGrid(v))
 }
 
 // draftCells changes many cells at once, all or none.
@@ -115,22 +116,22 @@ func (h *Handlers) draftCells(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	view := h.cellView(k)
-	market, err := h.market(k, view)
+	selection := h.cellView(k)
+	market, err := h.market(k, selection)
 	if err != nil {
 		return err
 	}
 	switch k.R.PostForm.Get("mode") {
 	case "paste":
-		return h.paste(k, d, view, market)
+		return h.paste(k, d, selection, market)
 	case "bulk":
-		return h.bulk(k, d, view, market)
+		return h.bulk(k, d, selection, market)
 	}
 	return web.ErrForm
 }
 
 // refusedCells shows the grid again with what was wrong, over what was typed.
-func (h *Handlers) refusedCells(k *web.Request, view ratecard.View, err error, e entered) error {
+func (h *Handlers) refusedCells(k *web.Request, selection ratecard.View, err error, e entered) error {
 	status, message, other := k.FormError(err)
 	if other != nil {
 		return other
@@ -142,8 +143,8 @@ func (h *Handlers) refusedCells(k *web.Request, view ratecard.View, err error, e
 	if status == http.StatusConflict {
 		message += " " + lastTouch(d)
 	}
-	e.errors = append(templates.Errors{{Message: message}}, e.errors...)
-	return h.showGridOf(k, status, d, view, e)
+	e.errors = append(ui.Errors{{Message: message}}, e.errors...)
+	return h.showGridOf(k, status, d, selection, e)
 }
 
 // lastTouch says who changed a draft last: whose change a stale form met.
@@ -160,11 +161,11 @@ func (h *Handlers) draftUndo(k *web.Request) error {
 	if err != nil {
 		return web.ErrForm
 	}
-	view := h.gridView(k)
+	selection := h.gridView(k)
 	if err := h.prices(k).Undo(k.R.Context(), d.ID, edit); err != nil {
-		return h.refusedCells(k, view, err, entered{})
+		return h.refusedCells(k, selection, err, entered{})
 	}
-	return k.Redirect(gridURL(d, view))
+	return k.Redirect(gridURL(d, selection))
 }
 
 // lockedWords says why a draft's rules cannot be changed; "" where this person can.

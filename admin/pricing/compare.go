@@ -16,7 +16,8 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 const (
@@ -53,12 +54,12 @@ func comparison(old, now *ratecard.Sheet) []pricingrules.Change {
 }
 
 // compareCounts counts the cells that differ, by the currency of their market.
-func compareCounts(changes []pricingrules.Change) (all []templates.CompareCount) {
-	by := map[money.Currency]*templates.CompareCount{}
+func compareCounts(changes []pricingrules.Change) (all []view.CompareCount) {
+	by := map[money.Currency]*view.CompareCount{}
 	for _, c := range changes {
 		currency := cmp.Or(c.New.Currency, c.Old.Currency)
 		if by[currency] == nil {
-			by[currency] = &templates.CompareCount{Currency: currency.String()}
+			by[currency] = &view.CompareCount{Currency: currency.String()}
 		}
 		n := by[currency]
 		n.Changed++
@@ -84,11 +85,11 @@ func compareCounts(changes []pricingrules.Change) (all []templates.CompareCount)
 }
 
 // compareRows are cells as the tables show them.
-func (h *Handlers) compareRows(k *web.Request, changes []pricingrules.Change) []templates.CompareRow {
+func (h *Handlers) compareRows(k *web.Request, changes []pricingrules.Change) []view.CompareRow {
 	names := h.categoryNames(k)
-	rows := make([]templates.CompareRow, len(changes))
+	rows := make([]view.CompareRow, len(changes))
 	for i, c := range changes {
-		rows[i] = templates.CompareRow{
+		rows[i] = view.CompareRow{
 			Industry: c.Industry.Slug, Category: names[c.Industry.Category], Country: c.Market.Name, Urgency: c.Class.String(),
 			Old: compareCell(c.Old), New: compareCell(c.New), Change: changeWords(c), Outlier: isOutlier(c),
 		}
@@ -104,11 +105,11 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 	return names
 }
 
-func compareCell(c pricingrules.Cell) templates.CompareCell {
+func compareCell(c pricingrules.Cell) view.CompareCell {
 	if c.Minor == 0 {
-		return templates.CompareCell{Word: c.String()}
+		return view.CompareCell{Word: c.String()}
 	}
-	return templates.CompareCell{Amount: money.Amount{Minor: c.Minor, Currency: c.Currency}}
+	return view.CompareCell{Amount: money.Amount{Minor: c.Minor, Currency: c.Currency}}
 }
 
 // changeWords is a change in a word or as a percentage of the old price.
@@ -141,22 +142,22 @@ func percentWords(was, is int64) string {
 
 // compareTable is the part of the changes that the filters of the address leave. keep are
 // those of its words that a filter does not change.
-func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) templates.CompareTable {
+func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
 	kept := url.Values{}
-	v := templates.CompareTable{
+	v := view.CompareTable{
 		Action: path, Search: web.Short(q.Get("q")), Counts: compareCounts(changes), Outliers: countOutliers(changes), Percent: outlierPercent,
 		Countries: web.Chosen(h.marketOptions(k), q.Get("country")), Urgencies: web.Chosen(urgencyOptions(), q.Get("urgency")), Categories: web.Chosen(h.categoryOptions(k), q.Get("category")),
-		Only: web.Chosen([]templates.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
+		Only: web.Chosen([]ui.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
 	}
 	for _, name := range keep {
 		if value := q.Get(name); value != "" {
 			kept.Set(name, value)
-			v.Keep = append(v.Keep, templates.Hidden{Name: name, Value: value})
+			v.Keep = append(v.Keep, ui.Hidden{Name: name, Value: value})
 		}
 	}
-	v.State = templates.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: path + "?" + kept.Encode()}
+	v.State = ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: path + "?" + kept.Encode()}
 	left := slices.DeleteFunc(slices.Clone(changes), func(c pricingrules.Change) bool { return !comparedAs(c, q) })
 	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
 	v.Rows, v.Pager = h.compareRows(k, part), web.CursorPager(path, q, before, after)
@@ -206,9 +207,9 @@ func comparePart(changes []pricingrules.Change, before, after string) (part []pr
 // comparePage shows what differs between two versions.
 func (h *Handlers) comparePage(k *web.Request) error {
 	q := k.R.URL.Query()
-	v := templates.CompareView{Shell: k.Shell("Compare versions", allPricing, allVersions), A: web.Short(q.Get("a")), B: web.Short(q.Get("b"))}
+	v := view.CompareView{Shell: k.Shell("Compare versions", allPricing, allVersions), A: web.Short(q.Get("a")), B: web.Short(q.Get("b"))}
 	if v.A == "" && v.B == "" {
-		return k.Show(http.StatusOK, templates.Compare(v))
+		return k.Show(http.StatusOK, view.Compare(v))
 	}
 	a, err := h.versionNamed(k, "a", v.A, &v.Errors)
 	if err != nil {
@@ -219,10 +220,10 @@ func (h *Handlers) comparePage(k *web.Request) error {
 		return err
 	}
 	if len(v.Errors) == 0 && a.Version == b.Version {
-		v.Errors = templates.Errors{{Field: "b", Message: "That is the same version twice: choose another one."}}
+		v.Errors = ui.Errors{{Field: "b", Message: "That is the same version twice: choose another one."}}
 	}
 	if len(v.Errors) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, templates.Compare(v))
+		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))
 	}
 	old, err := h.Prices.Sheet(k.R.Context(), a)
 	if err != nil {
@@ -237,23 +238,23 @@ func (h *Handlers) comparePage(k *web.Request) error {
 	table.Caption = "Prices that differ between " + v.Old.Label + " and " + v.New.Label
 	table.OldHead, table.NewHead = v.Old.Label, v.New.Label
 	v.Table = &table
-	return k.Show(http.StatusOK, templates.Compare(v))
+	return k.Show(http.StatusOK, view.Compare(v))
 }
 
-func (h *Handlers) versionLink(k *web.Request, card models.RateCard) templates.Link {
-	return templates.Link{Label: web.VersionName(card.Version), URL: web.VersionURL(card.Version)}
+func (h *Handlers) versionLink(k *web.Request, card models.RateCard) ui.Link {
+	return ui.Link{Label: web.VersionName(card.Version), URL: web.VersionURL(card.Version)}
 }
 
 // versionNamed finds the version that a field names; a mistake is the form's to show.
-func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *templates.Errors) (models.RateCard, error) {
+func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui.Errors) (models.RateCard, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
-		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: "A version is a number, such as 3."})
+		*mistakes = append(*mistakes, ui.FieldError{Field: field, Message: "A version is a number, such as 3."})
 		return models.RateCard{}, nil
 	}
 	card, err := h.Prices.Version(k.R.Context(), int(n))
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		*mistakes = append(*mistakes, templates.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d.", n)})
+		*mistakes = append(*mistakes, ui.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d.", n)})
 		return card, nil
 	}
 	return card, err

@@ -9,15 +9,16 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) draftNewPage(k *web.Request) error {
-	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), templates.DraftFormView{})
+	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), view.DraftFormView{})
 }
 
 // showDraftNew is the form that begins a draft from a version, "" for the one in force.
-func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v templates.DraftFormView) error {
+func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.DraftFormView) error {
 	version, err := h.source(k, from)
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v templ
 	if from == "" {
 		v.FromName += ", the one in force"
 	}
-	return k.Show(status, templates.DraftForm(v))
+	return k.Show(status, view.DraftForm(v))
 }
 
 // source is the version that a draft begins from.
@@ -65,7 +66,7 @@ func (h *Handlers) draftNew(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showDraftNew(k, status, f.Get("from"), templates.DraftFormView{Title: web.Short(f.Get("title")), Errors: mistakes})
+	return h.showDraftNew(k, status, f.Get("from"), view.DraftFormView{Title: web.Short(f.Get("title")), Errors: mistakes})
 }
 
 func (h *Handlers) draftTitlePage(k *web.Request) error {
@@ -73,14 +74,14 @@ func (h *Handlers) draftTitlePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showDraftTitle(k, http.StatusOK, d, templates.DraftFormView{Title: d.Title})
+	return h.showDraftTitle(k, http.StatusOK, d, view.DraftFormView{Title: d.Title})
 }
 
-func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, v templates.DraftFormView) error {
+func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, v view.DraftFormView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename the draft", allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: address}), address+"/title", address, "Rename"
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename the draft", allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: address}), address+"/title", address, "Rename"
 	v.Version = int64(d.RowVersion)
-	return k.Show(status, templates.DraftForm(v))
+	return k.Show(status, view.DraftForm(v))
 }
 
 func (h *Handlers) draftTitle(k *web.Request) error {
@@ -97,7 +98,7 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 	if other != nil {
 		return other
 	}
-	v := templates.DraftFormView{Title: web.Short(title), Errors: mistakes}
+	v := view.DraftFormView{Title: web.Short(title), Errors: mistakes}
 	if d, v.Conflict, err = h.metConflict(k, d, err); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 
 // metConflict is the draft as it is now, and where err says that a form was stale, what
 // somebody else did to it meanwhile.
-func (h *Handlers) metConflict(k *web.Request, d ratecard.Draft, err error) (ratecard.Draft, *templates.Conflict, error) {
+func (h *Handlers) metConflict(k *web.Request, d ratecard.Draft, err error) (ratecard.Draft, *ui.Conflict, error) {
 	if !web.IsStale(err) {
 		return d, nil, nil
 	}
@@ -121,7 +122,7 @@ func (h *Handlers) metConflict(k *web.Request, d ratecard.Draft, err error) (rat
 	return d, theirs, err
 }
 
-func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes templates.Errors) templates.ConfirmView {
+func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes ui.Errors) ui.ConfirmView {
 	address, lost := web.DraftURL(d.ID), "Its "+web.CountWords(int64(d.Edits), false, "edit", "edits")+" will not be published."
 	if d.Edits == 0 {
 		lost = "Nothing was changed in it."
@@ -129,10 +130,10 @@ func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes templa
 	if d.State != models.RateCardDraft {
 		lost = "It is on its way to being published, and will not be. " + lost
 	}
-	return templates.ConfirmView{
-		Shell:  k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: address}),
+	return ui.ConfirmView{
+		Shell:  k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: address}),
 		Action: address + "/discard", Consequence: lost + " It cannot be taken up again; live prices stay as they are.",
-		TypeName: "discard", Submit: "Discard", Cancel: address, Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
+		TypeName: "discard", Submit: "Discard", Cancel: address, Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
 		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 }
@@ -142,7 +143,7 @@ func (h *Handlers) discardPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Confirm(h.discardView(k, d, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(h.discardView(k, d, nil)))
 }
 
 func (h *Handlers) discard(k *web.Request) error {
@@ -151,7 +152,7 @@ func (h *Handlers) discard(k *web.Request) error {
 		return err
 	}
 	if mistake := k.CheckTypedName("discard"); len(mistake) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, templates.Confirm(h.discardView(k, d, mistake)))
+		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(h.discardView(k, d, mistake)))
 	}
 	if err = h.prices(k).Discard(k.R.Context(), d.ID, k.FormVersion()); err == nil {
 		return k.Redirect("/pricing")
@@ -163,7 +164,7 @@ func (h *Handlers) discard(k *web.Request) error {
 	if web.IsStale(err) {
 		mistakes[0].Message += " " + lastTouch(d)
 	}
-	return k.Show(status, templates.Confirm(h.discardView(k, d, mistakes)))
+	return k.Show(status, ui.Confirm(h.discardView(k, d, mistakes)))
 }
 
 func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
@@ -176,14 +177,14 @@ func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
 	if err != nil {
 		return err
 	}
-	v := templates.DraftEditsView{Head: head}
+	v := view.DraftEditsView{Head: head}
 	if n := len(found); n > 0 {
 		v.Pager = web.KeyPager(head.URL, q, newer, older, found[0].ID, found[n-1].ID)
 	}
 	for _, e := range found {
-		v.Edits = append(v.Edits, templates.EditRow{At: e.At, Who: e.Editor, What: e.What, Rules: e.Rules, Undone: web.TimeOf(e.UndoneAt), UndoneBy: e.UndoneBy})
+		v.Edits = append(v.Edits, view.EditRow{At: e.At, Who: e.Editor, What: e.What, Rules: e.Rules, Undone: web.TimeOf(e.UndoneAt), UndoneBy: e.UndoneBy})
 	}
-	return k.Show(http.StatusOK, templates.DraftEdits(v))
+	return k.Show(http.StatusOK, view.DraftEdits(v))
 }
 
 // editable is the draft that the address names, for a page with a form about its rules.
@@ -200,6 +201,6 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 }
 
 // under is what stands around a form's page of a draft.
-func (h *Handlers) under(k *web.Request, d ratecard.Draft, title, tab string) templates.Shell {
-	return k.Shell(title, allPricing, templates.Link{Label: web.DraftName(d.RateCard), URL: fmt.Sprint(web.DraftURL(d.ID), "?tab=", tab)})
+func (h *Handlers) under(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
+	return k.Shell(title, allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: fmt.Sprint(web.DraftURL(d.ID), "?tab=", tab)})
 }

@@ -14,20 +14,21 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // explained is the card that a lead is priced with: a version, or a draft.
 type explained struct {
 	card models.RateCard
-	name templates.Link
+	name ui.Link
 	mend string // the address of its rules' forms; empty where they cannot be changed
 }
 
 // explainPage prices a lead, step by step.
 func (h *Handlers) explainPage(k *web.Request) error {
 	q := k.R.URL.Query()
-	v := templates.ExplainView{
+	v := view.ExplainView{
 		Shell: k.Shell("Price a lead", allPricing), Industry: web.Short(q.Get("industry")), Country: web.Short(q.Get("country")), Urgency: web.Short(q.Get("urgency")),
 		Partner: web.Short(q.Get("partner")), Version: web.Short(q.Get("version")), Draft: web.Short(q.Get("draft")), Urgencies: urgencyOptions(),
 	}
@@ -41,7 +42,7 @@ func (h *Handlers) explainPage(k *web.Request) error {
 	}
 	v.With = with.name
 	if v.Industry == "" && len(v.Errors) == 0 {
-		return k.Show(http.StatusOK, templates.Explain(v))
+		return k.Show(http.StatusOK, view.Explain(v))
 	}
 	own, err := h.explainOwn(k, &v)
 	if err != nil {
@@ -54,24 +55,24 @@ func (h *Handlers) explainPage(k *web.Request) error {
 	}
 	if len(v.Errors) > 0 {
 		v.Result = nil // all or nothing: of a partner that is none it would be another's price
-		return k.Show(http.StatusUnprocessableEntity, templates.Explain(v))
+		return k.Show(http.StatusUnprocessableEntity, view.Explain(v))
 	}
-	return k.Show(http.StatusOK, templates.Explain(v))
+	return k.Show(http.StatusOK, view.Explain(v))
 }
 
 // explainWith finds the card that the address names; the version in force where it names none.
-func (h *Handlers) explainWith(k *web.Request, v templates.ExplainView, mistakes *templates.Errors) (with explained, err error) {
+func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.Errors) (with explained, err error) {
 	switch {
 	case v.Draft != "":
 		d, err := h.Prices.Draft(k.R.Context(), strings.TrimSpace(v.Draft))
 		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-			*mistakes = append(*mistakes, templates.FieldError{Field: "draft", Message: "There is no draft of this id: it begins with rc_."})
+			*mistakes = append(*mistakes, ui.FieldError{Field: "draft", Message: "There is no draft of this id: it begins with rc_."})
 			return with, nil
 		}
 		if err != nil {
 			return with, err
 		}
-		with.card, with.name = d.RateCard, templates.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}
+		with.card, with.name = d.RateCard, ui.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}
 		if d.State == models.RateCardDraft && k.May(web.WritePricing) {
 			with.mend = with.name.URL + "/rules/"
 		}
@@ -86,7 +87,7 @@ func (h *Handlers) explainWith(k *web.Request, v templates.ExplainView, mistakes
 }
 
 // explainOwn is what the partner that the address names has of its own.
-func (h *Handlers) explainOwn(k *web.Request, v *templates.ExplainView) (own pricingrules.Own, err error) {
+func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingrules.Own, err error) {
 	ref := strings.TrimSpace(v.Partner)
 	if ref == "" {
 		return own, nil
@@ -97,7 +98,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *templates.ExplainView) (own pri
 		p, err = h.Partners.Find(k.R.Context(), sc, ref)
 	}
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		v.Errors = append(v.Errors, templates.FieldError{Field: "partner", Message: "There is no partner of this slug or id that you may see."})
+		v.Errors = append(v.Errors, ui.FieldError{Field: "partner", Message: "There is no partner of this slug or id that you may see."})
 		return own, nil
 	}
 	if err != nil {
@@ -107,11 +108,11 @@ func (h *Handlers) explainOwn(k *web.Request, v *templates.ExplainView) (own pri
 	if err != nil {
 		return own, err
 	}
-	v.Seller = templates.Link{Label: p.Name, URL: web.PartnerURL(p.ID) + "?tab=prices"}
+	v.Seller = ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID) + "?tab=prices"}
 	return pricingrules.Own{Adjustment: has.Adjustment, Exclusions: has.Exclusions}, nil
 }
 
-func (h *Handlers) explainResult(k *web.Request, v *templates.ExplainView, with explained, own pricingrules.Own) error {
+func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with explained, own pricingrules.Own) error {
 	sheet, err := h.Prices.Sheet(k.R.Context(), with.card)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (h *Handlers) explainResult(k *web.Request, v *templates.ExplainView, with 
 		v.Errors = append(mistakes, v.Errors...)
 		return other
 	}
-	r := templates.ExplainResult{
+	r := view.ExplainResult{
 		Industry: e.Industry.Slug, Category: h.categoryNames(k)[e.Industry.Category], Market: e.Market.Name, Class: e.Class.String(),
 		Price: money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency}, OwnExclusion: e.OwnExclusion, Excluded: e.Cell.Excluded, Gap: e.Cell.Gap(),
 	}

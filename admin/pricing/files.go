@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // The kinds of file that prices travel in: the bases of a part of the grid, and a whole
@@ -23,11 +23,11 @@ const (
 )
 
 // exports are the links to a card's files, with what each holds.
-func exports(address string, v ratecard.View, industries, rules int) (bases, card templates.Download) {
-	bases = templates.Download{
+func exports(address string, v ratecard.View, industries, rules int) (bases, card ui.Download) {
+	bases = ui.Download{
 		URL: address + "/export?" + viewQuery(v, "format", kindCSV), Label: "CSV", Holds: "bases and prices of the " + web.CountWords(int64(industries), false, "industry", "industries") + " shown",
 	}
-	card = templates.Download{URL: address + "/export?format=" + kindYAML, Label: "YAML", Holds: "all " + web.CountWords(int64(rules), false, "rule", "rules")}
+	card = ui.Download{URL: address + "/export?format=" + kindYAML, Label: "YAML", Holds: "all " + web.CountWords(int64(rules), false, "rule", "rules")}
 	return bases, card
 }
 

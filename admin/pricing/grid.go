@@ -8,7 +8,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // firstMarket is whose prices a grid shows where none is chosen.
@@ -44,16 +45,16 @@ func gridURL(d ratecard.Draft, v ratecard.View) string {
 	return web.DraftURL(d.ID) + "?" + viewQuery(v)
 }
 
-func (h *Handlers) gridFilter(k *web.Request, v ratecard.View, clear string) templates.GridFilter {
-	return templates.GridFilter{
+func (h *Handlers) gridFilter(k *web.Request, v ratecard.View, clear string) view.GridFilter {
+	return view.GridFilter{
 		Countries: web.Chosen(h.marketOptions(k), v.Country), Urgencies: web.Chosen(urgencyOptions(), v.Urgency), Categories: web.Chosen(h.categoryOptions(k), v.Category),
 		Search: v.Search, Filtered: web.IsFiltered(k.R.URL.Query(), gridFilters...), ClearURL: clear,
 	}
 }
 
 // grid is a view's rows as a page shows them. Its market may be none: then it is empty.
-func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.View) templates.PriceGrid {
-	g := templates.PriceGrid{Caption: "Prices by industry, " + viewWords(v), Market: v.Country, PriceHead: "Price, " + v.Urgency, State: templates.ListState{Filtered: true}}
+func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.View) view.PriceGrid {
+	g := view.PriceGrid{Caption: "Prices by industry, " + viewWords(v), Market: v.Country, PriceHead: "Price, " + v.Urgency, State: ui.ListState{Filtered: true}}
 	if v.Urgency == "" {
 		g.PriceHead = "Price, standard"
 	}
@@ -66,8 +67,8 @@ func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.View
 	return g
 }
 
-func gridRow(row ratecard.GridRow) templates.PriceRow {
-	r := templates.PriceRow{Key: rowKey(row), Slug: row.Target.Industry, Name: row.Target.Industry}
+func gridRow(row ratecard.GridRow) view.PriceRow {
+	r := view.PriceRow{Key: rowKey(row), Slug: row.Target.Industry, Name: row.Target.Industry}
 	if row.Target.Industry == "" {
 		r.Category, r.Slug, r.Name = true, row.Target.Category, row.Name
 	} else {
@@ -135,30 +136,30 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	view := h.gridView(k)
-	rows := h.Prices.Grid(sheet, nil, view)
-	v := templates.PricingView{
-		Shell: k.Shell("Pricing"), Version: templates.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)}, Since: web.TimeOf(live.EffectiveAt),
-		By: live.Author, Note: live.Note, Filter: h.gridFilter(k, view, "/pricing"), Grid: h.grid(k, rows, view),
+	selection := h.gridView(k)
+	rows := h.Prices.Grid(sheet, nil, selection)
+	v := view.PricingView{
+		Shell: k.Shell("Pricing"), Version: ui.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)}, Since: web.TimeOf(live.EffectiveAt),
+		By: live.Author, Note: live.Note, Filter: h.gridFilter(k, selection, "/pricing"), Grid: h.grid(k, rows, selection),
 	}
 	v.Grid.State.ClearURL = "/pricing"
-	v.CSV, v.YAML = exports(web.VersionURL(live.Version), view, industriesOf(rows), len(sheet.Card.Rules))
+	v.CSV, v.YAML = exports(web.VersionURL(live.Version), selection, industriesOf(rows), len(sheet.Card.Rules))
 	if k.May(web.WritePricing) {
 		v.NewURL = "/pricing/drafts/new"
 	}
 	for _, d := range drafts {
-		v.Drafts = append(v.Drafts, templates.DraftRow{
+		v.Drafts = append(v.Drafts, view.DraftRow{
 			Title: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID), Author: d.Author, State: string(d.State), Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits),
 		})
 	}
-	return k.Show(http.StatusOK, templates.Pricing(v))
+	return k.Show(http.StatusOK, view.Pricing(v))
 }
 
 // entered is what a person typed into a grid and what is wrong with it, by the row.
 type entered struct {
 	typed, wrong map[string]string
-	errors       templates.Errors
-	bulk         templates.BulkForm
+	errors       ui.Errors
+	bulk         view.BulkForm
 }
 
 func (h *Handlers) gridTab(k *web.Request, d ratecard.Draft) error {
@@ -170,11 +171,11 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e ente
 	if err != nil {
 		return err
 	}
-	return k.Show(status, templates.DraftGrid(v))
+	return k.Show(status, view.DraftGrid(v))
 }
 
 // draftGrid is a view of a draft's grid, with what was typed where it was refused.
-func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, view ratecard.View, e entered) (v templates.DraftGridView, err error) {
+func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, selection ratecard.View, e entered) (v view.DraftGridView, err error) {
 	sheet, live, err := h.sheets(k, d)
 	if err != nil {
 		return v, err
@@ -182,32 +183,32 @@ func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, view ratecard.Vie
 	if v.Head, err = h.draftHead(k, d, "grid"); err != nil {
 		return v, err
 	}
-	rows, address := h.Prices.Grid(sheet, live, view), web.DraftURL(d.ID)
-	v.Filter, v.Grid, v.Shown = h.gridFilter(k, view, address), h.grid(k, rows, view), industriesOf(rows)
+	rows, address := h.Prices.Grid(sheet, live, selection), web.DraftURL(d.ID)
+	v.Filter, v.Grid, v.Shown = h.gridFilter(k, selection, address), h.grid(k, rows, selection), industriesOf(rows)
 	v.Grid.State.ClearURL = address
-	v.CSV, v.YAML = exports(address, view, v.Shown, len(sheet.Card.Rules))
+	v.CSV, v.YAML = exports(address, selection, v.Shown, len(sheet.Card.Rules))
 	v.Errors, v.Bulk = e.errors, e.bulk
 	v.Bulk.Bys = bulkWays(v.Bulk.Bys, v.Grid.Currency)
 	if !v.Head.CanWrite {
 		return v, nil
 	}
-	v.Grid.Action, v.Cells, v.UndoURL = address+"/cell?"+viewQuery(view), address+"/cells?"+viewQuery(view), address+"/undo?"+viewQuery(view)
+	v.Grid.Action, v.Cells, v.UndoURL = address+"/cell?"+viewQuery(selection), address+"/cells?"+viewQuery(selection), address+"/undo?"+viewQuery(selection)
 	for i := range v.Grid.Rows {
 		row := &v.Grid.Rows[i]
 		row.Typed, row.Error = e.typed[row.Key], e.wrong[row.Key]
 	}
 	last, there, err := h.Prices.LastEdit(k.R.Context(), d.ID)
 	if there {
-		v.Undo = templates.EditToUndo{Number: strconv.FormatInt(last.ID, 10), What: last.What}
+		v.Undo = view.EditToUndo{Number: strconv.FormatInt(last.ID, 10), What: last.What}
 	}
 	return v, err
 }
 
 // bulkWays are how many cells can be changed at once; given are those of a form that
 // came back.
-func bulkWays(given []templates.Option, currency string) []templates.Option {
+func bulkWays(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given
 	}
-	return []templates.Option{{Value: "percent", Label: "Raise or lower by a percentage"}, {Value: "set", Label: "Set to an amount in " + currency}}
+	return []ui.Option{{Value: "percent", Label: "Raise or lower by a percentage"}, {Value: "set", Label: "Set to an amount in " + currency}}
 }

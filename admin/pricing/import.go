@@ -14,7 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 const (
@@ -44,20 +45,20 @@ func (h *Handlers) importPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showImport(k, http.StatusOK, d, upload{kind: kindCSV}, templates.ImportView{})
+	return h.showImport(k, http.StatusOK, d, upload{kind: kindCSV}, view.ImportView{})
 }
 
-func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u upload, v templates.ImportView) error {
+func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u upload, v view.ImportView) error {
 	address := web.DraftURL(d.ID)
 	v.Shell, v.Action, v.Cancel, v.Version = h.under(k, d, "Import prices", "grid"), address+"/import", address, int64(d.RowVersion)
-	v.Kinds = web.Chosen([]templates.Option{
+	v.Kinds = web.Chosen([]ui.Option{
 		{Value: kindCSV, Label: "Bases, as CSV", Hint: "Columns industry or category, country, urgency and base, as the CSV of the grid has them. Rows that are not in it stay as they are; an empty base inherits again. Commas, semicolons and a spreadsheet's UTF-8 are read."},
 		{Value: kindYAML, Label: "A whole rate card, as YAML", Hint: "All rules of the draft are replaced by those of the file."},
 	}, u.kind)
 	if u.pasted {
 		v.Text = strings.ToValidUTF8(strings.ReplaceAll(u.text, "\x00", "\ufffd"), "\ufffd")
 	}
-	return k.Show(status, templates.Import(v))
+	return k.Show(status, view.Import(v))
 }
 
 func (h *Handlers) importFile(k *web.Request) error {
@@ -78,7 +79,7 @@ func (h *Handlers) importFile(k *web.Request) error {
 		if other != nil || f.Reason == web.ErrForm.Reason {
 			return err
 		}
-		return h.showImport(k, status, d, u, templates.ImportView{Errors: templates.Errors{{Field: f.Reason, Message: message}}})
+		return h.showImport(k, status, d, u, view.ImportView{Errors: ui.Errors{{Field: f.Reason, Message: message}}})
 	}
 	if u.apply {
 		return h.applyImport(k, d, u)
@@ -189,7 +190,7 @@ func fileName(name string) string {
 type imported struct {
 	bases   []ratecard.BaseChange // of a CSV
 	card    pricingrules.Card     // of YAML
-	changes []templates.CellChange
+	changes []view.CellChange
 	rules   int // of YAML: that are new, different or gone
 }
 
@@ -210,7 +211,7 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 		}
 		i.card, i.rules = card, ruleChanges(sheet.Card, card)
 		for _, c := range pricingrules.Diff(sheet.Table, table) {
-			i.changes = append(i.changes, templates.CellChange{Cell: fmt.Sprintf("%s, %s, %s", c.Industry.Slug, c.Market.Code, c.Class), Old: c.Old.String(), New: c.New.String()})
+			i.changes = append(i.changes, view.CellChange{Cell: fmt.Sprintf("%s, %s, %s", c.Industry.Slug, c.Market.Code, c.Class), Old: c.Old.String(), New: c.New.String()})
 		}
 		return i, nil
 	}
@@ -226,7 +227,7 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 		at, _ := h.Prices.Markets().ByCode(line.Target.Country)
 		currency := h.Prices.Markets().At(at).Currency
 		i.bases = append(i.bases, ratecard.BaseChange{Target: line.Target, Minor: line.Minor})
-		i.changes = append(i.changes, templates.CellChange{Cell: line.Target.String(), Old: ownWords(own, currency), New: ownWords(line.Minor, currency)})
+		i.changes = append(i.changes, view.CellChange{Cell: line.Target.String(), Old: ownWords(own, currency), New: ownWords(line.Minor, currency)})
 	}
 	return i, err
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // dryRun shows what a file would change, or what is wrong with it. theirs is what
 // somebody else did where it was to be applied already.
-func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *templates.Conflict) error {
+func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *ui.Conflict) error {
 	i, err := h.read(k, d, u)
 	var problems pricingrules.Problems
 	if errors.As(err, &problems) {
-		v := templates.ImportView{More: max(len(problems)-shownProblems, 0)}
+		v := view.ImportView{More: max(len(problems)-shownProblems, 0)}
 		for _, p := range problems[:min(len(problems), shownProblems)] {
 			v.Problems = append(v.Problems, problemWords(p))
 		}
@@ -28,8 +29,8 @@ func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload
 		return err
 	}
 	shown := min(len(i.changes), shownCells)
-	r := templates.ImportResult{Name: u.name, Kind: u.kind, Content: u.text, Summary: i.summary(u), Changes: i.changes[:shown], More: len(i.changes) - shown, Submit: i.submit()}
-	return h.showImport(k, status, d, upload{kind: u.kind}, templates.ImportView{Result: &r, Conflict: theirs})
+	r := view.ImportResult{Name: u.name, Kind: u.kind, Content: u.text, Summary: i.summary(u), Changes: i.changes[:shown], More: len(i.changes) - shown, Submit: i.submit()}
+	return h.showImport(k, status, d, upload{kind: u.kind}, view.ImportView{Result: &r, Conflict: theirs})
 }
 
 // problemWords is a problem with its line, for whoever has only this one file.
@@ -97,5 +98,5 @@ func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error
 	if theirs != nil {
 		return h.dryRun(k, status, d, u, theirs)
 	}
-	return h.showImport(k, status, d, u, templates.ImportView{Errors: mistakes})
+	return h.showImport(k, status, d, u, view.ImportView{Errors: mistakes})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
 // previewMost bounds the lists of problems and warnings; their counts are told in full.
@@ -70,21 +70,21 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 	if err != nil {
 		return err
 	}
-	v := templates.PreviewView{
+	v := view.PreviewView{
 		Head: head, Problems: previewProblems(head, p.draft), MoreProblems: max(0, len(p.draft.Problems)-previewMost),
 		Inversions: inversionWords(p.inversions), MoreInversions: max(0, len(p.inversions)-previewMost),
 		Table: h.compareTable(k, head.URL, p.changes, "tab"),
 	}
 	v.Table.Caption = "Prices that the draft changes, the largest change first"
 	v.Table.OldHead, v.Table.NewHead = web.VersionName(d.BasedOn), "Draft"
-	return k.Show(http.StatusOK, templates.Preview(v))
+	return k.Show(http.StatusOK, view.Preview(v))
 }
 
 // previewProblems are what blocks publishing, each with the rule to mend where it is one
 // rule's, and this person may change it.
-func previewProblems(head templates.DraftHead, sheet *ratecard.Sheet) (all []templates.PreviewProblem) {
+func previewProblems(head view.DraftHead, sheet *ratecard.Sheet) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewMost)] {
-		one := templates.PreviewProblem{Text: web.Title(p.Message)}
+		one := view.PreviewProblem{Text: web.Title(p.Message)}
 		if p.Rule >= 0 {
 			one.Rule = sheet.Card.Rules[p.Rule].Selector()
 			if head.CanWrite {

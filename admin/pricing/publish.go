@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // raceCells is how many of another version's changes are shown at once.
@@ -19,8 +20,8 @@ const raceCells = 20
 type publishForm struct {
 	note, at string
 	version  int64
-	conflict *templates.Conflict
-	errors   templates.Errors
+	conflict *ui.Conflict
+	errors   ui.Errors
 }
 
 func (h *Handlers) publishTab(k *web.Request, d ratecard.Draft) error {
@@ -32,34 +33,34 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	if err != nil {
 		return err
 	}
-	v := templates.PublishView{
+	v := view.PublishView{
 		Head: head, SecondPerson: h.Prices.SecondPerson(), StepUp: k.StepUp(), Note: web.Short(f.note), At: web.Short(f.at), Version: f.version,
 		Submitter: d.Submitter, OwnSubmission: d.Submitter == k.By.Name, Conflict: f.conflict, Errors: f.errors,
 	}
 	if v.Race, err = h.race(k, d); err != nil {
 		return err
 	}
-	v.Head.Newer = templates.Link{} // told with its changes, which says more than the head does
+	v.Head.Newer = ui.Link{} // told with its changes, which says more than the head does
 	p, err := h.preview(k, d)
 	if err != nil {
 		return err
 	}
-	v.Summary = templates.CompareTable{Counts: compareCounts(p.changes), Outliers: countOutliers(p.changes), Percent: outlierPercent}
+	v.Summary = view.CompareTable{Counts: compareCounts(p.changes), Outliers: countOutliers(p.changes), Percent: outlierPercent}
 	v.Inversions = len(p.inversions)
 	v.Blocks = publishBlocks(p, head.URL)
-	return k.Show(status, templates.Publish(v))
+	return k.Show(status, view.Publish(v))
 }
 
 // publishBlocks is what has to be mended first.
-func publishBlocks(p preview, url string) (all []templates.Need) {
+func publishBlocks(p preview, url string) (all []ui.Need) {
 	if n := len(p.draft.Problems); n > 0 {
-		all = append(all, templates.Need{Text: web.CountWords(int64(n), false, "problem", "problems"), URL: url + "?tab=preview", Detail: "Prices are missing, or rules clash."})
+		all = append(all, ui.Need{Text: web.CountWords(int64(n), false, "problem", "problems"), URL: url + "?tab=preview", Detail: "Prices are missing, or rules clash."})
 	}
 	return all
 }
 
 // race is the version that was published since a draft was begun; nil where none was.
-func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*templates.PublishRace, error) {
+func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, error) {
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil
 	}
@@ -80,7 +81,7 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*templates.PublishRac
 		return nil, err
 	}
 	changes := comparison(old, now)
-	return &templates.PublishRace{
+	return &view.PublishRace{
 		Version: h.versionLink(k, live), Author: cmp.Or(live.Submitter, live.Author), Note: live.Note, Since: web.TimeOf(live.EffectiveAt), Changed: int64(len(changes)),
 		Rows: h.compareRows(k, changes[:min(len(changes), raceCells)]), CompareURL: compareURL(d.BasedOn, live.Version),
 		OldHead: web.VersionName(d.BasedOn), NewHead: web.VersionName(live.Version),
@@ -97,7 +98,7 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at"), version: int64(k.FormVersion())}
 	at, wrong := web.PublishTime(f.at)
 	if wrong != "" {
-		f.errors = templates.Errors{{Field: "at", Message: wrong}}
+		f.errors = ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
 	return h.release(k, d, f, func() (models.RateCard, error) {
@@ -181,16 +182,16 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	if d, err = h.draft(k); err != nil {
 		return err
 	}
-	v := templates.PublishKeptView{}
+	v := view.PublishKeptView{}
 	if v.Head, err = h.draftHead(k, d, "publish"); err != nil {
 		return err
 	}
 	for _, one := range kept {
-		row := templates.PublishKept{Target: one.Target.String(), Yours: "taken out"}
+		row := view.PublishKept{Target: one.Target.String(), Yours: "taken out"}
 		if one.Yours != nil {
 			row.Yours = strings.Join(effectWords(*one.Yours), ", ")
 		}
 		v.Kept = append(v.Kept, row)
 	}
-	return k.Show(http.StatusOK, templates.PublishKeptPage(v))
+	return k.Show(http.StatusOK, view.PublishKeptPage(v))
 }

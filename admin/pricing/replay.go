@@ -11,25 +11,26 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-var replayDays = []templates.Option{{Value: "7", Label: "7 days"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}}
+var replayDays = []ui.Option{{Value: "7", Label: "7 days"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}}
 
 func (h *Handlers) replayTab(k *web.Request, d ratecard.Draft) error {
 	return h.showReplay(k, http.StatusOK, d, "30", nil)
 }
 
-func (h *Handlers) showReplay(k *web.Request, status int, d ratecard.Draft, days string, mistakes templates.Errors) error {
+func (h *Handlers) showReplay(k *web.Request, status int, d ratecard.Draft, days string, mistakes ui.Errors) error {
 	head, err := h.draftHead(k, d, "replay")
 	if err != nil {
 		return err
 	}
-	v := templates.ReplayView{Head: head, Days: web.Chosen(replayDays, days), CanStart: k.May(web.WritePricing), Errors: mistakes}
+	v := view.ReplayView{Head: head, Days: web.Chosen(replayDays, days), CanStart: k.May(web.WritePricing), Errors: mistakes}
 	if v.Live, err = h.replayPart(k, d); err != nil {
 		return err
 	}
-	return k.Show(status, templates.Replay(v))
+	return k.Show(status, view.Replay(v))
 }
 
 func (h *Handlers) startReplay(k *web.Request) error {
@@ -60,10 +61,10 @@ func (h *Handlers) replayLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.ReplayPart(part, k.Now))
+	return k.Show(http.StatusOK, view.ReplayPart(part, k.Now))
 }
 
-func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v templates.ReplayLive, err error) {
+func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v view.ReplayLive, err error) {
 	v.URL = web.DraftURL(d.ID) + "/replay/live"
 	r, found, err := h.Prices.Replay(k.R.Context(), d.ID)
 	if err != nil || !found {
@@ -83,13 +84,13 @@ func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v templates.Rep
 	return v, err
 }
 
-func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*templates.ReplayResult, error) {
+func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*view.ReplayResult, error) {
 	names, err := k.Slugs()
 	if err != nil {
 		return nil, err
 	}
 	categories, markets := h.categoryNames(k), h.Prices.Markets()
-	v := &templates.ReplayResult{Took: r.Took, MorePartners: r.MorePartners}
+	v := &view.ReplayResult{Took: r.Took, MorePartners: r.MorePartners}
 	for _, l := range r.Total {
 		v.Total = append(v.Total, replayLine(l, l.Currency))
 	}
@@ -116,15 +117,15 @@ func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*template
 	return v, nil
 }
 
-func replayLine(l ratecard.Line, name string) templates.ReplayLine {
+func replayLine(l ratecard.Line, name string) view.ReplayLine {
 	currency, _ := money.ParseCurrency(l.Currency) // the replay wrote it
-	sums := func(f ratecard.Figures) templates.ReplaySums {
+	sums := func(f ratecard.Figures) view.ReplaySums {
 		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
-		return templates.ReplaySums{
+		return view.ReplaySums{
 			Count: f.Count, Then: amount(f.ThenMinor), Now: amount(f.NowMinor), Difference: amount(f.NowMinor - f.ThenMinor), Percent: percentWords(f.ThenMinor, f.NowMinor),
 		}
 	}
-	return templates.ReplayLine{
+	return view.ReplayLine{
 		Name: name, Pings: sums(l.Pings), Leads: sums(l.Leads), Lost: l.Leads.Count - l.Leads.Now,
 		AcceptedThen: web.Share(l.Pings.Then, l.Pings.Count), AcceptedNow: web.Share(l.Pings.Now, l.Pings.Count),
 	}

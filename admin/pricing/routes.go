@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Handlers answers the pages and forms of prices: drafts, versions, explanations and replays.
@@ -21,7 +22,7 @@ type Handlers struct {
 	Prices   *ratecard.Service
 }
 
-var allPricing = templates.Link{Label: "Pricing", URL: "/pricing"}
+var allPricing = ui.Link{Label: "Pricing", URL: "/pricing"}
 
 // Routes are the pages and forms about the rate card.
 func (h *Handlers) Routes() []web.Route {
@@ -118,29 +119,29 @@ func (h *Handlers) draftPage(k *web.Request) error {
 }
 
 // draftHead is what stands over each page of a draft.
-func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (templates.DraftHead, error) {
+func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view.DraftHead, error) {
 	live, err := h.Prices.InForce(k.R.Context())
 	if err != nil {
-		return templates.DraftHead{}, err
+		return view.DraftHead{}, err
 	}
 	open := d.State == models.RateCardDraft
-	v := templates.DraftHead{
+	v := view.DraftHead{
 		Shell: k.Shell(web.DraftName(d.RateCard), allPricing), URL: web.DraftURL(d.ID), ID: ratecard.ID(d.ID), Title: d.Title, State: string(d.State),
 		Author: d.Author, Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits), Version: int64(d.RowVersion),
 		EffectiveAt: web.TimeOf(d.EffectiveAt),
 		Locked:      h.lockedWords(k, d), CanWrite: open && k.May(web.WritePricing), CanPublish: k.May(web.PublishPricing),
 	}
 	if d.BasedOn > 0 { // the first version is based on none
-		v.BasedOn = templates.Link{Label: web.VersionName(d.BasedOn), URL: web.VersionURL(d.BasedOn)}
+		v.BasedOn = ui.Link{Label: web.VersionName(d.BasedOn), URL: web.VersionURL(d.BasedOn)}
 	}
 	if d.Version > 0 {
-		v.Published = templates.Link{Label: web.VersionName(d.Version), URL: web.VersionURL(d.Version)}
+		v.Published = ui.Link{Label: web.VersionName(d.Version), URL: web.VersionURL(d.Version)}
 	}
 	if open && live.Version != d.BasedOn {
-		v.Newer = templates.Link{Label: web.VersionName(live.Version), URL: compareURL(d.BasedOn, live.Version)}
+		v.Newer = ui.Link{Label: web.VersionName(live.Version), URL: compareURL(d.BasedOn, live.Version)}
 	}
 	for _, t := range h.draftTabs() {
-		v.Tabs = append(v.Tabs, templates.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
+		v.Tabs = append(v.Tabs, ui.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})
 	}
 	return v, nil
 }
@@ -158,24 +159,24 @@ func (h *Handlers) sheets(k *web.Request, d ratecard.Draft) (draft, live *rateca
 	return draft, live, err
 }
 
-func (h *Handlers) marketOptions(k *web.Request) (all []templates.Option) {
+func (h *Handlers) marketOptions(k *web.Request) (all []ui.Option) {
 	for i := range h.Prices.Markets().Len() {
 		m := h.Prices.Markets().At(i)
-		all = append(all, templates.Option{Value: m.Code, Label: fmt.Sprintf("%s, %s (%s)", m.Name, m.Code, m.Currency)})
+		all = append(all, ui.Option{Value: m.Code, Label: fmt.Sprintf("%s, %s (%s)", m.Name, m.Code, m.Currency)})
 	}
 	return all
 }
 
-func (h *Handlers) categoryOptions(k *web.Request) (all []templates.Option) {
+func (h *Handlers) categoryOptions(k *web.Request) (all []ui.Option) {
 	for _, c := range h.Prices.Taxonomy().Categories() {
-		all = append(all, templates.Option{Value: c.Slug, Label: c.Name})
+		all = append(all, ui.Option{Value: c.Slug, Label: c.Name})
 	}
 	return all
 }
 
-func urgencyOptions() (all []templates.Option) {
+func urgencyOptions() (all []ui.Option) {
 	for class := range ratecard.Classes() {
-		all = append(all, templates.Option{Value: class, Label: strings.ToUpper(class[:1]) + class[1:]})
+		all = append(all, ui.Option{Value: class, Label: strings.ToUpper(class[:1]) + class[1:]})
 	}
 	return all
 }

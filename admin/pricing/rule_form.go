@@ -10,11 +10,12 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // amountNames are a rule's amounts, by the names that their fields begin with.
-var amountNames = []templates.AmountFields{
+var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base", Hint: "What the price starts from, in each currency."},
 	{Name: "floor", Label: "Floor", Hint: "The price is never below it."},
 	{Name: "ceiling", Label: "Ceiling", Hint: "The price is never above it."},
@@ -38,9 +39,9 @@ func ruleForm(r pricingrules.Rule) url.Values {
 }
 
 // readRule is the rule that a form's fields say, and what is wrong with them.
-func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, mistakes templates.Errors) {
+func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, mistakes ui.Errors) {
 	wrong := func(field, message string) {
-		mistakes = append(mistakes, templates.FieldError{Field: field, Message: message})
+		mistakes = append(mistakes, ui.FieldError{Field: field, Message: message})
 	}
 	r = pricingrules.Rule{Industry: f.Get("industry"), Category: f.Get("category"), Country: f.Get("country"), Urgency: f.Get("urgency"), Note: strings.TrimSpace(f.Get("note"))}
 	if r.Industry != "" && r.Category != "" {
@@ -85,7 +86,7 @@ func (h *Handlers) ruleNewPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showRule(k, http.StatusOK, d, 0, k.R.URL.Query(), templates.RuleFormView{})
+	return h.showRule(k, http.StatusOK, d, 0, k.R.URL.Query(), view.RuleFormView{})
 }
 
 func (h *Handlers) rulePage(k *web.Request) error {
@@ -108,11 +109,11 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	if at < 0 {
 		return web.ErrNotFound
 	}
-	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), templates.RuleFormView{})
+	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{})
 }
 
 // showRule is the form of the rule at a position, 0 for a new one, with f in its fields.
-func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v templates.RuleFormView) error {
+func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
 	address := web.DraftURL(d.ID)
 	v.Shell, v.Action, v.Submit = h.under(k, d, "New rule", "rules"), address+"/rules/new", "Add the rule"
 	if position > 0 {
@@ -128,20 +129,20 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	v.Categories = orAny("Any category", h.categoryOptions(k), f.Get("category"))
 	v.Countries = orAny("Any country", h.marketOptions(k), f.Get("country"))
 	v.Urgences = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
-	v.Exclusions = web.Chosen([]templates.Option{{Value: "", Label: "As broader rules say"}, {Value: "yes", Label: "Not bought"}, {Value: "no", Label: "Bought, whatever a broader rule excludes"}}, f.Get("exclude"))
+	v.Exclusions = web.Chosen([]ui.Option{{Value: "", Label: "As broader rules say"}, {Value: "yes", Label: "Not bought"}, {Value: "no", Label: "Bought, whatever a broader rule excludes"}}, f.Get("exclude"))
 	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
 	for _, one := range amountNames {
 		for _, c := range money.Currencies {
-			one.Fields = append(one.Fields, templates.Hidden{Name: c.String(), Value: web.Short(f.Get(one.Name + "-" + c.String()))})
+			one.Fields = append(one.Fields, ui.Hidden{Name: c.String(), Value: web.Short(f.Get(one.Name + "-" + c.String()))})
 		}
 		v.Amounts = append(v.Amounts, one)
 	}
-	return k.Show(status, templates.RuleForm(v))
+	return k.Show(status, view.RuleForm(v))
 }
 
 // orAny puts the choice of any before options.
-func orAny(any string, options []templates.Option, value string) []templates.Option {
-	return web.Chosen(append([]templates.Option{{Label: any}}, options...), value)
+func orAny(any string, options []ui.Option, value string) []ui.Option {
+	return web.Chosen(append([]ui.Option{{Label: any}}, options...), value)
 }
 
 func (h *Handlers) ruleNew(k *web.Request) error {
@@ -168,7 +169,7 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 	f := k.R.PostForm
 	rule, mistakes := h.readRule(k, f)
 	if len(mistakes) > 0 {
-		return h.showRule(k, http.StatusUnprocessableEntity, d, position, f, templates.RuleFormView{Errors: mistakes})
+		return h.showRule(k, http.StatusUnprocessableEntity, d, position, f, view.RuleFormView{Errors: mistakes})
 	}
 	if err := h.prices(k).PutRule(k.R.Context(), d.ID, k.FormVersion(), position, rule); err != nil {
 		return h.refusedRule(k, d, position, f, err)
@@ -185,7 +186,7 @@ func (h *Handlers) refusedRule(k *web.Request, d ratecard.Draft, position int, f
 	if status == http.StatusNotFound {
 		return web.ErrNotFound
 	}
-	v := templates.RuleFormView{Errors: mistakes}
+	v := view.RuleFormView{Errors: mistakes}
 	if d, v.Conflict, err = h.metConflict(k, d, err); err != nil {
 		return err
 	}

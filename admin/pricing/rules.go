@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // RulesPage is how many rules a page lists.
@@ -28,19 +29,19 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	}
 	q := k.R.URL.Query()
 	rows := ruleRows(sheet, head, strings.ToLower(web.SearchText(q, "q")), q.Get("only") == "wrong")
-	v := templates.DraftRulesView{
-		Head: head, Search: q.Get("q"), Only: web.Chosen([]templates.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
-		State: templates.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
+	v := view.DraftRulesView{
+		Head: head, Search: q.Get("q"), Only: web.Chosen([]ui.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
+		State: ui.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
 	}
 	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)
 	if head.CanWrite {
 		v.NewURL = head.URL + "/rules/new"
 	}
-	return k.Show(http.StatusOK, templates.DraftRules(v))
+	return k.Show(http.StatusOK, view.DraftRules(v))
 }
 
 // ruleRows are the rules that hold a word, in their order, with what is wrong with each.
-func ruleRows(sheet *ratecard.Sheet, head templates.DraftHead, word string, onlyWrong bool) (rows []templates.RuleRow) {
+func ruleRows(sheet *ratecard.Sheet, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {
 		if p.Rule >= 0 {
@@ -48,7 +49,7 @@ func ruleRows(sheet *ratecard.Sheet, head templates.DraftHead, word string, only
 		}
 	}
 	for i, rule := range sheet.Card.Rules {
-		row := templates.RuleRow{Number: i + 1, Selector: rule.Selector(), Effects: effectWords(rule), Note: rule.Note, Problems: wrong[i]}
+		row := view.RuleRow{Number: i + 1, Selector: rule.Selector(), Effects: effectWords(rule), Note: rule.Note, Problems: wrong[i]}
 		text := strings.ToLower(row.Selector + "\n" + strings.Join(row.Effects, "\n") + "\n" + row.Note)
 		if onlyWrong && len(row.Problems) == 0 || !strings.Contains(text, word) {
 			continue
@@ -63,7 +64,7 @@ func ruleRows(sheet *ratecard.Sheet, head templates.DraftHead, word string, only
 
 // pageOfRules cuts a page out of rules that are all at hand: after the rule that older
 // names, or before the one that newer names.
-func pageOfRules(rows []templates.RuleRow, q url.Values, path string) ([]templates.RuleRow, templates.Pager) {
+func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
 	count, page := web.CountWords(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
 	from := 0
 	for page.OlderThan > 0 && from < len(rows) && int64(rows[from].Number) <= page.OlderThan {
@@ -77,7 +78,7 @@ func pageOfRules(rows []templates.RuleRow, q url.Values, path string) ([]templat
 	}
 	to := min(from+RulesPage, len(rows))
 	shown := rows[from:to]
-	var p templates.Pager
+	var p ui.Pager
 	if len(shown) > 0 {
 		p = web.KeyPager(path, q, from > 0, to < len(rows), int64(shown[0].Number), int64(shown[len(shown)-1].Number))
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	versionEvents   = 20
 )
 
-var allVersions = templates.Link{Label: "History", URL: "/pricing/versions"}
+var allVersions = ui.Link{Label: "History", URL: "/pricing/versions"}
 
 func (h *Handlers) versionsPage(k *web.Request) error {
 	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // what is no number is the first page
@@ -26,9 +27,9 @@ func (h *Handlers) versionsPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.VersionsView{Shell: k.Shell("History of the prices", allPricing)}
+	v := view.VersionsView{Shell: k.Shell("History of the prices", allPricing)}
 	for _, card := range list {
-		row := templates.VersionRow{
+		row := view.VersionRow{
 			Version: h.versionLink(k, card), State: string(card.State), Since: web.TimeOf(card.EffectiveAt), Author: card.Author,
 			Submitter: card.Submitter, Approver: card.Approver, Note: card.Note,
 		}
@@ -46,7 +47,7 @@ func (h *Handlers) versionsPage(k *web.Request) error {
 	if more {
 		v.Pager.Older = fmt.Sprint("/pricing/versions?before=", list[len(list)-1].Version)
 	}
-	return k.Show(http.StatusOK, templates.Versions(v))
+	return k.Show(http.StatusOK, view.Versions(v))
 }
 
 // pricedVersion is the version that the address names.
@@ -64,7 +65,7 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.VersionView{
+	v := view.VersionView{
 		Shell: k.Shell(web.VersionName(card.Version), allPricing, allVersions), URL: web.VersionURL(card.Version), ID: ratecard.ID(card.ID), State: string(card.State),
 		Since: web.TimeOf(card.EffectiveAt), Author: card.Author, Submitter: card.Submitter, Approver: card.Approver, Title: card.Title, Note: card.Note,
 		Explain: fmt.Sprint("/pricing/explain?version=", card.Version),
@@ -81,11 +82,11 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	if err := h.versionTrail(k, &v); err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Version(v))
+	return k.Show(http.StatusOK, view.Version(v))
 }
 
 // versionChanges sets a version beside the one before it, where there is one.
-func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *templates.VersionView) error {
+func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.VersionView) error {
 	earlier, _, err := h.Prices.Versions(k.R.Context(), card.Version, 1)
 	if err != nil || len(earlier) == 0 {
 		return err
@@ -100,7 +101,7 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *templ
 	}
 	changes := comparison(old, now)
 	v.Before, v.CompareURL = h.versionLink(k, earlier[0]), compareURL(earlier[0].Version, card.Version)
-	v.Changes = templates.CompareTable{
+	v.Changes = view.CompareTable{
 		Caption: "What it changed, the largest change first", OldHead: v.Before.Label, NewHead: web.VersionName(card.Version), Percent: outlierPercent,
 		Counts: compareCounts(changes), Outliers: countOutliers(changes), Rows: h.compareRows(k, changes[:min(len(changes), versionChanges)]),
 	}
@@ -109,7 +110,7 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *templ
 }
 
 // versionTrail is the version's part of the audit trail, for whoever may read all of that.
-func (h *Handlers) versionTrail(k *web.Request, v *templates.VersionView) error {
+func (h *Handlers) versionTrail(k *web.Request, v *view.VersionView) error {
 	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadAudit)
 	if !ok || !sc.All() {
 		return nil

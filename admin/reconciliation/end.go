@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // stopComparison gives a comparison up that is under way; of one that is over by now,
@@ -41,15 +41,15 @@ func (h *Handlers) keepResult(k *web.Request) error {
 	return k.Redirect(reconciliationURL(r.ID))
 }
 
-func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation, mistakes templates.Errors) templates.ConfirmView {
+func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation, mistakes ui.Errors) ui.ConfirmView {
 	address, what := reconciliationURL(r.ID), "The file is deleted."
 	if r.State == models.ReconciliationCompared {
 		what = "The file and the result of the dry run are deleted."
 	}
-	return templates.ConfirmView{
-		Shell:  k.Shell("Discard this reconciliation", allReconciliations, templates.Link{Label: r.FileName, URL: address}),
+	return ui.ConfirmView{
+		Shell:  k.Shell("Discard this reconciliation", allReconciliations, ui.Link{Label: r.FileName, URL: address}),
 		Action: address + "/discard", Consequence: what + " To reconcile the list after all, give it again.",
-		Submit: "Discard", Cancel: address, Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Errors: mistakes,
+		Submit: "Discard", Cancel: address, Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Errors: mistakes,
 	}
 }
 
@@ -58,7 +58,7 @@ func (h *Handlers) discardResultPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Confirm(h.discardResultView(k, r, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(h.discardResultView(k, r, nil)))
 }
 
 func (h *Handlers) discardResult(k *web.Request) error {

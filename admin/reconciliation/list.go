@@ -12,10 +12,11 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/reconciliation"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-var reconciliationStates = []templates.Option{
+var reconciliationStates = []ui.Option{
 	{Value: string(models.ReconciliationUploaded), Label: "Waits for its columns"}, {Value: string(models.ReconciliationComparing), Label: "Being compared"},
 	{Value: string(models.ReconciliationCompared), Label: "Dry run, not kept yet"}, {Value: string(models.ReconciliationKept), Label: "Kept"},
 	{Value: string(models.ReconciliationDiscarded), Label: "Discarded"},
@@ -38,15 +39,15 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.ReconciliationsView{
+	v := view.ReconciliationsView{
 		Shell: k.Shell("Reconciliation"), Partners: web.Chosen(partners, q.Get("partner")), States: web.Chosen(reconciliationStates, q.Get("state")),
-		State: templates.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
+		State: ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
 	}
 	if k.May(web.WriteReconciliation) {
 		v.NewURL = "/reconciliation/new"
 	}
 	for _, r := range found {
-		v.Rows = append(v.Rows, templates.ReconciliationRow{
+		v.Rows = append(v.Rows, view.ReconciliationRow{
 			FileName: r.FileName, URL: reconciliationURL(r.ID), Partner: r.PartnerName, Rows: r.Profile.Rows, Findings: findingsInShort(r.Result),
 			State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
 		})
@@ -59,7 +60,7 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 		after = reconcile.ID(found[len(found)-1].ID)
 	}
 	v.Pager = web.CursorPager("/reconciliation", q, before, after)
-	return k.Show(http.StatusOK, templates.Reconciliations(v))
+	return k.Show(http.StatusOK, view.Reconciliations(v))
 }
 
 // reconciliationQuery reads the filter; none says that nothing can match it. A key of a
@@ -85,7 +86,7 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 }
 
 // chosenOf is what an option says, "" where there is none of this value.
-func chosenOf(options []templates.Option, value string) string {
+func chosenOf(options []ui.Option, value string) string {
 	for _, o := range options {
 		if o.Value == value {
 			return o.Label
@@ -102,7 +103,7 @@ func findingsInShort(result *reconcile.Result) string {
 	counts, words := result.Counts(), []string{}
 	for _, f := range Findings {
 		if n := counts[f.Finding]; n > 0 {
-			words = append(words, templates.Number(n)+" "+f.short)
+			words = append(words, ui.Number(n)+" "+f.short)
 		}
 	}
 	return strings.Join(words, ", ")

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/reconcile"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/reconciliation"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // mapping is the form that says what a list's columns are.
@@ -112,18 +113,18 @@ func fixedIsCurrency(err error) error {
 }
 
 // mappingForm is the form with its choices.
-func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
-	f := &templates.MappingForm{Format: formatWords(p), Remembered: m.remembered, From: m.from, To: m.to}
-	var columns []templates.Option
+func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
+	f := &view.MappingForm{Format: formatWords(p), Remembered: m.remembered, From: m.from, To: m.to}
+	var columns []ui.Option
 	for _, c := range p.Columns {
 		holds := holdsWords(c)
-		f.Columns = append(f.Columns, templates.ListColumn{Name: c.Name, Filled: c.Filled, Holds: holds})
-		columns = append(columns, templates.Option{Value: c.Name, Label: c.Name + " (" + holds + ")"})
+		f.Columns = append(f.Columns, view.ListColumn{Name: c.Name, Filled: c.Filled, Holds: holds})
+		columns = append(columns, ui.Option{Value: c.Name, Label: c.Name + " (" + holds + ")"})
 	}
-	choose := []templates.Option{{Label: "Choose a column"}}
+	choose := []ui.Option{{Label: "Choose a column"}}
 	f.LeadIDs = web.Chosen(append(choose, columns...), m.LeadID)
 	f.Amounts = web.Chosen(append(choose, columns...), m.Amount)
-	f.Dates = web.Chosen(append([]templates.Option{{Label: "No dates"}}, columns...), m.Date)
+	f.Dates = web.Chosen(append([]ui.Option{{Label: "No dates"}}, columns...), m.Date)
 	f.Currencies = currencyChoices(p, m)
 	f.Coverages = web.Chosen(coverages, string(cmp.Or(m.Coverage, reconcile.FileCoverage)))
 	if m.Amount != "" {
@@ -135,7 +136,7 @@ func mappingForm(p reconcile.Profile, m mapping) *templates.MappingForm {
 	return f
 }
 
-var coverages = []templates.Option{
+var coverages = []ui.Option{
 	{Value: string(reconcile.FileCoverage), Label: "Leads covered by the file", Hint: "Leads in the currencies of the file, on accounts that have a lead in the file. Other leads are reported as left out."},
 	{Value: string(reconcile.FullCoverage), Label: "All leads of the period", Hint: "Every lead that is not in the file is reported as missing, whatever its currency or account."},
 }
@@ -143,11 +144,11 @@ var coverages = []templates.Option{
 // currencyChoices are the currencies that all amounts may be in, and the columns that
 // may say it for each: those that hold currencies first, then any, for a few cells that
 // hold none are no reason to read all others by one.
-func currencyChoices(p reconcile.Profile, m mapping) []templates.Option {
-	all := []templates.Option{{Label: "Choose the currency, or its column"}}
-	var others []templates.Option
+func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
+	all := []ui.Option{{Label: "Choose the currency, or its column"}}
+	var others []ui.Option
 	for _, c := range p.Columns {
-		choice := templates.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + holdsWords(c) + ")"}
+		choice := ui.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + holdsWords(c) + ")"}
 		if len(c.Currencies) > 0 {
 			all = append(all, choice)
 		} else {
@@ -155,7 +156,7 @@ func currencyChoices(p reconcile.Profile, m mapping) []templates.Option {
 		}
 	}
 	for _, c := range money.Currencies {
-		all = append(all, templates.Option{Value: c.String(), Label: c.String() + " in every row"})
+		all = append(all, ui.Option{Value: c.String(), Label: c.String() + " in every row"})
 	}
 	all = append(all, others...)
 	switch {
@@ -187,12 +188,12 @@ func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) strin
 }
 
 // formChoices ask how texts are written, where the column leaves it open.
-func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []templates.Option) {
+func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []ui.Option) {
 	if len(possible) < 2 {
 		return nil
 	}
 	for _, form := range possible {
-		all = append(all, templates.Option{Value: string(form), Label: string(form), Hint: hint(form)})
+		all = append(all, ui.Option{Value: string(form), Label: string(form), Hint: hint(form)})
 	}
 	return web.Chosen(all, string(value))
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/reconciliation"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // MaxList bounds the request that brings a list: the file, and a form's worth around it.
@@ -34,15 +35,15 @@ func (h *Handlers) reconciliationNewPage(k *web.Request) error {
 	return h.showReconciliationNew(k, http.StatusOK, k.R.URL.Query().Get("partner"), nil)
 }
 
-func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner string, mistakes templates.Errors) error {
+func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner string, mistakes ui.Errors) error {
 	partners, err := h.partnerOptions(k, web.WriteReconciliation)
 	if err != nil {
 		return err
 	}
-	first := []templates.Option{{Label: "Choose a partner"}}
-	return k.Show(status, templates.ReconciliationNew(templates.ReconciliationNewView{
+	first := []ui.Option{{Label: "Choose a partner"}}
+	return k.Show(status, view.ReconciliationNew(view.ReconciliationNewView{
 		Shell: k.Shell("Reconcile a list", allReconciliations), Partners: web.Chosen(append(first, partners...), partner), Errors: mistakes,
-		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, templates.Number(reconcile.MaxRows)),
+		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
 	}))
 }
 
@@ -88,7 +89,7 @@ func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconcilia
 				return slug, made, badPart(err)
 			}
 			slug = string(text)
-		case templates.FormKeyField:
+		case ui.FormKeyField:
 			key, err := io.ReadAll(io.LimitReader(part, 300))
 			if err != nil {
 				return slug, made, badPart(err)

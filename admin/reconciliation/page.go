@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/reconciliation"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) reconciliationPage(k *web.Request) error {
@@ -23,14 +24,14 @@ func (h *Handlers) reconciliationPage(k *web.Request) error {
 // shownReconciliation is what a page shows besides the reconciliation as it is.
 type shownReconciliation struct {
 	typed    *mapping // what was sent, and refused
-	conflict *templates.Conflict
-	errors   templates.Errors
+	conflict *ui.Conflict
+	errors   ui.Errors
 }
 
 func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
 	canWrite := k.MayAt(web.WriteReconciliation, r.PartnerID)
-	v := templates.ReconciliationView{
-		Shell: k.Shell(r.FileName, allReconciliations), URL: reconciliationURL(r.ID), ID: reconcile.ID(r.ID), Partner: templates.Link{Label: r.PartnerName},
+	v := view.ReconciliationView{
+		Shell: k.Shell(r.FileName, allReconciliations), URL: reconciliationURL(r.ID), ID: reconcile.ID(r.ID), Partner: ui.Link{Label: r.PartnerName},
 		FileName: r.FileName, FileSize: sizeWords(r.FileSize), Rows: r.Profile.Rows, State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
 		From: dayWords(r.PeriodFrom), To: dayWords(r.PeriodTo), AsOf: web.TimeOf(r.AsOf), Keeper: r.Keeper, Kept: web.TimeOf(r.KeptAt),
 		CanWrite: canWrite, Version: int64(r.RowVersion), Conflict: s.conflict, Errors: s.errors,
@@ -44,11 +45,11 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 	if err := h.fillReconciliation(k, &v, r, s); err != nil {
 		return err
 	}
-	return k.Show(status, templates.Reconciliation(v))
+	return k.Show(status, view.Reconciliation(v))
 }
 
 // fillReconciliation adds what the state asks for.
-func (h *Handlers) fillReconciliation(k *web.Request, v *templates.ReconciliationView, r reconcile.Reconciliation, s shownReconciliation) (err error) {
+func (h *Handlers) fillReconciliation(k *web.Request, v *view.ReconciliationView, r reconcile.Reconciliation, s shownReconciliation) (err error) {
 	if err = h.fillSame(k, v, r); err != nil {
 		return err
 	}
@@ -86,10 +87,10 @@ func (h *Handlers) fillReconciliation(k *web.Request, v *templates.Reconciliatio
 	return nil
 }
 
-func (h *Handlers) fillSame(k *web.Request, v *templates.ReconciliationView, r reconcile.Reconciliation) error {
+func (h *Handlers) fillSame(k *web.Request, v *view.ReconciliationView, r reconcile.Reconciliation) error {
 	same, err := h.Reconcile.SameFile(k.R.Context(), k.Scope, r)
 	for _, other := range same {
-		v.Same = append(v.Same, templates.SameFile{URL: reconciliationURL(other.ID), State: string(other.State), Made: other.MadeAt})
+		v.Same = append(v.Same, view.SameFile{URL: reconciliationURL(other.ID), State: string(other.State), Made: other.MadeAt})
 	}
 	return err
 }
@@ -117,11 +118,11 @@ func (h *Handlers) comparisonLive(k *web.Request) error {
 	if part.Ended {
 		k.W.Header().Set("HX-Refresh", "true")
 	}
-	return k.Show(http.StatusOK, templates.ComparisonPart(part))
+	return k.Show(http.StatusOK, view.ComparisonPart(part))
 }
 
-func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v templates.ComparisonLive, err error) {
-	v = templates.ComparisonLive{URL: reconciliationURL(r.ID), CanStop: k.MayAt(web.WriteReconciliation, r.PartnerID), Ended: r.State != models.ReconciliationComparing}
+func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v view.ComparisonLive, err error) {
+	v = view.ComparisonLive{URL: reconciliationURL(r.ID), CanStop: k.MayAt(web.WriteReconciliation, r.PartnerID), Ended: r.State != models.ReconciliationComparing}
 	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
 	if err != nil || !found || v.Ended {
 		return v, err

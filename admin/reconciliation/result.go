@@ -11,13 +11,14 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/reconciliation"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 const linesPage = 50
 
 // reconciliationResult is what a comparison came to, with the lines that the address asks for.
-func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*templates.ReconciliationResult, error) {
+func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.ReconciliationResult, error) {
 	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
 	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
 	var open map[models.Finding]int64
@@ -31,11 +32,11 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 	if !known {
 		f = firstFinding(counts)
 	}
-	v := &templates.ReconciliationResult{
+	v := &view.ReconciliationResult{
 		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
 		Finding: f.Name, Means: f.means, CSV: linesFile(address, f.Finding, f.Name, counts[f.Finding]),
 	}
-	v.Compared, v.LeftOut = r.Result.Words(templates.Number)
+	v.Compared, v.LeftOut = r.Result.Words(ui.Number)
 	v.LeftOutURL = linesURL(address, models.LeftOut, "")
 	var all int64
 	for _, n := range counts {
@@ -46,17 +47,17 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 }
 
 // fillLines adds a page of the lines of a finding.
-func (h *Handlers) fillLines(k *web.Request, v *templates.ReconciliationResult, r reconcile.Reconciliation, f finding, q url.Values) error {
+func (h *Handlers) fillLines(k *web.Request, v *view.ReconciliationResult, r reconcile.Reconciliation, f finding, q url.Values) error {
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
 	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // what is no line is the first page
 	if v.Settles = r.State == models.ReconciliationKept && reconcile.Settleable(f.Finding); v.Settles {
 		query.Open = q.Get("open") == "yes"
-		v.Which = []templates.Tab{
+		v.Which = []ui.Tab{
 			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open}, {Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
 		}
 	}
-	v.State = templates.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
+	v.State = ui.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
 	lines, newer, older, err := h.Reconcile.Lines(k.R.Context(), k.Scope, query)
 	if err != nil {
 		return err
@@ -96,12 +97,12 @@ func linesURL(address string, f models.Finding, open string) string {
 }
 
 // linesFile is the link to lines as CSV, with what the file holds.
-func linesFile(address string, f models.Finding, name string, lines int64) templates.Download {
+func linesFile(address string, f models.Finding, name string, lines int64) ui.Download {
 	to := address + "/lines.csv"
 	if f != "" {
 		to += "?finding=" + web.Escape(string(f))
 	}
-	return templates.Download{URL: to, Label: "CSV", Holds: name + ", " + web.CountWords(lines, false, "row", "rows") + ", with notes and who wrote them; no contact data of leads"}
+	return ui.Download{URL: to, Label: "CSV", Holds: name + ", " + web.CountWords(lines, false, "row", "rows") + ", with notes and who wrote them; no contact data of leads"}
 }
 
 // firstFinding is what a person looks at first: what does not match.
@@ -115,19 +116,19 @@ func firstFinding(counts map[models.Finding]int64) finding {
 }
 
 // findingTabs have their counts, and of a kept result how many lines are to be settled.
-func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []templates.Tab) {
+func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
 	for _, f := range Findings {
-		count := templates.Number(counts[f.Finding])
+		count := ui.Number(counts[f.Finding])
 		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
-			count += ", " + templates.Number(open[f.Finding]) + " open"
+			count += ", " + ui.Number(open[f.Finding]) + " open"
 		}
-		all = append(all, templates.Tab{Label: f.Name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding})
+		all = append(all, ui.Tab{Label: f.Name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding})
 	}
 	return all
 }
 
 // totals are the sums by currency of all that was compared.
-func totals(result *reconcile.Result) (all []templates.ReconciliationSum) {
+func totals(result *reconcile.Result) (all []view.ReconciliationSum) {
 	sums := map[string]reconcile.Tally{}
 	for _, t := range result.Tallies {
 		if t.Currency == "" || t.Finding == models.LeftOut {
@@ -142,7 +143,7 @@ func totals(result *reconcile.Result) (all []templates.ReconciliationSum) {
 	return all
 }
 
-func findingSums(result *reconcile.Result, address string) (all []templates.ReconciliationSum) {
+func findingSums(result *reconcile.Result, address string) (all []view.ReconciliationSum) {
 	for _, f := range Findings {
 		for _, t := range result.Tallies {
 			if t.Finding == f.Finding {
@@ -153,17 +154,17 @@ func findingSums(result *reconcile.Result, address string) (all []templates.Reco
 	return all
 }
 
-func sumRow(t reconcile.Tally, name, to string) templates.ReconciliationSum {
+func sumRow(t reconcile.Tally, name, to string) view.ReconciliationSum {
 	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
-	return templates.ReconciliationSum{
+	return view.ReconciliationSum{
 		Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
 	}
 }
 
 // lineRow is a line as the page shows it.
-func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) templates.ReconciliationLine {
-	v := templates.ReconciliationLine{
+func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.ReconciliationLine {
+	v := view.ReconciliationLine{
 		Anchor: lineAnchor(l.Line), Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
 		Received: web.TimeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
 	}
@@ -201,7 +202,7 @@ func amountIfAny(minor *int64, code *string) *money.Amount {
 func whyWords(l reconcile.Line) string {
 	switch {
 	case l.Finding == models.Duplicated && l.FirstRow != nil:
-		return "Row " + templates.Number(int64(*l.FirstRow)) + " has it already."
+		return "Row " + ui.Number(int64(*l.FirstRow)) + " has it already."
 	case l.Finding == models.Unknown && l.OtherPartner != "":
 		return "A lead of " + l.OtherPartner + "."
 	case l.Problem != "":

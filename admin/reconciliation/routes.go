@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Handlers answers the pages and forms of reconciliation.
@@ -26,7 +26,7 @@ type Handlers struct {
 
 const ReconciliationPage = 50
 
-var allReconciliations = templates.Link{Label: "Reconciliation", URL: "/reconciliation"}
+var allReconciliations = ui.Link{Label: "Reconciliation", URL: "/reconciliation"}
 
 // Routes are the pages and forms about partners' own lists.
 func (h *Handlers) Routes() []web.Route {
@@ -77,12 +77,12 @@ func (h *Handlers) reconciliationForm(k *web.Request) (r reconcile.Reconciliatio
 }
 
 // partnerOptions are the partners at whom the person may do something, by their slugs.
-func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]templates.Option, error) {
+func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.Access.Scope(k.Session.Staff.ID, needs)
 	all, err := h.Partners.List(k.R.Context(), sc)
-	options := make([]templates.Option, len(all))
+	options := make([]ui.Option, len(all))
 	for i, p := range all {
-		options[i] = templates.Option{Value: p.Slug, Label: p.Name}
+		options[i] = ui.Option{Value: p.Slug, Label: p.Name}
 		if p.Name != p.Slug {
 			options[i].Label += " (" + p.Slug + ")"
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/reconciliation"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func settleURL(r reconcile.Reconciliation, line int) string {
@@ -44,16 +45,16 @@ func (h *Handlers) settlePage(k *web.Request) error {
 	return h.showSettle(k, http.StatusOK, r, l, "", nil)
 }
 
-func (h *Handlers) showSettle(k *web.Request, status int, r reconcile.Reconciliation, l reconcile.Line, note string, mistakes templates.Errors) error {
+func (h *Handlers) showSettle(k *web.Request, status int, r reconcile.Reconciliation, l reconcile.Line, note string, mistakes ui.Errors) error {
 	row := h.lineRow(k, r, l)
-	title := "Settle row " + templates.Number(int64(row.Row))
+	title := "Settle row " + ui.Number(int64(row.Row))
 	if row.Row == 0 {
 		title = "Settle a missing lead"
 	}
 	f, _ := findingOf(l.Finding)
 	address := reconciliationURL(r.ID)
-	return k.Show(status, templates.Settle(templates.SettleView{
-		Shell: k.Shell(title, allReconciliations, templates.Link{Label: r.FileName, URL: address}), Action: settleURL(r, l.Line),
+	return k.Show(status, view.Settle(view.SettleView{
+		Shell: k.Shell(title, allReconciliations, ui.Link{Label: r.FileName, URL: address}), Action: settleURL(r, l.Line),
 		Cancel: h.lineURL(k, r, l), Finding: f.Name, Line: row, Note: note, Errors: mistakes,
 	}))
 }

@@ -4,10 +4,10 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // keys is the list of keys as a page, for whoever has no script.
 func (h *Handlers) keys(k *web.Request) error {
-	return k.Show(http.StatusOK, templates.Keys(templates.KeysView{Shell: k.Shell("Keys")}))
+	return k.Show(http.StatusOK, ui.Keys(ui.KeysView{Shell: k.Shell("Keys")}))
 }

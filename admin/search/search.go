@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/payload"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // jump leads to whatever an id names.
@@ -16,7 +16,7 @@ func (h *Handlers) jump(k *web.Request) error {
 	if to := h.pageOf(k, q); to != "" {
 		return k.Redirect(to)
 	}
-	v := templates.JumpView{Shell: k.Shell("Nothing to jump to"), Query: web.Short(q)}
+	v := ui.JumpView{Shell: k.Shell("Nothing to jump to"), Query: web.Short(q)}
 	if k.May(web.FindLeads) {
 		v.LeadsURL = "/leads"
 	}
@@ -24,7 +24,7 @@ func (h *Handlers) jump(k *web.Request) error {
 		// It stands in the address already; it need not stand in the page as well.
 		v.Personal, v.Query, v.Shell.Path = true, "", "/"
 	}
-	return k.Show(http.StatusNotFound, templates.JumpNothing(v))
+	return k.Show(http.StatusNotFound, ui.JumpNothing(v))
 }
 
 // pageOf is the page of an id; of what has no page of its own, its audit trail.

@@ -14,7 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/staff"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // roleHints say in a sentence what each role is for.
@@ -26,18 +27,18 @@ var roleHints = map[models.Role]string{
 	models.Auditor:        "Sees everything and changes nothing.",
 }
 
-func roleOptions() (all []templates.Option) {
+func roleOptions() (all []ui.Option) {
 	for _, r := range models.Roles {
-		all = append(all, templates.Option{Value: string(r), Label: web.Title(staff.RoleName(r))})
+		all = append(all, ui.Option{Value: string(r), Label: web.Title(staff.RoleName(r))})
 	}
 	return all
 }
 
 // roleChoices are the boxes of a person's roles. A role that holds at some partners
 // shows their slugs.
-func roleChoices(roles []models.StaffRole, names web.Slugs) (all []templates.RoleChoice) {
+func roleChoices(roles []models.StaffRole, names web.Slugs) (all []ui.RoleChoice) {
 	for _, r := range models.Roles {
-		c := templates.RoleChoice{Value: string(r), Label: web.Title(staff.RoleName(r)), Hint: roleHints[r], Scopable: r != models.Administrator}
+		c := ui.RoleChoice{Value: string(r), Label: web.Title(staff.RoleName(r)), Hint: roleHints[r], Scopable: r != models.Administrator}
 		var at []string
 		for _, given := range roles {
 			if given.Role != r {
@@ -58,7 +59,7 @@ func roleChoices(roles []models.StaffRole, names web.Slugs) (all []templates.Rol
 }
 
 // typedRoles are the boxes as they were sent.
-func typedRoles(form url.Values) (all []templates.RoleChoice) {
+func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	for _, c := range roleChoices(nil, nil) {
 		c.Chosen = slices.Contains(form["role"], c.Value)
 		c.Some, c.Partners = form.Get("scope-"+c.Value) == "some", web.Short(form.Get("partners-"+c.Value))
@@ -68,7 +69,7 @@ func typedRoles(form url.Values) (all []templates.RoleChoice) {
 }
 
 // readRoles makes roles of the form; what is wrong is told with the field.
-func readRoles(form url.Values, names web.Slugs) (roles []models.StaffRole, mistakes templates.Errors) {
+func readRoles(form url.Values, names web.Slugs) (roles []models.StaffRole, mistakes ui.Errors) {
 	bySlug := make(map[string]uuid.UUID, len(names))
 	for partner, slug := range names {
 		bySlug[slug] = partner
@@ -76,7 +77,7 @@ func readRoles(form url.Values, names web.Slugs) (roles []models.StaffRole, mist
 	for _, value := range form["role"] {
 		role := models.Role(value)
 		if !slices.Contains(models.Roles[:], role) {
-			return nil, templates.Errors{{Field: "role", Message: "Choose among the roles that are listed."}}
+			return nil, ui.Errors{{Field: "role", Message: "Choose among the roles that are listed."}}
 		}
 		if form.Get("scope-"+value) != "some" || role == models.Administrator {
 			roles = append(roles, models.StaffRole{Role: role})
@@ -85,30 +86,30 @@ func readRoles(form url.Values, names web.Slugs) (roles []models.StaffRole, mist
 		field := "partners-" + value
 		listed := strings.FieldsFunc(form.Get(field), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' })
 		if len(listed) == 0 {
-			mistakes = append(mistakes, templates.FieldError{Field: field, Message: "Name the partners that " + staff.RoleName(role) + " is for, or choose all partners."})
+			mistakes = append(mistakes, ui.FieldError{Field: field, Message: "Name the partners that " + staff.RoleName(role) + " is for, or choose all partners."})
 		}
 		for _, slug := range listed {
 			partner, ok := bySlug[slug]
 			if !ok {
-				mistakes = append(mistakes, templates.FieldError{Field: field, Message: "There is no partner with the slug " + web.Short(slug) + "."})
+				mistakes = append(mistakes, ui.FieldError{Field: field, Message: "There is no partner with the slug " + web.Short(slug) + "."})
 				continue
 			}
 			roles = append(roles, models.StaffRole{Role: role, PartnerID: &partner})
 		}
 	}
 	if len(roles) == 0 && len(mistakes) == 0 {
-		mistakes = templates.Errors{{Field: "role", Message: "Choose at least one role."}}
+		mistakes = ui.Errors{{Field: "role", Message: "Choose at least one role."}}
 	}
 	return roles, mistakes
 }
 
 func (h *Handlers) staffInvitePage(k *web.Request) error {
-	return h.showStaffInvite(k, http.StatusOK, templates.StaffInviteView{Roles: roleChoices(nil, nil)})
+	return h.showStaffInvite(k, http.StatusOK, view.StaffInviteView{Roles: roleChoices(nil, nil)})
 }
 
-func (h *Handlers) showStaffInvite(k *web.Request, status int, v templates.StaffInviteView) error {
+func (h *Handlers) showStaffInvite(k *web.Request, status int, v view.StaffInviteView) error {
 	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite somebody", allStaff), "/staff/invite", "/staff", k.StepUp()
-	return k.Show(status, templates.StaffInvite(v))
+	return k.Show(status, view.StaffInvite(v))
 }
 
 func (h *Handlers) staffInvite(k *web.Request) error {
@@ -116,7 +117,7 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	typed := templates.StaffInviteView{Email: web.Short(form.Get("email")), Name: web.Short(form.Get("name")), Roles: typedRoles(form)}
+	typed := view.StaffInviteView{Email: web.Short(form.Get("email")), Name: web.Short(form.Get("name")), Roles: typedRoles(form)}
 	names, err := k.Slugs()
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 			return other
 		}
 		field := map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[apperr.As(err).Reason]
-		typed.Errors = templates.Errors{{Field: field, Message: message}}
+		typed.Errors = ui.Errors{{Field: field, Message: message}}
 		return h.showStaffInvite(k, status, typed)
 	}
 	return h.showInvited(k, made)
@@ -149,7 +150,7 @@ func (h *Handlers) showInvited(k *web.Request, made staff.Invited) error {
 	if k.Production() {
 		scheme = "https"
 	}
-	return k.ShowSecret(http.StatusOK, templates.StaffInvited(templates.StaffInvitedView{
+	return k.ShowSecret(http.StatusOK, view.StaffInvited(view.StaffInvitedView{
 		Shell: k.Shell("Invitation for "+made.Name, allStaff), Name: made.Name, Email: made.Email, Link: scheme + "://" + k.R.Host + "/invite/" + made.Token,
 		ValidWords: "for 72 hours, until " + k.Now.Add(staff.InvitationLife).Format("2006-01-02 15:04 UTC"), PersonURL: web.StaffURL(made.ID),
 	}))
@@ -228,36 +229,36 @@ func (h *Handlers) showConflict(k *web.Request, p staff.Person, typed personForm
 	return h.showPerson(k, http.StatusConflict, fresh, &typed)
 }
 
-func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
-	return &templates.ConfirmView{
-		Shell: k.Shell("Deactivate "+p.Name, allStaff, templates.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "deactivate", Action: web.StaffURL(p.ID) + "/deactivate",
+func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "deactivate", Action: web.StaffURL(p.ID) + "/deactivate",
 		Consequence: p.Name + " is signed out everywhere at once, and cannot sign in again until an administrator reactivates them. What they did stays on record.",
 		TypeName:    p.Email, StepUp: k.StepUp(), Submit: "Deactivate", Cancel: web.StaffURL(p.ID),
-		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 }
 
-func (h *Handlers) resetView(k *web.Request, p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
-	return &templates.ConfirmView{
-		Shell: k.Shell("Reset the second factor of "+p.Name, allStaff, templates.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reset", Action: web.StaffURL(p.ID) + "/reset-second-factor",
+func (h *Handlers) resetView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Reset the second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reset", Action: web.StaffURL(p.ID) + "/reset-second-factor",
 		Consequence: "Their authenticator and recovery codes stop working, and they are signed out everywhere. Make sure that it is really " + p.Name + " who asks.",
 		TypeName:    p.Email, StepUp: k.StepUp(), Submit: "Reset the second factor", Cancel: web.StaffURL(p.ID), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 }
 
-func (h *Handlers) reactivateView(k *web.Request, p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
-	return &templates.ConfirmView{
-		Shell: k.Shell("Reactivate "+p.Name, allStaff, templates.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reactivate", Action: web.StaffURL(p.ID) + "/reactivate",
+func (h *Handlers) reactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reactivate", Action: web.StaffURL(p.ID) + "/reactivate",
 		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: k.StepUp(), Submit: "Reactivate", Harmless: true, Cancel: web.StaffURL(p.ID),
-		Hidden: []templates.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
+		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
 	}
 }
 
-func (h *Handlers) inviteAgainView(k *web.Request, p staff.Person, mistakes templates.Errors) *templates.ConfirmView {
-	return &templates.ConfirmView{
-		Shell: k.Shell("New invitation for "+p.Name, allStaff, templates.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "invite", Action: web.StaffURL(p.ID) + "/invite",
+func (h *Handlers) inviteAgainView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("New invitation for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "invite", Action: web.StaffURL(p.ID) + "/invite",
 		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: k.StepUp(), Submit: "Create invitation", Harmless: true, Cancel: web.StaffURL(p.ID),
-		Hidden: []templates.Hidden{{Name: templates.FormKeyField, Value: k.FormKey()}}, Errors: mistakes,
+		Hidden: []ui.Hidden{{Name: ui.FormKeyField, Value: k.FormKey()}}, Errors: mistakes,
 	}
 }
 
@@ -271,12 +272,12 @@ func (h *Handlers) inviteAgainPage(k *web.Request) error {
 	return h.confirmPageOf(k, h.inviteAgainView)
 }
 
-func (h *Handlers) confirmPageOf(k *web.Request, view func(*web.Request, staff.Person, templates.Errors) *templates.ConfirmView) error {
+func (h *Handlers) confirmPageOf(k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView) error {
 	p, err := h.person(k)
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, templates.Confirm(*view(k, p, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(*view(k, p, nil)))
 }
 
 func (h *Handlers) deactivate(k *web.Request) error {
@@ -301,7 +302,7 @@ func (h *Handlers) toPerson(k *web.Request, p staff.Person) error {
 
 // confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
 // runs do and answers with then.
-func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Person, templates.Errors) *templates.ConfirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error) error {
+func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error) error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
@@ -309,16 +310,16 @@ func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Perso
 	if err != nil {
 		return err
 	}
-	var mistakes templates.Errors
+	var mistakes ui.Errors
 	if name := view(k, p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
-		mistakes = append(mistakes, templates.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
+		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
 	}
 	proof, err := k.Prove()
 	if err != nil {
 		return err
 	}
 	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, templates.Confirm(*view(k, p, mistakes)))
+		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*view(k, p, mistakes)))
 	}
 	if err := do(p); err != nil {
 		return h.refusedOnPage(k, p, err)

@@ -12,12 +12,13 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	view "github.com/pingpost/pingpost/templates/staff"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 var staffFilters = []string{"q", "role", "status"}
 
-var allStaff = templates.Link{Label: "Staff", URL: "/staff"}
+var allStaff = ui.Link{Label: "Staff", URL: "/staff"}
 
 func (h *Handlers) staffList(k *web.Request) error {
 	q := k.R.URL.Query()
@@ -30,23 +31,23 @@ func (h *Handlers) staffList(k *web.Request) error {
 		return err
 	}
 	people := slices.DeleteFunc(all, func(p staff.Person) bool { return !matches(p, q.Get("q"), q.Get("role"), q.Get("status")) })
-	v := templates.StaffListView{
+	v := view.StaffListView{
 		Shell: k.Shell("Staff"), Search: q.Get("q"), Roles: web.Chosen(roleOptions(), q.Get("role")),
-		Statuses: web.Chosen([]templates.Option{{Value: "active", Label: "Active"}, {Value: "invited", Label: "Invited"}, {Value: "deactivated", Label: "Deactivated"}}, q.Get("status")),
-		State:    templates.ListState{Filtered: web.IsFiltered(q, staffFilters...), ClearURL: "/staff"},
+		Statuses: web.Chosen([]ui.Option{{Value: "active", Label: "Active"}, {Value: "invited", Label: "Invited"}, {Value: "deactivated", Label: "Deactivated"}}, q.Get("status")),
+		State:    ui.ListState{Filtered: web.IsFiltered(q, staffFilters...), ClearURL: "/staff"},
 		SortName: web.SortLink("/staff", q, staffFilters, "name", true), SortSeen: web.SortLink("/staff", q, staffFilters, "seen", false),
-		Pager: templates.Pager{Count: peopleWords(len(people))},
+		Pager: ui.Pager{Count: peopleWords(len(people))},
 	}
 	if k.May(web.WriteStaff) {
 		v.InviteURL = "/staff/invite"
 	}
 	sortPeople(people, q.Get("sort"))
 	for _, p := range people {
-		v.People = append(v.People, templates.StaffRow{
+		v.People = append(v.People, view.StaffRow{
 			Name: p.Name, Email: p.Email, URL: web.StaffURL(p.ID), Roles: web.ScopeWords(p.Roles, names), SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, Status: string(p.Status),
 		})
 	}
-	return k.Show(http.StatusOK, templates.StaffList(v))
+	return k.Show(http.StatusOK, view.StaffList(v))
 }
 
 func matches(p staff.Person, search, role, status string) bool {
@@ -70,7 +71,7 @@ func peopleWords(n int) string {
 	if n == 1 {
 		return "1 person"
 	}
-	return templates.Number(int64(n)) + " people"
+	return ui.Number(int64(n)) + " people"
 }
 
 // person is whom the address names; one that is none of this kind is no page.
@@ -87,10 +88,10 @@ func (h *Handlers) person(k *web.Request) (staff.Person, error) {
 
 // personForm is what the roles' form shows besides the person as they are.
 type personForm struct {
-	roles    []templates.RoleChoice
+	roles    []ui.RoleChoice
 	version  int
-	conflict *templates.Conflict
-	errors   templates.Errors
+	conflict *ui.Conflict
+	errors   ui.Errors
 }
 
 func (h *Handlers) staffPage(k *web.Request) error {
@@ -106,7 +107,7 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 	if err != nil {
 		return err
 	}
-	v := templates.StaffPersonView{
+	v := view.StaffPersonView{
 		Shell: k.Shell(p.Name, allStaff), URL: web.StaffURL(p.ID), ID: id.Format(id.Staff, p.ID), Name: p.Name, Email: p.Email, Status: string(p.Status),
 		SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, AccessURL: web.StaffURL(p.ID) + "/access", StepUp: k.StepUp(),
 		Version: int64(p.RowVersion), Roles: roleChoices(p.Roles, names),
@@ -142,7 +143,7 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 	if err := h.fillTab(k, &v, p); err != nil {
 		return err
 	}
-	return k.Show(status, templates.StaffPerson(v))
+	return k.Show(status, view.StaffPerson(v))
 }
 
 func yesOrNo(yes bool) string {
@@ -153,7 +154,7 @@ func yesOrNo(yes bool) string {
 }
 
 // fillTab reads what the open tab shows.
-func (h *Handlers) fillTab(k *web.Request, v *templates.StaffPersonView, p staff.Person) error {
+func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Person) error {
 	switch v.Tab {
 	case "sessions":
 		sessions, err := h.Staff.Sessions(k.R.Context(), p.ID)
@@ -198,8 +199,8 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := templates.AccessExplainedView{
-		Shell: k.Shell("What "+p.Name+" may do", allStaff, templates.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Name: p.Name,
+	v := view.AccessExplainedView{
+		Shell: k.Shell("What "+p.Name+" may do", allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Name: p.Name,
 	}
 	if p.Status != models.StaffActive {
 		v.Note = "This person is " + string(p.Status) + ": nothing holds until they are active."
@@ -215,7 +216,7 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 			where = names.Of(*g.Partner)
 		}
 		if what != "" {
-			v.Allowed = append(v.Allowed, templates.Permission{
+			v.Allowed = append(v.Allowed, view.Permission{
 				What: what, Where: where, Role: staff.RoleName(g.Role), Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
 			})
 		}
@@ -236,8 +237,8 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 			role += ", for all partners"
 		}
 		if what != "" {
-			v.Denied = append(v.Denied, templates.Permission{What: what, Role: role})
+			v.Denied = append(v.Denied, view.Permission{What: what, Role: role})
 		}
 	}
-	return k.Show(http.StatusOK, templates.AccessExplained(v))
+	return k.Show(http.StatusOK, view.AccessExplained(v))
 }

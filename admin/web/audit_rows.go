@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (k *Request) AuditRows(events []models.AuditEvent) []templates.AuditRow {
-	rows := make([]templates.AuditRow, len(events))
+func (k *Request) AuditRows(events []models.AuditEvent) []ui.AuditRow {
+	rows := make([]ui.AuditRow, len(events))
 	for i, e := range events {
-		rows[i] = templates.AuditRow{
+		rows[i] = ui.AuditRow{
 			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: deedWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
 			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: Changes(e.Before, e.After),
 		}
@@ -42,7 +42,7 @@ func deedWords(action string) string {
 }
 
 // Changes are the fields of an event, in the order of their names.
-func Changes(before, after *string) (all []templates.Change) {
+func Changes(before, after *string) (all []ui.Change) {
 	was, is := Fields(before), Fields(after)
 	names := map[string]bool{}
 	for name := range was {
@@ -52,7 +52,7 @@ func Changes(before, after *string) (all []templates.Change) {
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, templates.Change{Name: strings.ReplaceAll(name, "_", " "), Before: ValueWords(was, name), After: ValueWords(is, name)})
+		all = append(all, ui.Change{Name: strings.ReplaceAll(name, "_", " "), Before: ValueWords(was, name), After: ValueWords(is, name)})
 	}
 	return all
 }

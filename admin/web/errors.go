@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // The console's own refusals.
@@ -62,7 +62,7 @@ func (k *Request) fail(err error) {
 	if status < http.StatusInternalServerError && errors.Unwrap(f) != nil {
 		k.console.Log.Error("a page failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	}
-	v := templates.ErrorView{Shell: k.Shell(""), Status: status}
+	v := ui.ErrorView{Shell: k.Shell(""), Status: status}
 	// The same to the byte, wherever it is: a page that is not there must not tell
 	// whether it is there for somebody else.
 	v.Shell.Path = "/"
@@ -84,7 +84,7 @@ func (k *Request) fail(err error) {
 	if k.R.Method == http.MethodGet && status >= http.StatusTooManyRequests {
 		v.RetryURL = k.R.URL.RequestURI()
 	}
-	_ = k.Show(status, templates.ErrorPage(v))
+	_ = k.Show(status, ui.ErrorPage(v))
 }
 
 // tellRefusal writes to the audit trail that a person was refused.
@@ -167,7 +167,7 @@ func (k *Request) FormError(err error) (status int, message string, other error)
 		return 0, "", err
 	}
 	if f.RetryAfter > 0 {
-		message = " Wait " + templates.Wait(k.RetryAfter(f)) + "."
+		message = " Wait " + ui.Wait(k.RetryAfter(f)) + "."
 	}
 	status = statuses[f.Code]
 	if f.Code == apperr.Invalid {
@@ -187,20 +187,20 @@ func (k *Request) objectURL(object string) string {
 
 // FormErrors are what a form shows of a refusal, each with its field; other is what no
 // form shows.
-func (k *Request) FormErrors(err error) (status int, all templates.Errors, other error) {
+func (k *Request) FormErrors(err error) (status int, all ui.Errors, other error) {
 	status, message, other := k.FormError(err)
 	if other != nil {
 		return 0, nil, other
 	}
 	for _, field := range apperr.As(err).Fields {
-		all = append(all, templates.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message})
+		all = append(all, ui.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message})
 	}
 	if len(all) == 0 {
-		e := templates.FieldError{Message: message}
+		e := ui.FieldError{Message: message}
 		if object := apperr.As(err).Object; object != "" {
 			e.URL = k.objectURL(object)
 		}
-		all = templates.Errors{e}
+		all = ui.Errors{e}
 	}
 	return status, all, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 var ErrFormKey = apperr.New(apperr.Invalid, "form_key", "The form is incomplete. Open the page again, then fill in the form and submit it.")
@@ -22,7 +22,7 @@ func (k *Request) submission() error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
-	return k.Submit(k.R.PostForm.Get(templates.FormKeyField))
+	return k.Submit(k.R.PostForm.Get(ui.FormKeyField))
 }
 
 // Submit is submission for a key that has been read. From here on the audit trail claims

@@ -4,12 +4,12 @@ import (
 	"strconv"
 
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // JobStatus is how far work is, and where it is stopped.
-func (k *Request) JobStatus(w models.Work) templates.WorkStatus {
-	s := templates.WorkStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
+func (k *Request) JobStatus(w models.Work) ui.WorkStatus {
+	s := ui.WorkStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
 	if s.Open() && k.MayStop(w) {
 		s.StopURL = "/work/" + strconv.FormatInt(w.ID, 10) + "/cancel"
 	}

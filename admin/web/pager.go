@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // PageSize is how many rows a list shows that is paged by a number.
@@ -21,7 +21,7 @@ func KeyPage(q url.Values) audit.Page {
 }
 
 // AuditPager keeps the filter and names the first or last event of this page.
-func AuditPager(path string, q url.Values, found audit.Found) (p templates.Pager) {
+func AuditPager(path string, q url.Values, found audit.Found) (p ui.Pager) {
 	if n := len(found.Events); n > 0 {
 		p = KeyPager(path, q, found.Newer, found.Older, found.Events[0].ID, found.Events[n-1].ID)
 	}
@@ -30,7 +30,7 @@ func AuditPager(path string, q url.Values, found audit.Found) (p templates.Pager
 }
 
 // KeyPager leads to what is newer than the first and older than the last of a page.
-func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p templates.Pager) {
+func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p ui.Pager) {
 	with := func(name string, key int64) string {
 		next := maps.Clone(q)
 		next.Del("older")
@@ -48,7 +48,7 @@ func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (
 }
 
 // CursorPager leads to the pages before and after a cursor; an empty one has no page.
-func CursorPager(path string, q url.Values, before, after string) templates.Pager {
+func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	with := func(name, cursor string) string {
 		if cursor == "" {
 			return ""
@@ -59,19 +59,19 @@ func CursorPager(path string, q url.Values, before, after string) templates.Page
 		next.Set(name, cursor)
 		return path + "?" + next.Encode()
 	}
-	return templates.Pager{Newer: with("before", before), Older: with("after", after)}
+	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
 // SortLink sorts by a column, and the other way round where it does already; first
 // is the column that sorts where none is named.
-func SortLink(path string, q url.Values, filters []string, column string, first bool) templates.Sort {
+func SortLink(path string, q url.Values, filters []string, column string, first bool) ui.Sort {
 	now, next := q.Get("sort"), make([]string, 0, len(filters)+1)
 	for _, name := range filters {
 		if value := q.Get(name); value != "" {
 			next = append(next, name+"="+Escape(value))
 		}
 	}
-	s := templates.Sort{}
+	s := ui.Sort{}
 	switch {
 	case now == column || now == "" && first:
 		s.Direction = "ascending"

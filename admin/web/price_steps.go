@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // ExplainSteps are the steps to a price; mend gives the address of a rule's form.
-func ExplainSteps(e pricingrules.Explanation, mend func(rule int) string) (steps []templates.ExplainStep) {
+func ExplainSteps(e pricingrules.Explanation, mend func(rule int) string) (steps []ui.ExplainStep) {
 	for _, s := range e.Steps {
-		step := templates.ExplainStep{Name: Title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
+		step := ui.ExplainStep{Name: Title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
 		if s.Rule >= 0 {
 			step.URL = mend(s.Rule)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // DateRange reads the first and the last day of a filter, in UTC; to is the moment after the
@@ -32,7 +32,7 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 }
 
 // Chosen marks one of a filter's options.
-func Chosen(options []templates.Option, value string) []templates.Option {
+func Chosen(options []ui.Option, value string) []ui.Option {
 	options = slices.Clone(options)
 	for i := range options {
 		options[i].Chosen = options[i].Value == value
@@ -55,9 +55,9 @@ func Short(text string) string {
 func ValidText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // CheckTypedName checks that the name of the thing was typed.
-func (k *Request) CheckTypedName(name string) templates.Errors {
+func (k *Request) CheckTypedName(name string) ui.Errors {
 	if strings.TrimSpace(k.R.PostForm.Get("name")) != name {
-		return templates.Errors{{Field: "name", Message: "Type " + name + ", to be sure that it is this one."}}
+		return ui.Errors{{Field: "name", Message: "Type " + name + ", to be sure that it is this one."}}
 	}
 	return nil
 }
@@ -78,9 +78,9 @@ func SearchText(q url.Values, name string) string {
 }
 
 // Labels are options that say what they are.
-func Labels(values []string) (all []templates.Option) {
+func Labels(values []string) (all []ui.Option) {
 	for _, v := range values {
-		all = append(all, templates.Option{Value: v, Label: v})
+		all = append(all, ui.Option{Value: v, Label: v})
 	}
 	return all
 }

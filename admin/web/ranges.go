@@ -3,7 +3,7 @@ package web
 import (
 	"time"
 
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // span is a time to look back on, in steps.
@@ -22,7 +22,7 @@ var ranges = []Range{
 }
 
 // ChosenRange is the range that the address names, as one of the links to all.
-func (k *Request) ChosenRange(path string) (r Range, links []templates.Tab) {
+func (k *Request) ChosenRange(path string) (r Range, links []ui.Tab) {
 	chosen := 1
 	for i, one := range ranges {
 		if k.R.URL.Query().Get("range") == one.name {
@@ -30,7 +30,7 @@ func (k *Request) ChosenRange(path string) (r Range, links []templates.Tab) {
 		}
 	}
 	for i, one := range ranges {
-		links = append(links, templates.Tab{Label: one.label, URL: path + "range=" + one.name, Current: i == chosen})
+		links = append(links, ui.Tab{Label: one.label, URL: path + "range=" + one.name, Current: i == chosen})
 	}
 	return ranges[chosen], links
 }

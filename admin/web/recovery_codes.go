@@ -3,10 +3,10 @@ package web
 import (
 	"net/http"
 
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // ShowCodes shows recovery codes, this once: the page cannot be had again.
 func (k *Request) ShowCodes(codes []string) error {
-	return k.ShowSecret(http.StatusOK, templates.RecoveryCodes(templates.RecoveryCodesView{Shell: k.Shell("Recovery codes"), Codes: codes, Action: "/account/recovery-codes/kept"}))
+	return k.ShowSecret(http.StatusOK, ui.RecoveryCodes(ui.RecoveryCodesView{Shell: k.Shell("Recovery codes"), Codes: codes, Action: "/account/recovery-codes/kept"}))
 }

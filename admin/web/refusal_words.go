@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/reporting"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // why says in words why a request was refused, and what the partner changes.
@@ -65,9 +65,9 @@ func OutcomeWords(outcome string) (words, kind string, refused bool) {
 }
 
 // RefusalOptions are the reasons as a filter.
-func RefusalOptions(names []string) (all []templates.Option) {
+func RefusalOptions(names []string) (all []ui.Option) {
 	for _, name := range names {
-		all = append(all, templates.Option{Value: name, Label: Title(ReasonWords(name))})
+		all = append(all, ui.Option{Value: name, Label: Title(ReasonWords(name))})
 	}
 	return all
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Request is a request on its way: who asks, and what they may see.
@@ -175,7 +175,7 @@ func (k *Request) Show(status int, page templ.Component) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
 		// templ flushes what it can flush, which would compress the smallest pages too.
-		if err := page.Render(templates.WithFormKey(r.Context(), k.FormKey()), struct{ io.Writer }{w}); err != nil {
+		if err := page.Render(ui.WithFormKey(r.Context(), k.FormKey()), struct{ io.Writer }{w}); err != nil {
 			k.console.Log.Debug("a page was not sent whole", "request_id", k.By.RequestID, "error", err.Error())
 		}
 	})).ServeHTTP(k.W, k.R)

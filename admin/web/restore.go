@@ -18,7 +18,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // Values of the restore parameter, which tells a page about a form whose session had expired.
@@ -39,7 +39,7 @@ var neverKept = []string{"password", "again", "current", "proof", "code", "impor
 
 // KeptHidden are the hidden fields that are restored. The version detects concurrent
 // changes; the keys prevent a second submission from creating again.
-var KeptHidden = []string{"version", "own", templates.FormKeyField}
+var KeptHidden = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -60,7 +60,7 @@ func (k *Request) keepForm() string {
 		return ""
 	}
 	values := k.R.PostForm
-	if key, err := uuid.Parse(values.Get(templates.FormKeyField)); err == nil && k.Route.Creates != "" {
+	if key, err := uuid.Parse(values.Get(ui.FormKeyField)); err == nil && k.Route.Creates != "" {
 		if object, created, err := k.console.Audit.Submitted(k.R.Context(), person, audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
 			return ""
 		} else if created {

@@ -5,11 +5,11 @@ import (
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func SessionRow(s models.StaffSession, current bool, base string) templates.SessionRow {
-	row := templates.SessionRow{Device: Device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
+func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
+	row := ui.SessionRow{Device: Device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
 	if !current {
 		row.RevokeURL = base + id.Format(id.Session, s.ID) + "/end"
 	}

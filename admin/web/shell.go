@@ -9,12 +9,12 @@ import (
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 type (
-	templateAssets = templates.Assets
-	Notice         = templates.Notice
+	templateAssets = ui.Assets
+	Notice         = ui.Notice
 )
 
 func assetURLs() templateAssets {
@@ -38,8 +38,8 @@ var areas = []struct {
 }
 
 // Shell is what stands around a page.
-func (k *Request) Shell(title string, above ...templates.Link) templates.Shell {
-	s := templates.Shell{
+func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
+	s := ui.Shell{
 		Title: title, Environment: k.console.Environment, Theme: k.chosenTheme(), Path: k.path(), Now: k.Now, Assets: k.console.assets, Crumbs: above, Notices: k.Notices,
 	}
 	if !k.SignedIn() {
@@ -51,10 +51,10 @@ func (k *Request) Shell(title string, above ...templates.Link) templates.Shell {
 	if n, ok := submittedNotices[k.R.URL.Query().Get("submitted")]; ok {
 		s.Notices = append(s.Notices, n)
 	}
-	s.Person = templates.Person{Name: k.Session.Staff.Name, Role: k.roleWords()}
+	s.Person = ui.Person{Name: k.Session.Staff.Name, Role: k.roleWords()}
 	for _, a := range areas {
 		if k.May(a.needs) {
-			s.Nav = append(s.Nav, templates.NavItem{Label: a.label, URL: a.path, Icon: a.icon, Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/work")})
+			s.Nav = append(s.Nav, ui.NavItem{Label: a.label, URL: a.path, Icon: a.icon, Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/work")})
 		}
 	}
 	return s

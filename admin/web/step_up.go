@@ -3,7 +3,7 @@ package web
 import (
 	"net/http"
 
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // RequireProof leads whoever was not asked for long to a page that asks, and
@@ -23,12 +23,12 @@ func (k *Request) RequireProof() error {
 }
 
 // StepUp says whether a form has to ask for the password or a code.
-func (k *Request) StepUp() templates.StepUp {
-	return templates.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
+func (k *Request) StepUp() ui.StepUp {
+	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
 // Prove checks the form's proof where one is needed; the mistake is the form's to show.
-func (k *Request) Prove() (mistakes templates.Errors, err error) {
+func (k *Request) Prove() (mistakes ui.Errors, err error) {
 	if !k.StepUp().Needed {
 		return nil, nil
 	}
@@ -37,7 +37,7 @@ func (k *Request) Prove() (mistakes templates.Errors, err error) {
 		if other != nil {
 			return nil, other
 		}
-		return templates.Errors{{Field: "proof", Message: message}}, nil
+		return ui.Errors{{Field: "proof", Message: message}}, nil
 	}
 	k.Session.ConfirmedAt = &k.Now
 	return nil, nil
@@ -45,12 +45,12 @@ func (k *Request) Prove() (mistakes templates.Errors, err error) {
 
 // ProveIf checks the step-up proof of a form that needs one only for some choices.
 // The form shows the proof field once it has been submitted without it.
-func (k *Request) ProveIf(needed bool) (s templates.StepUp, mistakes templates.Errors, err error) {
+func (k *Request) ProveIf(needed bool) (s ui.StepUp, mistakes ui.Errors, err error) {
 	if s = k.StepUp(); !needed || !s.Needed {
-		return templates.StepUp{}, nil, nil
+		return ui.StepUp{}, nil, nil
 	}
 	if !k.R.PostForm.Has("proof") {
-		return s, templates.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
+		return s, ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
 	}
 	mistakes, err = k.Prove()
 	return s, mistakes, err

@@ -3,20 +3,20 @@ package web
 import (
 	"fmt"
 
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func PingsTile(all, rejected int64) templates.StatTile {
-	return templates.StatTile{Label: "Pings", Value: templates.Number(all), Note: "including " + templates.Number(rejected) + " rejected", URL: "#traffic"}
+func PingsTile(all, rejected int64) ui.StatTile {
+	return ui.StatTile{Label: "Pings", Value: ui.Number(all), Note: "including " + ui.Number(rejected) + " rejected", URL: "#traffic"}
 }
 
-func AcceptedTile(priced, pings int64, url string) templates.StatTile {
-	return templates.StatTile{Label: "Accepted", Value: Share(priced, pings), Note: "of " + CountWords(pings, false, "ping", "pings") + ", including rejected", URL: url}
+func AcceptedTile(priced, pings int64, url string) ui.StatTile {
+	return ui.StatTile{Label: "Accepted", Value: Share(priced, pings), Note: "of " + CountWords(pings, false, "ping", "pings") + ", including rejected", URL: url}
 }
 
-func PostsTile(all, retries, rejected int64) templates.StatTile {
-	note := "including " + CountWords(retries, false, "retry", "retries") + " and " + templates.Number(rejected) + " rejected"
-	return templates.StatTile{Label: "Posts", Value: templates.Number(all), Note: note, URL: "#traffic"}
+func PostsTile(all, retries, rejected int64) ui.StatTile {
+	note := "including " + CountWords(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
+	return ui.StatTile{Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 
 func Share(part, whole int64) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func Escape(path string) string { return url.QueryEscape(path) }
@@ -19,11 +19,11 @@ func Escape(path string) string { return url.QueryEscape(path) }
 func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
 
 // PartnerLink leads to a partner's page where this person may see it. The house has none.
-func (k *Request) PartnerLink(partner uuid.UUID, name string) templates.Link {
+func (k *Request) PartnerLink(partner uuid.UUID, name string) ui.Link {
 	if partner == models.House.Partner || !k.MayAt(ReadPartners, partner) {
-		return templates.Link{Label: name}
+		return ui.Link{Label: name}
 	}
-	return templates.Link{Label: name, URL: PartnerURL(partner)}
+	return ui.Link{Label: name, URL: PartnerURL(partner)}
 }
 
 func (k *Request) Next() string { return Local(k.R.FormValue("next")) }
@@ -40,8 +40,8 @@ func StatementURL(run, partner uuid.UUID) string {
 
 // RunLink leads to an entry's run, or where that is not theirs to see to the partner's
 // statement of it.
-func (k *Request) RunLink(e payouts.Entry) templates.Link {
-	link := templates.Link{Label: payouts.RunID(e.Run)}
+func (k *Request) RunLink(e payouts.Entry) ui.Link {
+	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
 	case k.Everywhere(ReadPayouts):
 		link.URL = RunURL(e.Run)

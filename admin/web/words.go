@@ -6,7 +6,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/templates"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // AcceptsUnsigned reports whether an explicitly chosen signing mode accepts posts without a signature.
@@ -17,11 +17,11 @@ func AcceptsUnsigned(m models.SigningMode) bool {
 func CountWords(n int64, bounded bool, one, many string) string {
 	switch {
 	case bounded:
-		return "more than " + templates.Number(n) + " " + many
+		return "more than " + ui.Number(n) + " " + many
 	case n == 1:
 		return "1 " + one
 	}
-	return templates.Number(n) + " " + many
+	return ui.Number(n) + " " + many
 }
 
 func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }

@@ -1,0 +1,83 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+)
+
+func (s Series) at(i int) int64 {
+	if i < len(s.Values) {
+		return s.Values[i]
+	}
+	return 0
+}
+
+// top is a round number that no value exceeds, and that can be halved: the middle
+// of the scale is then a whole number as well.
+func (c Chart) top() int64 {
+	var most int64
+	for _, s := range c.Series {
+		for _, v := range s.Values {
+			most = max(most, v)
+		}
+	}
+	if most <= 8 {
+		return max(most+most%2, 2)
+	}
+	for scale := int64(1); ; scale *= 10 {
+		for _, step := range []int64{10, 12, 14, 16, 20, 24, 30, 40, 50, 60, 80} {
+			if most <= step*scale || scale > 1<<56 {
+				return step * scale
+			}
+		}
+	}
+}
+
+// path goes through the values of a series in a box of 1000 by 100.
+func (c Chart) path(s Series) string {
+	var d strings.Builder
+	top := float64(c.top())
+	for i, v := range s.Values {
+		x := 500.0
+		if len(s.Values) > 1 {
+			x = 1000 * float64(i) / float64(len(s.Values)-1)
+		}
+		fmt.Fprintf(&d, "%c%.1f %.2f", "ML"[min(i, 1)], x, 100-100*float64(v)/top)
+	}
+	return d.String()
+}
+
+// area is what lies under a series.
+func (c Chart) area(s Series) string {
+	if len(s.Values) < 2 {
+		return ""
+	}
+	return c.path(s) + "L1000 100L0 100Z"
+}
+
+type tick struct{ label, at, anchor string }
+
+// ticks are the labels under the drawing, each under its step: at most five.
+func (c Chart) ticks() []tick {
+	last := len(c.Labels) - 1
+	var ticks []tick
+	for i := 0; i <= last; i += max(1, (last+3)/4) {
+		ticks = append(ticks, tick{label: c.Labels[i], at: fmt.Sprintf("%.1f%%", 100*float64(i)/float64(max(last, 1))), anchor: "middle"})
+	}
+	if len(ticks) > 0 {
+		ticks[0].anchor = "start"
+		if end := &ticks[len(ticks)-1]; end.at == "100.0%" {
+			end.anchor = "end"
+		}
+	}
+	return ticks
+}
+
+// share is a bar's length beside the longest one.
+func share(count int64, bars []Bar) string {
+	var most int64 = 1
+	for _, b := range bars {
+		most = max(most, b.Count)
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(count)/float64(most))
+}

@@ -1,0 +1,100 @@
+package ui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// Number groups the digits of n by three: 1,204.
+func Number[N ~int | ~int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "−", s[1:]
+	}
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return sign + s
+}
+
+// amount is the figure of a sum of money, without its currency: 1,204.50.
+func Amount(a money.Amount) string {
+	figure, _, _ := strings.Cut(a.String(), " ")
+	whole, cents, _ := strings.Cut(strings.TrimPrefix(figure, "-"), ".")
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	if a.Minor < 0 {
+		whole = "−" + whole
+	}
+	return whole + "." + cents
+}
+
+func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func Machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// Ago is the time from at to now as a person says it.
+func Ago(at, now time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case d < 0:
+		return "in " + span(-d)
+	case d < 10*time.Second:
+		return "just now"
+	default:
+		return span(d) + " ago"
+	}
+}
+
+// span is a length of time in its largest unit, rounded down.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{365 * day, "y"}, {30 * day, "mo"}, {day, "d"}, {time.Hour, "h"}, {time.Minute, "min"}} {
+		if d >= unit.length {
+			return fmt.Sprintf("%d %s", d/unit.length, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+// Took is a duration as it is measured: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// plural puts a number before the right form of a word.
+func Plural[N ~int | ~int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(n) + " " + many
+}
+
+// fieldID is the id of a field's control. Forms that share a page set themselves
+// apart by a prefix.
+func FieldID(prefix, name string) string {
+	if prefix == "" {
+		return "f-" + name
+	}
+	return "f-" + prefix + "-" + name
+}

@@ -1,0 +1,33 @@
+package ui
+
+import (
+	"fmt"
+)
+
+// TrafficStep is a step of the chart.
+type TrafficStep struct {
+	Label        string
+	Pings, Posts int64
+}
+
+// trafficChart draws pings and posts; words end its sentence: "in the last hour".
+func TrafficChart(steps []TrafficStep, head, words string) Chart {
+	c := Chart{ID: "traffic", Title: "Pings and posts", Steps: head, Series: []Series{{Name: "Pings"}, {Name: "Posts"}}}
+	var pings, posts int64
+	var busiest TrafficStep
+	for _, s := range steps {
+		c.Labels = append(c.Labels, s.Label)
+		c.Series[0].Values = append(c.Series[0].Values, s.Pings)
+		c.Series[1].Values = append(c.Series[1].Values, s.Posts)
+		pings, posts = pings+s.Pings, posts+s.Posts
+		if s.Pings > busiest.Pings {
+			busiest = s
+		}
+	}
+	c.Summary = fmt.Sprintf("%s and %s %s", Plural(pings, "ping", "pings"), Plural(posts, "post", "posts"), words)
+	if busiest.Pings > 0 {
+		c.Summary += fmt.Sprintf("; most at %s, with %s", busiest.Label, Plural(busiest.Pings, "ping", "pings"))
+	}
+	c.Summary += "."
+	return c
+}
