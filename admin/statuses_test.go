@@ -70,8 +70,8 @@ func TestStatuses(t *testing.T) {
 	routes := routes(b.options)
 	slices.SortFunc(routes, func(x, y web.Route) int { return strings.Compare(x.Path+" "+x.Method, y.Path+" "+y.Method) })
 	for _, who := range people {
-		v := b.visitor
-		if v = b.house.visitor(t); who != "nobody" {
+		v := b.house.visitor(t)
+		if who != "nobody" {
 			v.signIn(t, strings.Replace(who, " of one partner", "-of-one", 1)+"@example.com")
 		}
 		for _, r := range routes {
