@@ -34,6 +34,8 @@ type Handler struct {
 	// Undo brings what the work was for back to where it can be asked for again, in the
 	// transaction that gives the work up.
 	Undo func(tx *gorm.DB, w models.Work) error
+	// Constraints are the errors for violations in the transactions of a Run and in Undo.
+	Constraints postgres.Constraints
 }
 
 // Queue takes work in, and works on it.
@@ -193,8 +195,8 @@ func (d *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure 
 	if err := d.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": d.clock.Now()}); err != nil {
 		return err
 	}
-	if undo := d.handlers[w.Kind].Undo; undo != nil {
-		return undo(tx, w)
+	if h := d.handlers[w.Kind]; h.Undo != nil {
+		return h.Constraints.Translate(h.Undo(tx, w))
 	}
 	return nil
 }

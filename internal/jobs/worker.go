@@ -117,7 +117,7 @@ func (d *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	if q.RowsAffected == 0 {
 		return nil, ErrLost
 	}
-	return &Run{Work: w, db: d.db, clock: d.clock, phase: w.Phase, done: w.Done, total: w.Total}, nil
+	return &Run{Work: w, db: d.db.WithConstraints(d.handlers[w.Kind].Constraints), clock: d.clock, phase: w.Phase, done: w.Done, total: w.Total}, nil
 }
 
 // settle says what became of a try.

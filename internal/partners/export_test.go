@@ -5,3 +5,6 @@ func (c *Caps) FoldAt(n int) { c.foldAt = n }
 
 // FoldMost is how many ledger entries a count reads at most.
 const FoldMost = foldMost
+
+// Constraints are the errors for what the schema rejects.
+var Constraints = constraints

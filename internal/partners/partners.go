@@ -42,7 +42,7 @@ type Service struct {
 // NewService needs the platform keys to seal secrets. What it changes is the
 // service's own doing, unless By says whose it is.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
-	return &Service{db: db, keys: keys, clock: c, by: audit.Service}
+	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, by: audit.Service}
 }
 
 // By is the same service on behalf of somebody, whose changes the audit trail tells

@@ -69,5 +69,5 @@ func (s *Service) resealOne(ctx context.Context, secret uuid.UUID, old, plain []
 		"sealed": s.keys.Seal(keyring.SigningSecret, secret[:], plain),
 		"digest": s.keys.Digest(keyring.Uniqueness, plain),
 	})
-	return res.RowsAffected > 0, postgres.Translate(res.Error)
+	return res.RowsAffected > 0, constraints().Translate(res.Error)
 }

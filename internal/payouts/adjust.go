@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -64,7 +63,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		}
 		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{"amount": e.AmountMinor, "currency": e.Currency, "account": account.Identifier}, a.Why)
 	})
-	if errors.Is(err, postgres.ErrEntryExists) {
+	if errors.Is(err, errEntryExists) {
 		err = errAdjusted
 	}
 	return e, err

@@ -41,9 +41,9 @@ type Service struct {
 
 // NewService handles the kinds of work that are its own at the queue.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store, p Policy) *Service {
-	s := &Service{db: db, clock: c, queue: queue, files: blobs, policy: p, atOnce: accountsAtOnce, by: audit.Service}
-	queue.Handle(models.WorkPayoutRun, jobs.Handler{Do: s.prepare, Undo: s.undoRun})
-	queue.Handle(models.WorkExport, jobs.Handler{Do: s.writeExport})
+	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, policy: p, atOnce: accountsAtOnce, by: audit.Service}
+	queue.Handle(models.WorkPayoutRun, jobs.Handler{Do: s.prepare, Undo: s.undoRun, Constraints: constraints()})
+	queue.Handle(models.WorkExport, jobs.Handler{Do: s.writeExport, Constraints: constraints()})
 	return s
 }
 

@@ -14,34 +14,23 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// ErrEntryExists says that a partner has a ledger entry of this kind and reference.
-var ErrEntryExists = apperr.New(apperr.Conflict, "entry_exists", "This ledger entry exists already.")
+// Constraints are the errors for what the schema rejects, by the name of the
+// constraint, index or trigger. Each package has those of the tables that it writes;
+// a violation that it does not name is a defect of the service, not of the request.
+type Constraints map[string]*apperr.Error
 
-// constraints turns what the schema refuses into what a person can mend. A
-// constraint that is not named here is a defect of ours, not of the request.
-var constraints = map[string]*apperr.Error{
-	"partners_slug_key":               apperr.New(apperr.Conflict, "slug_taken", "A partner with this slug exists already: choose another slug."),
-	"partners_slug_form":              apperr.New(apperr.Invalid, "slug_form", "A slug has 1 to 63 lower-case letters, digits and hyphens, and neither starts nor ends with a hyphen."),
-	"partners_name_given":             apperr.New(apperr.Invalid, "name", "A partner needs a name."),
-	"accounts_identifier_key":         apperr.New(apperr.Conflict, "identifier_taken", "An account with this partnerId exists already: choose another."),
-	"accounts_identifier_folded":      apperr.New(apperr.Conflict, "identifier_taken", "An account with this partnerId, apart from upper and lower case, exists already: choose another."),
-	"accounts_identifier_form":        apperr.New(apperr.Invalid, "identifier_form", "A partnerId has 1 to 128 letters, digits, dots, hyphens and underscores, and starts with a letter or digit."),
-	"accounts_name_given":             apperr.New(apperr.Invalid, "name", "An account needs a name."),
-	"accounts_one_default":            apperr.New(apperr.Conflict, "second_default", "The partner has a default account already."),
-	"signing_secrets_digest_key":      apperr.New(apperr.Conflict, "secret_known", "This secret is in use on the platform already: choose another."),
-	"pricing_rules_immutable":         apperr.New(apperr.Conflict, "published", "A published rate card does not change: make a new version."),
-	"rate_cards_immutable":            apperr.New(apperr.Conflict, "published", "A published rate card does not change: make a new version."),
-	"rate_cards_version_key":          apperr.New(apperr.Conflict, "version_taken", "Another rate card was made with this version meanwhile: try again."),
-	"rate_cards_one_scheduled":        apperr.New(apperr.Conflict, "scheduled", "Another draft is to be published at its time already: take that one back first."),
-	"partner_prices_cap_positive":     apperr.New(apperr.Invalid, "cap", "A daily cap is 1 or more leads; leave it empty for none."),
-	"returns_one_a_lead":              apperr.New(apperr.Conflict, "returned", "This lead is being returned already, or was."),
-	"payout_runs_one_open":            apperr.New(apperr.Conflict, "open_run", "Another payout run in this currency was open a moment ago. Try again."),
-	"payout_runs_immutable":           apperr.New(apperr.Conflict, "stale", "This run does not change any more: load the page again."),
-	"payout_runs_two_people":          apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it."),
-	"reconciliations_immutable":       apperr.New(apperr.Conflict, "stale", "This reconciliation does not change any more: load the page again."),
-	"ledger_entries_reference_key":    ErrEntryExists,
-	"staff_email_folded":              apperr.New(apperr.Conflict, "email_taken", "There is somebody with this e-mail address already."),
-	"partner_prices_adjustment_range": apperr.New(apperr.Invalid, "adjustment", "A price adjustment is between -90 % and +900 %."),
+// Translate is the package's Translate with these errors for violations.
+func (c Constraints) Translate(err error) error {
+	if err = Translate(err); apperr.As(err) != nil {
+		return err
+	}
+	var safe *Err
+	if errors.As(err, &safe) {
+		if known, ok := c[safe.Constraint]; ok {
+			return known.WithCause(safe)
+		}
+	}
+	return err
 }
 
 // Err is a failure of the database without the values of the statement: only
@@ -106,8 +95,8 @@ func (e *Err) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)
 }
 
-// Translate turns an error of pgx or GORM into a fault where the caller can
-// mend it, and otherwise into an Err that is safe to log. Faults pass through.
+// Translate turns an error of pgx or GORM into an Err that is safe to log, and one
+// of no rows into a NotFound error. Errors of apperr pass through.
 func Translate(err error) error {
 	if err == nil || apperr.As(err) != nil {
 		return err
@@ -117,11 +106,7 @@ func Translate(err error) error {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		safe := &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName}
-		if known, ok := constraints[pg.ConstraintName]; ok {
-			return known.WithCause(safe)
-		}
-		return safe
+		return &Err{SQLState: pg.Code, Table: pg.TableName, Constraint: pg.ConstraintName}
 	}
 	return redact(err)
 }

@@ -36,8 +36,17 @@ type DB struct {
 	Gorm *gorm.DB
 	sql  *sql.DB
 
-	primaries *primaries
-	downloads chan struct{}
+	primaries   *primaries
+	downloads   chan struct{}
+	constraints Constraints
+}
+
+// WithConstraints is the same pool, whose transactions translate violations with
+// these errors.
+func (db *DB) WithConstraints(c Constraints) *DB {
+	own := *db
+	own.constraints = c
+	return &own
 }
 
 // Open prepares the pool. It does not connect: whoever opens it says in its own
@@ -88,7 +97,7 @@ func (db *DB) Close() {
 
 // Transaction runs fn in a database transaction. No network call belongs in it.
 func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return Translate(db.Gorm.WithContext(ctx).Transaction(fn))
+	return db.constraints.Translate(db.Gorm.WithContext(ctx).Transaction(fn))
 }
 
 // State is what /readyz and `serve` ask of the database.

@@ -16,3 +16,6 @@ func FromRows(rows []models.PricingRule) (pricingrules.Card, error) { return fro
 
 // DayByDay makes a replay tell of each day.
 func (s *Service) DayByDay() { s.stepPages = 1 }
+
+// Constraints are the errors for what the schema rejects.
+var Constraints = constraints

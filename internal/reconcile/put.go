@@ -176,7 +176,7 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (resul
 		"id": r.ID, "partner": r.PartnerID, "from": *r.PeriodFrom, "until": r.PeriodTo.AddDate(0, 0, 1), "rows": r.Profile.Rows, "everything": everything,
 	})
 	if err != nil {
-		return result, asOf, postgres.Translate(err)
+		return result, asOf, constraints().Translate(err)
 	}
 	sums := newSums()
 	var p part
@@ -184,7 +184,7 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (resul
 		sums.add(p)
 		return nil
 	}); err != nil {
-		return result, asOf, postgres.Translate(err)
+		return result, asOf, constraints().Translate(err)
 	}
 	result = Result{Rows: r.Profile.Rows, Tallies: sums.sorted(), Covered: sums.covered(everything)}
 	result.Covered.AccountNames, err = accountNames(ctx, tx, sums.otherAccounts)
@@ -226,5 +226,5 @@ func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, res
 	if err == nil && q.RowsAffected() == 0 {
 		return jobs.ErrLost
 	}
-	return postgres.Translate(err)
+	return constraints().Translate(err)
 }

@@ -49,7 +49,7 @@ const hashesAtOnce = 2
 
 // NewService needs the platform keys to seal second factors.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
-	return &Service{db: db, keys: keys, clock: c, settings: s, decoy: sync.OnceValues(newDecoy), hashing: make(chan struct{}, hashesAtOnce)}
+	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s, decoy: sync.OnceValues(newDecoy), hashing: make(chan struct{}, hashesAtOnce)}
 }
 
 var (

@@ -1,0 +1,10 @@
+package payouts_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestConstraintsAreTheSchemas(t *testing.T) { testkit.CheckConstraints(t, payouts.Constraints()) }

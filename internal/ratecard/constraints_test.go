@@ -1,0 +1,10 @@
+package ratecard_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestConstraintsAreTheSchemas(t *testing.T) { testkit.CheckConstraints(t, ratecard.Constraints()) }

@@ -1,0 +1,10 @@
+package reconcile_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestConstraintsAreTheSchemas(t *testing.T) { testkit.CheckConstraints(t, reconcile.Constraints()) }

@@ -1,0 +1,4 @@
+package reconcile
+
+// Constraints are the errors for what the schema rejects.
+var Constraints = constraints

@@ -1,0 +1,4 @@
+package staff
+
+// Constraints are the errors for what the schema rejects.
+var Constraints = constraints

@@ -1,0 +1,34 @@
+package testkit
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+)
+
+// CheckConstraints fails for a name that the schema does not have: no violation would
+// ever get its error.
+func CheckConstraints(t *testing.T, known postgres.Constraints) {
+	t.Helper()
+	d := NewDatabase(t)
+	rows, err := d.Pool.Query(t.Context(), `SELECT conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+		UNION SELECT indexname FROM pg_indexes WHERE schemaname = 'public' UNION SELECT tgname FROM pg_trigger`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(known) == 0 {
+		t.Error("there are no constraints to check")
+	}
+	for name := range known {
+		if !slices.Contains(names, name) {
+			t.Errorf("the schema has nothing named %s", name)
+		}
+	}
+}
