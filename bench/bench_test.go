@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/bench/child"
-	"github.com/pingpost/pingpost/internal/benchdata"
+	"github.com/pingpost/pingpost/bench/benchdata"
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 

@@ -42,7 +42,6 @@ func serving(t *testing.T, p *platform) {
 	t.Run("node", func(t *testing.T) { secondNode(t, p) })
 	t.Run("database away", func(t *testing.T) { serveWaits(t, p) })
 	t.Run("refusals", func(t *testing.T) { serveRefuses(t, p) })
-	t.Run("synthetic data", func(t *testing.T) { syntheticData(t, p) })
 	t.Run("from nothing", func(t *testing.T) { fromNothing(t, p) })
 	t.Run("configuration", func(t *testing.T) { configurationCommands(t, p) })
 }

@@ -36,7 +36,7 @@ var floors = map[string]int{
 	"admin/account": 7, "admin/audit": 7, "admin/jobs": 7, "admin/leads": 7, "admin/login": 7, "admin/overview": 7, "admin/partners": 7,
 	"admin/payouts": 7, "admin/pricing": 7, "admin/reconciliation": 7, "admin/search": 7, "admin/staff": 7,
 	"api": 8, "admin": 8,
-	"internal/app": 9, "internal/devstack": 9, "internal/benchdata": 9,
+	"internal/app": 9, "internal/devstack": 9,
 	"cmd/pingpost": 10,
 }
 

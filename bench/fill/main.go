@@ -1,0 +1,85 @@
+// Command fill fills a database with synthetic partners, leads and pings, up to the
+// numbers given, to see how growth changes things. It reads the same settings as
+// pingpost serve. Never run it where real leads are: nothing removes them again. It
+// may be stopped at any time, and run again.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/pingpost/pingpost/bench/benchdata"
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/transit"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Environ(), os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "fill:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args, environ []string, progress io.Writer) error {
+	plan := benchdata.Plan{}
+	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.IntVar(&plan.Partners, "partners", 10_000, "how many synthetic partners to have in all")
+	flags.IntVar(&plan.Leads, "leads", 10_000_000, "how many leads to have in all, about 2 KB each")
+	flags.IntVar(&plan.Pings, "pings", 100_000_000, "how many recorded pings to have in all, about 150 bytes each")
+	database := flags.String("database", "", "the `NAME` of the database, to confirm that it is this one")
+	file := flags.String("config", "", "the YAML `FILE` with settings")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if plan.Partners < 0 || plan.Leads < 0 || plan.Pings < 0 {
+		return fmt.Errorf("numbers are zero or more")
+	}
+	cfg, err := config.Load(config.Source{
+		File: *file, Environ: environ, Defaults: config.Serve,
+		Need: []config.Section{config.SectionDatabase, config.SectionKeys, config.SectionVault},
+	})
+	if err != nil {
+		return err
+	}
+	keys, err := keyring.NewKeys(cfg.Keys.PlatformKeys())
+	if err != nil {
+		return err
+	}
+	db, err := postgres.Open(ctx, postgres.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var name string
+	if err := db.Pool.QueryRow(ctx, `SELECT current_database()`).Scan(&name); err != nil {
+		return err
+	}
+	if *database != name {
+		return fmt.Errorf("this would fill the database %q with synthetic leads for good: confirm with -database %s", name, name)
+	}
+	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, keys), clock.System{})
+	if err != nil {
+		return err
+	}
+	taxonomy, _, _, err := pricingrules.Shipped()
+	if err != nil {
+		return err
+	}
+	f := benchdata.Filler{
+		DB: db, Keys: keys, Wrappers: wrappers.Wrappers, Taxonomy: taxonomy, Now: clock.System{}.Now(),
+		Tell: func(what string, there, of int) { fmt.Fprintf(progress, "%d of %d %s\n", there, of, what) },
+	}
+	return f.Fill(ctx, plan)
+}
