@@ -36,8 +36,9 @@ needs:
 	@.ci/needs
 
 .PHONY: screenshots
-screenshots: needs assets ## write docs/screenshots: every page of the console, light, dark and narrow
-	SCREENSHOTS=$(CURDIR)/docs/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./admin
+screenshots: needs assets ## write ./screenshots: every page of the console, light, dark and narrow
+	@mkdir -p screenshots
+	SCREENSHOTS=$(CURDIR)/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./admin
 
 .PHONY: test
 test: needs assets ## run every test, with the race detector, against a real Postgres

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/leads"
 )
 

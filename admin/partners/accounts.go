@@ -88,25 +88,19 @@ func (h *Handlers) accountNew(k *web.Request) error {
 		return err
 	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
-	stepUp, mistakes, err := k.ProveIf(web.AcceptsUnsigned(signing))
-	if err != nil {
-		return err
-	}
-	status := http.StatusUnprocessableEntity
-	if len(mistakes) == 0 {
-		_, err := h.partners(k).CreateAccount(k.R.Context(), p, partners.NewAccount{
-			Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes",
-		})
-		if err == nil {
-			return k.Redirect(h.afterAccount(k, p))
-		}
-		if status, mistakes, err = k.FormErrors(err); err != nil {
-			return err
-		}
-	}
-	return h.showAccountNew(k, status, p, view.AccountFormView{
-		Identifier: web.Short(f.Get("identifier")), Name: web.Short(f.Get("name")), Sandbox: f.Get("sandbox") == "yes",
-		Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
+	n := partners.NewAccount{Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes"}
+	return k.Submit(web.Form{
+		Proof: web.ProofWhen(web.AcceptsUnsigned(signing)),
+		Do: func() (string, error) {
+			_, err := h.partners(k).CreateAccount(k.R.Context(), p, n)
+			return h.afterAccount(k, p), err
+		},
+		Show: func(r web.Rejected) error {
+			return h.showAccountNew(k, r.Status, p, view.AccountFormView{
+				Identifier: web.Short(n.Identifier), Name: web.Short(n.Name), Sandbox: n.Sandbox,
+				Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), StepUp: r.StepUp, Errors: r.Errors,
+			})
+		},
 	})
 }
 
@@ -174,37 +168,27 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := k.R.PostForm
+	f, version := k.R.PostForm, int64(k.FormVersion())
 	change := partners.AccountChange{
 		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
 	}
-	v := view.AccountFormView{
-		Name: web.Short(change.Name), Suspended: change.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
-		Version: int64(k.FormVersion()),
-	}
-	if v.Errors, err = k.Prove(); err != nil {
-		return err
-	}
-	if len(v.Errors) > 0 {
-		return h.showAccountForm(k, http.StatusUnprocessableEntity, p, a, v)
-	}
-	err = h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, k.FormVersion(), change)
-	if err == nil {
-		return k.Redirect(web.PartnerURL(p.ID))
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	v.Errors = mistakes
-	if web.IsStale(err) {
-		if a, err = h.accountOf(k, p); err != nil {
-			return err
-		}
-		v.Errors, v.Version = nil, int64(a.RowVersion)
-		if v.Conflict, err = k.Conflict("account", id.Format(id.Account, a.ID), a.UpdatedAt); err != nil {
-			return err
-		}
-	}
-	return h.showAccountForm(k, status, p, a, v)
+	return k.Submit(web.Form{
+		Proof: web.NeedsProof,
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, k.FormVersion(), change)
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if a, err = h.accountOf(k, p); err != nil {
+				return nil, err
+			}
+			version = int64(a.RowVersion)
+			return k.Conflict("account", id.Format(id.Account, a.ID), a.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			return h.showAccountForm(k, r.Status, p, a, view.AccountFormView{
+				Name: web.Short(change.Name), Suspended: change.Status == models.AccountSuspended, Version: version,
+				Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), Conflict: r.Conflict, Errors: r.Errors,
+			})
+		},
+	})
 }

@@ -124,26 +124,21 @@ func (h *Handlers) partnerNew(k *web.Request) error {
 		return err
 	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
-	stepUp, mistakes, err := k.ProveIf(web.AcceptsUnsigned(signing))
-	if err != nil {
-		return err
-	}
-	status := http.StatusUnprocessableEntity
-	if len(mistakes) == 0 {
-		made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{
-			Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,
-		})
-		if err == nil {
-			return k.Redirect(web.PartnerURL(made.ID) + "/onboarding")
-		}
-		if status, mistakes, err = k.FormErrors(err); err != nil {
-			return err
-		}
-	}
-	return h.showPartnerNew(k, status, view.PartnerNewView{
-		Name: web.Short(f.Get("name")), Slug: web.Short(f.Get("slug")), LegalName: web.Short(f.Get("legal_name")),
-		Modes: web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")), StepUp: stepUp, Errors: mistakes,
-	}, web.Short(f.Get("manager")))
+	return k.Submit(web.Form{
+		Proof: web.ProofWhen(web.AcceptsUnsigned(signing)),
+		Do: func() (string, error) {
+			made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{
+				Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,
+			})
+			return web.PartnerURL(made.ID) + "/onboarding", err
+		},
+		Show: func(r web.Rejected) error {
+			return h.showPartnerNew(k, r.Status, view.PartnerNewView{
+				Name: web.Short(f.Get("name")), Slug: web.Short(f.Get("slug")), LegalName: web.Short(f.Get("legal_name")),
+				Modes: web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")), StepUp: r.StepUp, Errors: r.Errors,
+			}, web.Short(f.Get("manager")))
+		},
+	})
 }
 
 // partners is the service on behalf of whoever asks.

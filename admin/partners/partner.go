@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -211,21 +212,21 @@ func (h *Handlers) formOf(k *web.Request) (models.Partner, error) {
 }
 
 func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
-	err := h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, k.FormVersion(), to)
-	if err == nil {
-		return k.Redirect(h.back(k, web.PartnerURL(p.ID)))
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	for _, one := range mistakes {
-		k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: one.Message})
-	}
-	if p, err = h.partner(k); err != nil {
-		return err
-	}
-	return h.showAccounts(k, status, p)
+	return k.Submit(web.Form{
+		Do: func() (string, error) {
+			return h.back(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, k.FormVersion(), to)
+		},
+		Show: func(r web.Rejected) error {
+			for _, one := range r.Errors {
+				k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: one.Message})
+			}
+			p, err := h.partner(k)
+			if err != nil {
+				return err
+			}
+			return h.showAccounts(k, r.Status, p)
+		},
+	})
 }
 
 // back is where a form wants to return to, one of the partner's own pages.
@@ -277,7 +278,32 @@ func (h *Handlers) details(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := k.R.PostForm
+	d, version := readDetails(k.R.PostForm), int64(k.FormVersion())
+	return k.Submit(web.Form{
+		Proof: web.ProofWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, k.FormVersion(), d)
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if p, err = h.partner(k); err != nil {
+				return nil, err
+			}
+			version = int64(p.RowVersion)
+			return k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
+				d.Contacts = d.Contacts[:len(d.Contacts)-1]
+			}
+			return h.showDetails(k, r.Status, p, view.PartnerDetailsView{
+				Name: d.Name, LegalName: d.LegalName, Address: d.Address, TaxID: d.TaxID, PaymentTerms: d.PaymentTerms, Notes: d.Notes,
+				Contacts: contactRows(d.Contacts), Version: version, StepUp: r.StepUp, Conflict: r.Conflict, Errors: r.Errors,
+			}, d.Manager)
+		},
+	})
+}
+
+func readDetails(f url.Values) partners.Details {
 	d := partners.Details{
 		Name: f.Get("name"), LegalName: f.Get("legal_name"), Address: f.Get("address"), TaxID: f.Get("tax_id"),
 		PaymentTerms: f.Get("payment_terms"), Manager: f.Get("manager"), Notes: f.Get("notes"),
@@ -286,37 +312,7 @@ func (h *Handlers) details(k *web.Request) error {
 		at := func(name string) string { return f.Get(fmt.Sprintf("contact-%d-%s", i, name)) }
 		d.Contacts = append(d.Contacts, partners.Contact{Name: at("name"), Role: at("role"), Email: at("email"), Phone: at("phone")})
 	}
-	stepUp, mistakes, err := k.ProveIf(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name))
-	if err != nil {
-		return err
-	}
-	status := http.StatusUnprocessableEntity
-	if len(mistakes) == 0 {
-		if err = h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, k.FormVersion(), d); err == nil {
-			return k.Redirect(web.PartnerURL(p.ID) + "?tab=details")
-		}
-		var other error
-		if status, mistakes, other = k.FormErrors(err); other != nil {
-			return other
-		}
-	}
-	for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
-		d.Contacts = d.Contacts[:len(d.Contacts)-1]
-	}
-	v := view.PartnerDetailsView{
-		Name: d.Name, LegalName: d.LegalName, Address: d.Address, TaxID: d.TaxID, PaymentTerms: d.PaymentTerms, Notes: d.Notes,
-		Contacts: contactRows(d.Contacts), Version: int64(k.FormVersion()), StepUp: stepUp, Errors: mistakes,
-	}
-	if web.IsStale(err) {
-		if p, err = h.partner(k); err != nil {
-			return err
-		}
-		v.Errors, v.Version = nil, int64(p.RowVersion)
-		if v.Conflict, err = k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt); err != nil {
-			return err
-		}
-	}
-	return h.showDetails(k, status, p, v, d.Manager)
+	return d
 }
 
 func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {

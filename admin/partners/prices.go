@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -96,48 +96,40 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 }
 
 func (h *Handlers) approvePrices(k *web.Request) error {
-	return h.decidePrices(k, true, func(p models.Partner, proposal uuid.UUID) error {
+	return h.decidePrices(k, web.NeedsProof, func(p models.Partner, proposal uuid.UUID) error {
 		return h.partners(k).ApprovePrice(k.R.Context(), k.Scope, p.ID, proposal)
 	})
 }
 
 func (h *Handlers) withdrawPrices(k *web.Request) error {
-	return h.decidePrices(k, false, func(p models.Partner, proposal uuid.UUID) error {
+	return h.decidePrices(k, web.NoProof, func(p models.Partner, proposal uuid.UUID) error {
 		return h.partners(k).WithdrawPrice(k.R.Context(), k.Scope, p.ID, proposal)
 	})
 }
 
 // decidePrices does something with the proposal that the form names.
-func (h *Handlers) decidePrices(k *web.Request, stepUp bool, do func(models.Partner, uuid.UUID) error) error {
+func (h *Handlers) decidePrices(k *web.Request, proof web.Proof, do func(models.Partner, uuid.UUID) error) error {
 	p, err := h.formOf(k)
 	if err != nil {
 		return err
 	}
-	var mistakes ui.Errors
-	if stepUp {
-		if mistakes, err = k.Prove(); err != nil {
-			return err
-		}
-	}
-	status := http.StatusUnprocessableEntity
-	if len(mistakes) == 0 {
-		proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // anything else names no proposal
-		if err = do(p, proposal); err == nil {
-			return k.Redirect(web.PartnerURL(p.ID) + "?tab=prices")
-		}
-		var other error
-		if status, mistakes, other = k.FormErrors(err); other != nil {
-			return other
-		}
-		if f := apperr.As(err); f.Code == apperr.Forbidden {
-			k.AuditRefusal(f)
-		}
-	}
-	own, err := h.Partners.OwnPrice(k.R.Context(), p)
-	if err != nil {
-		return err
-	}
-	return h.showPrices(k, status, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version), errors: mistakes})
+	return k.Submit(web.Form{
+		Proof: proof,
+		Do: func() (string, error) {
+			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // anything else names no proposal
+			return web.PartnerURL(p.ID) + "?tab=prices", do(p, proposal)
+		},
+		Show: func(r web.Rejected) error {
+			if f := apperr.As(r.Err); f != nil && f.Code == apperr.Forbidden {
+				k.AuditRefusal(f)
+			}
+			own, err := h.Partners.OwnPrice(k.R.Context(), p)
+			if err != nil {
+				return err
+			}
+			return h.showPrices(k, r.Status, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version), errors: r.Errors})
+		},
+	})
 }
 
 // priceExample prices one lead for whoever has prices of its own. The rate card's part
@@ -185,30 +177,22 @@ func (h *Handlers) setPrices(k *web.Request) error {
 	form := k.R.PostForm
 	f := pricesForm{version: int64(k.FormVersion())}
 	f.Adjustment, f.DailyLeadCap, f.Exclusions = form.Get("adjustment"), form.Get("cap"), form.Get("exclusions")
-	if f.errors, err = k.Prove(); err != nil {
-		return err
-	}
-	if len(f.errors) > 0 {
-		return h.showPrices(k, http.StatusUnprocessableEntity, p, own, f)
-	}
-	err = h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, k.FormVersion(), f.PriceForm, h.Prices.Taxonomy())
-	if err == nil {
-		return k.Redirect(web.PartnerURL(p.ID) + "?tab=prices")
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	f.errors = mistakes
-	if web.IsStale(err) {
-		if own, err = h.Partners.OwnPrice(k.R.Context(), p); err != nil {
-			return err
-		}
-		f.errors, f.version = nil, int64(own.Version)
-		last := audit.Filter{Kind: "partner", Object: id.Format(id.Partner, p.ID), Action: "partner.prices"}
-		if f.conflict, err = k.ConflictOf(last, own.ChangedAt); err != nil {
-			return err
-		}
-	}
-	return h.showPrices(k, status, p, own, f)
+	return k.Submit(web.Form{
+		Proof: web.NeedsProof,
+		Do: func() (string, error) {
+			err := h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, k.FormVersion(), f.PriceForm, h.Prices.Taxonomy())
+			return web.PartnerURL(p.ID) + "?tab=prices", err
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if own, err = h.Partners.OwnPrice(k.R.Context(), p); err != nil {
+				return nil, err
+			}
+			f.version = int64(own.Version)
+			return k.ConflictOf(audit.Filter{Kind: "partner", Object: id.Format(id.Partner, p.ID), Action: "partner.prices"}, own.ChangedAt)
+		},
+		Show: func(r web.Rejected) error {
+			f.conflict, f.errors = r.Conflict, r.Errors
+			return h.showPrices(k, r.Status, p, own, f)
+		},
+	})
 }

@@ -80,28 +80,22 @@ func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partne
 	if err != nil {
 		return err
 	}
-	mistakes, err := k.Prove()
-	if err != nil {
-		return err
-	}
+	var mistakes ui.Errors
 	if _, known := overlapOf(k.R.PostForm.Get("overlap")); rotate && !known {
 		mistakes = append(mistakes, errOverlapChoice)
 	}
-	if len(mistakes) > 0 {
-		return h.secretRefused(k, http.StatusUnprocessableEntity, p, rotate, mistakes)
-	}
-	made, err := do(p)
-	switch {
-	case err == nil && k.R.PostForm.Get("import") != "":
-		return k.Redirect(web.PartnerURL(p.ID) + "?tab=secrets") // whoever typed it has it
-	case err == nil:
-		return h.showMade(k, p, made, rotate)
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	return h.secretRefused(k, status, p, rotate, mistakes)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			made, err := do(p)
+			if err != nil || k.R.PostForm.Get("import") != "" { // whoever typed it has it
+				return web.PartnerURL(p.ID) + "?tab=secrets", err
+			}
+			return "", h.showMade(k, p, made, rotate)
+		},
+		Show: func(r web.Rejected) error { return h.secretRefused(k, r.Status, p, rotate, r.Errors) },
+	})
 }
 
 // secretRefused shows the form again: with what was typed, save a secret.
@@ -191,26 +185,20 @@ func (h *Handlers) retire(k *web.Request) error {
 	if err != nil {
 		return err
 	}
+	var mistakes ui.Errors
 	when := k.R.PostForm.Get("when")
-	mistakes, err := k.Prove()
-	if err != nil {
-		return err
-	}
 	length, known := overlapOf(when)
 	if !known {
 		mistakes = append(mistakes, ui.FieldError{Field: "when", Message: errOverlapChoice.Message})
 	}
-	status := http.StatusUnprocessableEntity
-	if len(mistakes) == 0 {
-		err = h.partners(k).RetireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
-		if err == nil {
-			return k.Redirect(web.PartnerURL(p.ID) + "?tab=secrets")
-		}
-		if status, mistakes, err = k.FormErrors(err); err != nil {
-			return err
-		}
-	}
-	return h.showRetire(k, status, p, s, when, mistakes)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RetireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
+		},
+		Show: func(r web.Rejected) error { return h.showRetire(k, r.Status, p, s, when, r.Errors) },
+	})
 }
 
 func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors) (*ui.ConfirmView, error) {
@@ -252,20 +240,12 @@ func (h *Handlers) revoke(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	mistakes := k.CheckTypedName(p.Slug)
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	status := http.StatusUnprocessableEntity
-	if mistakes = append(mistakes, proof...); len(mistakes) == 0 {
-		err = h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)
-		if err == nil {
-			return k.Redirect(web.PartnerURL(p.ID) + "?tab=secrets")
-		}
-		if status, mistakes, err = k.FormErrors(err); err != nil {
-			return err
-		}
-	}
-	return h.showRevoke(k, status, p, s, mistakes)
+	return k.Submit(web.Form{
+		Mistakes: k.CheckTypedName(p.Slug),
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)
+		},
+		Show: func(r web.Rejected) error { return h.showRevoke(k, r.Status, p, s, r.Errors) },
+	})
 }

@@ -87,33 +87,24 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	}
 	form := k.R.PostForm
 	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes", version: int64(k.FormVersion())}
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if len(proof) > 0 {
-		f.errors = proof
-		return h.showSigning(k, http.StatusUnprocessableEntity, p, f)
-	}
-	err = h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, k.FormVersion(), models.SigningMode(f.mode), f.shared)
-	if err == nil {
-		return k.Redirect(web.PartnerURL(p.ID) + "?tab=signing")
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	f.errors = mistakes
-	if web.IsStale(err) {
-		if p, err = h.partner(k); err != nil {
-			return err
-		}
-		f.errors, f.version = nil, int64(p.RowVersion)
-		if f.conflict, err = k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt); err != nil {
-			return err
-		}
-	}
-	return h.showSigning(k, status, p, f)
+	return k.Submit(web.Form{
+		Proof: web.NeedsProof,
+		Do: func() (string, error) {
+			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, k.FormVersion(), models.SigningMode(f.mode), f.shared)
+			return web.PartnerURL(p.ID) + "?tab=signing", err
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if p, err = h.partner(k); err != nil {
+				return nil, err
+			}
+			f.version = int64(p.RowVersion)
+			return k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			f.conflict, f.errors = r.Conflict, r.Errors
+			return h.showSigning(k, r.Status, p, f)
+		},
+	})
 }
 
 func (h *Handlers) checkPage(k *web.Request) error {

@@ -63,36 +63,31 @@ func (h *Handlers) adjust(k *web.Request) error {
 	}
 	f := k.R.PostForm
 	a, mistakes := readAdjustment(f)
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
-		return h.showAdjust(k, http.StatusUnprocessableEntity, f, mistakes)
-	}
-	_, err = h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
-	if again := apperr.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
-		same, other := h.sameAdjustment(k, a)
-		if other != nil {
-			return other
-		}
-		if !same {
-			f.Set("own", "") // another one is made with a form of its own
-		} else {
-			err = nil
-		}
-	}
-	if err == nil {
-		return k.Redirect("/payouts?account=" + id.Format(id.Account, a.Account))
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	if f.Get("own") == "" {
-		mistakes = ui.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
-	}
-	return h.showAdjust(k, status, f, mistakes)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
+			if again := apperr.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
+				same, other := h.sameAdjustment(k, a)
+				if other != nil {
+					return "", other
+				}
+				if same {
+					err = nil
+				} else {
+					f.Set("own", "") // another one is made with a form of its own
+				}
+			}
+			return "/payouts?account=" + id.Format(id.Account, a.Account), err
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil && f.Get("own") == "" {
+				r.Errors = ui.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
+			}
+			return h.showAdjust(k, r.Status, f, r.Errors)
+		},
+	})
 }
 
 // readAdjustment reads the form; what the service cannot be asked is told here.

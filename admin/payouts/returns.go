@@ -118,23 +118,25 @@ func (h *Handlers) returnNew(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
+	var mistakes ui.Errors
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
 	if err != nil {
 		f.Set("lead", "")
-		return h.showReturnNew(k, http.StatusUnprocessableEntity, f, ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}})
+		mistakes = ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}}
 	}
-	r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")), f.Get("evidence"))
-	if err == nil {
-		return k.Redirect(returnURL(r.ID))
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	if apperr.As(err).Code == apperr.NotFound {
-		status, mistakes = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
-	}
-	return h.showReturnNew(k, status, f, mistakes)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Do: func() (string, error) {
+			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")), f.Get("evidence"))
+			return returnURL(r.ID), err
+		},
+		Show: func(r web.Rejected) error {
+			if refused := apperr.As(r.Err); refused != nil && refused.Code == apperr.NotFound {
+				r.Status, r.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
+			}
+			return h.showReturnNew(k, r.Status, f, r.Errors)
+		},
+	})
 }
 
 // theReturn is the one that the address names.
@@ -187,27 +189,20 @@ func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
-	r, err := h.theReturn(k)
+	ret, err := h.theReturn(k)
 	if err != nil {
 		return err
 	}
-	mistakes, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if len(mistakes) > 0 {
-		return h.showReturn(k, http.StatusUnprocessableEntity, r, mistakes)
-	}
-	err = decide(k.R.Context(), k.Scope, r.ID, k.R.PostForm.Get("answer"))
-	if err == nil {
-		return k.Redirect(returnURL(r.ID))
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	if r, err = h.theReturn(k); err != nil { // somebody else may have decided
-		return err
-	}
-	return h.showReturn(k, status, r, mistakes)
+	return k.Submit(web.Form{
+		Proof: web.NeedsProof,
+		Do: func() (string, error) {
+			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))
+		},
+		Show: func(r web.Rejected) error {
+			if ret, err = h.theReturn(k); err != nil { // somebody else may have decided
+				return err
+			}
+			return h.showReturn(k, r.Status, ret, r.Errors)
+		},
+	})
 }

@@ -140,21 +140,22 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 }
 
 func (h *Handlers) approveRun(k *web.Request) error {
-	r, err := h.runForm(k)
+	run, err := h.runForm(k)
 	if err != nil {
 		return err
 	}
-	mistakes, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if len(mistakes) > 0 {
-		return h.showRun(k, http.StatusUnprocessableEntity, r, nil, mistakes)
-	}
-	if err := h.payouts(k).ApproveRun(k.R.Context(), k.Scope, r.ID, k.FormVersion()); err != nil {
-		return h.runRefused(k, "payout_run.approve", err)
-	}
-	return k.Redirect(web.RunURL(r.ID))
+	return k.Submit(web.Form{
+		Proof: web.NeedsProof,
+		Do: func() (string, error) {
+			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, k.FormVersion())
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil {
+				return h.runRefused(k, "payout_run.approve", r.Err)
+			}
+			return h.showRun(k, r.Status, run, nil, r.Errors)
+		},
+	})
 }
 
 // runConflict is what was done to a run while a form was open, perhaps by the form itself:
@@ -209,37 +210,31 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mi
 }
 
 func (h *Handlers) payRun(k *web.Request) error {
-	r, err := h.runForm(k)
+	run, err := h.runForm(k)
 	if err != nil {
 		return err
 	}
-	if r.RowVersion != k.FormVersion() || r.State != models.RunApproved {
+	if run.RowVersion != k.FormVersion() || run.State != models.RunApproved {
 		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
 	}
 	var mistakes ui.Errors
-	total := web.AmountOf(r.TotalMinor, r.Currency).Decimal()
+	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
 		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
 	}
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
-		return h.showPayRun(k, http.StatusUnprocessableEntity, r, mistakes)
-	}
-	err = h.payouts(k).PayRun(k.R.Context(), k.Scope, r.ID, k.FormVersion(), k.R.PostForm.Get("reference"))
-	if err == nil {
-		return k.Redirect(web.RunURL(r.ID))
-	}
-	if f := apperr.As(err); f == nil || f.Code != apperr.Invalid {
-		return h.runRefused(k, "payout_run.pay", err)
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	return h.showPayRun(k, status, r, mistakes)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, k.FormVersion(), k.R.PostForm.Get("reference"))
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
+				return h.runRefused(k, "payout_run.pay", r.Err)
+			}
+			return h.showPayRun(k, r.Status, run, r.Errors)
+		},
+	})
 }
 
 // cancellable reports whether a run can be cancelled: while it is prepared its work is stopped.
@@ -268,28 +263,23 @@ func (h *Handlers) cancelRunPage(k *web.Request) error {
 }
 
 func (h *Handlers) cancelRun(k *web.Request) error {
-	r, err := h.runForm(k)
+	run, err := h.runForm(k)
 	if err != nil {
 		return err
 	}
-	mistakes, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if len(mistakes) > 0 {
-		return h.showCancelRun(k, http.StatusUnprocessableEntity, r, mistakes)
-	}
-	err = h.payouts(k).CancelRun(k.R.Context(), k.Scope, r.ID, k.FormVersion(), k.R.PostForm.Get("reason"))
-	if err == nil {
-		return k.Redirect(web.RunURL(r.ID))
-	}
-	if f := apperr.As(err); f == nil || f.Code != apperr.Invalid {
-		return h.runRefused(k, "payout_run.cancel", err)
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	mistakes[0].Field = "reason"
-	return h.showCancelRun(k, status, r, mistakes)
+	return k.Submit(web.Form{
+		Proof: web.NeedsProof,
+		Do: func() (string, error) {
+			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, k.FormVersion(), k.R.PostForm.Get("reason"))
+		},
+		Show: func(r web.Rejected) error {
+			switch {
+			case r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid:
+				return h.runRefused(k, "payout_run.cancel", r.Err)
+			case r.Err != nil:
+				r.Errors[0].Field = "reason"
+			}
+			return h.showCancelRun(k, r.Status, run, r.Errors)
+		},
+	})
 }

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -70,33 +71,33 @@ func (h *Handlers) runNew(k *web.Request) error {
 	}
 	f := k.R.PostForm
 	v := view.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
-	n := payouts.NewRun{Note: f.Get("note")}
+	n, mistakes := readRun(f)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			r, err := h.payouts(k).PrepareRun(k.R.Context(), k.Scope, n)
+			return web.RunURL(r.ID), err
+		},
+		Show: func(r web.Rejected) error {
+			v.Errors = r.Errors
+			return h.showRunNew(k, r.Status, v)
+		},
+	})
+}
+
+func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
+	n.Note = f.Get("note")
 	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // the service asks for one
 	var wrong string
 	if n.Cutoff, wrong = web.PublishTime(f.Get("cutoff")); wrong != "" {
-		v.Errors = append(v.Errors, ui.FieldError{Field: "cutoff", Message: wrong})
+		mistakes = append(mistakes, ui.FieldError{Field: "cutoff", Message: wrong})
 	}
 	if text := strings.TrimSpace(f.Get("minimum")); text != "" {
 		var err error
 		if n.Minimum, err = money.ParseDecimal(text); err != nil {
-			v.Errors = append(v.Errors, ui.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
+			mistakes = append(mistakes, ui.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
 		}
 	}
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if v.Errors = append(v.Errors, proof...); len(v.Errors) > 0 {
-		return h.showRunNew(k, http.StatusUnprocessableEntity, v)
-	}
-	r, err := h.payouts(k).PrepareRun(k.R.Context(), k.Scope, n)
-	if err == nil {
-		return k.Redirect(web.RunURL(r.ID))
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	v.Errors = mistakes
-	return h.showRunNew(k, status, v)
+	return n, mistakes
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
 // figure is an amount in words without its currency; other words stay as they are.

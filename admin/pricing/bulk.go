@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
 )

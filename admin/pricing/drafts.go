@@ -58,15 +58,15 @@ func (h *Handlers) draftNew(k *web.Request) error {
 		}
 		from = source.Version
 	}
-	made, err := h.prices(k).Begin(k.R.Context(), f.Get("title"), from)
-	if err == nil {
-		return k.Redirect(web.DraftURL(made.ID))
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	return h.showDraftNew(k, status, f.Get("from"), view.DraftFormView{Title: web.Short(f.Get("title")), Errors: mistakes})
+	return k.Submit(web.Form{
+		Do: func() (string, error) {
+			made, err := h.prices(k).Begin(k.R.Context(), f.Get("title"), from)
+			return web.DraftURL(made.ID), err
+		},
+		Show: func(r web.Rejected) error {
+			return h.showDraftNew(k, r.Status, f.Get("from"), view.DraftFormView{Title: web.Short(f.Get("title")), Errors: r.Errors})
+		},
+	})
 }
 
 func (h *Handlers) draftTitlePage(k *web.Request) error {
@@ -90,36 +90,25 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 		return err
 	}
 	title := k.R.PostForm.Get("title")
-	err = h.prices(k).Rename(k.R.Context(), d.ID, k.FormVersion(), title)
-	if err == nil {
-		return k.Redirect(web.DraftURL(d.ID))
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	v := view.DraftFormView{Title: web.Short(title), Errors: mistakes}
-	if d, v.Conflict, err = h.metConflict(k, d, err); err != nil {
-		return err
-	}
-	if v.Conflict != nil {
-		v.Errors = nil
-	}
-	return h.showDraftTitle(k, status, d, v)
+	return k.Submit(web.Form{
+		Do: func() (string, error) {
+			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, k.FormVersion(), title)
+		},
+		Reload: h.reloadDraft(k, &d),
+		Show: func(r web.Rejected) error {
+			return h.showDraftTitle(k, r.Status, d, view.DraftFormView{Title: web.Short(title), Conflict: r.Conflict, Errors: r.Errors})
+		},
+	})
 }
 
-// metConflict is the draft as it is now, and where err says that a form was stale, what
-// somebody else did to it meanwhile.
-func (h *Handlers) metConflict(k *web.Request, d ratecard.Draft, err error) (ratecard.Draft, *ui.Conflict, error) {
-	if !web.IsStale(err) {
-		return d, nil, nil
+// reloadDraft reads a draft again after somebody else changed it.
+func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (*ui.Conflict, error) {
+	return func() (_ *ui.Conflict, err error) {
+		if *d, err = h.draft(k); err != nil {
+			return nil, err
+		}
+		return k.Conflict("rate_card", ratecard.ID(d.ID), d.UpdatedAt)
 	}
-	d, err = h.draft(k)
-	if err != nil {
-		return d, nil, err
-	}
-	theirs, err := k.Conflict("rate_card", ratecard.ID(d.ID), d.UpdatedAt)
-	return d, theirs, err
 }
 
 func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes ui.Errors) ui.ConfirmView {
@@ -151,20 +140,18 @@ func (h *Handlers) discard(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if mistake := k.CheckTypedName("discard"); len(mistake) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(h.discardView(k, d, mistake)))
-	}
-	if err = h.prices(k).Discard(k.R.Context(), d.ID, k.FormVersion()); err == nil {
-		return k.Redirect("/pricing")
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	if web.IsStale(err) {
-		mistakes[0].Message += " " + lastTouch(d)
-	}
-	return k.Show(status, ui.Confirm(h.discardView(k, d, mistakes)))
+	return k.Submit(web.Form{
+		Mistakes: k.CheckTypedName("discard"),
+		Do: func() (string, error) {
+			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, k.FormVersion())
+		},
+		Show: func(r web.Rejected) error {
+			if web.IsStale(r.Err) {
+				r.Errors[0].Message += " " + lastTouch(d)
+			}
+			return k.Show(r.Status, ui.Confirm(h.discardView(k, d, r.Errors)))
+		},
+	})
 }
 
 func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {

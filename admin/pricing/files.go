@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -79,24 +79,21 @@ func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error
 	if err != nil {
 		return err
 	}
-	if u.kind == kindYAML {
-		_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported the rate card "+u.name, i.card)
-	} else {
-		_, err = h.prices(k).SetBases(k.R.Context(), d.ID, version, "Imported the bases of "+u.name, i.bases)
-	}
-	if err == nil {
-		return k.Redirect(web.DraftURL(d.ID))
-	}
-	status, mistakes, other := k.FormErrors(err)
-	if other != nil {
-		return other
-	}
-	d, theirs, err := h.metConflict(k, d, err)
-	if err != nil {
-		return err
-	}
-	if theirs != nil {
-		return h.dryRun(k, status, d, u, theirs)
-	}
-	return h.showImport(k, status, d, u, view.ImportView{Errors: mistakes})
+	return k.Submit(web.Form{
+		Do: func() (_ string, err error) {
+			if u.kind == kindYAML {
+				_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported the rate card "+u.name, i.card)
+			} else {
+				_, err = h.prices(k).SetBases(k.R.Context(), d.ID, version, "Imported the bases of "+u.name, i.bases)
+			}
+			return web.DraftURL(d.ID), err
+		},
+		Reload: h.reloadDraft(k, &d),
+		Show: func(r web.Rejected) error {
+			if r.Conflict != nil {
+				return h.dryRun(k, r.Status, d, u, r.Conflict)
+			}
+			return h.showImport(k, r.Status, d, u, view.ImportView{Errors: r.Errors})
+		},
+	})
 }

@@ -101,8 +101,9 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 		f.errors = ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
-	return h.release(k, d, f, func() (models.RateCard, error) {
-		return h.prices(k).Publish(k.R.Context(), d.ID, k.FormVersion(), f.note, at)
+	return h.submitPublish(k, d, f, web.NeedsProof, func() (string, error) {
+		card, err := h.prices(k).Publish(k.R.Context(), d.ID, k.FormVersion(), f.note, at)
+		return released(card), err
 	})
 }
 
@@ -111,48 +112,40 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.release(k, d, publishForm{note: d.Note, version: int64(k.FormVersion())}, func() (models.RateCard, error) {
-		return h.prices(k).Approve(k.R.Context(), d.ID, k.FormVersion())
+	f := publishForm{note: d.Note, version: int64(k.FormVersion())}
+	return h.submitPublish(k, d, f, web.NeedsProof, func() (string, error) {
+		card, err := h.prices(k).Approve(k.R.Context(), d.ID, k.FormVersion())
+		return released(card), err
 	})
 }
 
-// release publishes a draft on behalf of somebody who has proved to be there, and leads to
-// what it has become.
-func (h *Handlers) release(k *web.Request, d ratecard.Draft, f publishForm, do func() (models.RateCard, error)) (err error) {
-	if f.errors, err = k.Prove(); err != nil {
-		return err
-	}
-	if len(f.errors) > 0 {
-		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
-	}
-	card, err := do()
-	if err != nil {
-		return h.publishRefused(k, f, err)
-	}
+// released is the page of what a draft has become.
+func released(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
-		return k.Redirect(web.VersionURL(card.Version))
+		return web.VersionURL(card.Version)
 	}
-	return k.Redirect(web.DraftURL(d.ID) + "?tab=publish")
+	return web.DraftURL(card.ID) + "?tab=publish"
 }
 
-// publishRefused shows the form again, with the draft as it is by now.
-func (h *Handlers) publishRefused(k *web.Request, f publishForm, refused error) error {
-	status, mistakes, other := k.FormErrors(refused)
-	if other != nil {
-		return other
-	}
-	d, err := h.draft(k)
-	if err != nil {
-		return err
-	}
-	f.errors = mistakes
-	if web.IsStale(refused) {
-		f.errors, f.version = nil, int64(d.RowVersion)
-		if f.conflict, err = k.Conflict("rate_card", ratecard.ID(d.ID), d.UpdatedAt); err != nil {
-			return err
-		}
-	}
-	return h.showPublish(k, status, d, f)
+// submitPublish submits a form of the page that publishes a draft. A rejected form is shown
+// with the draft as it is by now.
+func (h *Handlers) submitPublish(k *web.Request, d ratecard.Draft, f publishForm, proof web.Proof, do func() (string, error)) error {
+	return k.Submit(web.Form{
+		Proof:  proof,
+		Do:     do,
+		Reload: h.reloadDraft(k, &d),
+		Show: func(r web.Rejected) (err error) {
+			if r.Err != nil && r.Conflict == nil {
+				if d, err = h.draft(k); err != nil {
+					return err
+				}
+			}
+			if f.conflict, f.errors = r.Conflict, r.Errors; r.Conflict != nil {
+				f.version = int64(d.RowVersion)
+			}
+			return h.showPublish(k, r.Status, d, f)
+		},
+	})
 }
 
 func (h *Handlers) takeBack(k *web.Request) error {
@@ -160,10 +153,10 @@ func (h *Handlers) takeBack(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.prices(k).Withdraw(k.R.Context(), d.ID, k.FormVersion()); err != nil {
-		return h.publishRefused(k, publishForm{note: d.Note, version: int64(k.FormVersion())}, err)
-	}
-	return k.Redirect(web.DraftURL(d.ID) + "?tab=publish")
+	f := publishForm{note: d.Note, version: int64(k.FormVersion())}
+	return h.submitPublish(k, d, f, web.NoProof, func() (string, error) {
+		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, k.FormVersion())
+	})
 }
 
 // updateDraft brings a draft up to date, and says what it could not take over.
@@ -172,14 +165,20 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	kept, err := h.prices(k).Update(k.R.Context(), d.ID, k.FormVersion())
+	f := publishForm{note: d.Note, version: int64(k.FormVersion())}
+	return h.submitPublish(k, d, f, web.NoProof, func() (string, error) {
+		kept, err := h.prices(k).Update(k.R.Context(), d.ID, k.FormVersion())
+		if err != nil || len(kept) == 0 {
+			return web.DraftURL(d.ID) + "?tab=preview", err
+		}
+		return "", h.showKept(k, kept)
+	})
+}
+
+// showKept shows what a draft that was brought up to date could not take over.
+func (h *Handlers) showKept(k *web.Request, kept []ratecard.Kept) error {
+	d, err := h.draft(k)
 	if err != nil {
-		return h.publishRefused(k, publishForm{note: d.Note, version: int64(k.FormVersion())}, err)
-	}
-	if len(kept) == 0 {
-		return k.Redirect(web.DraftURL(d.ID) + "?tab=preview")
-	}
-	if d, err = h.draft(k); err != nil {
 		return err
 	}
 	v := view.PublishKeptView{}

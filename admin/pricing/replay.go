@@ -40,15 +40,13 @@ func (h *Handlers) startReplay(k *web.Request) error {
 	}
 	text := k.R.PostForm.Get("days")
 	days, _ := strconv.Atoi(text) // what is no number of days is refused as one
-	_, err = h.prices(k).RequestReplay(k.R.Context(), d.RateCard, days)
-	if err == nil {
-		return k.Redirect(web.DraftURL(d.ID) + "?tab=replay")
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	return h.showReplay(k, status, d, text, mistakes)
+	return k.Submit(web.Form{
+		Do: func() (string, error) {
+			_, err := h.prices(k).RequestReplay(k.R.Context(), d.RateCard, days)
+			return web.DraftURL(d.ID) + "?tab=replay", err
+		},
+		Show: func(r web.Rejected) error { return h.showReplay(k, r.Status, d, text, r.Errors) },
+	})
 }
 
 // replayLive is the part of the page that comes anew by itself.

@@ -1,6 +1,7 @@
 package pricing
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
-	"github.com/pingpost/pingpost/pricing_rules"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -168,32 +169,24 @@ func (h *Handlers) changeRule(k *web.Request) error {
 func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error {
 	f := k.R.PostForm
 	rule, mistakes := h.readRule(k, f)
-	if len(mistakes) > 0 {
-		return h.showRule(k, http.StatusUnprocessableEntity, d, position, f, view.RuleFormView{Errors: mistakes})
-	}
-	if err := h.prices(k).PutRule(k.R.Context(), d.ID, k.FormVersion(), position, rule); err != nil {
-		return h.refusedRule(k, d, position, f, err)
-	}
-	return k.Redirect(web.DraftURL(d.ID) + "?tab=rules")
+	return h.submitRule(k, d, position, mistakes, f, func() error {
+		return h.prices(k).PutRule(k.R.Context(), d.ID, k.FormVersion(), position, rule)
+	})
 }
 
-// refusedRule shows the form again with why a rule was refused.
-func (h *Handlers) refusedRule(k *web.Request, d ratecard.Draft, position int, f url.Values, err error) error {
-	status, mistakes, other := k.FormErrors(web.OrNotFound(err))
-	if other != nil {
-		return other
-	}
-	if status == http.StatusNotFound {
-		return web.ErrNotFound
-	}
-	v := view.RuleFormView{Errors: mistakes}
-	if d, v.Conflict, err = h.metConflict(k, d, err); err != nil {
-		return err
-	}
-	if v.Conflict != nil {
-		v.Errors = nil
-	}
-	return h.showRule(k, status, d, position, f, v)
+// submitRule submits the form of the rule at a position. A rejected form is shown with f.
+func (h *Handlers) submitRule(k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error) error {
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Do:       func() (string, error) { return web.DraftURL(d.ID) + "?tab=rules", do() },
+		Reload:   h.reloadDraft(k, &d),
+		Show: func(r web.Rejected) error {
+			if errors.Is(web.OrNotFound(r.Err), web.ErrNotFound) {
+				return web.ErrNotFound
+			}
+			return h.showRule(k, r.Status, d, position, f, view.RuleFormView{Conflict: r.Conflict, Errors: r.Errors})
+		},
+	})
 }
 
 func (h *Handlers) removeRule(k *web.Request) error {
@@ -205,16 +198,15 @@ func (h *Handlers) removeRule(k *web.Request) error {
 	if !ok {
 		return web.ErrNotFound
 	}
-	if err = h.prices(k).DropRule(k.R.Context(), d.ID, k.FormVersion(), position); err == nil {
-		return k.Redirect(web.DraftURL(d.ID) + "?tab=rules")
-	}
-	sheet, other := h.Prices.Sheet(k.R.Context(), d.RateCard)
-	if other != nil {
-		return other
+	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	if err != nil {
+		return err
 	}
 	at := sheet.Rule(position)
 	if at < 0 {
 		return web.ErrNotFound
 	}
-	return h.refusedRule(k, d, position, ruleForm(sheet.Card.Rules[at]), err)
+	return h.submitRule(k, d, position, nil, ruleForm(sheet.Card.Rules[at]), func() error {
+		return h.prices(k).DropRule(k.R.Context(), d.ID, k.FormVersion(), position)
+	})
 }

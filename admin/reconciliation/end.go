@@ -21,12 +21,12 @@ func (h *Handlers) stopComparison(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if found && r.State == models.ReconciliationComparing {
-		if err := h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID); err != nil {
-			return h.refusedReconciliation(k, r, nil, err)
+	return h.submit(k, r, nil, func() (_ string, err error) {
+		if found && r.State == models.ReconciliationComparing {
+			err = h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID)
 		}
-	}
-	return k.Redirect(reconciliationURL(r.ID))
+		return reconciliationURL(r.ID), err
+	})
 }
 
 // keepResult makes the dry run the result.
@@ -35,10 +35,9 @@ func (h *Handlers) keepResult(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, k.FormVersion()); err != nil {
-		return h.refusedReconciliation(k, r, nil, err)
-	}
-	return k.Redirect(reconciliationURL(r.ID))
+	return h.submit(k, r, nil, func() (string, error) {
+		return reconciliationURL(r.ID), h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, k.FormVersion())
+	})
 }
 
 func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation, mistakes ui.Errors) ui.ConfirmView {
@@ -66,8 +65,7 @@ func (h *Handlers) discardResult(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, k.FormVersion()); err != nil {
-		return h.refusedReconciliation(k, r, nil, err)
-	}
-	return k.Redirect("/reconciliation")
+	return h.submit(k, r, nil, func() (string, error) {
+		return "/reconciliation", h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, k.FormVersion())
+	})
 }

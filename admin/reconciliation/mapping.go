@@ -90,11 +90,10 @@ func (h *Handlers) compareList(k *web.Request) error {
 	m := readMapping(r.Profile, k.R.PostForm)
 	from, _ := time.Parse(time.DateOnly, m.from) // what is no day is refused as none
 	to, _ := time.Parse(time.DateOnly, m.to)
-	err = h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, k.FormVersion(), m.Mapping, from, to)
-	if err == nil {
-		return k.Redirect(reconciliationURL(r.ID))
-	}
-	return h.refusedReconciliation(k, r, m, fixedIsCurrency(err))
+	return h.submit(k, r, m, func() (string, error) {
+		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, k.FormVersion(), m.Mapping, from, to)
+		return reconciliationURL(r.ID), fixedIsCurrency(err)
+	})
 }
 
 // fixedIsCurrency puts a refusal of the one currency beside the field that asks for both.

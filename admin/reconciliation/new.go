@@ -94,7 +94,7 @@ func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconcilia
 			if err != nil {
 				return slug, made, badPart(err)
 			}
-			if err := k.Submit(string(key)); err != nil {
+			if err := k.UseFormKey(string(key)); err != nil {
 				return slug, made, err
 			}
 		case "file":

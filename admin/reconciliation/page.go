@@ -131,25 +131,24 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 	return v, nil
 }
 
-// refusedReconciliation shows why nothing was done, on the reconciliation as it is now.
-func (h *Handlers) refusedReconciliation(k *web.Request, r reconcile.Reconciliation, typed *mapping, refused error) error {
-	status, mistakes, err := k.FormErrors(refused)
-	if err != nil {
-		return err
-	}
-	s := shownReconciliation{typed: typed, errors: mistakes}
-	if status == http.StatusConflict { // it is no more what the page was
-		if r, err = h.reconciliation(k); err != nil {
-			return err
-		}
-	}
-	if web.IsStale(refused) {
-		s.errors = nil
-		if s.conflict, err = k.ConflictOf(audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now); err != nil {
-			return err
-		}
-	}
-	return h.showReconciliation(k, status, r, s)
+// submit submits a form about a reconciliation. A rejected form is shown on the
+// reconciliation as it is by now.
+func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *mapping, do func() (string, error)) error {
+	return k.Submit(web.Form{
+		Do: do,
+		Reload: func() (*ui.Conflict, error) {
+			return k.ConflictOf(audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
+		},
+		Show: func(rejected web.Rejected) (err error) {
+			if rejected.Status == http.StatusConflict { // it is no more what the page was
+				if r, err = h.reconciliation(k); err != nil {
+					return err
+				}
+			}
+			s := shownReconciliation{typed: typed, errors: rejected.Errors, conflict: rejected.Conflict}
+			return h.showReconciliation(k, rejected.Status, r, s)
+		},
+	})
 }
 
 func dayWords(day *time.Time) string {

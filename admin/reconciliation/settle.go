@@ -78,19 +78,17 @@ func (h *Handlers) settle(k *web.Request) error {
 		return err
 	}
 	note := k.R.PostForm.Get("note")
-	if !web.ValidText(note) {
-		err = atField("note", apperr.Invalid, "note", "The note holds characters that are no text: write it anew.")
-	} else {
-		err = h.reconciliations(k).Settle(k.R.Context(), k.Scope, r.ID, l.Line, note)
-	}
-	if err == nil {
-		return k.Redirect(h.lineURL(k, r, l))
-	}
-	status, mistakes, err := k.FormErrors(err)
-	if err != nil {
-		return err
-	}
-	return h.showSettle(k, status, r, l, shortNote(note), mistakes)
+	return k.Submit(web.Form{
+		Do: func() (string, error) {
+			if !web.ValidText(note) {
+				return "", atField("note", apperr.Invalid, "note", "The note holds characters that are no text: write it anew.")
+			}
+			return h.lineURL(k, r, l), h.reconciliations(k).Settle(k.R.Context(), k.Scope, r.ID, l.Line, note)
+		},
+		Show: func(rejected web.Rejected) error {
+			return h.showSettle(k, rejected.Status, r, l, shortNote(note), rejected.Errors)
+		},
+	})
 }
 
 // shortNote is a note as far as the form repeats it.

@@ -123,25 +123,24 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 		return err
 	}
 	roles, mistakes := readRoles(form, names)
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
-		typed.Errors = mistakes
-		return h.showStaffInvite(k, http.StatusUnprocessableEntity, typed)
-	}
-	made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{Email: form.Get("email"), Name: form.Get("name"), Roles: roles})
-	if err != nil {
-		status, message, other := k.FormError(err)
-		if other != nil {
-			return other
-		}
-		field := map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[apperr.As(err).Reason]
-		typed.Errors = ui.Errors{{Field: field, Message: message}}
-		return h.showStaffInvite(k, status, typed)
-	}
-	return h.showInvited(k, made)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{Email: form.Get("email"), Name: form.Get("name"), Roles: roles})
+			if err != nil {
+				return "", err
+			}
+			return "", h.showInvited(k, made)
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil {
+				r.Errors[0].Field = map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[apperr.As(r.Err).Reason]
+			}
+			typed.Errors = r.Errors
+			return h.showStaffInvite(k, r.Status, typed)
+		},
+	})
 }
 
 // showInvited shows an invitation's link, this once.
@@ -194,39 +193,29 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	version := k.FormVersion()
-	typed := personForm{roles: typedRoles(form), version: version}
+	typed := personForm{roles: typedRoles(form), version: k.FormVersion()}
 	roles, mistakes := readRoles(form, names)
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if typed.errors = append(mistakes, proof...); len(typed.errors) > 0 {
-		return h.showPerson(k, http.StatusUnprocessableEntity, p, &typed)
-	}
-	err = h.Staff.SetRoles(k.R.Context(), k.By, p.ID, version, roles)
-	switch {
-	case err == nil:
-		return k.Redirect(web.StaffURL(p.ID))
-	case web.IsStale(err):
-		return h.showConflict(k, p, typed)
-	default:
-		return h.refusedOnPage(k, p, err)
-	}
-}
-
-// showConflict shows what somebody else did meanwhile above what was chosen here,
-// which may be sent again knowing that.
-func (h *Handlers) showConflict(k *web.Request, p staff.Person, typed personForm) error {
-	fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
-	if err != nil {
-		return err
-	}
-	typed.version = fresh.RowVersion
-	if typed.conflict, err = k.Conflict("staff", id.Format(id.Staff, p.ID), fresh.UpdatedAt); err != nil {
-		return err
-	}
-	return h.showPerson(k, http.StatusConflict, fresh, &typed)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, k.FormVersion(), roles)
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {
+				return nil, err
+			}
+			typed.version = p.RowVersion
+			return k.Conflict("staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil && r.Conflict == nil {
+				return h.refusedOnPage(k, p, r.Err)
+			}
+			typed.conflict, typed.errors = r.Conflict, r.Errors
+			return h.showPerson(k, r.Status, p, &typed)
+		},
+	})
 }
 
 func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
@@ -314,17 +303,22 @@ func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Perso
 	if name := view(k, p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
 	}
-	proof, err := k.Prove()
-	if err != nil {
-		return err
-	}
-	if mistakes = append(mistakes, proof...); len(mistakes) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*view(k, p, mistakes)))
-	}
-	if err := do(p); err != nil {
-		return h.refusedOnPage(k, p, err)
-	}
-	return then(k, p)
+	return k.Submit(web.Form{
+		Mistakes: mistakes,
+		Proof:    web.NeedsProof,
+		Do: func() (string, error) {
+			if err := do(p); err != nil {
+				return "", err
+			}
+			return "", then(k, p)
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil {
+				return h.refusedOnPage(k, p, r.Err)
+			}
+			return k.Show(r.Status, ui.Confirm(*view(k, p, r.Errors)))
+		},
+	})
 }
 
 func (h *Handlers) endSession(k *web.Request) error {

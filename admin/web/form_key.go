@@ -22,12 +22,12 @@ func (k *Request) submission() error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
-	return k.Submit(k.R.PostForm.Get(ui.FormKeyField))
+	return k.UseFormKey(k.R.PostForm.Get(ui.FormKeyField))
 }
 
-// Submit is submission for a key that has been read. From here on the audit trail claims
+// UseFormKey is submission for a key that has been read. From here on the audit trail claims
 // the key in the transaction that creates something.
-func (k *Request) Submit(key string) error {
+func (k *Request) UseFormKey(key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {
 		return ErrFormKey

@@ -27,8 +27,8 @@ func (k *Request) StepUp() ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
-// Prove checks the form's proof where one is needed; the mistake is the form's to show.
-func (k *Request) Prove() (mistakes ui.Errors, err error) {
+// checkProof checks the form's proof where one is needed; the mistake is the form's to show.
+func (k *Request) checkProof() (mistakes ui.Errors, err error) {
 	if !k.StepUp().Needed {
 		return nil, nil
 	}
@@ -41,17 +41,4 @@ func (k *Request) Prove() (mistakes ui.Errors, err error) {
 	}
 	k.Session.ConfirmedAt = &k.Now
 	return nil, nil
-}
-
-// ProveIf checks the step-up proof of a form that needs one only for some choices.
-// The form shows the proof field once it has been submitted without it.
-func (k *Request) ProveIf(needed bool) (s ui.StepUp, mistakes ui.Errors, err error) {
-	if s = k.StepUp(); !needed || !s.Needed {
-		return ui.StepUp{}, nil, nil
-	}
-	if !k.R.PostForm.Has("proof") {
-		return s, ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
-	}
-	mistakes, err = k.Prove()
-	return s, mistakes, err
 }
