@@ -40,7 +40,7 @@ func TestStatuses(t *testing.T) {
 	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))
 	fills := map[string]string{
 		"/staff": b.staffID(models.Auditor), "/partners": id.Format(id.Partner, harbour.ID), "/pricing": id.Format(id.RateCard, draft.ID), "/leads": lead,
-		"/reconciliation": path.Base(list), "/work": "1", "/payouts": id.Format(id.Payout, uuid.New()),
+		"/reconciliation": path.Base(list), "/work": "1000000", "/payouts": id.Format(id.Payout, uuid.New()),
 	}
 	at := func(route string) string {
 		first := "/" + strings.SplitN(route+"/", "/", 3)[1]
