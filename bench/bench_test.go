@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/bench/benchdata"
+	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 

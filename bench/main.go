@@ -23,8 +23,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/bench/benchdata"
+	"github.com/pingpost/pingpost/bench/child"
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
