@@ -126,6 +126,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(recorderTick)
 	defer tick.Stop()
 	var spare []byte
+	var away error // why the database did not take the last batch when the service stopped
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -135,11 +136,11 @@ func (r *Recorder) Run(ctx context.Context) {
 		r.reportFullDay()
 		batch, rows := r.take(spare)
 		if rows > 0 {
-			r.write(ctx, batch, rows)
+			away = r.write(ctx, batch, rows)
 		}
 		spare = batch[:0]
 	}
-	r.finish(context.WithoutCancel(ctx), spare)
+	r.finish(context.WithoutCancel(ctx), spare, away)
 }
 
 // take swaps the filled buffer for an empty one.
@@ -151,8 +152,8 @@ func (r *Recorder) take(spare []byte) ([]byte, int) {
 	return batch, rows
 }
 
-// finish writes the last rows once; the database gets one chance.
-func (r *Recorder) finish(ctx context.Context, spare []byte) {
+// finish writes the last rows, unless the database has not taken those before them.
+func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
@@ -160,33 +161,47 @@ func (r *Recorder) finish(ctx context.Context, spare []byte) {
 	if rows == 0 {
 		return
 	}
-	if err := r.attempt(ctx, batch); err != nil {
-		r.dropClosed.Add(int64(rows))
-		r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows, "error", err)
+	if away != nil {
+		r.lose(rows, away)
 		return
 	}
-	r.written.Add(int64(rows))
+	_ = r.tryLast(ctx, batch, rows) // which has said so
 }
 
-// write tries until the batch is in, is refused for good, or the service ends.
-func (r *Recorder) write(ctx context.Context, batch []byte, rows int) {
+// tryLast writes rows once, when the service stops.
+func (r *Recorder) tryLast(ctx context.Context, batch []byte, rows int) error {
+	err := r.attempt(ctx, batch)
+	if err != nil {
+		r.lose(rows, err)
+		return err
+	}
+	r.written.Add(int64(rows))
+	return nil
+}
+
+func (r *Recorder) lose(rows int, err error) {
+	r.dropClosed.Add(int64(rows))
+	r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows, "error", err)
+}
+
+// write tries until the batch is in or is refused for good. When the service stops
+// meanwhile it tries once more; the error is why that failed.
+func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 	for wait := recorderTick; ; wait = min(2*wait, 5*time.Second) {
 		err := r.attempt(context.WithoutCancel(ctx), batch)
 		switch {
 		case err == nil:
 			r.written.Add(int64(rows))
-			return
+			return nil
 		case isRefusal(err):
 			r.dropRefused.Add(int64(rows))
 			r.log.Error("the database refuses a batch of pings", "rows", rows, "error", err)
-			return
+			return nil
 		}
 		r.log.Warn("pings wait: the database does not take them", "rows", rows, "error", err)
 		select {
 		case <-ctx.Done():
-			r.dropClosed.Add(int64(rows))
-			r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows)
-			return
+			return r.tryLast(context.WithoutCancel(ctx), batch, rows)
 		case <-time.After(wait):
 		}
 	}

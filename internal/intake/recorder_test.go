@@ -182,6 +182,23 @@ func TestRecorderStopsWithoutTheDatabase(t *testing.T) {
 	n.recorded(t, 0)
 }
 
+// A service that stops while a batch waits for its next try tries once more: the
+// database may be back.
+func TestRecorderTriesOnceMoreWhenItStops(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := newRecording(t, d)
+	proxy.Down()
+	stop := run(t, n.Recorder.Run)
+	n.offer(0, 5)
+	testkit.Eventually(t, within, "the next try is a while away", func() bool { return n.Log.Count("pings wait") >= 5 })
+	n.offer(5, 12)
+	proxy.Up()
+	stop()
+	n.stats(t, intake.RecorderStats{Written: 12})
+	n.recorded(t, 12)
+}
+
 // A batch that the database will never take is dropped and counted, and does
 // not hold up those behind it.
 func TestRefusedBatchIsDropped(t *testing.T) {
