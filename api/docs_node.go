@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // mediaJSON is the key under which the document has JSON bodies.

@@ -3,7 +3,7 @@ package api
 import (
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 func parseNode(t *testing.T, text string) node {

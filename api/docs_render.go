@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
 //go:embed docs.html
@@ -68,13 +68,9 @@ func readDocs(document []byte, publicURL, support string) (*docsPage, error) {
 	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
 		return nil, errors.New("the public URL must be absolute, like https://leads.example.com")
 	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(document, &root); err != nil {
+	root, err := yamldoc.Parse(document)
+	if err != nil {
 		return nil, fmt.Errorf("the OpenAPI document cannot be read as YAML: %w", err)
 	}
-	var doc node
-	if len(root.Content) == 1 {
-		doc = node{at: root.Content[0], root: root.Content[0]}
-	}
-	return newDocsPage(doc, strings.TrimSuffix(publicURL, "/"), support)
+	return newDocsPage(node{at: root, root: root}, strings.TrimSuffix(publicURL, "/"), support)
 }

@@ -1,7 +1,7 @@
 package pricingrules
 
 import (
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/pingpost/pingpost/internal/money"
 )

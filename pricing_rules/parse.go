@@ -3,7 +3,7 @@ package pricingrules
 import (
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/pingpost/pingpost/internal/money"
 )

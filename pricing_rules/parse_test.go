@@ -128,10 +128,10 @@ func TestParseCardRefusesFiles(t *testing.T) {
 		{"rules misspelt", "rule: []\n", "f.yaml:1: unknown key \"rule\": the rate card takes rules\nf.yaml:1: there are no rules: list them under the key rules"},
 		{"rules no list", "rules: {base: 1}\n", "f.yaml:1: rules must be a list, not a mapping"},
 		{"tab", "rules:\n\t- base: {GBP: 1}\n", "f.yaml:2: not YAML: found character that cannot start any token"},
-		{"not closed", "rules:\n  - base: {GBP: 1\n  - base: {EUR: 1}\n", "f.yaml:2: not YAML: did not find expected ',' or '}'"},
-		{"not UTF-8", "rules: \xff\n", "f.yaml:1: not YAML: invalid leading UTF-8 octet"},
-		{"unknown alias", "rules: *none\n", "f.yaml:1: not YAML: unknown anchor 'none' referenced"},
-		{"second document", "rules: []\n---\nrules: []\n", "f.yaml:2: a second document begins: keep one in the file"},
+		{"not closed", "rules:\n  - base: {GBP: 1\n  - base: {EUR: 1}\n", "f.yaml:3: not YAML: did not find expected ',' or '}' (while parsing a flow mapping on line 2)"},
+		{"not UTF-8", "rules: \xff\n", "f.yaml:1: not YAML: invalid leading UTF-8 octet (value: 255)"},
+		{"unknown alias", "rules: *none\n", "f.yaml:1: not YAML: an alias (*) names no anchor (&); write values out, and quote those that begin with *"},
+		{"second document", "rules: []\n---\nrules: []\n", "f.yaml:2: not YAML: a second document begins; keep one"},
 		{"broken second document", "rules: []\n---\n[\n", "f.yaml:4: not YAML: did not find expected node content"},
 	})
 }

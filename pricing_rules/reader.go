@@ -1,15 +1,15 @@
 package pricingrules
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
 // reader walks the nodes of one YAML file and collects every problem with its
@@ -26,41 +26,13 @@ func (r *reader) fail(line int, format string, args ...any) {
 
 // root is the file's one document; nil, with a problem, when there is none.
 func (r *reader) root(data []byte) *yaml.Node {
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var document, more yaml.Node
-	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+	root, err := yamldoc.Parse(data)
+	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {
+		r.fail(wrong.Line, "not YAML: %s", wrong.Message)
+	} else if root == nil {
 		r.fail(1, "the file is empty")
-		return nil
-	} else if err != nil {
-		r.syntax(err)
-		return nil
 	}
-	if err := decoder.Decode(&more); err == nil {
-		r.fail(more.Line, "a second document begins: keep one in the file")
-	} else if !errors.Is(err, io.EOF) {
-		r.syntax(err)
-	}
-	return document.Content[0]
-}
-
-// syntax reports what the YAML library says, with the line that its text names.
-// The library counts lines from 0 where its parser complains, and from 1 where
-// its scanner does.
-func (r *reader) syntax(err error) {
-	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, message, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				line, text = n, message
-			}
-			switch text {
-			case "did not find expected node content", "did not find expected key", "did not find expected '-' indicator",
-				"did not find expected ',' or ']'", "did not find expected ',' or '}'", "did not find expected <document start>":
-				line++
-			}
-		}
-	}
-	r.fail(line, "not YAML: %s", text)
+	return root
 }
 
 // entry is a key of a mapping with its value.
@@ -76,19 +48,14 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 		r.fail(node.Line, "%s must be a mapping of keys to values, not %s", what, kindName(node))
 		return nil
 	}
-	seen := make(map[string]int, len(node.Content)/2)
 	list := make([]entry, 0, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
+	for key, value := range yamldoc.Entries(node, func(key *yaml.Node, first int) {
 		if key.Kind != yaml.ScalarNode {
 			r.fail(key.Line, "a key of %s must be a word, not %s", what, kindName(key))
-			continue
-		}
-		if first, ok := seen[key.Value]; ok {
+		} else {
 			r.fail(key.Line, "key %s is there already, on line %d", quoted(key.Value), first)
-			continue
 		}
-		seen[key.Value] = key.Line
+	}) {
 		list = append(list, entry{key: key.Value, line: key.Line, value: value})
 	}
 	return list

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Industry is one of the specification's slugs. TermID is its taxonomyTermId and

@@ -115,7 +115,7 @@ func TestParseTaxonomyRefuses(t *testing.T) {
 		{"no categories", "{}\n", "f.yaml:1: there are no industries: list them by category under the key categories"},
 		{"no list", "categories: trades\n", "f.yaml:1: categories must be a list, not a text"},
 		{"unknown key", head + "version: 1\n", `f.yaml:6: unknown key "version": the taxonomy takes categories`},
-		{"second document", head + "---\n{}\n", "f.yaml:6: a second document begins: keep one in the file"},
+		{"second document", head + "---\n{}\n", "f.yaml:6: not YAML: a second document begins; keep one"},
 		{"no name", "categories:\n  - slug: trades\n    industries: {1: plumber}\n", "f.yaml:2: the category has no name"},
 		{"nothing in a category", "categories:\n  - {}\n",
 			"f.yaml:2: the category has no slug\nf.yaml:2: the category has no name\nf.yaml:2: the category has no industries"},

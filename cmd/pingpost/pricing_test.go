@@ -192,7 +192,7 @@ func importBad(t *testing.T, p *platform) {
 		"a list":            {"- base: {GBP: 1}", []string{":1: the rate card must be a mapping"}},
 		"no rules":          {"rules: []", []string{"no rule gives a base in GBP"}},
 		"aliases":           {"rules:\n  - &a\n    base: {GBP: 1}\n  - *a", []string{"an alias: write the value out"}},
-		"two documents":     {"rules: []\n---\nrules: []", []string{":2: a second document begins"}},
+		"two documents":     {"rules: []\n---\nrules: []", []string{":2: not YAML: a second document begins"}},
 		"unknown slug":      {"rules:\n  - industry: plumbr\n    base: {GBP: 1}", []string{`:2: industry "plumbr" is not in the taxonomy`}},
 		"unknown key":       {"rules:\n  - bse: {GBP: 1}", []string{`:2: unknown key "bse"`}},
 		"negative":          {"rules:\n  - base: {GBP: -1}", []string{":2: base in GBP: must be above 0"}},

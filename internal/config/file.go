@@ -1,16 +1,16 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/knadh/koanf/providers/confmap"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
 // readFile merges the YAML file and reports whether its text could be understood
@@ -25,13 +25,9 @@ func (r *reader) readFile(name string) bool {
 		r.report("", name, "cannot be read: "+reason(err))
 		return false
 	}
-	root, err := parse(data)
-	if err != nil {
-		line, complaint := complaintOf(err)
-		if line > 0 {
-			name = fmt.Sprintf("%s:%d", name, line)
-		}
-		r.report("", name, "cannot be understood as YAML: "+complaint)
+	root, err := yamldoc.Parse(data)
+	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {
+		r.report("", fmt.Sprintf("%s:%d", name, wrong.Line), "cannot be understood as YAML: "+wrong.Message)
 		return false
 	}
 	f := &file{name: name, reader: r, values: make(map[string]any)}
@@ -39,45 +35,6 @@ func (r *reader) readFile(name string) bool {
 	// Reading a map into a merge that is not strict cannot fail.
 	_ = r.merged.Load(confmap.Provider(f.values, "."), nil)
 	return true
-}
-
-// parse is the root of a YAML text that holds one document, or nil for an empty
-// one. complaintOf reads its errors.
-func parse(data []byte) (*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var document, next yaml.Node
-	err := decoder.Decode(&document)
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err == nil {
-		if err = decoder.Decode(&next); errors.Is(err, io.EOF) {
-			return document.Content[0], nil
-		}
-	}
-	switch {
-	case err == nil:
-		return nil, fmt.Errorf("line %d: a second document begins; keep one", next.Line)
-	case strings.Contains(err.Error(), "anchor"):
-		// The one complaint that repeats a word of the text.
-		return nil, errors.New("an alias (*) names no anchor (&); write values out, and quote those that begin with *")
-	}
-	return nil, err
-}
-
-// complaintOf takes the line, 0 if unknown, out of an error of parse. The library
-// counts lines from 1 where it reads characters, and from 0 where it puts them
-// together; only the wording tells which.
-func complaintOf(err error) (line int, complaint string) {
-	complaint = strings.TrimPrefix(err.Error(), "yaml: ")
-	if n, _ := fmt.Sscanf(complaint, "line %d:", &line); n == 1 {
-		_, complaint, _ = strings.Cut(complaint, ": ")
-	}
-	fromZero := []string{"key", "'-' indicator", "',' or ']'", "',' or '}'", "node content", "<document start>"}
-	if what, ok := strings.CutPrefix(complaint, "did not find expected "); ok && slices.Contains(fromZero, what) {
-		line++
-	}
-	return line, complaint
 }
 
 // file is the walk over one file's nodes.
@@ -165,24 +122,13 @@ func (f *file) readValue(given, path string, content *yaml.Node) {
 // pairs yields the keys of a mapping with their values. It reports what cannot be
 // a key, and keys given twice: which of the two was meant, nobody can tell.
 func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
-	return func(yield func(key, content *yaml.Node) bool) {
-		seen := make(map[string]int)
-		for i := 0; i+1 < len(mapping.Content); i += 2 {
-			key, content := mapping.Content[i], mapping.Content[i+1]
-			if key.Kind != yaml.ScalarNode {
-				f.reader.report(section, f.origin(key), "a key must be a single word")
-				continue
-			}
-			if line, twice := seen[key.Value]; twice {
-				f.reader.report(pathOf(section, key), f.origin(key), fmt.Sprintf("given twice, first on line %d; keep one", line))
-				continue
-			}
-			seen[key.Value] = key.Line
-			if !yield(key, content) {
-				return
-			}
+	return yamldoc.Entries(mapping, func(key *yaml.Node, first int) {
+		if key.Kind != yaml.ScalarNode {
+			f.reader.report(section, f.origin(key), "a key must be a single word")
+		} else {
+			f.reader.report(pathOf(section, key), f.origin(key), fmt.Sprintf("given twice, first on line %d; keep one", first))
 		}
-	}
+	})
 }
 
 // unknown reports a key that no section has, or this one has not.

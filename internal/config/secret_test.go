@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 func TestSecretRedactsItself(t *testing.T) {

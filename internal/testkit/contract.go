@@ -16,7 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Contract holds exchanges against the OpenAPI document. It is safe for
@@ -72,7 +72,7 @@ func load(document []byte) (*openapi3.T, error) {
 // alternatives, which the service reads only where nothing before them is given.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
-	if err := yaml.Unmarshal(document, &doc); err != nil {
+	if err := yaml.Load(document, &doc); err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
 	}
 	components, _ := doc["components"].(map[string]any)
