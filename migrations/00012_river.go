@@ -4,10 +4,8 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
 	"github.com/riverqueue/river/rivermigrate"
 )
 
@@ -46,31 +44,9 @@ func riverTables() *goose.Migration {
 	return goose.NewGoMigration(riverStep, &goose.GoFunc{RunDB: up}, &goose.GoFunc{RunDB: down})
 }
 
-// migrateRiver applies the versions of River's schema that are missing. River's driver
-// takes a pool, which is opened with the settings of db's connections.
+// migrateRiver applies the versions of River's schema that are missing.
 func migrateRiver(ctx context.Context, db *sql.DB) error {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	var settings *pgxpool.Config
-	err = conn.Raw(func(driver any) (err error) {
-		config := driver.(*stdlib.Conn).Conn().Config()
-		if settings, err = pgxpool.ParseConfig(config.ConnString()); err == nil {
-			settings.ConnConfig = config
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, settings)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: RiverSchema})
+	m, err := rivermigrate.New(riverdatabasesql.New(db), &rivermigrate.Config{Schema: RiverSchema})
 	if err != nil {
 		return err
 	}

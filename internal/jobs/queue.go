@@ -9,11 +9,13 @@ package jobs
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/riverqueue/river"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -44,11 +46,14 @@ type Queue struct {
 	clock    clock.Clock
 	log      *slog.Logger
 	handlers map[models.WorkKind]Handler
+	river    *river.Client[*sql.Tx]
 }
 
 // NewQueue is a queue on the service's database. Handle its kinds before anything is asked.
 func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
-	return &Queue{db: db, clock: c, log: log, handlers: map[models.WorkKind]Handler{}}
+	d := &Queue{db: db, clock: c, log: log, handlers: map[models.WorkKind]Handler{}}
+	d.river = d.newRiver()
+	return d
 }
 
 // Handle says how a kind of work is done.
@@ -78,24 +83,35 @@ func (d *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, objec
 	if err := tx.Create(&w).Error; err != nil {
 		return w, err
 	}
-	jobID, err := d.insertJob(tx, w.ID)
-	w.JobID = &jobID
+	err := d.insertJob(tx, &w)
 	return w, err
 }
 
-// enqueue adds a job to River's queue, in the caller's transaction, which is GORM's and
-// which no driver of River takes. Nodes poll, so nothing has to be notified.
-const enqueue = `INSERT INTO river.river_job (kind, args, max_attempts) VALUES (?, jsonb_build_object('work', ?::bigint), ?) RETURNING id`
+// insertJob gives the work a new job with the attempts that are left, the only job that
+// may write from now on.
+func (d *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
+	own, ok := tx.Statement.ConnPool.(*sql.Tx)
+	if !ok {
+		return errors.New("work is asked for in a transaction")
+	}
+	inserted, err := d.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID}, &river.InsertOpts{MaxAttempts: tries - w.Attempt})
+	if err != nil {
+		return err
+	}
+	w.JobID = &inserted.Job.ID
+	return tx.Model(&models.Work{}).Where("id = ?", w.ID).Updates(map[string]any{"job_id": w.JobID, "state": models.WorkWaiting}).Error
+}
 
-// put gives the work a new job, the only one that may write from now on.
-func (d *Queue) insertJob(tx *gorm.DB, work int64) (id int64, err error) {
-	if _, ok := tx.Statement.ConnPool.(gorm.TxCommitter); !ok {
-		return 0, errors.New("work is asked for in a transaction")
+// cancelJob has River cancel the work's job, and the context of its worker.
+func (d *Queue) cancelJob(tx *gorm.DB, w models.Work) error {
+	if w.JobID == nil {
+		return nil
 	}
-	if err := tx.Raw(enqueue, job{}.Kind(), work, tries).Scan(&id).Error; err != nil {
-		return 0, err
+	_, err := d.river.JobCancelTx(tx.Statement.Context, tx.Statement.ConnPool.(*sql.Tx), *w.JobID)
+	if errors.Is(err, river.ErrNotFound) {
+		return nil
 	}
-	return id, tx.Model(&models.Work{}).Where("id = ?", work).Updates(map[string]any{"job_id": id, "state": models.WorkWaiting}).Error
+	return err
 }
 
 var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
@@ -147,11 +163,16 @@ func (d *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 	if err != nil {
 		return err
 	}
-	// First it is nobody's: its worker finds that out with its next beat and lets go of the
-	// step that it is at. Should what follows fail, the work is taken up again.
-	err = d.change(d.db.Gorm.WithContext(ctx), w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": d.clock.Now()})
+	// First the work has no job, so that its worker lets go of the step that it is at.
+	// Should what follows fail, the work is taken up again.
+	err = d.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := d.change(tx, w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": d.clock.Now()}); err != nil {
+			return err
+		}
+		return d.cancelJob(tx, w)
+	})
 	if err != nil {
-		return postgres.Translate(err)
+		return err
 	}
 	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Error; err != nil {

@@ -184,6 +184,13 @@ func TestWorkThatFails(t *testing.T) {
 			if n := testkit.Value[int64](t, s.db, `SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND reason = $1`, w.Failure); (n == 1) != (c.state == models.WorkFailed) {
 				t.Errorf("%d events in the audit trail", n)
 			}
+			failed := w.Attempt
+			if c.state == models.WorkDone {
+				failed--
+			}
+			testkit.Eventually(t, soon, "River has an error for each attempt that failed", func() bool {
+				return testkit.Value[int](t, s.db, `SELECT coalesce(sum(cardinality(errors)), 0) FROM river.river_job`) == failed
+			})
 			if strings.Contains(testkit.Value[string](t, s.db, `SELECT coalesce(string_agg(river_job::text, ' '), '') FROM river.river_job`), "password") {
 				t.Error("the queue keeps what failed in the words of the program")
 			}

@@ -59,10 +59,12 @@ func (d *Queue) rescue(ctx context.Context, work int64) error {
 		if err := tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Scan(&idle).Error; err != nil || !idle {
 			return err
 		}
+		if err := d.cancelJob(tx, w); err != nil {
+			return err
+		}
 		if w.Attempt >= tries {
 			return d.fail(tx, w, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
 		}
-		_, err := d.insertJob(tx, w.ID)
-		return err
+		return d.insertJob(tx, &w)
 	})
 }

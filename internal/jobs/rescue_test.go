@@ -170,10 +170,28 @@ func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
 			s.db.Exec(t, job, *w.JobID)
 			s.clock.Advance(time.Minute)
 			runs(t, s.Queue)
+			dead := *w.JobID
 			if w = s.becomes(t, w, models.WorkDone); w.Attempt != 1 || s.wrote(t) != 1 {
 				t.Errorf("try %d, %d lines", w.Attempt, s.wrote(t))
 			}
+			if testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM river.river_job WHERE id = $1 AND state = 'running' AND NOT metadata ? 'cancel_attempted_at')`, dead) {
+				t.Error("the dead worker's job runs forever, want it cancelled")
+			}
 		})
+	}
+}
+
+// Work whose worker was lost has the attempts that are left, not five more.
+func TestRescuedWorkKeepsItsAttempts(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.Handle(models.WorkExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
+	w := s.ask(t, uuid.Nil)
+	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.JobID)
+	s.db.Exec(t, `UPDATE work SET state = 'running', attempt = 4, beat_at = $1 WHERE id = $2`, testkit.Began().Add(-time.Hour), w.ID)
+	runs(t, s.Queue)
+	if w = s.becomes(t, w, models.WorkFailed); w.Attempt != 5 {
+		t.Errorf("failed after attempt %d, want 5", w.Attempt)
 	}
 }
 

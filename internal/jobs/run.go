@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -130,10 +129,9 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 
 const beatEvery = time.Second
 
-// beat writes down how far the work is until ctx ends, and ends the work itself when it
-// is not this run's any more. That the database does not answer for a while ends nothing:
-// Step and Commit look again.
-func (r *Run) beat(ctx context.Context, lost context.CancelCauseFunc) {
+// beat writes down how far the work is until ctx ends. That this fails for a while ends
+// nothing: Step and Commit look again.
+func (r *Run) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for {
@@ -141,10 +139,7 @@ func (r *Run) beat(ctx context.Context, lost context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if err := r.update(r.db.Gorm.WithContext(ctx), r.progress()); errors.Is(err, ErrLost) {
-			lost(ErrLost)
-			return
+			r.update(r.db.Gorm.WithContext(ctx), r.progress())
 		}
 	}
 }

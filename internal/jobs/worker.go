@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"github.com/riverqueue/river/rivertype"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/migrations"
 	"github.com/pingpost/pingpost/models"
@@ -38,36 +41,46 @@ func (d *Queue) Work(ctx context.Context) {
 	search.Go(func() { d.searchForDead(ctx) })
 	defer search.Wait()
 	for wait := lookEvery; ctx.Err() == nil; wait = min(2*wait, waitAtMost) {
-		if err := d.workUntil(ctx); err != nil && ctx.Err() == nil {
-			d.log.Warn("the queue of work does not answer and is tried again", "error", postgres.Translate(err))
+		err := d.river.Start(context.WithoutCancel(ctx))
+		if err == nil {
+			break
 		}
+		d.log.Warn("the queue of work does not answer and is tried again", "error", postgres.Translate(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
 	}
-}
-
-func (d *Queue) workUntil(ctx context.Context) error {
-	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, river.WorkFunc(d.do)); err != nil {
-		return err
-	}
-	queue, err := river.NewClient(riverpgxv5.New(d.db.Pool), &river.Config{
-		Schema: migrations.RiverSchema, Logger: riverLog(d.log), Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
-		PollOnly: true, FetchPollInterval: lookEvery, JobTimeout: -1,
-		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
-	})
-	if err != nil {
-		return err
-	}
-	if err := queue.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
 	<-ctx.Done()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	return queue.StopAndCancel(stopping)
+	d.river.StopAndCancel(stopping)
+}
+
+// newRiver returns River's client. It works on GORM's connections, so that jobs are put in
+// and cancelled in GORM's transactions; it polls, without LISTEN.
+func (d *Queue) newRiver() *river.Client[*sql.Tx] {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(d.do))
+	client, err := river.NewClient(riverdatabasesql.New(d.db.SQL), &river.Config{
+		Schema: migrations.RiverSchema, Logger: riverLog(d.log), Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
+		FetchPollInterval: lookEvery, JobTimeout: -1, RetryPolicy: retryPolicy{},
+		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
+	})
+	if err != nil {
+		panic("jobs: " + err.Error()) // River rejects the settings above
+	}
+	return client
+}
+
+// attemptOf counts over all jobs of the work: a later job has the attempts that were left.
+func attemptOf(j *rivertype.JobRow) int { return tries - j.MaxAttempts + j.Attempt }
+
+// retryPolicy waits a second longer after each attempt.
+type retryPolicy struct{}
+
+func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
+	return clock.System{}.Now().Add(time.Duration(attemptOf(j)) * time.Second)
 }
 
 // do works on one job of the queue. What it returns River keeps, so that it says no
@@ -78,22 +91,19 @@ func (d *Queue) do(ctx context.Context, j *river.Job[job]) error {
 		return river.JobCancel(err)
 	}
 	if err != nil {
-		return errors.New("the work could not be begun")
+		return river.JobSnooze(lookEvery)
 	}
-	running, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	beating, stop := context.WithCancel(ctx)
 	var heart sync.WaitGroup
-	heart.Go(func() { r.beat(running, cancel) })
-	err = d.attempt(running, r)
-	if err != nil && errors.Is(context.Cause(running), ErrLost) {
-		err = ErrLost
-	}
-	cancel(nil)
+	heart.Go(func() { r.beat(beating) })
+	err = d.attempt(ctx, r)
+	stop()
 	heart.Wait()
 	return d.settle(ctx, j, r, err)
 }
 
-// attempt does the work; a panic in it is a failure like any other.
+// attempt does the work; a panic in it is a failure like any other. River would store and
+// log the panic's value, which may hold personal data.
 func (d *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -109,8 +119,8 @@ func (d *Queue) attempt(ctx context.Context, r *Run) (err error) {
 func (d *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := d.clock.Now()
 	var w models.Work
-	q := d.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = attempt + 1, beat_at = ?, started_at = coalesce(started_at, ?)
-		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, now, now, j.Args.Work, j.ID, now.Add(-silentFor)).Scan(&w)
+	q := d.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = ?, beat_at = ?, started_at = coalesce(started_at, ?)
+		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-silentFor)).Scan(&w)
 	if q.Error != nil {
 		return nil, q.Error
 	}
@@ -128,20 +138,20 @@ func (d *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrLost):
+	case errors.Is(err, ErrLost), errors.Is(context.Cause(ctx), river.ErrJobCancelledRemotely):
 		return river.JobCancel(ErrLost)
 	case ctx.Err() != nil: // the node stops: another one goes on
 		d.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
-		return river.JobSnooze(0)
+		return context.Cause(ctx)
 	case told != nil:
 		return d.giveUp(ending, r, told.Message)
-	case r.Attempt >= tries:
+	case j.Attempt >= j.MaxAttempts:
 		d.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", postgres.Translate(err))
 		return d.giveUp(ending, r, fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.", r.Attempt, r.ID))
 	}
 	d.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", postgres.Translate(err))
 	d.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
-	return river.JobSnooze(time.Duration(r.Attempt) * time.Second)
+	return errors.New("the attempt failed; the log has its error")
 }
 
 // tell records the state of a try. When that fails, the work is taken up again like that

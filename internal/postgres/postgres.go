@@ -34,7 +34,7 @@ type Options struct {
 type DB struct {
 	Pool *pgxpool.Pool
 	Gorm *gorm.DB
-	sql  *sql.DB
+	SQL  *sql.DB // what GORM works on
 
 	primaries   *primaries
 	downloads   chan struct{}
@@ -86,12 +86,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("preparing GORM: %w", redact(err))
 	}
-	return &DB{Pool: pool, Gorm: g, sql: conn, primaries: primaries, downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload))}, nil
+	return &DB{Pool: pool, Gorm: g, SQL: conn, primaries: primaries, downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload))}, nil
 }
 
 // Close ends all connections and waits for those in use.
 func (db *DB) Close() {
-	db.sql.Close()
+	db.SQL.Close()
 	db.Pool.Close()
 }
 
