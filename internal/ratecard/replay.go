@@ -3,6 +3,7 @@ package ratecard
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,13 +70,13 @@ func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	result, err := s.replay(ctx, r)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.endReplay(ctx, r, models.ReplayFailed, nil)
-		}
-		return true, err
+	switch {
+	case err == nil:
+		err = s.endReplay(ctx, r, models.ReplayDone, result)
+	case ctx.Err() == nil:
+		err = errors.Join(err, s.endReplay(ctx, r, models.ReplayFailed, nil))
 	}
-	return true, s.endReplay(ctx, r, models.ReplayDone, result)
+	return true, err
 }
 
 func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, error) {
@@ -91,21 +92,24 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 	return &r, nil
 }
 
-// mine finds the replay while nobody else has taken it over.
-func (s *Service) mine(ctx context.Context, r *models.RateCardReplay) *gorm.DB {
-	return s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where("id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt)
+// updateReplay changes columns of a replay that this node works on.
+func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, columns map[string]any) error {
+	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where("id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
+	if q.Error == nil && q.RowsAffected == 0 {
+		return errTakenOver
+	}
+	return postgres.Translate(q.Error)
 }
 
 var errTakenOver = apperr.New(apperr.Conflict, "taken_over", "The replay was asked for anew, or taken over by another node.")
 
 func (s *Service) noteReplay(ctx context.Context, r *models.RateCardReplay, done int) error {
 	now := s.clock.Now().Truncate(time.Microsecond)
-	q := s.mine(ctx, r).Updates(map[string]any{"days_done": done, "seen_at": now})
-	if q.Error == nil && q.RowsAffected == 0 {
-		return errTakenOver
+	if err := s.updateReplay(ctx, r, map[string]any{"days_done": done, "seen_at": now}); err != nil {
+		return err
 	}
 	r.SeenAt = &now
-	return postgres.Translate(q.Error)
+	return nil
 }
 
 func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *Replayed) error {
@@ -117,8 +121,7 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 		}
 		columns["result"], columns["days_done"] = string(text), r.Days
 	}
-	q := s.mine(ctx, r).Updates(columns)
-	return postgres.Translate(q.Error)
+	return s.updateReplay(ctx, r, columns)
 }
 
 // replay puts the card to some days after the other.

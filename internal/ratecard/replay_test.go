@@ -2,6 +2,7 @@ package ratecard_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -260,5 +261,43 @@ func TestReplayFails(t *testing.T) {
 	w.Close()
 	if _, err := w.ReplayNext(t.Context()); err == nil || errors.Is(err, pgx.ErrNoRows) {
 		t.Errorf("without a database: %v", err)
+	}
+}
+
+// reject makes the database fail updates of replays that meet a condition.
+func (w *world) reject(t *testing.T, condition, sqlState string) {
+	t.Helper()
+	name := "reject_" + sqlState
+	w.Exec(t, `CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+sqlState+`'; END $$`)
+	w.Exec(t, `CREATE TRIGGER `+name+` BEFORE UPDATE ON rate_card_replays FOR EACH ROW WHEN (`+condition+`) EXECUTE FUNCTION `+name+`()`)
+}
+
+func TestReplayFailsWhenItsProgressCannotBeRecorded(t *testing.T) {
+	w, card := replayed(t)
+	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
+	_, err := w.RequestReplay(t.Context(), card, 1)
+	must(t, err)
+	letGo := w.held(t, "20260102")
+	ended := play(t, w.Service)
+	w.waiting(t, 1)
+	w.clock.Advance(time.Second)
+	letGo()
+	if got := <-ended; !got.did || got.err == nil || !strings.Contains(got.err.Error(), "ZZ001") {
+		t.Errorf("%+v", got)
+	}
+	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed {
+		t.Errorf("it is %+v (%v)", r, err)
+	}
+}
+
+func TestReplayReturnsTheErrorOfRecordingItsFailure(t *testing.T) {
+	w, card := replayed(t)
+	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
+	w.reject(t, `NEW.state = 'failed'`, "ZZ002")
+	_, err := w.RequestReplay(t.Context(), card, 1)
+	must(t, err)
+	did, err := w.ReplayNext(t.Context())
+	if !did || err == nil || !strings.Contains(err.Error(), "ZZ001") || !strings.Contains(err.Error(), "ZZ002") {
+		t.Errorf("did %t, %v", did, err)
 	}
 }
