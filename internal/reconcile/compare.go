@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -41,10 +42,9 @@ func (s *Service) CompareNow(ctx context.Context, sc scope.Scope, reconciliation
 	}
 	alone := jobs.NewInlineRun(s.db, s.clock, models.Work{Kind: models.WorkReconciliation, ObjectID: reconciliation})
 	if err = s.put(ctx, alone, progress); err != nil {
-		after := context.WithoutCancel(ctx)
-		s.db.Transaction(after, func(tx *gorm.DB) error { // else it can be begun anew all the same
+		err = errors.Join(err, s.db.Transaction(context.WithoutCancel(ctx), func(tx *gorm.DB) error {
 			return s.undo(tx.Where("row_version = ?", version+1), alone.Work) // not what somebody began meanwhile
-		})
+		}))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,20 @@ func TestACommandThatWasOvertaken(t *testing.T) {
 	})
 	if got := o.get(t, r.ID); apperr.As(err) == nil || got.State != models.ReconciliationComparing || got.RowVersion != r.RowVersion+2 {
 		t.Errorf("%v; it is %s, version %d", err, got.State, got.RowVersion)
+	}
+}
+
+func TestCompareNowReturnsTheErrorOfUndoing(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
+	o.DB.Exec(t, `CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE EXCEPTION USING ERRCODE = CASE NEW.state WHEN 'uploaded' THEN 'ZZ002' ELSE 'ZZ001' END; END $$`)
+	o.DB.Exec(t, `CREATE TRIGGER reject BEFORE UPDATE ON reconciliations FOR EACH ROW WHEN (NEW.state <> 'comparing') EXECUTE FUNCTION reject()`)
+	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(string, int64, int64) {})
+	if err == nil || !strings.Contains(err.Error(), "ZZ001") || !strings.Contains(err.Error(), "ZZ002") {
+		t.Error(err)
 	}
 }
 
