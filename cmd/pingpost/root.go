@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,12 @@ import (
 func run(ctx context.Context, unhook func(), args []string) int {
 	root := newRoot(unhook)
 	root.SetArgs(args)
+	out := &output{to: os.Stdout}
+	root.SetOut(out)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("writing the output: %w", out.err)
+	}
 	if err == nil {
 		return 0
 	}
@@ -33,6 +39,19 @@ func run(ctx context.Context, unhook func(), args []string) int {
 		fmt.Fprintf(os.Stderr, "pingpost: %v\n", plain(err))
 	}
 	return 1
+}
+
+// output is the standard output. It remembers an error, so that commands can print
+// without checking each time.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
 }
 
 // plain is an error in the words meant for people.
