@@ -76,7 +76,7 @@ func writeDocument(c *gin.Context, contentType string, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.Writer.WriteHeader(http.StatusOK)
 	if c.Request.Method != http.MethodHead {
-		c.Writer.Write(body) // a client that hung up cannot be told
+		c.Writer.Write(body) //nolint:errcheck // the client is gone
 	}
 }
 

@@ -154,8 +154,9 @@ func wordsOf(mode models.SigningMode) signingWords {
 		return signingWords{"Not required", "An unsigned post is accepted. Sign all the same: a signature that is sent is always verified."}
 	case models.SigningReportOnly:
 		return signingWords{"Not required yet", "An unsigned post is still accepted, and counted as one that will be refused once signing is required. Sign every post."}
+	default:
+		return signingWords{"Required", "An unsigned post is refused with 401."}
 	}
-	return signingWords{"Required", "An unsigned post is refused with 401."}
 }
 
 // partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in

@@ -124,7 +124,7 @@ func unicodeLiteral(text string) (string, error) {
 	var out []byte
 	for _, r := range quoted {
 		if r < utf8.RuneSelf {
-			out = append(out, byte(r))
+			out = append(out, byte(r)) //nolint:gosec // r is ASCII here
 			continue
 		}
 		for _, unit := range utf16.Encode([]rune{r}) {

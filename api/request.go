@@ -68,7 +68,7 @@ func write(c *gin.Context, x *httpserver.Request, status int) {
 		h["Content-Length"] = []string{strconv.Itoa(len(x.Answer))}
 	}
 	c.Writer.WriteHeader(status)
-	c.Writer.Write(x.Answer) // a client that hung up cannot be told
+	c.Writer.Write(x.Answer) //nolint:errcheck // the client is gone
 }
 
 var (

@@ -94,7 +94,8 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 	if len(problems) > 0 || !whole {
 		return nil, problems
 	}
-	return table, table.fill()
+	problems = table.fill()
+	return table, problems
 }
 
 // enter puts the rules under their selectors; the cells are not priced yet. A rule

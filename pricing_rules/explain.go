@@ -126,7 +126,7 @@ func (e Explanation) String() string {
 		}
 		fmt.Fprintln(w)
 	}
-	w.Flush() // a strings.Builder never fails
+	w.Flush() //nolint:errcheck // a strings.Builder never fails
 	return b.String()
 }
 

@@ -71,10 +71,11 @@ func (t *Table) describe(f flaw) string {
 		return fmt.Sprintf("the price in %s rounds to 0, raise it or add a floor", f.currency)
 	case tooMuch:
 		return fmt.Sprintf("the price is above %s %s, lower it or add a ceiling", decimal(MaxAmount), f.currency)
+	default: // crossed
+		return fmt.Sprintf("the floor of %s %s is above the ceiling of %s (%s)",
+			decimal(t.rule(f.rule).Floor[f.currency]), f.currency,
+			decimal(t.rule(f.other).Ceiling[f.currency]), t.card.place(int(f.other)-1))
 	}
-	return fmt.Sprintf("the floor of %s %s is above the ceiling of %s (%s)",
-		decimal(t.rule(f.rule).Floor[f.currency]), f.currency,
-		decimal(t.rule(f.other).Ceiling[f.currency]), t.card.place(int(f.other)-1))
 }
 
 // areas describes cells in as few texts as there are shapes: industries that miss

@@ -67,7 +67,7 @@ func cause(err error) error {
 func (l *Listeners) Close() {
 	for _, one := range []net.Listener{l.API, l.Admin, l.Ops} {
 		if one != nil {
-			one.Close()
+			one.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (a *App) operations() (http.Handler, error) {
 		engine.HEAD(path, handle)
 	}
 	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Request) error { return errNoPage }, refuse))
-	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
+	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
 	// Pings need neither database nor key wrapper: a load balancer that took a
 	// node away with either would lose pings for nothing.
@@ -145,10 +145,10 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	if !ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	json.NewEncoder(w).Encode(struct {
+	json.NewEncoder(w).Encode(struct { //nolint:errcheck // the client is gone
 		Ready  bool              `json:"ready"`
 		Checks map[string]string `json:"checks"`
-	}{ready, states}) // a client that hung up cannot be told
+	}{ready, states})
 }
 
 // few names the first of many.

@@ -28,7 +28,7 @@ func (a *App) replay(ctx context.Context) {
 		did, err := a.prices.ReplayNext(ctx)
 		if f := apperr.As(err); f != nil { // nothing is broken: somebody wants another one
 			a.log.Info("a replay was given up", "why", f.Message)
-			return did, nil
+			return did, nil //nolint:nilerr // logged above, and no failure
 		}
 		return did, err
 	})

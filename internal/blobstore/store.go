@@ -118,7 +118,7 @@ func (w *Writer) flush() error {
 
 // place binds a part to its file and its number in it.
 func place(file uuid.UUID, part int) []byte {
-	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part))
+	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part)) //nolint:gosec // a file has fewer parts
 }
 
 // ErrGone says that there is no such file any more, or that it was never written whole.

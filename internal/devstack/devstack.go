@@ -108,7 +108,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	defer func() {
 		if err != nil {
-			s.Stop(context.WithoutCancel(ctx))
+			err = errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
 	if err := s.Postgres.Provision(ctx, databaseName, devpg.Passwords{Owner: keys.OwnerPassword, App: keys.AppPassword}); err != nil {
@@ -227,7 +227,7 @@ func WriteFile(path string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", path, cause(err))
 	}
-	defer os.Remove(temp.Name())
+	defer os.Remove(temp.Name()) //nolint:errcheck // after the rename there is none
 	_, err = temp.Write(content)
 	err = errors.Join(err, temp.Sync(), temp.Close())
 	if err == nil {

@@ -110,7 +110,7 @@ func (s *Server) listen(out io.Reader) error {
 			s.RootToken = strings.TrimSpace(value)
 		}
 		if s.UnsealKey != "" && s.RootToken != "" {
-			go io.Copy(io.Discard, out)
+			go io.Copy(io.Discard, out) //nolint:errcheck // until the process ends
 			return nil
 		}
 	}
@@ -125,11 +125,11 @@ func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // Stop ends the server and waits for it. Everything in it is gone.
 func (s *Server) Stop() error {
-	s.cmd.Process.Signal(syscall.SIGTERM) // fails only for one that has ended
+	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // fails only for one that has ended
 	select {
 	case <-s.ended:
 	case <-time.After(stopWithin):
-		s.cmd.Process.Kill()
+		s.cmd.Process.Kill() //nolint:errcheck // fails only for one that has ended
 		<-s.ended
 	}
 	var exit *exec.ExitError

@@ -126,8 +126,8 @@ func lock(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		f.Close()
+		f.Close() //nolint:errcheck // nothing is written to it
 		return nil, err
 	}
-	return func() { f.Close() }, nil
+	return func() { f.Close() }, nil //nolint:errcheck // nothing is written to it
 }

@@ -52,7 +52,7 @@ func (a *AccessLog) write(x *Request, method string, status int, took time.Durat
 		b = append(id.Append(b, id.Partner, x.Partner), f.quote...)
 	}
 	x.line = append(b, f.end...)
-	a.out.Write(x.line) // a log that cannot be written to cannot be told so either
+	a.out.Write(x.line) //nolint:errcheck // there is nowhere to report it
 }
 
 func (f *lineFormat) key(b []byte, name string) []byte {

@@ -26,5 +26,6 @@ func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	// Not X-Real-IP besides, which gin would believe too: a proxy that sets the one
 	// may pass on the other as a client sent it.
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	return engine, engine.SetTrustedProxies(proxies)
+	err := engine.SetTrustedProxies(proxies)
+	return engine, err
 }

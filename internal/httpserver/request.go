@@ -91,7 +91,7 @@ func (l *Listener) protect(c *gin.Context, x *Request, handle func(*gin.Context,
 	defer func() {
 		switch p := recover(); p {
 		case nil:
-		case http.ErrAbortHandler: //nolint:errorlint // it is compared like this in net/http
+		case http.ErrAbortHandler:
 			err = http.ErrAbortHandler
 		default:
 			l.Log.Error("panic", "request_id", x.IDText, "route", x.Route, "stack", string(debug.Stack()))

@@ -48,7 +48,7 @@ func (s *Server) Serve() error {
 // Shutdown waits for the requests under way, and cuts them off when the context ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
-		s.http.Close()
+		s.http.Close() //nolint:errcheck // the error below says it
 		return fmt.Errorf("the %s listener cut off requests that did not finish in time", s.name)
 	}
 	return nil

@@ -81,7 +81,7 @@ func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 }
 
 func quotedPartner(p post) uuid.UUID {
-	if p.quoteErr != nil && p.quoteErr != quote.ErrExpired {
+	if p.quoteErr != nil && !errors.Is(p.quoteErr, quote.ErrExpired) {
 		return uuid.Nil
 	}
 	return p.quote.Partner

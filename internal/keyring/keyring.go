@@ -41,7 +41,7 @@ const (
 	// File seals files that are kept for a while: a partner's list, an export.
 	File Purpose = "file"
 	// VaultCredential digests what a node logs in to Vault with.
-	VaultCredential Purpose = "vault-credential"
+	VaultCredential Purpose = "vault-credential" //nolint:gosec // the name of a purpose
 	// KeptForm seals what staff typed into a form whose session had expired.
 	KeptForm Purpose = "kept-form"
 	// Snapshot seals what a node keeps on disk for a restart.

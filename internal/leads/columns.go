@@ -109,7 +109,7 @@ func leadColumnAs[T, A any](name, kind string, field func(*models.Lead) *T, argu
 }
 
 func leadInt(name string, field func(*models.Lead) *int) column {
-	return leadColumnAs(name, "int", field, func(n int) int32 { return int32(n) })
+	return leadColumnAs(name, "int", field, func(n int) int32 { return int32(n) }) //nolint:gosec // these count terms and versions
 }
 
 func leadUUID(name string, field func(*models.Lead) *uuid.UUID) column {

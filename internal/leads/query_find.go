@@ -118,7 +118,7 @@ func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFoun
 func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
 	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
 		for _, d := range digests {
-			keys = append(keys, append([]byte{byte(span >> 16), byte(span >> 8), byte(span)}, d[4:8]...))
+			keys = append(keys, append([]byte{byte(span >> 16), byte(span >> 8), byte(span)}, d[4:8]...)) //nolint:gosec // the last three bytes
 		}
 	}
 	return keys

@@ -114,7 +114,7 @@ func ParseDecimal(s string) (int64, error) {
 // abs of the smallest int64 does not fit an int64, hence the unsigned result.
 func abs(m int64) uint64 {
 	if m < 0 {
-		return -uint64(m)
+		return -uint64(m) //nolint:gosec // the absolute value of a negative number, of the smallest too
 	}
 	return uint64(m)
 }

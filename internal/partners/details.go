@@ -109,7 +109,8 @@ func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.U
 		e.set("payment_terms", "payment_terms", had.PaymentTerms, d.PaymentTerms)
 		e.set("account_manager", "manager", had.AccountManager, d.Manager)
 		e.set("notes", "notes", had.Notes, d.Notes)
-		return e, e.setContacts(Contacts(had), d.Contacts)
+		err = e.setContacts(Contacts(had), d.Contacts)
+		return e, err
 	})
 }
 

@@ -68,8 +68,9 @@ func checkMode(m models.SigningMode, inherits models.SigningMode) *apperr.Error 
 	switch m {
 	case models.SigningRequired, models.SigningReportOnly, models.SigningOff, inherits:
 		return nil
+	default:
+		return invalid("signing_mode", apperr.InvalidValue, "signing", "A signing mode is required, report_only, off or "+string(inherits)+".")
 	}
-	return invalid("signing_mode", apperr.InvalidValue, "signing", "A signing mode is required, report_only, off or "+string(inherits)+".")
 }
 
 // checkName wants a name. whose begins the message: "A partner".

@@ -117,14 +117,14 @@ func (p *problems) object(f field) (members, bool) {
 // postcode reads a postal code: trimmed, 1 to 16 characters, no control
 // characters; nothing about its form, because the partner's customer typed it
 // (D9).
-func (p *problems) postcode(f field) ([]byte, bool) {
+func (p *problems) postcode(f field) []byte {
 	if f.raw != nil && f.raw[0] != '"' {
 		p.add(f, apperr.InvalidType, "must be a string: a number would lose its leading zero")
-		return nil, false
+		return nil
 	}
 	text, ok := p.text(f, noLimit)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	text = bytes.TrimSpace(text)
 	switch {
@@ -135,9 +135,9 @@ func (p *problems) postcode(f field) ([]byte, bool) {
 	case bytes.ContainsFunc(text, unicode.IsControl):
 		p.add(f, apperr.InvalidValue, "must not contain control characters")
 	default:
-		return text, true
+		return text
 	}
-	return nil, false
+	return nil
 }
 
 // country reads two ASCII letters, trimmed, into upper case (D7). Only ASCII is

@@ -13,7 +13,7 @@ func (p *problems) location(f *postFields) Location {
 		in = pickLocation(object)
 	}
 	var l Location
-	postcode, _ := p.postcode(first(
+	postcode := p.postcode(first(
 		field{raw: in.postcode, parent: "location", name: "postcode"},
 		field{raw: in.postalCode, parent: "location", name: "postal_code"},
 		field{raw: f.postcode, name: "postcode"},

@@ -203,10 +203,10 @@ func (p *problems) pingPostcode(f *pingFields) []byte {
 		return nil
 	}
 	if one.raw == nil {
-		postcode, _ := p.postcode(other)
+		postcode := p.postcode(other)
 		return postcode
 	}
-	postcode, _ := p.postcode(one)
+	postcode := p.postcode(one)
 	if other.raw == nil {
 		return postcode
 	}

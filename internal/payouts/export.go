@@ -202,7 +202,7 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 		err = file.Close()
 	}
 	if err != nil {
-		s.files.Delete(context.WithoutCancel(ctx), file.ID) // else it goes when it has expired
+		s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is left expires
 		return err
 	}
 	w.Progress("writing entries", rows, rows)

@@ -57,7 +57,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		// pgx quotes the URL, which holds the password.
 		return nil, errors.New("the database URL cannot be read: write postgres://user:password@host:port/database")
 	}
-	cfg.MaxConns = int32(max(o.MaxConnections, 2))
+	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // the settings bound it
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
 	cfg.PingTimeout = time.Second // an idle connection whose other end is gone is not waited for
 	params := cfg.ConnConfig.RuntimeParams
@@ -91,7 +91,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 
 // Close ends all connections and waits for those in use.
 func (db *DB) Close() {
-	db.SQL.Close()
+	db.SQL.Close() //nolint:errcheck // it has nothing to write, and the pool is closed next
 	db.Pool.Close()
 }
 

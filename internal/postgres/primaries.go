@@ -180,7 +180,7 @@ func (p *primaries) admit(at Timeline, l *link) error {
 	cut := false
 	for other, on := range p.open {
 		if on.System == at.System && on.ID < at.ID {
-			other.Conn.Close()
+			other.Conn.Close() //nolint:errcheck // the server behind it was replaced
 			cut = true
 		}
 	}
@@ -275,7 +275,7 @@ func (s *survey) askHost(ctx context.Context, i int) (at Timeline, primary bool,
 		}
 	}
 	if at, primary, err = timelineOf(ctx, s.conns[i]); err != nil {
-		s.conns[i].Close(ctx)
+		s.conns[i].Close(ctx) //nolint:errcheck // err is what went wrong
 		s.conns[i] = nil
 	}
 	return at, primary, err
@@ -284,7 +284,7 @@ func (s *survey) askHost(ctx context.Context, i int) (at Timeline, primary bool,
 func (s *survey) close(ctx context.Context) {
 	for _, conn := range s.conns {
 		if conn != nil {
-			conn.Close(ctx)
+			conn.Close(ctx) //nolint:errcheck // it only read
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	if err != nil {
 		return 0, postgres.Translate(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
+	defer tx.Rollback(context.WithoutCancel(ctx))
 	// A step takes longer than a page may, its groups want memory, and compiling its
 	// expressions takes longer than they do.
 	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
@@ -143,7 +143,7 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.Own) *ta
 	var ofCountry []int32
 	for a := byte('A'); a <= 'Z'; a++ {
 		for b := byte('A'); b <= 'Z'; b++ {
-			ofCountry = append(ofCountry, int32(markets.Index([2]byte{a, b})))
+			ofCountry = append(ofCountry, int32(markets.Index([2]byte{a, b}))) //nolint:gosec // there are fewer markets than countries
 		}
 	}
 	var prices []int64

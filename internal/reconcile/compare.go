@@ -109,7 +109,7 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uui
 		if err := tx.Model(&models.Reconciliation{}).Where("id = ?", r.ID).Updates(columns).Error; err != nil {
 			return err
 		}
-		return s.note(tx, action, r, after, "")
+		return s.note(tx, action, r, after)
 	})
 }
 

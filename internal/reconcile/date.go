@@ -23,6 +23,7 @@ func parseDay(text string, form DateForm) (day time.Time, ok bool) {
 	}
 	y, m, d := parts[0], parts[1], parts[2]
 	switch form {
+	case YearFirst:
 	case DayFirst:
 		y, m, d = parts[2], parts[1], parts[0]
 	case MonthFirst:

@@ -43,7 +43,7 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 	}
 	defer end()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		return s.note(tx, "reconciliation.export", r.Reconciliation, map[string]any{"finding": finding}, "")
+		return s.note(tx, "reconciliation.export", r.Reconciliation, map[string]any{"finding": finding})
 	})
 	if err != nil {
 		return 0, err

@@ -151,7 +151,7 @@ func (p Profile) pick(names []string, holds func(Column) bool) string {
 // bare is a name in lower case without anything but letters and digits.
 func bare(name string) string {
 	return strings.Map(func(c rune) rune {
-		if c < 0x80 && !isDigit(byte(c)) && (c < 'a' || c > 'z') {
+		if c < 0x80 && !isDigit(byte(c)) && (c < 'a' || c > 'z') { //nolint:gosec // c is ASCII here
 			return -1
 		}
 		return c

@@ -70,13 +70,14 @@ func openTable(list io.Reader) (*table, error) {
 	t := &table{}
 	if bom := []byte("\ufeff"); bytes.HasPrefix(sample, bom) {
 		sample = sample[len(bom):]
-		in.Discard(len(bom))
+		in.Discard(len(bom)) //nolint:errcheck // these bytes are in the buffer
 		t.bom = true
 	}
 	if line, rest, _ := bytes.Cut(sample, []byte("\n")); len(line) > 4 && bytes.EqualFold(line[:4], []byte("sep=")) {
 		if mark := bytes.TrimRight(line[4:], "\r"); len(mark) == 1 && strings.ContainsRune(delimiters, rune(mark[0])) {
 			t.delimiter = rune(mark[0])
-			in.Discard(len(sample) - len(rest)) // a spreadsheet does not count this line
+			// A spreadsheet does not count this line.
+			in.Discard(len(sample) - len(rest)) //nolint:errcheck // these bytes are in the buffer
 			sample = rest
 		}
 	}
@@ -86,7 +87,8 @@ func openTable(list io.Reader) (*table, error) {
 	t.guard = &guard{from: in}
 	t.csv = csv.NewReader(t.guard)
 	t.csv.Comma, t.csv.FieldsPerRecord, t.csv.ReuseRecord = t.delimiter, -1, true
-	return t, t.readNames()
+	err = t.readNames()
+	return t, err
 }
 
 // looksLikeText refuses what is no CSV, by how it begins.
@@ -128,7 +130,7 @@ func findDelimiter(sample []byte) rune {
 		r := csv.NewReader(bytes.NewReader(sample))
 		r.Comma, r.FieldsPerRecord, r.LazyQuotes = mark, -1, true
 		var score [3]int // leadIds, rows that agree, cells
-		for n := 0; n < 50; n++ {
+		for n := range 50 {
 			cells, err := r.Read()
 			if err != nil {
 				break
@@ -206,7 +208,7 @@ func (t *table) next() (r row, err error) {
 		case wrong != nil:
 			t.row += wrong.Line - t.line
 			t.line, t.rows = wrong.Line, t.rows+1
-			return row{number: t.row, problem: problemQuotes}, nil
+			return row{number: t.row, problem: problemQuotes}, nil //nolint:nilerr // a problem of the row, and the rows after it are read
 		case err != nil:
 			return r, err
 		}

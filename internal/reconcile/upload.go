@@ -46,7 +46,7 @@ func (s *Service) Upload(ctx context.Context, sc scope.Scope, partner uuid.UUID,
 	}
 	defer func() {
 		if err != nil {
-			s.files.Delete(context.WithoutCancel(ctx), file.ID) // else it goes when it has expired
+			s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is left expires
 		}
 	}()
 	found, err := takeIn(file, list)
@@ -65,7 +65,7 @@ func (s *Service) Upload(ctx context.Context, sc scope.Scope, partner uuid.UUID,
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "reconciliation.upload", r, map[string]any{"bytes": r.FileSize, "rows": found.Rows, "sha256": hex.EncodeToString(r.FileSHA256)}, "")
+		return s.note(tx, "reconciliation.upload", r, map[string]any{"bytes": r.FileSize, "rows": found.Rows, "sha256": hex.EncodeToString(r.FileSHA256)})
 	})
 	return r, err
 }
@@ -133,8 +133,8 @@ func shown(name string) string {
 }
 
 // note is the deed's line in the audit trail; the last thing of its transaction.
-func (s *Service) note(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any, why string) error {
+func (s *Service) note(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
-		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after, Reason: why,
+		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after,
 	})
 }

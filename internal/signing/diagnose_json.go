@@ -3,6 +3,7 @@ package signing
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -121,7 +122,7 @@ func parse(body []byte) (node, bool) {
 		return node{}, false
 	}
 	_, err = d.Token()
-	return root, err == io.EOF
+	return root, errors.Is(err, io.EOF)
 }
 
 func parseNode(d *json.Decoder, depth int) (n node, err error) {
@@ -133,7 +134,7 @@ func parseNode(d *json.Decoder, depth int) (n node, err error) {
 	case string:
 		return node{kind: '"', text: token}, nil
 	case json.Delim:
-		n.kind = byte(token)
+		n.kind = byte(token) //nolint:gosec // a bracket
 		if depth == deepest {
 			return n, fmt.Errorf("deeper than %d", deepest)
 		}

@@ -3,7 +3,7 @@ package signing
 import (
 	"bytes"
 	"crypto/hmac"
-	"crypto/sha1"
+	"crypto/sha1" //nolint:gosec // to name the mistake when a partner used it
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"

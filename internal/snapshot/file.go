@@ -47,7 +47,7 @@ func (f File) Write(plain []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(out.Name())
+			os.Remove(out.Name()) //nolint:errcheck // err is what went wrong
 		}
 	}()
 	_, err = out.Write(append([]byte(fileFormat), f.Sealer.Seal([]byte(fileFormat), plain)...))

@@ -183,7 +183,7 @@ func (w *Watcher) listenOnce(ctx context.Context) {
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		conn.Close(bounded)
+		conn.Close(bounded) //nolint:errcheck // the connection is given up
 	}()
 	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
 		return

@@ -74,12 +74,15 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
+	record := func(sql string, args ...any) {
+		a.db.Pool.Exec(ctx, sql, args...) //nolint:errcheck // an attempt without a result counts for attemptLasts
+	}
 	switch {
 	case result == nil:
-		a.db.Pool.Exec(ctx, `DELETE FROM vault_logins WHERE credential = $1`, credential)
+		record(`DELETE FROM vault_logins WHERE credential = $1`, credential)
 	case rejectedLogin(result):
-		a.db.Pool.Exec(ctx, `UPDATE vault_logins SET counts_until = clock_timestamp() + $2::interval WHERE credential = $1`, credential, pauseLogins)
+		record(`UPDATE vault_logins SET counts_until = clock_timestamp() + $2::interval WHERE credential = $1`, credential, pauseLogins)
 	default:
-		a.db.Pool.Exec(ctx, `DELETE FROM vault_logins WHERE id = $1`, attempt)
+		record(`DELETE FROM vault_logins WHERE id = $1`, attempt)
 	}
 }

@@ -188,7 +188,7 @@ func (w *Wrapper) MayDecrypt(ctx context.Context) (bool, error) {
 	}
 	response, err := w.vault.Logical().WriteRawWithContext(ctx, w.mount+"/decrypt/"+w.key, []byte("{}"))
 	if response != nil && response.Body != nil {
-		response.Body.Close()
+		response.Body.Close() //nolint:errcheck // it was only read
 	}
 	err = explain(err)
 	var answered *Error
