@@ -206,7 +206,8 @@ func TestDocumentNeverRefusesWhatTheServiceAccepts(t *testing.T) {
 	}
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
-		path, body := "/api/lead/ping", ""
+		path := "/api/lead/ping"
+		var body string
 		if rapid.Bool().Draw(t, "post") {
 			path = "/api/lead/post"
 			contact := object(t, "contact", `"email":"a@b.c"`, "name", "fullName", "phoneE164", "phone")

@@ -150,7 +150,7 @@ func (f *filling) Next() bool {
 		}
 		return true
 	}
-	f.row = []any{lead, uuid.UUID(lead), "tx", account.PartnerID, account.ID, false, false, price, "GBP", "plumber", 1, "", 1, "GB", "SW1A 1AA", at, at, "GB", "SW1A 1AA",
+	f.row = []any{lead, lead, "tx", account.PartnerID, account.ID, false, false, price, "GBP", "plumber", 1, "", 1, "GB", "SW1A 1AA", at, at, "GB", "SW1A 1AA",
 		false, lead[:], "local", "1"}
 	return true
 }

@@ -62,7 +62,8 @@ func export(ctx context.Context, k *books) (e exported, err error) {
 		return e, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	return e, p.Receive(&e)
+	err = p.Receive(&e)
+	return e, err
 }
 
 // counting takes an export in, and only counts.

@@ -15,7 +15,6 @@ import (
 	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/jobs"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
@@ -54,7 +53,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 		if err := b.stage.settle(ctx); err != nil {
 			return err
 		}
-		result, err := k.byProduct(ctx, db, s, &took)
+		result, err := k.byProduct(ctx, s, &took)
 		if err != nil {
 			return err
 		}
@@ -74,7 +73,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 }
 
 // byProduct takes the list in and compares it, as the queue does.
-func (k *books) byProduct(ctx context.Context, db *postgres.DB, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
+func (k *books) byProduct(ctx context.Context, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
 	file, err := os.Open(k.list)
 	if err != nil {
 		return r, err

@@ -113,7 +113,7 @@ func serve(ctx context.Context, l *child.Link, handler http.Handler) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler} // no limits of time: they would cost it something
+	server := &http.Server{Handler: handler} //nolint:gosec // time limits would slow it down
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	err = l.Say(listening{Address: listener.Addr().String()})

@@ -115,7 +115,7 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 	all.Wait()
 	took := clock.System{}.Now().Sub(start)
 	after, err := child.ReadUsage()
-	return round{Count: count.Load(), Elapsed: took, CPU: after.CPU - before.CPU}, errors.Join(append(failures, err)...)
+	return round{Count: count.Load(), Elapsed: took, CPU: after.CPU - before.CPU}, errors.Join(errors.Join(failures...), err)
 }
 
 // rowSizes are the lengths of the product's own rows, on average, in bytes. The

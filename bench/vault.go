@@ -47,7 +47,8 @@ func (b *bench) newVaulted(ctx context.Context) (_ *vaulted, err error) {
 	if v.product, err = b.stage.newProduct(ctx, "product_vault_posts", productJob{Vault: vaultLogin{v.vault.Address, serve.RoleID, serve.SecretID}}); err != nil {
 		return nil, err
 	}
-	return v, v.durable(ctx)
+	err = v.durable(ctx)
+	return v, err
 }
 
 func (v *vaulted) stop() error {

@@ -49,9 +49,9 @@ func partnerLists() map[string]templ.Component {
 		},
 		Pager: ui.Pager{Count: "4 partners", Older: "/partners?after=x"},
 	}
-	none, nothing, failed := list, list, list
+	none := list
 	none.Partners, none.Pager, none.AsOf = nil, ui.Pager{}, time.Time{}
-	nothing, failed = none, none
+	nothing, failed := none, none
 	nothing.Search, nothing.State = "zebra", ui.ListState{Filtered: true, ClearURL: "/partners"}
 	failed.NewURL, failed.State = "", ui.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/partners"}
 	made := partnersview.PartnerNewView{Shell: shell("New partner", "partners", partnersCrumb), Managers: managers(), Modes: modes()}
@@ -136,11 +136,11 @@ func partnerTabs() map[string]templ.Component {
 		Managers: managers(), Version: 12,
 		Contacts: []partnersview.ContactRow{{Name: "Annie Easley", Role: "Accounts", Email: "annie@harbour.example", Phone: "+44 117 496 0000"}, {Name: "Radia Perlman", Role: "Developer", Email: "radia.perlman-of-the-spanning-trees@harbour.example"}, {}, {}},
 	}
-	conflict, watcher, bare := details, details, details
+	conflict, watcher := details, details
 	conflict.Conflict = &ui.Conflict{Who: "Mary Somerville", At: ago(90 * time.Second), Changes: []ui.Change{{Name: "payment terms", Before: "14 days", After: "30 days"}, {Name: "notes", After: "Calls on Mondays"}}}
 	conflict.Errors = ui.Errors{{Field: "contact-1-email", Message: "Write a whole address, like radia@harbour.example"}, {Field: "name", Message: "Give it a name"}}
 	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
-	bare = partnersview.PartnerDetailsView{Head: watched("Details"), Name: "Harbour Leads", Locked: watcher.Locked}
+	bare := partnersview.PartnerDetailsView{Head: watched("Details"), Name: "Harbour Leads", Locked: watcher.Locked}
 	audit := partnersview.PartnerAuditView{Head: head("Audit"), Events: events()[:2], Pager: ui.Pager{Count: "2 events"}}
 	handover := partnersview.PartnerHandoverView{Head: head("Documentation"), Created: ago(3 * 24 * time.Hour), CanWrite: true}
 	return map[string]templ.Component{

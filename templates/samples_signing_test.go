@@ -26,10 +26,10 @@ func partnerSigning() map[string]templ.Component {
 	watcher.Head, watcher.Locked = watched("Signing"), "Your roles let you look at how this partner signs, not change it."
 	check := partnersview.CheckView{Head: head("")}
 	check.Head.Shell = shell("Check a signature", "partners", partnersCrumb, harbourCrumb)
-	wrong, right, refused := check, check, check
+	wrong := check
 	wrong.Timestamp, wrong.Signature = "1795287764", "7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f"
 	wrong.Body = "{\n  \"transactionId\": \"tx_01M7Q5A2E9\",\n  \"email\": \"someone@example.com\"\n}\n"
-	right, refused = wrong, wrong
+	right, refused := wrong, wrong
 	wrong.Result = &partnersview.CheckResult{
 		Verdict: "No secret of this partner made this signature", Mend: "It fits the same body without its last line end: sign the bytes exactly as they are sent.",
 		Notes:  []string{"The timestamp is 4 minutes old, and would be in the window.", "The signature has the right form: 64 hexadecimal digits."},
@@ -94,10 +94,10 @@ func secretForms() map[string]templ.Component {
 	rotated := made
 	rotated.Ends, rotated.LinkCreated = now.Add(24*time.Hour), now.Add(-3*24*time.Hour)
 	form := partnersview.SecretFormView{Head: head("Secrets"), Shell: in("New secret for Harbour Leads"), Action: "/new", Cancel: harbour + "?tab=secrets", StepUp: asked}
-	wrong, rotate, forced := form, form, form
+	wrong, rotate := form, form
 	wrong.Label, wrong.Errors = "live", ui.Errors{{Field: "label", Message: "Another secret of this partner is called live; choose another"}, {Field: "import", Message: "A secret has at least 16 characters; paste it whole"}}
 	rotate.Shell, rotate.Rotate, rotate.Label, rotate.Overlaps = in("Rotate the secret of Harbour Leads"), true, "live 2027", ends("Now", "1 hour", "24 hours", "3 days", "7 days")
-	forced = rotate
+	forced := rotate
 	forced.Underway = "“live 2026” still retires, until 2026-11-22 18:02:44 UTC. Rotating again leaves the partner three secrets to tell apart; end the older one first, or go on all the same."
 	forced.Errors = ui.Errors{{Field: "force", Message: "Tick this to rotate while a rotation is under way"}}
 	retire := partnersview.RetireFormView{Shell: in("When live 2026 ends"), Action: "/r/2", Cancel: harbour + "?tab=secrets", Label: "live 2026", Ends: now.Add(23 * time.Hour), Whens: ends("Now", "In 1 hour", "In 24 hours", "In 7 days"), StepUp: asked}

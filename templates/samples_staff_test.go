@@ -26,9 +26,9 @@ func staff() map[string]templ.Component {
 		},
 		Pager: ui.Pager{Count: "5 people"},
 	}
-	none, nothing := list, list
+	none := list
 	none.People, none.Pager = nil, ui.Pager{}
-	nothing = none
+	nothing := none
 	nothing.Search, nothing.State = "zebra", ui.ListState{Filtered: true, ClearURL: "/staff"}
 	invite := staffview.StaffInviteView{Shell: shell("Invite somebody", "staff", staffCrumb), Action: "/staff/invite", Cancel: "/staff", Roles: roles(), StepUp: ui.StepUp{Needed: true, Code: true}}
 	refused := invite

@@ -169,14 +169,14 @@ func audits() map[string]templ.Component {
 		Outcomes: []ui.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}, {Value: "failed", Label: "Failed"}},
 		Events:   events(), Pager: ui.Pager{Newer: "/audit?after=1", Older: "/audit?before=2", Count: "about 12,000 events"},
 	}
-	intact, broken, none, nothing, failed := list, list, list, list, list
+	intact, broken, none := list, list, list
 	intact.Chain = &ui.ChainResult{Intact: true, Events: 12044, At: now, Head: "9f2c41d0a7be55836e1f08c4d2ab907713e6fa50c9d8214b7703ee5a1bd04c9e"}
 	broken.Chain = &ui.ChainResult{Events: 12044, BrokenAt: 4711, At: now}
 	none.Events, none.Pager = nil, ui.Pager{}
-	nothing = none
+	nothing := none
 	nothing.State = ui.ListState{Filtered: true, ClearURL: "/audit"}
 	nothing.Person = "nobody@example.com"
-	failed = none
+	failed := none
 	failed.State = ui.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/audit"}
 	return map[string]templ.Component{
 		"audit": ui.AuditList(list), "audit-intact": ui.AuditList(intact), "audit-broken": ui.AuditList(broken),

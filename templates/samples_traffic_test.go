@@ -40,9 +40,9 @@ func partnerTraffic() map[string]templ.Component {
 			{At: ago(3 * time.Hour), Endpoint: "Post", Outcome: "the transaction had expired", RequestID: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
 		},
 	}
-	none, nothing := refusals, refusals
+	none := refusals
 	none.Refusals, none.Pager = nil, ui.Pager{}
-	nothing = none
+	nothing := none
 	nothing.Request, nothing.State.Filtered = "rq_01M7ZZ", true
 	return map[string]templ.Component{
 		"partner-traffic": partnersview.PartnerTraffic(full), "partner-traffic-quiet": partnersview.PartnerTraffic(quiet), "partner-traffic-failed": partnersview.PartnerTraffic(failed),

@@ -80,7 +80,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	conns, err := r.connect(ctx)
 	defer func() {
 		for _, c := range conns {
-			c.Close()
+			c.Close() //nolint:errcheck // the run is over
 		}
 	}()
 	if err != nil {
@@ -90,7 +90,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { // answers that nobody waits for any more
 		for _, c := range conns {
-			c.SetDeadline(clock.System{}.Now())
+			c.SetDeadline(clock.System{}.Now()) //nolint:errcheck // a closed connection needs none
 		}
 	})()
 	if j.For > 0 {

@@ -62,7 +62,7 @@ func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
-		return nil // Postgres copes with a number that is no process of this user
+		return nil //nolint:nilerr // Postgres copes with a number that is no process of this user
 	}
 	if !strings.Contains(commandLine(pid), " -D "+l.cluster()+" ") {
 		// A zombie, or a process that got the number later, as happens when a

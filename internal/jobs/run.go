@@ -92,7 +92,7 @@ func (r *Run) hold(tx *gorm.DB) error {
 
 // lockOf is the lock that a step shares, and that is taken alone to take the work from its
 // worker. Two pieces of work that have the same by chance wait for each other, no more.
-func lockOf(work int64) int32 { return int32(work) }
+func lockOf(work int64) int32 { return int32(work) } //nolint:gosec // the lower half is enough
 
 // Commit writes what the work comes to, and that it is done, at once.
 func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {

@@ -131,7 +131,7 @@ func TestKeysRotate(t *testing.T) {
 
 func TestTwoKeysWithOneID(t *testing.T) {
 	byID := map[byte]byte{}
-	for fill := 0; fill < 256; fill++ {
+	for fill := range 256 {
 		s := sealer(t, byte(fill))
 		other, taken := byID[s.ids[0]]
 		if !taken {
