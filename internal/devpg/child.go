@@ -101,7 +101,7 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	if err := l.stopOrphan(); err != nil || j.Sweep {
 		return err
 	}
-	pg, password, err := j.start(l, leave, say)
+	password, err := j.start(l, leave, say)
 	if err != nil {
 		return errors.Join(err, l.stopOrphan()) // pg_ctl gives up on a slow start, Postgres does not
 	}
@@ -112,12 +112,7 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	for {
 		select {
 		case <-leave:
-			_ = os.Setenv("PGCTLTIMEOUT", "60") // it was the start's, which may be longer than stopLimit
-			if err := pg.Stop(); err != nil {
-				return terminate(pid, l)
-			}
-			waitFor(lastBreath, func() bool { return !alive(pid) })
-			return nil
+			return terminate(pid, l)
 		case <-look.C:
 			if !alive(pid) {
 				return fmt.Errorf("the private Postgres ended by itself; its log %s says why", l.log())
@@ -128,31 +123,31 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 
 // start brings Postgres up with the library, which must be shown nothing but a
 // whole cluster or none: it empties a folder that it does not understand.
-func (j job) start(l layout, leave <-chan struct{}, say func(report)) (*embeddedpostgres.EmbeddedPostgres, string, error) {
+func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, error) {
 	major, err := l.inspect()
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	found, err := j.Search.find(major)
 	if err != nil && major != 0 {
 		err = fmt.Errorf("the data folder %s cannot be opened: %w", l, err)
 	}
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	if err := portFree(j.Port); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	if err := l.clearRun(); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	password, err := l.passwordFor(major)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	config := j.config(l, password)
 	if config, err = found.use(config, l, j, say); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	pg := embeddedpostgres.NewDatabase(config)
 	started := make(chan error, 1)
@@ -162,7 +157,7 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (*embedded
 	case <-leave:
 		if found.download && !exists(filepath.Join(l.library(), "bin")) {
 			// Still fetching: nothing runs yet, and it could take for ever.
-			return nil, "", errors.New("fetching Postgres was called off")
+			return "", errors.New("fetching Postgres was called off")
 		}
 		err = <-started // bounded by pg_ctl's own patience
 	}
@@ -170,7 +165,7 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (*embedded
 		err = logErr
 	}
 	if err != nil {
-		return nil, "", l.explain(err, j, found)
+		return "", l.explain(err, j, found)
 	}
-	return pg, password, l.complete()
+	return password, l.complete()
 }

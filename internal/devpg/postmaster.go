@@ -16,8 +16,6 @@ import (
 const (
 	// watchEvery is how often a keeper looks whether Postgres is there.
 	watchEvery = 500 * time.Millisecond
-	// lastBreath is what a Postgres that has taken its pid file away still needs.
-	lastBreath = 5 * time.Second
 	pollEvery  = 20 * time.Millisecond
 )
 
@@ -84,7 +82,7 @@ func terminate(pid int, l layout) error {
 		signal   syscall.Signal
 		patience time.Duration
 	}{
-		{syscall.SIGINT, 30 * time.Second},
+		{syscall.SIGINT, 60 * time.Second},
 		{syscall.SIGQUIT, 10 * time.Second},
 		{syscall.SIGKILL, 5 * time.Second},
 	} {
