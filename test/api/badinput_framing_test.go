@@ -1,0 +1,164 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// badFraming sends requests whose end is in doubt: what one server takes for the
+// body, another takes for the next request. The HTTP library refuses the most
+// part of them by itself, an encoding that it does not know with 501.
+func badFraming(t *testing.T, n *node.Node) {
+	framed := func(body string, lengths ...string) node.RawRequest {
+		return node.RawRequest{Path: "/api/lead/ping", Length: strings.Join(lengths, "\r\n"), Body: body}
+	}
+	incomplete := func(name string, w node.RawRequest) badInput {
+		return badInput{name: name, send: w, status: http.StatusRequestTimeout, want: refusal("Request Timeout")}
+	}
+	size := strconv.Itoa(len(node.MinimalPing))
+	endure(t, n, []badInput{
+		bare("two lengths that differ", framed(node.MinimalPing, "Content-Length: "+size, "Content-Length: 5"), http.StatusBadRequest),
+		bare("two lengths in one line", framed(node.MinimalPing, "Content-Length: "+size+", 5"), http.StatusBadRequest),
+		bare("a negative length", framed(node.MinimalPing, "Content-Length: -1"), http.StatusBadRequest),
+		bare("a length with a plus sign", framed(node.MinimalPing, "Content-Length: +"+size), http.StatusBadRequest),
+		bare("a length that is no number", framed(node.MinimalPing, "Content-Length: "+node.Marker), http.StatusBadRequest),
+		bare("a length that overflows", framed(node.MinimalPing, "Content-Length: 18446744073709551617"), http.StatusBadRequest),
+		bare("an unknown transfer encoding", framed(node.MinimalPing, "Transfer-Encoding: gzip"), http.StatusNotImplemented),
+		bare("chunked twice", framed(chunked(node.MinimalPing), "Transfer-Encoding: chunked, chunked"), http.StatusNotImplemented),
+		bare("two transfer encodings", framed(chunked(node.MinimalPing), chunkedEncoding, "Transfer-Encoding: identity"), http.StatusNotImplemented),
+		incomplete("a chunk size that is none", framed("zz\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
+		incomplete("a negative chunk size", framed("-1\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
+		incomplete("a chunk size that overflows", framed("fffffffffffffffff\r\n"+node.MinimalPing, chunkedEncoding)),
+		incomplete("a chunk longer than its size", framed("5\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
+		incomplete("a chunk size in a line without end", framed(strings.Repeat("0", 8<<10), chunkedEncoding)),
+		invalidJSON("no length at all", framed("", "X-Nothing: 1")),
+		priced("chunks", framed(chunked(node.MinimalPing[:7], node.MinimalPing[7:]), chunkedEncoding)),
+		priced("chunks with extensions and a trailer", framed("10;a="+node.Marker+"\r\n"+node.MinimalPing[:16]+"\r\n"+
+			strconv.FormatInt(int64(len(node.MinimalPing)-16), 16)+"\r\n"+node.MinimalPing[16:]+"\r\n0\r\nX-Trailer: "+node.Marker+"\r\n\r\n", chunkedEncoding)),
+	})
+	t.Run("a length and chunks", func(t *testing.T) { lengthAndChunks(t, n) })
+	t.Run("bodies that break off", func(t *testing.T) { brokenOff(t, n) })
+}
+
+// lengthAndChunks sends both framings at once, the way that requests are
+// smuggled past a proxy. The chunks alone count, and what follows them is the
+// next request: two servers that hold to RFC 9112, 6.3, never differ on it.
+func lengthAndChunks(t *testing.T, n *node.Node) {
+	for name, lengths := range map[string]string{
+		"the length first": "Content-Length: 4\r\n" + chunkedEncoding,
+		"the chunks first": chunkedEncoding + "\r\nContent-Length: 4",
+	} {
+		t.Run(name, func(t *testing.T) {
+			n.Stores(t, node.Nothing, func() {
+				w, next := node.RawRequest{Path: "/api/lead/ping", Length: lengths, Body: chunked(node.MinimalPing)}, node.RawRequest{Path: "/" + node.Marker}
+				l := n.Dial(t)
+				l.Send(w.String() + next.String())
+				if a := n.ReadAnswer(t, l, w); a.Status != http.StatusOK {
+					t.Errorf("answered %d %s", a.Status, a.Body)
+				}
+				if a := n.ReadAnswer(t, l, next); a.Status != http.StatusNotFound {
+					t.Errorf("what came after the chunks is answered %d %s", a.Status, a.Body)
+				}
+			})
+			n.CheckServes(t)
+		})
+	}
+}
+
+// brokenOff hangs up in the middle of a signed post, and only stops sending in
+// the middle of another: neither is half a lead.
+func brokenOff(t *testing.T, n *node.Node) {
+	n.Stores(t, node.Nothing, func() {
+		w := n.RawSigned(n.Required, n.FreshPost(t, n.Required)).String()
+		gone := n.Dial(t)
+		gone.Send(w[:len(w)-10])
+		gone.Close()
+
+		half := n.Dial(t)
+		half.Send(w[:len(w)-10])
+		if err := half.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if a := half.Receive(t, http.MethodPost); a.Status != http.StatusRequestTimeout {
+			t.Errorf("answered %d %s", a.Status, a.Body)
+		}
+	})
+	n.CheckServes(t)
+}
+
+// badTargets sends request lines that are unusual or wrong.
+func badTargets(t *testing.T, n *node.Node) {
+	target := func(path, requestLine string) node.RawRequest {
+		return node.RawRequest{Path: path, Line: requestLine, Body: node.MinimalPing}
+	}
+	notFound := func(name string, w node.RawRequest) badInput {
+		return badInput{name: name, send: w, status: http.StatusNotFound, want: refusal("Not Found")}
+	}
+	notPost := func(name string, w node.RawRequest) badInput {
+		return badInput{name: name, send: w, status: http.StatusMethodNotAllowed, want: refusal("Method Not Allowed")}
+	}
+	old := target("/api/lead/ping", "POST /api/lead/ping HTTP/1.0")
+	endure(t, n, []badInput{
+		priced("absolute-form", target("/api/lead/ping", "POST http://other.example/api/lead/ping HTTP/1.1")),
+		notFound("absolute-form of another path", target("", "POST http://other.example/"+node.Marker+" HTTP/1.1")),
+		notFound("asterisk", target("", "POST * HTTP/1.1")),
+		notFound("asterisk with OPTIONS", target("", "OPTIONS * HTTP/1.1")),
+		notFound("authority-form", target("", "CONNECT leads.example:443 HTTP/1.1")),
+		notPost("CONNECT to an endpoint", node.RawRequest{Method: "CONNECT", Path: "/api/lead/ping", Line: "CONNECT /api/lead/ping HTTP/1.1"}),
+		notPost("a method of odd letters", target("/api/lead/ping", "!#$%&'*+-.^_`|~ /api/lead/ping HTTP/1.1")),
+		bare("no target", target("", "POST  HTTP/1.1"), http.StatusBadRequest),
+		bare("a target without a slash", target("", "POST api/lead/ping HTTP/1.1"), http.StatusBadRequest),
+		bare("a blank in the target", target("", "POST /api/lead/ping x HTTP/1.1"), http.StatusBadRequest),
+		bare("a bad escape in the target", target("", "POST /api/%zz HTTP/1.1"), http.StatusBadRequest),
+		bare("NUL in the target", target("", "POST /api/lead/ping\x00 HTTP/1.1"), http.StatusBadRequest),
+		bare("a method that is none", target("", "PO ST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
+		bare("a method beyond ASCII", target("", "PÖST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
+		bare("a version that is none", target("", "POST /api/lead/ping HTTP/1.x"), http.StatusBadRequest),
+		bare("a version to come", target("", "POST /api/lead/ping HTTP/3.0"), http.StatusHTTPVersionNotSupported),
+		bare("no HTTP at all", target("", "\x16\x03\x01\x02\x00\x01\x00"), http.StatusBadRequest),
+		bare("two hosts", node.RawRequest{Body: node.MinimalPing, Line: "POST /api/lead/ping HTTP/1.1", Headers: []string{"Host: other.example"}}, http.StatusBadRequest),
+		bare("a host that is none", node.RawRequest{Line: "POST /api/lead/ping HTTP/1.1\r\nHost: a b", Length: "X-Nothing: 1"}, http.StatusBadRequest),
+		priced("HTTP/1.0", old),
+		notFound("a path that a browser would clean", target("", "POST /api/lead/../lead/ping HTTP/1.1")),
+	})
+	t.Run("HTTP/1.0 hangs up afterwards", func(t *testing.T) {
+		l := n.Dial(t)
+		l.Send(old.String() + old.String())
+		n.ReadAnswer(t, l, old)
+		if second := l.Receive(t, http.MethodPost); second.Status != 0 {
+			t.Errorf("a second answer: %d", second.Status)
+		}
+	})
+}
+
+// pipelined sends requests without waiting for the answers, which come in order.
+func pipelined(t *testing.T, n *node.Node) {
+	good := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
+	wrong := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
+	wrong.Body = strings.ReplaceAll(wrong.Body, "true", "True")
+	queue := []struct {
+		send   node.RawRequest
+		status int
+	}{
+		{node.RawPing(node.MinimalPing), 200}, {node.RawPing("{"), 400}, {wrong, 401}, {good, 200}, {node.RawRequest{Path: "/api/lead/ping", Line: "GET /api/lead/ping HTTP/1.1", Method: "GET"}, 405},
+		{node.RawRequest{Path: "/" + node.Marker}, 404}, {good, 200}, {node.RawPing(node.MinimalPing), 200},
+	}
+	n.Stores(t, node.OneLead, func() {
+		l := n.Dial(t)
+		var all strings.Builder
+		for _, q := range queue {
+			all.WriteString(q.send.String())
+		}
+		l.Send(all.String())
+		for i, q := range queue {
+			if a := n.ReadAnswer(t, l, q.send); a.Status != q.status {
+				t.Fatalf("answer %d: %d %s, want %d", i+1, a.Status, a.Body, q.status)
+			}
+		}
+	})
+	n.CheckServes(t)
+}

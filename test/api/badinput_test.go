@@ -1,0 +1,169 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestBadInput sends one node, byte by byte, what no client library would: each
+// is answered with the specification's error, or by the HTTP library where no
+// handler has run yet, stores nothing, and harms no other request.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *node.Node)
+	}{
+		{"Headers", badHeaders},
+		{"Timestamps", badTimestamps},
+		{"Signatures", badSignatures},
+		{"JSON", badJSON},
+		{"Types", badTypes},
+		{"Sizes", badSizes},
+		{"Framing", badFraming},
+		{"Targets", badTargets},
+		{"Pipelined", pipelined},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, n) })
+	}
+	n.CheckNoPersonalData(t)
+}
+
+func badHeaders(t *testing.T, n *node.Node) {
+	body, ts := n.FreshPost(t, n.Required), n.Now()
+	signature := signing.Sign([]byte(n.Required.Secret), ts, []byte(body))
+	send := func(headers ...string) node.RawRequest { return node.RawPost(n.Required, body, headers...) }
+	endure(t, n, []badInput{
+		unauthorized("two signatures", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature), badSignature),
+		unauthorized("two signatures in other letter cases", send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature), badSignature),
+		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature), badSignature),
+		unauthorized("two signatures in one line", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), badSignature),
+		unauthorized("two names that differ", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)), badSignature),
+		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature), timestampFormat),
+		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature), timestampFormat),
+		unauthorized("a timestamp folded in two", send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), timestampFormat),
+		unauthorized("a signature folded in two", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), badSignature),
+		unauthorized("digits of another script", send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature), timestampFormat),
+		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), timestampFormat),
+		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"), badSignature),
+		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"), badSignature),
+		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature), noSignature),
+		unauthorized("headers after the body", node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"), noSignature),
+		bare("a name beyond ASCII", send("X-Tïmestamp: "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
+		bare("a blank before the colon", send("X-Timestamp : "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
+		bare("a line without a colon", send("X-Timestamp: "+ts, node.Marker), http.StatusBadRequest),
+		bare("NUL in a value", send("X-Timestamp: "+ts+"\x00", "X-Signature-SHA256: "+signature), http.StatusBadRequest),
+		bare("NUL in a name", send("X-Time\x00stamp: "+ts), http.StatusBadRequest),
+		bare("a carriage return in a value", send("X-Timestamp: "+ts+"\rX-Signature-SHA256: "+signature), http.StatusBadRequest),
+		bare("a header of 20 KiB", send("X-Timestamp: "+ts, "X-Filler: "+strings.Repeat("x", 20<<10)), http.StatusRequestHeaderFieldsTooLarge),
+		bare("20 KiB of headers", send(strings.Split(strings.Repeat("X-Filler: 0123456789\n", 1000), "\n")[:999]...), http.StatusRequestHeaderFieldsTooLarge),
+		accepted("blanks around both values", send("X-Timestamp: \t "+ts+" \t", "X-Signature-SHA256:   "+signature+"\t")),
+	})
+	// A line break before the value is white space too (RFC 9112, 5.2).
+	folded := n.FreshPost(t, n.Required)
+	endure(t, n, []badInput{accepted("a value on the next line",
+		node.RawPost(n.Required, folded, "X-Timestamp:\r\n "+ts, "X-Signature-SHA256:\r\n "+signing.Sign([]byte(n.Required.Secret), ts, []byte(folded))))})
+}
+
+func badTimestamps(t *testing.T, n *node.Node) {
+	at := func(timestamp string) node.RawRequest {
+		body := n.FreshPost(t, n.Required)
+		return node.RawPost(n.Required, body, "X-Timestamp: "+timestamp, "X-Signature-SHA256: "+signing.Sign([]byte(n.Required.Secret), timestamp, []byte(body)))
+	}
+	now := n.Now()
+	endure(t, n, []badInput{
+		unauthorized("negative", at("-"+now), timestampFormat),
+		unauthorized("a plus sign", at("+"+now), timestampFormat),
+		unauthorized("empty", at(""), timestampFormat),
+		unauthorized("a word", at(node.Marker), timestampFormat),
+		unauthorized("a fraction", at(now+".5"), timestampFormat),
+		unauthorized("an exponent", at("1767e6"), timestampFormat),
+		unauthorized("a blank within", at(now[:4]+" "+now[4:]), timestampFormat),
+		unauthorized("an underscore within", at(now[:4]+"_"+now[4:]), timestampFormat),
+		unauthorized("zero", at("0"), timestampWindow),
+		unauthorized("milliseconds", at(now+"000"), timestampWindow),
+		unauthorized("2^63", at("9223372036854775808"), timestampWindow),
+		unauthorized("2^64 more, which wraps around to now", at("18446744075476872061"), timestampWindow),
+		unauthorized("four hundred digits", at(strings.Repeat("9", 400)), timestampWindow),
+		unauthorized("301 s late", at(n.NowPlus(-301)), timestampWindow),
+		unauthorized("301 s early", at(n.NowPlus(301)), timestampWindow),
+		accepted("300 s late", at(n.NowPlus(-300))),
+		accepted("300 s early", at(n.NowPlus(300))),
+		accepted("leading zeros", at("0000000000000000000000"+now)),
+	})
+}
+
+func badSignatures(t *testing.T, n *node.Node) {
+	ts := n.Now()
+	signed := func(change func(signature string) string) node.RawRequest {
+		body := n.FreshPost(t, n.Required)
+		return node.RawPost(n.Required, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+change(signing.Sign([]byte(n.Required.Secret), ts, []byte(body))))
+	}
+	rewritten := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
+	rewritten.Body = strings.ReplaceAll(rewritten.Body, `":`, `": `)
+	reordered := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
+	inner := strings.TrimSuffix(strings.TrimPrefix(reordered.Body, "{"), `,"consent":{"acknowledged":true}}`)
+	reordered.Body = `{"consent":{"acknowledged":true},` + inner + `}`
+	escaped := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
+	escaped.Body = strings.Replace(escaped.Body, "@", `\u0040`, 1)
+	endure(t, n, []badInput{
+		unauthorized("re-serialised with blanks", rewritten, badSignature),
+		unauthorized("re-serialised in another order", reordered, badSignature),
+		unauthorized("re-serialised with an escape", escaped, badSignature),
+		unauthorized("short", signed(func(s string) string { return s[:62] }), badSignature),
+		unauthorized("long", signed(func(s string) string { return s + s }), badSignature),
+		unauthorized("an odd number of digits", signed(func(s string) string { return s[:63] }), badSignature),
+		unauthorized("prefixed", signed(func(s string) string { return "sha256=" + s }), badSignature),
+		unauthorized("prefixed with 0x", signed(func(s string) string { return "0x" + s }), badSignature),
+		unauthorized("quoted", signed(func(s string) string { return `"` + s + `"` }), badSignature),
+		unauthorized("in colons", signed(func(s string) string { return s[:2] + ":" + s[3:] }), badSignature),
+		unauthorized("empty", signed(func(string) string { return "" }), badSignature),
+		accepted("in capitals", signed(strings.ToUpper)),
+		accepted("in mixed letter case", signed(func(s string) string { return strings.ToUpper(s[:32]) + s[32:] })),
+	})
+}
+
+func badSizes(t *testing.T, n *node.Node) {
+	const limit = 64 << 10
+	filled := func(body string, size int) string {
+		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)
+	}
+	tooLarge := func(name string, w node.RawRequest) badInput {
+		return badInput{name: name, send: w, status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")}
+	}
+	inPieces := func(w node.RawRequest) node.RawRequest {
+		third := len(w.Body) / 3
+		w.Length, w.Body = chunkedEncoding, chunked(w.Body[:third], w.Body[third:2*third], w.Body[2*third:])
+		return w
+	}
+	endless := node.RawPing("{}")
+	endless.Length = "Content-Length: 9223372036854775807"
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write([]byte(node.MinimalPing))
+	_ = z.Close()
+	compressed := node.RawPing(zipped.String())
+	compressed.Headers = []string{"Content-Encoding: gzip"}
+	endure(t, n, []badInput{
+		priced("ping of 64 KiB", node.RawPing(filled(node.MinimalPing, limit))),
+		priced("ping of 64 KiB in chunks", inPieces(node.RawPing(filled(node.MinimalPing, limit)))),
+		accepted("post of 64 KiB", n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit))),
+		accepted("post of 64 KiB in chunks", inPieces(n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit)))),
+		tooLarge("ping of a byte more", node.RawPing(filled(node.MinimalPing, limit+1))),
+		tooLarge("ping of a byte more in chunks", inPieces(node.RawPing(filled(node.MinimalPing, limit+1)))),
+		tooLarge("post of a byte more", n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit+1))),
+		tooLarge("post of a byte more in chunks", inPieces(n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit+1)))),
+		tooLarge("blanks after the object", node.RawPing(node.MinimalPing+strings.Repeat(" ", limit))),
+		tooLarge("a length that no memory holds", endless),
+		invalidJSON("gzip", compressed),
+		invalidJSON("gzip that nobody announces", node.RawPing(zipped.String())),
+		invalidJSON("gzip that was signed", n.RawSigned(n.Off, zipped.String())),
+	})
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+func metricOf(t *testing.T, n *node.Node, name string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(n.Get(t, n.Ops+"/metrics"), "\n"+name+" ")
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
+}
+
+// TestCapOverNodes reaches a cap by posts to two nodes. Neither of them quotes
+// a price after that, and a node that starts then does not either. A quote from before
+// is honoured.
+func TestCapOverNodes(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	nodes := []*node.Node{n, n.Beside(t)}
+	p := n.NewPartner(t, "special", models.SigningRequired)
+	nodes[1].AwaitPartner(t, p)
+	quoted := func(n *node.Node) node.Quoted { return n.Ping(t, p.Base(), node.MinimalPing) }
+	agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "+5", DailyLeadCap: "4"})
+	testkit.Eventually(t, node.Patience, "both nodes know the agreed price", func() bool { return quoted(nodes[1]).BidPrice == quoted(n).BidPrice })
+	var posts []string
+	for i := range 5 {
+		posts = append(posts, node.WithTransaction(node.MinimalPost, quoted(nodes[i%2]).TransactionID))
+	}
+	for i, post := range posts[:4] {
+		node.Decode[node.Delivered](t, nodes[i%2].Post(t, p, post))
+	}
+	for _, each := range nodes {
+		testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool { return quoted(each).Reason == "capped" })
+	}
+	if got := quoted(n.Beside(t)); got.Reason != "capped" {
+		t.Errorf("a node that starts after the cap was reached answers %+v", got)
+	}
+	node.Decode[node.Delivered](t, n.Post(t, p, posts[4]))
+}
+
+// TestStartWithoutLeadCounts starts a node while leads cannot be counted. It starts, it
+// applies no caps, and says so in a metric and a warning until it has counted.
+func TestStartWithoutLeadCounts(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	p := n.NewPartner(t, "special", models.SigningRequired)
+	agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "+5", DailyLeadCap: "1"})
+	n.Deliver(t, p, node.MinimalPost)
+	quoted := func(n *node.Node) node.Quoted { return n.Ping(t, p.Base(), node.MinimalPing) }
+	testkit.Eventually(t, node.Patience, "the cap is reached", func() bool { return quoted(n).Reason == "capped" })
+
+	tx, err := n.Root.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE leads, ledger_entries IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	beside := n.Beside(t)
+	if got := quoted(beside); !got.Accepted {
+		t.Errorf("a node that has not counted answers %+v", got)
+	}
+	n.Manual.Advance(10 * time.Second)
+	if got := metricOf(t, beside, "pingpost_caps_age_seconds"); got != "10" {
+		t.Errorf("the count is %s s old, want 10", got)
+	}
+	testkit.Eventually(t, 2*node.Patience, "the node warns", func() bool { return n.Log.Count("daily caps are not counted") > 0 })
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 2*node.Patience, "the node has counted", func() bool { return quoted(beside).Reason == "capped" })
+	testkit.Eventually(t, node.Patience, "the count is new", func() bool { return metricOf(t, beside, "pingpost_caps_age_seconds") == "0" })
+}

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// accountSelection walks through the order in which a post finds its partner: the
+// body's partnerId, the base URL, the quote's partner, the secret, the house
+// account (D13).
+func accountSelection(t *testing.T, n *node.Node) {
+	const shared = "/api/lead/post"
+	named := func(account string) string {
+		return strings.Replace(node.MinimalPost, "{", `{"partnerId":"`+account+`",`, 1)
+	}
+	quotedFor := func(p node.Partner) string {
+		return node.WithTransaction(node.MinimalPost, n.Ping(t, p.Base(), node.MinimalPing).TransactionID)
+	}
+	unsigned := []func(*node.Request){away(timestampHeader), away(signatureHeader)}
+	accepted := func(name string, by func(*node.Node) node.Partner, path, body string, change ...func(*node.Request)) scenario {
+		return scenario{name: name, by: by, path: path, body: body, change: change, status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead}
+	}
+	refused := func(name string, by func(*node.Node) node.Partner, path, body, message string, change ...func(*node.Request)) scenario {
+		return scenario{name: name, by: by, path: path, body: body, change: change, status: http.StatusUnauthorized, want: refusal(message)}
+	}
+	play(t, n, []scenario{
+		accepted("own base URL", required, "", node.MinimalPost),
+		accepted("own base URL, another account of its own", required, "", named(n.Required.Accounts[1])),
+		accepted("shared, by partnerId", required, shared, named(n.Required.Accounts[1])),
+		accepted("shared, by partnerId, unsigned", off, shared, named(n.Off.Accounts[1]), unsigned...),
+		accepted("shared, by the quote", required, shared, quotedFor(n.Required)),
+		accepted("shared, by the quote, unsigned", off, shared, quotedFor(n.Off), unsigned...),
+		accepted("shared, by the secret", required, shared, node.MinimalPost),
+		accepted("shared, by the secret of another", reportOnly, shared, node.MinimalPost),
+
+		refused("an unknown partnerId", required, shared, named(node.Marker), badSignature),
+		refused("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])), badSignature),
+		refused("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), badSignature),
+		refused("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), badSignature),
+		refused("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), badSignature),
+		refused("a secret that nobody has", required, shared, node.MinimalPost, badSignature, with(signatureHeader, strings.Repeat("0", 64))),
+		refused("an unknown partnerId, unsigned", off, shared, named(node.Marker), noSignature, unsigned...),
+		refused("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, noSignature, unsigned...),
+		refused("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required), noSignature, unsigned...),
+	})
+	t.Run("accounts", func(t *testing.T) { accountsOf(t, n) })
+	t.Run("suspended", func(t *testing.T) { suspended(t, n) })
+}
+
+// accountsOf checks which account a lead is booked on.
+func accountsOf(t *testing.T, n *node.Node) {
+	for account, body := range map[string]string{
+		n.Required.Accounts[0]: node.MinimalPost,
+		n.Required.Accounts[1]: strings.Replace(node.MinimalPost, "{", `{"partnerId":"`+n.Required.Accounts[1]+`",`, 1),
+	} {
+		if l := n.Lead(t, n.Deliver(t, n.Required, body).LeadID); l.Account != account || l.PartnerID != n.Required.ID {
+			t.Errorf("booked on %s of %s, want %s", l.Account, l.PartnerID, account)
+		}
+	}
+}
+
+// suspended takes a partner out while the node runs. Its posts are refused at
+// once, whatever the node's directory still says, and its prices pause within a
+// second.
+func suspended(t *testing.T, n *node.Node) {
+	p := n.NewPartner(t, "leaving", models.SigningOff)
+	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
+	if err := n.Partners.SetStatus(t.Context(), scope.System, p.ID, models.PartnerSuspended); err != nil {
+		t.Fatal(err)
+	}
+	n.Stores(t, node.Nothing, func() {
+		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, badSignature) {
+			t.Errorf("signed: answered %d %s", a.Status, a.Body)
+		}
+		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: node.WithTransaction(node.MinimalPost, tx)})
+		if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, noSignature) {
+			t.Errorf("unsigned: answered %d %s", a.Status, a.Body)
+		}
+	})
+	testkit.Eventually(t, 2*time.Second, "prices pause", func() bool {
+		q := n.Ping(t, p.Base(), node.MinimalPing)
+		return !q.Accepted && q.Reason == "paused" && q.BidPrice == "0" && q.TransactionID == "" && q.ExpiresAt.IsZero()
+	})
+	if err := n.Partners.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 2*time.Second, "prices are back", func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
+	n.Stores(t, node.OneLead, func() { n.Deliver(t, p, node.MinimalPost) })
+}

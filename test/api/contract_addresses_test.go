@@ -1,0 +1,111 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// both are the two endpoints, on the shared base URL and on a partner's own.
+func both(n *node.Node) []string {
+	return []string{
+		"/api/lead/ping", "/api/lead/post",
+		n.Required.Base() + "/api/lead/ping", n.Required.Base() + "/api/lead/post",
+	}
+}
+
+// addresses checks that an address is exact: what is only nearly one is not
+// found, and never a redirect.
+func addresses(t *testing.T, n *node.Node) {
+	notFound := func(method, path string) scenario {
+		return scenario{
+			name: method + " " + path, method: method, path: path, body: node.MinimalPing, status: http.StatusNotFound, want: refusal("Not Found"),
+			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Location": ""},
+		}
+	}
+	var rows []scenario
+	for _, path := range both(n) {
+		for _, near := range []string{
+			path + "/", strings.Replace(path, "lead", "Lead", 1), strings.ToUpper(path), "/" + path, strings.Replace(path, "/lead", "//lead", 1),
+			strings.Replace(path, "/lead", "%2Flead", 1), strings.Replace(path, "/lead/", "/lead%2f", 1), strings.Replace(path, "/", "/%2F", 1),
+			path + "/x", path + ".json", path + "%20", path + ";a=1", strings.Replace(path, "/lead/", "/lead/./", 1), "/x/.." + path,
+		} {
+			rows = append(rows, notFound("POST", near))
+		}
+	}
+	for _, path := range []string{
+		"/", "/api", "/api/", "/api/lead", "/api/lead/", "/p", "/p/", "/p//api/lead/ping", "/p/" + n.Required.Slug, "/" + node.Marker,
+		"/p/" + node.Marker + "/api/lead/ping", "/p/" + node.Marker + "/api/lead/post", "/p/Harbour-Leads/api/lead/ping", "/p/harbour-leads%2F/api/lead/ping",
+		"/p/" + n.Required.ID.String() + "/api/lead/ping", "/p/" + n.Required.Accounts[0] + "/api/lead/ping",
+		"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/vars",
+	} {
+		rows = append(rows, notFound("POST", path))
+	}
+	for _, path := range []string{"/", "/docs/", "/Docs", "/api/industries/", "/openapi.json", "/robots.txt", "/metrics", "/debug/pprof/", "/readyz"} {
+		row := notFound("GET", path)
+		row.body = ""
+		rows = append(rows, row)
+	}
+	play(t, n, rows)
+
+	t.Run("a query is not part of it", func(t *testing.T) {
+		if a := n.Do(t, node.Request{Path: "/api/lead/ping?email=" + node.PersonEmail, Body: node.MinimalPing}); a.Status != http.StatusOK {
+			t.Errorf("answered %d %s", a.Status, a.Body)
+		}
+	})
+	t.Run("a signed post to nobody's base URL", func(t *testing.T) {
+		r := n.Signed(n.Required, node.MinimalPost)
+		r.Path = "/p/" + node.Marker + "/api/lead/post"
+		if a := n.Do(t, r); a.Status != http.StatusNotFound {
+			t.Errorf("answered %d %s", a.Status, a.Body)
+		}
+	})
+}
+
+// methods checks that both endpoints take POST and nothing else.
+func methods(t *testing.T, n *node.Node) {
+	var rows []scenario
+	for _, path := range both(n) {
+		for _, method := range []string{
+			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker), "post", "POSTS",
+		} {
+			s := scenario{
+				name: method + " " + path, method: method, path: path, status: http.StatusMethodNotAllowed, want: refusal("Method Not Allowed"),
+				header: map[string]string{"Allow": "POST", "Content-Type": "application/json; charset=utf-8"},
+			}
+			if method == "HEAD" {
+				s.want = nil
+			}
+			rows = append(rows, s)
+		}
+	}
+	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css"} {
+		rows = append(rows, scenario{
+			name: "POST " + path, path: path, status: http.StatusMethodNotAllowed,
+			want: refusal("Method Not Allowed"), header: map[string]string{"Allow": "GET, HEAD"},
+		})
+	}
+	play(t, n, rows)
+}
+
+// sizes checks the limit of a body, 64 KiB, on both sides of it.
+func sizes(t *testing.T, n *node.Node) {
+	filled := func(body string, size int) string {
+		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)
+	}
+	const limit = 64 << 10
+	post := func() string {
+		return node.WithTransaction(node.MinimalPost, n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
+	}
+	play(t, n, []scenario{
+		{name: "ping, 64 KiB", path: "/api/lead/ping", body: filled(node.MinimalPing, limit), status: http.StatusOK, want: []string{`"accepted":true`}},
+		{name: "post, 64 KiB", by: required, body: filled(post(), limit), status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead},
+		{name: "ping, a byte more", path: "/api/lead/ping", body: filled(node.MinimalPing, limit+1), status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
+		{name: "post, a byte more", by: required, body: filled(post(), limit+1), status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
+		{name: "post, a megabyte", by: required, body: filled(post(), 1<<20), status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
+		{name: "the size is judged before the signature", path: n.Required.Base() + "/api/lead/post", body: filled(node.MinimalPing, limit+1),
+			change: []func(*node.Request){with(signatureHeader, node.Marker)}, status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
+	})
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// documents reads what the API publishes about itself.
+func documents(t *testing.T, n *node.Node) {
+	for _, c := range []struct{ path, contentType, want string }{
+		{"/api/industries", "application/json; charset=utf-8", `{"slug":"plumber","taxonomyTermId":`},
+		{"/openapi.yaml", "application/yaml; charset=utf-8", "openapi: 3.1.0"},
+		{"/docs", "text/html; charset=utf-8", n.Config.HTTP.PublicURL + "/api/lead/ping"},
+		{"/docs.css", "text/css; charset=utf-8", "{"},
+	} {
+		t.Run(c.path, func(t *testing.T) { document(t, n, c.path, c.contentType, c.want) })
+	}
+	if got := n.Do(t, node.Request{Method: "GET", Path: "/openapi.yaml"}); !bytes.Equal([]byte(got.Body), api.Document()) {
+		t.Error("/openapi.yaml is not the document that the tests hold answers against")
+	}
+}
+
+func document(t *testing.T, n *node.Node, path, contentType, want string) {
+	get := node.Request{Method: "GET", Path: path}
+	a := n.Do(t, get)
+	tag := a.Header.Get("ETag")
+	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != contentType || !strings.Contains(a.Body, want) || len(tag) < 4 {
+		t.Fatalf("answered %d %v, with %q: %t", a.Status, a.Header, want, strings.Contains(a.Body, want))
+	}
+	if a.Header.Get("Content-Security-Policy") == "" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("headers %v", a.Header)
+	}
+	head := n.Do(t, node.Request{Method: "HEAD", Path: path})
+	if head.Status != http.StatusOK || head.Body != "" || head.Header.Get("ETag") != tag || head.Header.Get("Content-Length") != a.Header.Get("Content-Length") {
+		t.Errorf("HEAD: answered %d %v", head.Status, head.Header)
+	}
+	for condition, status := range map[string]int{
+		tag: http.StatusNotModified, "W/" + tag: http.StatusNotModified, `"other", ` + tag: http.StatusNotModified, "*": http.StatusNotModified,
+		`"other"`: http.StatusOK, "": http.StatusOK, strings.Trim(tag, `"`): http.StatusOK,
+	} {
+		get.Header = http.Header{"If-None-Match": {condition}}
+		got := n.Do(t, get)
+		if got.Status != status || got.Header.Get("ETag") != tag || (got.Body == "") != (status == http.StatusNotModified) {
+			t.Errorf("If-None-Match %s: answered %d with %d bytes, want %d", condition, got.Status, len(got.Body), status)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// serverTiming is the specification's header as D11 has it.
+var serverTiming = regexp.MustCompile(`^auction;dur=[0-9]+\.[0-9]{3};desc="rate card v1", ` +
+	`buyer_cell;dur=[0-9]+\.[0-9]{3};desc="[a-z-]+/[A-Z]{2}/(emergency|immediate|urgent|standard|flexible)", total;dur=[0-9]+\.[0-9]{3}$`)
+
+// minor is an amount in hundredths.
+func minor(t testing.TB, amount json.Number) int64 {
+	t.Helper()
+	whole, rest, _ := strings.Cut(amount.String(), ".")
+	n, err := strconv.ParseInt(whole+(rest + "00")[:2], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// price is what a ping is answered with. The expression stands in for the
+// OpenAPI document, which takes too long for so many pings.
+func price(t *testing.T, n *node.Node, body string) json.Number {
+	t.Helper()
+	_, a := n.Send(t, node.Request{Path: "/api/lead/ping", Body: body})
+	found := node.PricedBody.FindStringSubmatch(a.Body)
+	if found == nil {
+		t.Fatalf("%s: answered %d %s", body, a.Status, a.Body)
+	}
+	return json.Number(found[1])
+}
+
+// prices checks that every industry is priced, by each of its names alike, and
+// which way urgency moves the price.
+func prices(t *testing.T, n *node.Node) {
+	var listed struct {
+		Industries []struct {
+			Slug           string
+			TaxonomyTermID int
+		}
+	}
+	if err := json.Unmarshal([]byte(n.Get(t, n.API+"/api/industries")), &listed); err != nil || len(listed.Industries) != 336 {
+		t.Fatalf("%d industries: %v", len(listed.Industries), err)
+	}
+	decimals := map[int]bool{} // how many digits there were after the point
+	for _, industry := range listed.Industries {
+		bySlug := price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1"}`, industry.Slug))
+		byTerm := price(t, n, fmt.Sprintf(`{"taxonomyTermId":%d,"postcode":"1"}`, industry.TaxonomyTermID))
+		if bySlug != byTerm || minor(t, bySlug) <= 0 {
+			t.Errorf("%s costs %s, and %s by its term", industry.Slug, bySlug, byTerm)
+		}
+		_, rest, _ := strings.Cut(bySlug.String(), ".")
+		decimals[len(rest)] = true
+	}
+	if len(decimals) != 3 {
+		t.Errorf("amounts with %v decimals: whole ones, tenths and hundredths were to be seen", decimals)
+	}
+	for i := 0; i < len(listed.Industries); i += 12 {
+		for _, country := range []string{"GB", "DE", "US", "CA", "AU", "ZZ"} {
+			urgencyMovesThePrice(t, n, listed.Industries[i].Slug, country)
+		}
+	}
+}
+
+func urgencyMovesThePrice(t *testing.T, n *node.Node, industry, country string) {
+	t.Helper()
+	with := func(urgency string) int64 {
+		return minor(t, price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1","country":%q,"urgency":%q}`, industry, country, urgency)))
+	}
+	neutral := with("next week")
+	for _, raising := range []string{"emergency", "immediate", "urgent", " Urgent "} {
+		if with(raising) <= neutral {
+			t.Errorf("%s in %s: %q does not raise the price", industry, country, raising)
+		}
+	}
+	if with("flexible") >= neutral || with("") != neutral {
+		t.Errorf("%s in %s: flexible does not lower the price, or none changes it", industry, country)
+	}
+}
+
+func pingFields(t *testing.T, n *node.Node) {
+	t.Run("answer", func(t *testing.T) { pingAnswer(t, n) })
+	for country, currency := range map[string]string{
+		"GB": "GBP", "FR": "EUR", "BE": "EUR", "DE": "EUR", "AT": "EUR", "ES": "EUR", "IT": "EUR", "NL": "EUR", "IE": "EUR",
+		"US": "USD", "CA": "CAD", "AU": "AUD", "CH": "GBP", "ZZ": "GBP", "JP": "GBP", "fr": "EUR", " us ": "USD", "": "GBP",
+	} {
+		if got := n.Ping(t, "", fmt.Sprintf(`{"industry":"plumber","postcode":"1","country":%q}`, country)).Currency; got != currency {
+			t.Errorf("%q is priced in %s, want %s", country, got, currency)
+		}
+	}
+	plumber := n.Ping(t, "", node.MinimalPing).BidPrice.String()
+	priced := func(name, body string) scenario {
+		return scenario{
+			name: name, path: "/api/lead/ping", body: body, status: http.StatusOK,
+			want:   []string{`{"accepted":true,"bidPrice":` + plumber + `,"currency":"GBP","transactionId":"tx_`},
+			not:    []string{"reason", "errors"},
+			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Idempotent-Replayed": ""},
+		}
+	}
+	play(t, n, []scenario{
+		priced("industry", `{"industry":"plumber","postcode":"1"}`),
+		priced("vertical", `{"vertical":"plumber","postcode":"1"}`),
+		priced("a term as a text", `{"taxonomyTermId":"`+strconv.Itoa(termOf(t, n, "plumber"))+`","postcode":"1"}`),
+		priced("postal_code", `{"industry":"plumber","postal_code":"1"}`),
+		priced("both postcodes, equal but for blanks", `{"industry":"plumber","postal_code":" 1","postcode":"1 "}`),
+		priced("sixteen characters of postcode", `{"industry":"plumber","postcode":"ÄÖÜß567890123456"}`),
+		priced("null counts as not given", `{"industry":"plumber","vertical":null,"taxonomyTermId":null,"postcode":"1","country":null,"urgency":null,"budget":null}`),
+		priced("empty alternatives count as not given", `{"industry":"plumber","vertical":"","taxonomyTermId":"","postcode":"1","postal_code":"","country":""}`),
+		priced("every optional field", `{"industry":"plumber","postcode":"1","country":"GB","urgency":"whenever","job_type":"repair of the `+node.Marker+`","budget":"£100 `+node.Marker+`"}`),
+		priced("jobType", `{"industry":"plumber","postcode":"1","jobType":"`+node.Marker+`"}`),
+		priced("unknown fields", `{"industry":"plumber","postcode":"1","email":"`+node.PersonEmail+`","Country":"US"}`),
+		priced("other names in other letter case", `{"industry":"plumber","Industry":"roofer","postcode":"1","POSTCODE":5}`),
+		priced("blanks around", " \r\n\t{\"industry\" : \"plumber\" , \"postcode\":\"1\"}\n"),
+	})
+	media := priced("the media type is not enforced", `{"industry":"plumber","postcode":"1"}`)
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "image/" + node.Marker} {
+		media.change = []func(*node.Request){with("Content-Type", kind)}
+		play(t, n, []scenario{media})
+	}
+}
+
+// pingAnswer checks the headers and times of a ping's answer.
+func pingAnswer(t *testing.T, n *node.Node) {
+	a := n.Do(t, node.Request{Path: "/api/lead/ping", Body: `{"industry":"plumber","postcode":"1","country":"de","urgency":"URGENT"}`})
+	q := node.Decode[node.Quoted](t, a)
+	if want := n.Clock.Now().Add(15 * time.Minute); !q.ExpiresAt.Equal(want) {
+		t.Errorf("expires at %s, want %s", q.ExpiresAt, want)
+	}
+	if want := `"expiresAt":"` + n.Clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") + `"}`; !strings.HasSuffix(a.Body, want) {
+		t.Errorf("the time is not written as %s: %s", want, a.Body)
+	}
+	if !strings.HasPrefix(q.TransactionID, "tx_") || len(q.TransactionID) > 200 {
+		t.Errorf("transactionId %s", q.TransactionID)
+	}
+	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) || !strings.Contains(got, `desc="plumber/DE/urgent"`) {
+		t.Errorf("Server-Timing: %s", got)
+	}
+	if got := a.Header.Get("X-Response-Time"); got != "1ms" { // the clock stands still
+		t.Errorf("X-Response-Time: %s", got)
+	}
+	if again := n.Ping(t, "", node.MinimalPing).TransactionID; again == n.Ping(t, "", node.MinimalPing).TransactionID {
+		t.Error("two pings have one transaction")
+	}
+}
+
+func termOf(t *testing.T, n *node.Node, slug string) int {
+	t.Helper()
+	_, after, found := strings.Cut(n.Get(t, n.API+"/api/industries"), `{"slug":"`+slug+`","taxonomyTermId":`)
+	digits, _, _ := strings.Cut(after, ",")
+	term, err := strconv.Atoi(digits)
+	if !found || err != nil {
+		t.Fatalf("no term of %s: %v", slug, err)
+	}
+	return term
+}
+
+// entry is one of a refusal's errors, up to its message.
+func entry(code string, path ...string) string {
+	text, _ := json.Marshal(append([]string{}, path...))
+	return `{"code":"` + code + `","path":` + string(text) + `,"message":"`
+}
+
+func pingRefusals(t *testing.T, n *node.Node) {
+	refused := func(name, body string, entries ...string) scenario {
+		s := scenario{name: name, path: "/api/lead/ping", body: body, status: http.StatusBadRequest, want: refusal("Invalid JSON payload")}
+		if entries != nil {
+			s.want = append([]string{`{"ok":false,"message":"Invalid lead ping payload","errors":[` + entries[0]}, entries...)
+			s.errors = len(entries)
+		}
+		return s
+	}
+	play(t, n, []scenario{
+		refused("no JSON", `{"industry":"`+node.Marker),
+		refused("no body", ""),
+		refused("nothing", `{}`, entry("required", "industry"), entry("required", "postcode")),
+		refused("no industry", `{"postcode":"1"}`, entry("required", "industry")),
+		refused("an empty industry", `{"industry":"","postcode":"1"}`, entry("required", "industry")),
+		refused("no postcode", `{"industry":"plumber"}`, entry("required", "postcode")),
+		refused("null for both", `{"industry":null,"postcode":null}`, entry("required", "industry"), entry("required", "postcode")),
+		refused("two names of the industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`, entry("conflict", "vertical")),
+		refused("the other two", `{"taxonomyTermId":1,"vertical":"plumber","postcode":"1"}`, entry("conflict", "taxonomyTermId")),
+		refused("three names", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`, entry("conflict", "vertical")),
+		refused("an unknown slug", `{"industry":"`+node.Marker+`","postcode":"1"}`, entry("invalid_value", "industry")),
+		refused("a slug in capitals", `{"vertical":"Plumber","postcode":"1"}`, entry("invalid_value", "vertical")),
+		refused("an unknown term", `{"taxonomyTermId":65000,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
+		refused("a fraction", `{"taxonomyTermId":1001.0,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
+		refused("a leading zero", `{"taxonomyTermId":"01001","postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
+		refused("a truth for a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
+		refused("postcodes that differ", `{"industry":"plumber","postcode":"1","postal_code":"2"}`, entry("conflict", "postal_code")),
+		refused("a blank postcode", `{"industry":"plumber","postcode":" "}`, entry("invalid_value", "postcode")),
+		refused("a long postcode", `{"industry":"plumber","postal_code":"12345678901234567"}`, entry("too_long", "postal_code")),
+		refused("a control character", `{"industry":"plumber","postcode":"1\u00072"}`, entry("invalid_value", "postcode")),
+		refused("a long urgency", `{"industry":"plumber","postcode":"1","urgency":"`+strings.Repeat("ä", 65)+`"}`, entry("too_long", "urgency")),
+		refused("a long budget", `{"industry":"plumber","postcode":"1","budget":"`+strings.Repeat("ä", 257)+`"}`, entry("too_long", "budget")),
+		refused("a country in three letters", `{"industry":"plumber","postcode":"1","country":"GBR"}`, entry("invalid_value", "country")),
+		refused("a country of others", `{"industry":"plumber","postcode":"1","country":"ÄÖ"}`, entry("invalid_value", "country")),
+		refused("everything at once", `{"industry":1,"postcode":1,"country":1,"urgency":1,"job_type":1,"budget":1}`,
+			entry("invalid_type", "industry"), entry("invalid_type", "postcode"), entry("invalid_type", "country"),
+			entry("invalid_type", "urgency"), entry("invalid_type", "job_type"), entry("invalid_type", "budget")),
+	})
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// postRefusals checks what is wrong with the body of a validly signed post.
+func postRefusals(t *testing.T, n *node.Node) {
+	refused := func(name, body string, entries ...string) scenario {
+		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
+		if s.want = refusal("Invalid JSON payload"); entries != nil {
+			s.want = append([]string{`{"ok":false,"message":"Invalid lead post payload","errors":[` + entries[0]}, entries...)
+			s.errors = len(entries)
+		}
+		return s
+	}
+	const tx, email, yes = `"transactionId":"$TX"`, `"email":"` + node.PersonEmail + `"`, `"consent":{"acknowledged":true}`
+	const affirmative = `affirmative consent acknowledged: true is required"}`
+	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + affirmative }
+	play(t, n, []scenario{
+		refused("no JSON", `{`+tx+`,`+email+`,`+yes),
+		refused("no body", ""),
+		refused("nothing", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"), noConsent("required")),
+		refused("no transactionId", `{`+email+`,`+yes+`}`, entry("required", "transactionId")),
+		refused("a number for a transactionId", `{"transactionId":7,`+email+`,`+yes+`}`, entry("invalid_type", "transactionId")),
+		refused("no e-mail address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`, entry("required", "contact", "email")),
+		refused("no consent", `{`+tx+`,`+email+`}`, noConsent("required")),
+		refused("null for consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
+		refused("consent that says nothing", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
+		refused("consent refused", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
+		refused("consent as a text", `{`+tx+`,`+email+`,"consent":{"acknowledged":"true"}}`, noConsent("invalid_type")),
+		refused("consent as a number", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
+		refused("consent that is no object", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
+		refused("an e-mail address that is none", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
+		refused("two e-mail addresses", `{`+tx+`,"contact":{"email":"a@`+node.Marker+`.example, b@c.example"},`+yes+`}`, entry("invalid_value", "contact", "email")),
+		refused("a number for a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"), entry("required", "contact", "email")),
+		refused("a phone not in E.164", `{`+tx+`,"contact":{`+email+`,"phoneE164":"`+node.PersonLocal+`"},`+yes+`}`, entry("invalid_value", "contact", "phoneE164")),
+		refused("an empty partnerId", `{`+tx+`,"partnerId":"",`+email+`,`+yes+`}`, entry("invalid_value", "partnerId")),
+		refused("texts that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+strings.Repeat("ä", 201)+`","phone":"`+strings.Repeat("1", 65)+
+			`","address":"`+strings.Repeat("x", 501)+`","postcode":"12345678901234567","notes":"`+strings.Repeat("x", 10001)+`",`+yes+`}`,
+			entry("too_long", "email"), entry("too_long", "name"), entry("too_long", "phone"), entry("too_long", "postcode"), entry("too_long", "address"), entry("too_long", "notes")),
+		refused("a consent record that is none", `{`+tx+`,`+email+`,"consent":{"acknowledged":true,"acknowledgedAt":"yesterday, says `+node.Marker+`","recipientHash":"abc",
+			"thirdPartyFormCertUrl":"http://c.example/`+node.Marker+`","thirdPartyLeadId":7,"disclosureText":["`+node.Marker+`"]}}`,
+			entry("invalid_value", "consent", "acknowledgedAt"), entry("invalid_type", "consent", "disclosureText"), entry("invalid_value", "consent", "recipientHash"),
+			entry("invalid_value", "consent", "thirdPartyFormCertUrl"), entry("invalid_type", "consent", "thirdPartyLeadId")),
+		refused("answers that are a list", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`, entry("invalid_type", "answers")),
+		refused("too many answers", `{`+tx+`,`+email+`,`+yes+`,"answers":{`+manyKeys(101)+`}}`, entry("too_many", "answers")),
+		refused("fields in other letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+`","Consent":{"acknowledged":true}}`,
+			entry("required", "transactionId"), entry("required", "contact", "email"), noConsent("required")),
+	})
+}
+
+func manyKeys(count int) string {
+	keys := make([]string, count)
+	for i := range keys {
+		keys[i] = `"` + node.Marker + strings.Repeat("x", i) + `":1`
+	}
+	return strings.Join(keys, ",")
+}
+
+// transactions checks the transactionId: its form, its age, and whose it is.
+func transactions(t *testing.T, n *node.Node) {
+	badForm := func(name string, change func(tx string) string) scenario {
+		tx := change(n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
+		return scenario{
+			name: name, by: required, body: node.WithTransaction(node.MinimalPost, tx),
+			status: http.StatusBadRequest, want: refusal("Invalid transactionId format"),
+		}
+	}
+	same := func(tx string) string { return tx }
+	other := badForm("quoted for another partner", same)
+	other.by = off
+	own := scenario{name: "quoted for another partner, on the shared address", by: off, path: "/api/lead/post",
+		body:   strings.Replace(node.WithTransaction(node.MinimalPost, n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID), "{", `{"partnerId":"`+n.Off.Accounts[0]+`",`, 1),
+		status: http.StatusBadRequest, want: refusal("Invalid transactionId format")}
+	play(t, n, []scenario{
+		{name: "a quote that the service can no longer honour", by: required, body: node.WithTransaction(node.MinimalPost, unknownIndustry(t, n)),
+			status: http.StatusInternalServerError, want: []string{`{"ok":false,"message":"The quote names an industry that this service no longer knows: ping again. (request rq_`}},
+		badForm("another text", func(string) string { return node.Marker }),
+		badForm("empty", func(string) string { return "" }),
+		badForm("without the prefix", func(tx string) string { return tx[3:] }),
+		badForm("the prefix in capitals", func(tx string) string { return "TX_" + tx[3:] }),
+		badForm("the prefix alone", func(string) string { return "tx_" }),
+		badForm("cut off", func(tx string) string { return tx[:len(tx)-1] }),
+		badForm("longer", func(tx string) string { return tx + "A" }),
+		badForm("padded", func(tx string) string { return tx + "=" }),
+		badForm("a character changed", func(tx string) string { return swap(tx, 40) }),
+		badForm("the last character changed", func(tx string) string { return swap(tx, len(tx)-1) }),
+		badForm("another alphabet", func(tx string) string { return tx[:20] + "+/" + tx[22:] }),
+		badForm("a line break in it", func(tx string) string { return tx[:20] + `\n` + tx[20:] }),
+		badForm("a blank before it", func(tx string) string { return " " + tx }),
+		other, own,
+		{name: "at 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
+		{name: "a millisecond after", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
+			status: http.StatusBadRequest, want: refusal("Transaction has expired")},
+		{name: "a day after", by: required, body: node.MinimalPost, wait: 24 * time.Hour, status: http.StatusBadRequest, want: refusal("Transaction has expired")},
+		{name: "5 seconds before its ping", by: required, body: node.MinimalPost, wait: -5 * time.Second, status: http.StatusOK, stored: node.OneLead},
+		{name: "further before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
+			status: http.StatusBadRequest, want: refusal("Invalid transactionId format")},
+	})
+}
+
+// swap changes one character of a token, or of a signature, into a digit, which
+// both alphabets have and which has no letter case.
+func swap(text string, at int) string {
+	other := "0"
+	if text[at] == '0' {
+		other = "1"
+	}
+	return text[:at] + other + text[at+1:]
+}
+
+// unknownIndustry seals, with the node's own key, a quote for an industry that
+// the taxonomy does not have: the one unexpected failure that a request can
+// bring about from outside.
+func unknownIndustry(t *testing.T, n *node.Node) string {
+	t.Helper()
+	sealer, err := quote.NewSealer(n.Keys.QuoteKeys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var random [quote.RandomSize]byte
+	rand.Read(random[:])
+	tx, _, err := sealer.Append(nil, quote.Quote{
+		Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}, TermID: 60_000,
+		Postcode: "SW1A 1AA", CardVersion: 1, Partner: n.Required.ID,
+	}, n.Clock.Now(), random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(tx)
+}

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestRetryAfterTheDefaultAccountWentLive delivers a sandbox lead, gives the partner
+// a live default account, and retries: the first answer comes again, another body
+// gets 409, and expiry keeps its precedence (D3, D31).
+func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	p := n.NewPartner(t, "going-live", models.SigningRequired, partners.NewAccount{Identifier: "going-live-sandbox", Sandbox: true})
+	body, undelivered := n.FreshPost(t, p), n.FreshPost(t, p)
+	first := n.Post(t, p, body)
+	lead := node.Decode[node.Delivered](t, first).LeadID
+
+	if _, err := n.Partners.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "going-live-main"}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 10*time.Second, "the node knows the live account", func() bool {
+		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 before
+	})
+	rejected := func(body string, status int, message string, leadID bool) {
+		t.Helper()
+		a := n.Post(t, p, body)
+		if a.Status != status || !strings.Contains(a.Body, message) || strings.Contains(a.Body, lead) != leadID {
+			t.Errorf("answered %d %s", a.Status, a.Body)
+		}
+	}
+	another := strings.Replace(body, "{", `{"notes":"another",`, 1)
+	n.Stores(t, node.Nothing, func() {
+		if a := n.Post(t, p, body); a.Status != http.StatusOK || a.Body != first.Body || a.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("the retry: answered %d %s, want %s", a.Status, a.Body, first.Body)
+		}
+		rejected(another, http.StatusConflict, "Transaction has already been delivered", true)
+		rejected(undelivered, http.StatusBadRequest, "Invalid transactionId format", false)
+
+		n.Manual.Advance(quote.Validity + time.Millisecond)
+		rejected(body, http.StatusBadRequest, "Transaction has expired", true)
+		rejected(another, http.StatusBadRequest, "Transaction has expired", true)
+	})
+}

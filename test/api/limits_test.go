@@ -1,0 +1,102 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestFailedMatches keeps sending signatures that nobody has to the shared base
+// URL: the address is turned away before its signatures are looked at, for a
+// minute, and nobody else is.
+func TestFailedMatches(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) {
+		n.Config.Limits.MatchFailuresPerMinute = 3
+		n.Config.HTTP.TrustedProxies = []string{"127.0.0.1/32"}
+	})
+	const attacker, neighbour = "192.0.2.7", "192.0.2.8"
+	from := func(address string) func(*node.Request) { return with("X-Forwarded-For", address) }
+	wrong := with(signatureHeader, strings.Repeat("0", 64))
+	post := func(path, address string, change ...func(*node.Request)) scenario {
+		return scenario{name: address + " " + path, by: required, path: path, body: node.MinimalPost, change: append(change, from(address)),
+			status: http.StatusUnauthorized, want: refusal(badSignature)}
+	}
+	tooMany := func(s scenario, retryAfter string) scenario {
+		s.status, s.want, s.header = http.StatusTooManyRequests, refusal("Too Many Requests"), map[string]string{"Retry-After": retryAfter}
+		return s
+	}
+	delivered := func(s scenario) scenario {
+		s.status, s.want, s.stored = http.StatusOK, []string{`"hmacVerified":true`}, node.OneLead
+		return s
+	}
+	const shared = "/api/lead/post"
+	failing := post(shared, attacker, wrong)
+	play(t, n, []scenario{failing, failing, failing, tooMany(failing, "60"), tooMany(post(shared, attacker), "60")})
+	n.Manual.Advance(20 * time.Second)
+	play(t, n, []scenario{
+		tooMany(failing, "40"),
+		delivered(post(shared, neighbour)), // by its secret
+		delivered(post("", attacker)),      // on its own base URL no secret is searched for
+		post("", attacker, wrong),
+		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // what a client says of itself counts for nothing
+	})
+	n.Manual.Advance(40 * time.Second)
+	play(t, n, []scenario{delivered(post(shared, attacker))})
+	n.CheckNoPersonalData(t)
+}
+
+// TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node that trusts no
+// proxy: it changes nothing.
+func TestForwardedAddressNeedsTrust(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) { n.Config.Limits.MatchFailuresPerMinute = 1 })
+	for i, status := range []int{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusTooManyRequests} {
+		r := node.Request{Path: "/api/lead/post", Body: node.MinimalPost}
+		node.SignAt(&r, node.Marker, n.Now())
+		r.SetHeader("X-Forwarded-For", "192.0.2."+string(rune('1'+i)))
+		if a := n.Do(t, r); a.Status != status {
+			t.Errorf("post %d: answered %d, want %d: %s", i+1, a.Status, status, a.Body)
+		}
+	}
+}
+
+// TestRates sends more pings from an address and more posts of a partner than a
+// second may bring: beyond it they are asked to come back, and a second later they
+// are answered.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) { n.Config.Limits.SharedPingsPerAddress, n.Config.Limits.PostsPerPartner = 10, 2 })
+	tooMany := func(a node.Answer, what string) {
+		t.Helper()
+		if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" || a.Body != `{"ok":false,"message":"Too Many Requests"}` {
+			t.Errorf("%s: answered %d, Retry-After %q, %s", what, a.Status, a.Header.Get("Retry-After"), a.Body)
+		}
+	}
+	n.Manual.Advance(time.Second) // whatever was sent to get here
+	bodies := make([]string, 3)
+	for i := range bodies {
+		bodies[i] = n.FreshPost(t, n.Required)
+	}
+	for range 10 {
+		n.Ping(t, "", node.MinimalPing)
+	}
+	ping := node.Request{Path: "/api/lead/ping", Body: node.MinimalPing}
+	tooMany(n.Do(t, ping), "the eleventh ping")
+	for _, body := range bodies[:2] {
+		if a := n.Do(t, n.Signed(n.Required, body)); a.Status != http.StatusOK {
+			t.Errorf("a post: answered %d %s", a.Status, a.Body)
+		}
+	}
+	tooMany(n.Do(t, n.Signed(n.Required, bodies[2])), "the third post")
+	n.Manual.Advance(time.Second)
+	if a := n.Do(t, ping); a.Status != http.StatusOK {
+		t.Errorf("a second later: answered %d %s", a.Status, a.Body)
+	}
+	if a := n.Do(t, n.Signed(n.Required, bodies[2])); a.Status != http.StatusOK {
+		t.Errorf("a second later: answered %d %s", a.Status, a.Body)
+	}
+}

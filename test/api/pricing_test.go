@@ -1,0 +1,159 @@
+package api
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// pricesOf is the service that publishes, as the console has it.
+func pricesOf(t testing.TB, n *node.Node) *ratecard.Service {
+	t.Helper()
+	s, err := ratecard.NewService(n.DB.DB, n.Clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.By(audit.Operator)
+}
+
+// publishAt makes a version in which every cell costs as many major units as the
+// version's number says.
+func publishAt(t testing.TB, s *ratecard.Service, version int) {
+	t.Helper()
+	var base pricingrules.Amounts
+	for _, currency := range money.Currencies {
+		base[currency] = int64(version) * 100
+	}
+	draft, err := s.Begin(t.Context(), "everything costs the same", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Replace(t.Context(), draft.ID, draft.RowVersion, "one price", pricingrules.Card{Rules: []pricingrules.Rule{{Base: base}}}); err != nil {
+		t.Fatal(err)
+	}
+	now, err := s.Publish(t.Context(), draft.ID, draft.RowVersion+1, "a test", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Version != version {
+		t.Fatalf("version %d was published, want %d", now.Version, version)
+	}
+}
+
+var cardVersion = regexp.MustCompile(`auction;dur=[0-9.]+;desc="rate card v([0-9]+)"`)
+
+// Under full load prices change again and again. No ping fails, each is priced wholly
+// by one version, which its answer names, and every version is in force within a second.
+func TestPricesChangeUnderLoad(t *testing.T) {
+	n := node.Start(t, node.OnMachineClock)
+	s := pricesOf(t, n)
+	shipped := n.Ping(t, "", node.MinimalPing).BidPrice.String()
+	var newest atomic.Int64
+	newest.Store(1)
+	stop := make(chan struct{})
+	var pings atomic.Int64
+	var senders sync.WaitGroup
+	for range 8 {
+		senders.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, a := n.Send(t, node.Request{Path: "/api/lead/ping", Body: node.MinimalPing})
+				named := cardVersion.FindStringSubmatch(a.Header.Get("Server-Timing"))
+				if a.Status != http.StatusOK || named == nil {
+					t.Errorf("answered %d with %q", a.Status, a.Header.Get("Server-Timing"))
+					return
+				}
+				want := named[1]
+				if want == "1" {
+					want = shipped
+				}
+				if got := node.Decode[node.Quoted](t, a); !got.Accepted || got.BidPrice.String() != want {
+					t.Errorf("version %s priced it at %s, want %s", named[1], got.BidPrice, want)
+				}
+				version, err := strconv.ParseInt(named[1], 10, 64)
+				if err != nil {
+					t.Error(err)
+				}
+				for seen := newest.Load(); version > seen && !newest.CompareAndSwap(seen, version); seen = newest.Load() {
+				}
+				pings.Add(1)
+			}
+		})
+	}
+	const versions = 20
+	for version := 2; version <= versions; version++ {
+		publishAt(t, s, version)
+		testkit.Eventually(t, time.Second, "version "+strconv.Itoa(version)+" prices pings", func() bool { return newest.Load() == int64(version) })
+	}
+	close(stop)
+	senders.Wait()
+	if pings.Load() < versions {
+		t.Errorf("%d pings were sent while %d versions were published", pings.Load(), versions-1)
+	}
+}
+
+// The price that was told is paid, whatever was published since, and the lead names the
+// version that made it.
+func TestAQuoteOutlivesItsVersion(t *testing.T) {
+	n := node.Start(t)
+	s := pricesOf(t, n)
+	publishAt(t, s, 2)
+	testkit.Eventually(t, time.Second, "version 2 prices pings", func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "2" })
+	quote := n.Ping(t, n.Off.Base(), node.MinimalPing)
+	publishAt(t, s, 3)
+	testkit.Eventually(t, time.Second, "version 3 prices pings", func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "3" })
+	got := node.Decode[node.Delivered](t, n.Post(t, n.Off, node.WithTransaction(node.MinimalPost, quote.TransactionID)))
+	if got.Payout.String() != "2" {
+		t.Errorf("paid %s for a lead that was quoted at 2", got.Payout)
+	}
+	if version := testkit.Value[int](t, n.DB, `SELECT card_version FROM leads`); version != 2 {
+		t.Errorf("the lead names version %d", version)
+	}
+}
+
+// A draft and its edits touch no price, and no node loads the prices anew for them. At
+// its time a scheduled draft is published by the service itself.
+func TestAScheduledDraftIsPublishedAtItsTime(t *testing.T) {
+	n := node.Start(t)
+	s := pricesOf(t, n)
+	was := n.Ping(t, "", node.MinimalPing).BidPrice
+	const loads = `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`
+	before := testkit.Value[int64](t, n.DB, loads)
+	draft, err := s.Begin(t.Context(), "later", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetBase(t.Context(), draft.ID, pricingrules.Target{Industry: "plumber", Country: "GB"}, 0, 12_300); err != nil {
+		t.Fatal(err)
+	}
+	at := n.Manual.Now().Add(time.Hour)
+	if _, err := s.Publish(t.Context(), draft.ID, draft.RowVersion+1, "from the next hour on", at); err != nil {
+		t.Fatal(err)
+	}
+	if after := testkit.Value[int64](t, n.DB, loads); after != before {
+		t.Errorf("the prices were to be loaded anew %d times", after-before)
+	}
+	if now := n.Ping(t, "", node.MinimalPing).BidPrice; now != was {
+		t.Errorf("before its time the price is %s, was %s", now, was)
+	}
+	n.Manual.Set(at)
+	testkit.Eventually(t, 5*time.Second, "the draft is published", func() bool { return n.Ping(t, "", node.MinimalPing).BidPrice.String() == "123" })
+	if by := testkit.Value[string](t, n.DB, `SELECT actor FROM audit_events WHERE action = 'pricing.publish' ORDER BY id DESC LIMIT 1`); by != audit.Service.Name {
+		t.Errorf("published by %s", by)
+	}
+}

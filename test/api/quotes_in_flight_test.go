@@ -1,0 +1,86 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestAgreementHonoursQuotesInFlight prices leads on the shared address, on two
+// nodes whose clocks differ, and then agrees a price, an exclusion or a cap with a
+// partner. The partner's posts on those quotes are accepted for their 15 minutes,
+// and its posts on later quotes of the shared address are rejected (D5).
+func TestAgreementHonoursQuotesInFlight(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	ahead := clock.NewManual(node.Began)
+	other := n.Beside(t, func(n *node.Node) { n.Clock = ahead })
+	for name, terms := range map[string]partners.PriceForm{
+		"price":     {Adjustment: "-40"},
+		"exclusion": {Exclusions: "country GB"},
+		"cap":       {DailyLeadCap: "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := n.NewPartner(t, "terms-"+name, models.SigningRequired)
+			n.Deliver(t, p, node.MinimalPost) // a cap of 1 is reached
+			ahead.Set(n.Manual.Now().Add(quote.MaxAhead))
+			shared := func() node.Quoted { return n.Ping(t, "", node.MinimalPing) }
+			before, expiring := shared(), shared()
+			onOtherNode := other.Ping(t, "", node.MinimalPing)
+
+			agreePrice(t, n, p, 0, terms)
+			for _, q := range []node.Quoted{before, onOtherNode} {
+				accepted := node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, q.TransactionID)))
+				if accepted.Payout != q.BidPrice {
+					t.Errorf("quoted %s, paid %s", q.BidPrice, accepted.Payout)
+				}
+			}
+
+			n.Manual.Advance(3 * quote.MaxAhead)
+			after := shared()
+			rejects(t, n, p, after, "Invalid transactionId format")
+			node.Decode[node.Delivered](t, n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, after.TransactionID)))
+
+			n.Manual.Advance(quote.Validity - 3*quote.MaxAhead)
+			node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, expiring.TransactionID)))
+		})
+	}
+	t.Run("terms that end and begin again", func(t *testing.T) { termsBeginAgain(t, n) })
+}
+
+// termsBeginAgain removes a partner's terms and agrees others. Quotes issued in between
+// are honoured, and editing active terms changes nothing.
+func termsBeginAgain(t *testing.T, n *node.Node) {
+	p := n.NewPartner(t, "twice-agreed", models.SigningRequired)
+	agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "-10"})
+	n.Manual.Advance(time.Minute)
+	during := n.Ping(t, "", node.MinimalPing)
+	agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-20"})
+	rejects(t, n, p, during, "Invalid transactionId format")
+
+	agreePrice(t, n, p, 2, partners.PriceForm{})
+	n.Manual.Advance(time.Minute)
+	between := n.Ping(t, "", node.MinimalPing)
+	n.Manual.Advance(time.Minute)
+	agreePrice(t, n, p, 3, partners.PriceForm{Adjustment: "-30"})
+	node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, between.TransactionID)))
+	n.Manual.Advance(time.Minute)
+	rejects(t, n, p, n.Ping(t, "", node.MinimalPing), "Invalid transactionId format")
+}
+
+// rejects checks that a post on the quote is rejected and stores nothing.
+func rejects(t *testing.T, n *node.Node, p node.Partner, q node.Quoted, message string) {
+	t.Helper()
+	n.Stores(t, node.Nothing, func() {
+		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, q.TransactionID)); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, message) {
+			t.Errorf("answered %d %s", a.Status, a.Body)
+		}
+	})
+}

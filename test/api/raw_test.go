@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// chunked is a body in chunks, the last of them included.
+func chunked(chunks ...string) string {
+	var b strings.Builder
+	for _, c := range append(chunks, "") {
+		b.WriteString(strconv.FormatInt(int64(len(c)), 16) + "\r\n" + c + "\r\n")
+	}
+	return b.String()
+}
+
+const chunkedEncoding = "Transfer-Encoding: chunked"
+
+// exchange sends one request on a fresh connection and reads its answer.
+func exchange(t testing.TB, n *node.Node, w node.RawRequest) node.Answer {
+	t.Helper()
+	l := n.Dial(t)
+	defer l.Close()
+	l.Send(w.String())
+	return n.ReadAnswer(t, l, w)
+}
+
+// badInput is one request of the bad kind and what must come of it.
+type badInput struct {
+	name string
+	send node.RawRequest
+
+	status int      // 0 when the connection just ends
+	want   []string // parts of the answer's body
+	bare   bool     // the HTTP library's own refusal, before any handler ran
+	stored node.Stored
+}
+
+// endure sends every row, checks what came of it, and that the next request on
+// a fresh connection works.
+func endure(t *testing.T, n *node.Node, rows []badInput) {
+	t.Helper()
+	for _, b := range rows {
+		t.Run(b.name, func(t *testing.T) {
+			n.Stores(t, b.stored, func() { b.check(t, exchange(t, n, b.send)) })
+			n.CheckServes(t)
+		})
+	}
+}
+
+func (b badInput) check(t *testing.T, a node.Answer) {
+	t.Helper()
+	if a.Status != b.status {
+		t.Fatalf("answered %d, want %d: %s", a.Status, b.status, a.Body)
+	}
+	for _, part := range b.want {
+		if !strings.Contains(a.Body, part) {
+			t.Errorf("the answer has not %s: %s", part, a.Body)
+		}
+	}
+	if own := a.Header.Get("X-Request-Id") != ""; own == b.bare || b.bare && strings.Contains(a.Body, "{") {
+		t.Errorf("the service's own answer: %t, want %t: %v %s", own, !b.bare, a.Header, a.Body)
+	}
+}
+
+// The answers of bad input, to keep the tables readable.
+
+func invalidJSON(name string, w node.RawRequest) badInput {
+	return badInput{name: name, send: w, status: http.StatusBadRequest, want: refusal("Invalid JSON payload")}
+}
+
+func invalidPayload(name string, w node.RawRequest, entries ...string) badInput {
+	return badInput{name: name, send: w, status: http.StatusBadRequest, want: append([]string{`payload","errors":[` + entries[0]}, entries...)}
+}
+
+func unauthorized(name string, w node.RawRequest, message string) badInput {
+	return badInput{name: name, send: w, status: http.StatusUnauthorized, want: refusal(message)}
+}
+
+func bare(name string, w node.RawRequest, status int) badInput {
+	return badInput{name: name, send: w, status: status, bare: true}
+}
+
+func priced(name string, w node.RawRequest) badInput {
+	return badInput{name: name, send: w, status: http.StatusOK, want: []string{`"accepted":true`}}
+}
+
+func accepted(name string, w node.RawRequest) badInput {
+	return badInput{name: name, send: w, status: http.StatusOK, want: []string{`"status":"success"`, `"hmacVerified":true`}, stored: node.OneLead}
+}

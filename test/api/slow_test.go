@@ -1,0 +1,85 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestSlowClients sends requests that take too long. Headers that do not come
+// end the connection, with no answer or the HTTP library's own; a body that does
+// not come is answered like one that broke off.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, func(n *node.Node) {
+		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 150*time.Millisecond, 300*time.Millisecond
+	})
+	post := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
+	promised := node.RawPing("{}")
+	promised.Length = "Content-Length: 65537"
+	half := func(w node.RawRequest) string { return w.String()[:len(w.String())-len(w.Body)/2-1] }
+	inPieces := node.RawPing(chunked(node.MinimalPing))
+	inPieces.Length = chunkedEncoding
+	endless := node.RawPing("5\r\n{\"a\":\r\n")
+	endless.Length = chunkedEncoding
+	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: `{"ok":false,"message":"Request Timeout"}`}
+	malformed := node.Answer{Status: http.StatusBadRequest, Body: "400 Bad Request"} // the library's, of the line as far as it came
+	rows := []struct {
+		name, text string
+		drip       string // sent on, byte by byte
+		want       node.Answer
+	}{
+		{name: "nothing at all"},
+		{name: "half a request line", text: "POST /api/le", want: malformed},
+		{name: "half a header's name", text: "POST /api/lead/ping HTTP/1.1\r\nHost: x\r\nX-Time", want: malformed},
+		{name: "half the headers", text: "POST /api/lead/ping HTTP/1.1\r\nHost: x\r\n"},
+		{name: "a header byte by byte", text: "POST /api/lead/ping HTTP/1.1\r\nHost: x\r\nX-Filler: ", drip: node.Marker},
+		{name: "no body", text: strings.TrimSuffix(node.RawPing(node.MinimalPing).String(), node.MinimalPing), want: cutOff},
+		{name: "half a body", text: half(node.RawPing(node.MinimalPing)), want: cutOff},
+		{name: "half a signed body", text: half(post), want: cutOff},
+		{name: "half a chunk", text: half(inPieces), want: cutOff},
+		{name: "chunks without end", text: endless.String(), want: cutOff},
+		{name: "a body byte by byte", text: strings.TrimSuffix(post.String(), post.Body) + "{", drip: " ", want: cutOff},
+		{name: "a length that is only promised", text: promised.String(),
+			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: `{"ok":false,"message":"Payload Too Large"}`}},
+	}
+	n.Stores(t, node.Nothing, func() {
+		lines := make([]*node.Connection, len(rows))
+		for i, r := range rows {
+			lines[i] = n.Dial(t)
+			lines[i].Send(r.text)
+			stop := make(chan struct{})
+			defer close(stop)
+			go drip(lines[i], r.drip, stop)
+		}
+		n.CheckServes(t) // while they all are under way
+		for i, r := range rows {
+			a := lines[i].Receive(t, http.MethodPost)
+			if a.Status != r.want.Status || a.Body != r.want.Body {
+				t.Errorf("%s: answered %d %q, want %d %q", r.name, a.Status, a.Body, r.want.Status, r.want.Body)
+			}
+			if next := lines[i].Receive(t, http.MethodPost); next.Status != 0 {
+				t.Errorf("%s: the connection goes on with %d", r.name, next.Status)
+			}
+		}
+	})
+	n.CheckServes(t)
+	n.CheckNoPersonalData(t)
+}
+
+// drip sends a text over and over, a byte at a time.
+func drip(l *node.Connection, text string, stop <-chan struct{}) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; text != ""; i++ {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			l.Send(text[i%len(text) : i%len(text)+1])
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+func withoutKEK(n *node.Node) { n.Config.Keys.Local = "" }
+
+const (
+	noKey = "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."
+)
+
+// TestWithoutKeyWrapper runs a node that has no key to encrypt leads with:
+// pings go on, posts are checked in full and then refused, and a node that has
+// the key takes the very same post.
+func TestWithoutKeyWrapper(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t, withoutKEK)
+	n.CheckReadiness(t, "/readyz", node.Failing(node.PostChecks, "key_wrapper", "not configured: posts are answered with 503"))
+	n.CheckReadiness(t, "/readyz/ping", node.PingChecks)
+	body := n.FreshPost(t, n.Required)
+	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), noKey) })
+	play(t, n, []scenario{
+		{name: "a wrong signature is told first", by: required, body: node.MinimalPost, change: []func(*node.Request){with(signatureHeader, node.Marker)},
+			status: http.StatusUnauthorized, want: refusal(badSignature)},
+		{name: "a wrong transactionId is told first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
+		{name: "an expired transaction is told first", by: required, body: node.MinimalPost, wait: 16 * time.Minute, status: http.StatusBadRequest, want: refusal("Transaction has expired")},
+	})
+	n.Manual.Advance(-16 * time.Minute)
+
+	withKey := n.Beside(t, func(n *node.Node) { n.Config.Keys.Local = node.NewKey() })
+	var first node.Delivered
+	n.Stores(t, node.OneLead, func() { first = node.Decode[node.Delivered](t, withKey.Post(t, n.Required, body)) })
+	withKey.Lead(t, first.LeadID)
+
+	// The node without the key cannot seal, but it finds what was delivered.
+	a := n.Post(t, n.Required, body)
+	if again := node.Decode[node.Delivered](t, a); again.LeadID != first.LeadID || a.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("answered %s, want the lead %s", a.Body, first.LeadID)
+	}
+	withKey.Close(t)
+	n.CheckNoPersonalData(t)
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestWhatCouldNotBeReadIsCounted sends bodies that are too large or break off:
+// they are counted by endpoint and outcome like every other rejection, and those that
+// are too large are kept for the partner of the base URL, under the request id that
+// the answer carried (D24, D26).
+func TestWhatCouldNotBeReadIsCounted(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	large := strings.Repeat(" ", 64<<10) + "{}"
+	traffic, refusals := map[string]int{}, map[string]int{}
+	for _, endpoint := range []string{"ping", "post"} {
+		for base, partner := range map[string]string{"": "nobody", n.Required.Base(): n.Required.Slug} {
+			expect := func(a node.Answer, status int, outcome string) {
+				t.Helper()
+				if a.Status != status {
+					t.Errorf("%s%s: answered %d %s, want %d", base, endpoint, a.Status, a.Body, status)
+				}
+				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
+				traffic[line]++
+				if base != "" && outcome != "incomplete" { // nothing of that is kept (D26)
+					refusals[line+" "+a.Header.Get("X-Request-Id")]++
+				}
+			}
+			w := node.RawRequest{Path: base + "/api/lead/" + endpoint, Body: large}
+			expect(exchange(t, n, w), http.StatusRequestEntityTooLarge, "too_large")
+			w.Length, w.Body = chunkedEncoding, chunked(large)
+			expect(exchange(t, n, w), http.StatusRequestEntityTooLarge, "too_large")
+			expect(breakOff(t, n, node.RawRequest{Path: w.Path, Body: node.MinimalPing}), http.StatusRequestTimeout, "incomplete")
+		}
+	}
+	n.Shutdown(t)
+	if got := countLines(t, n, `SELECT coalesce(p.slug, 'nobody') || ' ' || endpoint || ' ' || outcome, sum(count)::bigint
+		FROM traffic_minutes t LEFT JOIN partners p ON p.id = t.partner_id GROUP BY 1`); !maps.Equal(got, traffic) {
+		t.Errorf("counted %v\nwant %v", got, traffic)
+	}
+	kept := map[string]int{}
+	for line, count := range countLines(t, n, `SELECT p.slug || ' ' || endpoint || ' ' || outcome || ' ' || request_id, count(*)
+		FROM refusals r JOIN partners p ON p.id = r.partner_id WHERE fields = '{}' GROUP BY 1`) {
+		kept[line] = count
+	}
+	for line, count := range refusals {
+		text := line[strings.LastIndexByte(line, ' ')+1:]
+		request, err := id.Parse(id.Request, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored := strings.TrimSuffix(line, text) + request.String(); kept[stored] != count {
+			t.Errorf("%s is kept %d times in %v", stored, kept[stored], kept)
+		}
+	}
+	if len(kept) != len(refusals) {
+		t.Errorf("%d refusals are kept, want %d", len(kept), len(refusals))
+	}
+}
+
+// breakOff sends half a request and no more.
+func breakOff(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
+	t.Helper()
+	l := n.Dial(t)
+	defer l.Close()
+	text := w.String()
+	l.Send(text[:len(text)-len(w.Body)/2])
+	if err := l.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	return n.ReadAnswer(t, l, w)
+}
+
+// countLines reads lines and their counts.
+func countLines(t *testing.T, n *node.Node, sql string) map[string]int {
+	t.Helper()
+	rows, err := n.Root.Query(context.Background(), sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	var line string
+	var count int
+	if _, err := pgx.ForEachRow(rows, []any{&line, &count}, func() error {
+		found[line] = count
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

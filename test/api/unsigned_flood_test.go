@@ -1,0 +1,84 @@
+package api
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// TestUnsignedFloodDoesNotSpendAPartnersBudget floods a partner's address with
+// unsigned posts from one client while the partner delivers as many signed posts
+// as its budget holds (D28).
+func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
+	t.Parallel()
+	const signedPosts, budget, flood = 20, 10, 500
+	n := node.Start(t, func(n *node.Node) {
+		n.Config.Limits = config.Defaults(config.Serve).Limits
+		n.Config.Limits.PostsPerPartner, n.Config.Limits.UnsignedPostsPerAddress = signedPosts, budget
+	})
+	for _, c := range []struct {
+		p        node.Partner
+		rejected int // an unsigned `{}` within the client's budget
+	}{
+		{n.Required, http.StatusUnauthorized},
+		{n.ReportOnly, http.StatusBadRequest},
+		{n.Off, http.StatusBadRequest},
+	} {
+		t.Run(string(c.p.SigningMode), func(t *testing.T) {
+			bodies := make([]string, signedPosts)
+			for i := range bodies {
+				bodies[i] = n.FreshPost(t, c.p)
+			}
+			n.Manual.Advance(time.Second) // a new window for every budget
+			var statuses counts
+			n.Stores(t, node.StoredLeads(signedPosts), func() {
+				var senders sync.WaitGroup
+				for range 10 {
+					senders.Go(func() {
+						for range flood / 10 {
+							_, a := n.Send(t, node.Request{Path: c.p.Base() + "/api/lead/post", Body: "{}"})
+							statuses.add(a.Status)
+						}
+					})
+				}
+				for _, body := range bodies {
+					if a := n.Post(t, c.p, body); a.Status != http.StatusOK {
+						t.Errorf("signed post: %d %s", a.Status, a.Body)
+					}
+				}
+				senders.Wait()
+			})
+			if got := statuses.of(c.rejected); got != budget {
+				t.Errorf("%d unsigned posts got %d, want %d", got, c.rejected, budget)
+			}
+			if got := statuses.of(http.StatusTooManyRequests); got != flood-budget {
+				t.Errorf("%d unsigned posts got 429, want %d", got, flood-budget)
+			}
+		})
+	}
+}
+
+// counts counts values from several goroutines.
+type counts struct {
+	mu sync.Mutex
+	n  map[int]int
+}
+
+func (c *counts) add(value int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[int]int{}
+	}
+	c.n[value]++
+}
+
+func (c *counts) of(value int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[value]
+}

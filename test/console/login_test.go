@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+const (
+	staffEmail    = "dmitri@example.com"
+	staffPassword = "correct horse battery"
+	ownersAddress = "127.0.0.1"
+)
+
+// staffWithSecondFactor makes a person who has logged in from ownersAddress and set up
+// a second factor, and returns its secret.
+func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
+	t.Helper()
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour})
+	by := audit.Actor{Address: ownersAddress}
+	_, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: staffEmail, Name: "Dmitri Sand", Roles: []models.StaffRole{{Role: models.Finance}}}, staffPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := people.Login(t.Context(), staff.Attempt{Email: staffEmail, Password: staffPassword, By: by})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := people.Session(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := people.BeginSecondFactor(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if session, err = people.Session(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := people.FinishSecondFactor(t.Context(), by, session, authenticatorCode(t, n, key.Secret())); err != nil {
+		t.Fatal(err)
+	}
+	return key.Secret()
+}
+
+func authenticatorCode(t *testing.T, n *node.Node, secret string) string {
+	t.Helper()
+	code, err := totp.GenerateCode(secret, n.Clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// visitor is a browser at an address of this machine.
+func visitor(t *testing.T, address string) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, to)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Jar: jar, Transport: transport, Timeout: 20 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// submit sends a form of the console and returns the status and the header.
+func submit(t *testing.T, n *node.Node, v *http.Client, path string, form url.Values) (int, http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.Admin+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", n.Admin)
+	resp, err := v.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode, resp.Header
+}
+
+// An attacker who knows the password tries 150 codes in 30 logins. At most 20 of them are
+// judged; the owner gets in from a known address during the attack.
+func TestBlackboxSecondFactorCannotBeGuessed(t *testing.T) {
+	t.Parallel()
+	n := node.Start(t)
+	secret := staffWithSecondFactor(t, n)
+	login := func(v *http.Client) {
+		t.Helper()
+		if status, header := submit(t, n, v, "/login", url.Values{"email": {staffEmail}, "password": {staffPassword}}); status != http.StatusSeeOther || !strings.HasPrefix(header.Get("Location"), "/login/code") {
+			t.Fatalf("the right password: %d to %q", status, header.Get("Location"))
+		}
+	}
+	judged, rejected := 0, 0
+	for range 30 {
+		attacker := visitor(t, "127.0.0.2")
+		login(attacker)
+		for range 5 {
+			switch status, header := submit(t, n, attacker, "/login/code", url.Values{"code": {"wrong!"}}); status {
+			case http.StatusUnauthorized:
+				judged++
+			case http.StatusTooManyRequests:
+				rejected++
+				if wait, err := strconv.Atoi(header.Get("Retry-After")); err != nil || wait < 1 {
+					t.Errorf("Retry-After is %q", header.Get("Retry-After"))
+				}
+			default:
+				t.Fatalf("a wrong code: %d", status)
+			}
+		}
+	}
+	if judged != 20 || rejected != 130 {
+		t.Errorf("%d wrong codes were judged and %d rejected", judged, rejected)
+	}
+	n.Manual.Advance(30 * time.Second) // the code of the enrolment has been used
+	owner := visitor(t, ownersAddress)
+	login(owner)
+	if status, header := submit(t, n, owner, "/login/code", url.Values{"code": {authenticatorCode(t, n, secret)}}); status != http.StatusSeeOther || header.Get("Location") != "/" {
+		t.Errorf("the owner with the right code: %d to %q", status, header.Get("Location"))
+	}
+}

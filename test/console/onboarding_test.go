@@ -1,0 +1,321 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// trialPost is a lead for an account that is named.
+const trialPost = `{"transactionId":"$TX","partnerId":"%s","contact":{"name":"Jo Bloggs","email":"jo@example.com","phone":"020 7946 0018"},"consent":{"acknowledged":true}}`
+
+// TestPartnersInBrowser takes partners on as an account manager does, while the
+// partner API serves.
+func TestPartnersInBrowser(t *testing.T) {
+	chromium := browser.Start(t)
+	for name, use := range map[string]func(*testing.T, *node.Node, *browser.Browser, *browser.Page){
+		"from nothing to the first post": onboards, "a rotation under traffic": rotates, "signatures become required": requires,
+		"two at once": conflicts, "a secret is revoked": revokes, "suspended and back": suspends,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := node.Start(t, node.OnMachineClock)
+			use(t, n, chromium, manager(t, n, chromium))
+		})
+	}
+}
+
+// manager is the page of an account manager who has signed in.
+func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Page {
+	t.Helper()
+	const password = "correct horse battery"
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour})
+	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
+		t.Fatal(err)
+	}
+	p := chromium.Page(t, browser.Look{})
+	p.Open(n.Admin + "/login")
+	p.Type(`input[name="email"]`, "ben@example.com")
+	p.Type(`input[name="password"]`, password)
+	p.Submit(`form[action="/login"] button[type="submit"]`)
+	p.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+	return p
+}
+
+// partnerPage is the address of a partner's page in the console.
+func partnerPage(n *node.Node, p node.Partner) string {
+	return n.Admin + "/partners/" + id.Format(id.Partner, p.ID)
+}
+
+// postStatus posts a lead of a partner, quoted and signed now, and says how it was answered.
+func postStatus(t testing.TB, n *node.Node, p node.Partner) int {
+	t.Helper()
+	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
+	return n.Post(t, p, node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)).Status
+}
+
+// awaitStatus waits until posts of a partner are answered so: a change holds within a second.
+func awaitStatus(t testing.TB, n *node.Node, p node.Partner, want int) {
+	t.Helper()
+	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
+	body := node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)
+	for end := time.Now().Add(time.Second); ; {
+		a := n.Post(t, p, body)
+		if a.Status == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a second later: %d %s", a.Status, a.Body)
+		}
+	}
+}
+
+func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.Page) {
+	p.Open(n.Admin + "/partners")
+	p.Submit(`a[href="/partners/new"]`)
+	p.Type(`input[name="name"]`, "North Road Ltd")
+	p.Type(`input[name="slug"]`, "north-road")
+	p.Submit(`form[action="/partners/new"] button[type="submit"]`)
+	now := func(step string) {
+		t.Helper()
+		p.Wait(`document.querySelector("[aria-current=step] h2")?.textContent.trim() === ` + fmt.Sprintf("%q", step))
+	}
+	now("Give it an account")
+	p.Axe()
+	p.Submit(`[aria-current=step] a.button`)
+	p.Submit(`form[action$="/accounts/new"] button[type="submit"]`)
+	now("Approve it")
+	p.Submit(`[aria-current=step] form button`)
+	now("Make its first secret")
+	p.Submit(`[aria-current=step] a.button`)
+	p.Type(`input[name="label"]`, "first")
+	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
+	p.Axe()
+	partner := node.Partner{Secret: p.Text(".once-secret code"), Accounts: [2]string{"north-road-sandbox"}}
+	partner.Slug = "north-road"
+	if !strings.HasPrefix(partner.Secret, "pp_") || strings.Contains(p.Address(), partner.Secret) {
+		t.Fatalf("at %s", p.Address())
+	}
+	p.Submit(`main a.button-primary`)
+	now("Hand over")
+	p.Submit(`[aria-current=step] form button`)
+	p.Axe()
+	link := browser.Eval[string](p, `[...document.querySelectorAll("main code")].map((e) => e.textContent).find((text) => text.includes("/partner/"))`)
+	p.Submit(`main a.button-primary`)
+	now("Watch the first post arrive")
+	p.Axe()
+	theirs := chromium.Page(t, browser.Look{})
+	theirs.Open(link)
+	if text := theirs.Text("main"); !strings.Contains(text, "north-road-sandbox") || strings.Contains(text, partner.Secret) {
+		t.Errorf("the partner's own page: %.300s", text)
+	}
+	// First a mistake, which the page explains, then the lead: both come by themselves.
+	tx := n.Ping(t, partner.Base(), node.MinimalPing).TransactionID
+	body := node.WithTransaction(fmt.Sprintf(trialPost, "north-road-sandbox"), tx)
+	wrong := partner
+	wrong.Secret += "x"
+	if a := n.Post(t, wrong, body); a.Status != http.StatusUnauthorized {
+		t.Errorf("a wrong secret: %d", a.Status)
+	}
+	p.Wait(`document.querySelector("#arrivals").textContent.includes("wrong signature") && document.querySelector("#arrivals a[href$='/check']")`)
+	if browser.Eval[bool](p, `document.querySelector("#first-post .status-good") !== null`) {
+		t.Error("the last step is done before a lead was delivered")
+	}
+	a := node.Decode[node.Delivered](t, n.Post(t, partner, body))
+	p.Wait(`document.querySelector("#arrivals").textContent.includes("` + a.LeadID + `")`)
+	p.Wait(`document.querySelector("#first-post .status-good") !== null`) // by itself
+	if text := p.Text("#arrivals"); !strings.Contains(text, "sandbox") || !strings.Contains(text, "“first”") {
+		t.Error(text)
+	}
+	p.Axe()
+	p.Open(n.Admin + "/partners")
+	if text := p.Text("#list"); !strings.Contains(text, "North Road Ltd") {
+		t.Error(text)
+	}
+}
+
+// rotates changes the secret while posts come in: none is refused for it.
+func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+	who := n.Required
+	var secret atomic.Pointer[string]
+	secret.Store(&who.Secret)
+	stop := make(chan struct{})
+	var posts sync.WaitGroup
+	var sent, refused atomic.Int64
+	for range 2 {
+		posts.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				now := who
+				now.Secret = *secret.Load()
+				sent.Add(1)
+				if status := postStatus(t, n, now); status != http.StatusOK {
+					refused.Add(1)
+					t.Errorf("a post was answered %d", status)
+				}
+			}
+		})
+	}
+	p.Open(partnerPage(n, who) + "?tab=secrets")
+	p.Submit(`a[href$="/secrets/rotate"]`)
+	p.Axe()
+	p.Submit(`form[action$="/secrets/rotate"] button[type="submit"]`)
+	fresh := p.Text(".once-secret code")
+	before := sent.Load()
+	p.Open(partnerPage(n, who) + "?tab=secrets") // its button leads there too, once a post has been counted
+	p.Wait(`document.querySelector("main").textContent.includes("retiring in 23 h")`)
+	// The node has heard of the new one when a post that it signed is taken.
+	changed := who
+	changed.Secret = fresh
+	awaitStatus(t, n, changed, http.StatusOK)
+	secret.Store(&fresh)
+	for end := time.Now().Add(20 * time.Second); sent.Load() < before+50 && time.Now().Before(end); {
+		postStatus(t, n, changed)
+	}
+	close(stop)
+	posts.Wait()
+	if sent.Load() < before+50 || refused.Load() > 0 {
+		t.Errorf("%d of %d posts were refused", refused.Load(), sent.Load())
+	}
+	// All has moved: the older one ends now.
+	p.Submit(`a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`)
+	p.Click(`input[name="when"][value="now"]`)
+	p.Submit(`form[action$="/retire"] button[type="submit"]`)
+	p.Wait(`document.querySelector("#main").textContent.includes("retired")`)
+	awaitStatus(t, n, who, http.StatusUnauthorized)
+	if status := postStatus(t, n, changed); status != http.StatusOK {
+		t.Errorf("with the new secret: %d", status)
+	}
+}
+
+func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
+	t.Helper()
+	all, err := n.Partners.Secrets(t.Context(), who.Partner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Format(id.Secret, all[0].ID)
+}
+
+// requires switches enforcement on, having been told what that would refuse.
+func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+	who := n.Off
+	unsigned := func() node.Answer {
+		tx := n.Ping(t, who.Base(), node.MinimalPing).TransactionID
+		return n.Do(t, node.Request{Path: who.Base() + "/api/lead/post", Body: node.WithTransaction(fmt.Sprintf(trialPost, who.Accounts[0]), tx)})
+	}
+	for range 3 {
+		if a := unsigned(); a.Status != http.StatusOK {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	if status := postStatus(t, n, who); status != http.StatusOK {
+		t.Fatalf("%d", status)
+	}
+	for end := time.Now().Add(10 * time.Second); ; { // counters are written every two seconds
+		p.Open(partnerPage(n, who) + "?tab=signing")
+		text := p.Text("main")
+		if strings.Contains(text, "Of 4 posts in the last 24 hours 3 came without a signature") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(text)
+		}
+	}
+	p.Axe()
+	p.Click(`input[name="signing"][value="required"]`)
+	p.Submit(`form[action$="/signing"] button[type="submit"]`)
+	for end := time.Now().Add(time.Second); ; {
+		if a := unsigned(); a.Status == http.StatusUnauthorized {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a second later unsigned posts are still taken")
+		}
+	}
+	if status := postStatus(t, n, who); status != http.StatusOK {
+		t.Errorf("a signed post: %d", status)
+	}
+}
+
+// conflicts has the command line change a partner while its form is open.
+func conflicts(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+	p.Open(partnerPage(n, n.Required) + "?tab=signing")
+	if err := n.Partners.By(audit.Operator).SetSigning(t.Context(), scope.Partners(n.Required.ID), n.Required.ID, n.Required.RowVersion+1, models.SigningReportOnly, true); err != nil {
+		t.Fatal(err)
+	}
+	p.Click(`input[name="signing"][value="off"]`)
+	p.Submit(`form[action$="/signing"] button[type="submit"]`)
+	p.Wait(`document.querySelector("main").textContent.includes("changed this while you had it open")`)
+	if !browser.Eval[bool](p, `document.querySelector("input[name=signing][value=off]").checked`) {
+		t.Error("what was chosen is gone")
+	}
+	p.Axe()
+	for _, said := range p.Complaints() { // of the status, which is the point
+		if !strings.Contains(said, "409") {
+			t.Error(said)
+		}
+	}
+	p.Submit(`form[action$="/signing"] button[type="submit"]`)
+	p.Wait(`document.querySelector("main").textContent.includes("In force: off")`)
+}
+
+func revokes(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+	who := n.Required
+	if status := postStatus(t, n, who); status != http.StatusOK {
+		t.Fatalf("%d", status)
+	}
+	p.Open(partnerPage(n, who) + "?tab=secrets")
+	p.Submit(`a[href$="/revoke"]`)
+	if text := p.Text("main"); !strings.Contains(text, "last valid secret") {
+		t.Error(text)
+	}
+	p.Axe()
+	p.Type(`main input[name="name"]`, who.Slug)
+	p.Submit(`main form[action$="/revoke"] button[type="submit"]`)
+	p.Wait(`document.querySelector("main").textContent.includes("No valid signing secret")`)
+	awaitStatus(t, n, who, http.StatusUnauthorized)
+}
+
+func suspends(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+	who := n.Required
+	p.Open(partnerPage(n, who))
+	p.Click(`a[data-dialog="suspend"]`)
+	p.Wait(`document.querySelector("#suspend").open`)
+	p.Axe()
+	p.Type(`#suspend input[name="name"]`, who.Slug)
+	p.Submit(`#suspend form[action$="/suspend"] button[type="submit"]`)
+	p.Wait(`document.querySelector("main").textContent.includes("Lift the suspension")`)
+	end := time.Now().Add(time.Second)
+	for !strings.Contains(n.Do(t, node.Request{Path: who.Base() + "/api/lead/ping", Body: node.MinimalPing}).Body, `"reason":"paused"`) {
+		if time.Now().After(end) {
+			t.Fatal("a second later it still gets prices")
+		}
+	}
+	p.Submit(`form[action$="/approve"] button[type="submit"]`)
+	p.Wait(`document.querySelector("a[data-dialog=suspend]")`)
+	for end := time.Now().Add(time.Second); strings.Contains(n.Do(t, node.Request{Path: who.Base() + "/api/lead/ping", Body: node.MinimalPing}).Body, `"paused"`); {
+		if time.Now().After(end) {
+			t.Fatal("a second later it gets no price")
+		}
+	}
+	if status := postStatus(t, n, who); status != http.StatusOK {
+		t.Errorf("%d", status)
+	}
+}

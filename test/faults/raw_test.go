@@ -1,0 +1,23 @@
+package faults
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// sendHalf sends all of a request but the end of its body, and returns that
+// when the handler has begun to read: from then on the service has accepted it.
+func sendHalf(t testing.TB, l *node.Connection, w node.RawRequest) (rest string) {
+	t.Helper()
+	w.Headers = append(w.Headers, "Expect: 100-continue")
+	text := w.String()
+	half := len(text) - len(w.Body)/2
+	l.Send(text[:half])
+	for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
+		if got, err := l.In.ReadString('\n'); got != want {
+			t.Fatalf("read %q, want %q: %v", got, want, err)
+		}
+	}
+	return text[half:]
+}

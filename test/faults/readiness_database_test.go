@@ -1,0 +1,74 @@
+package faults
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// onServer has a node use a Postgres of the test's own.
+func onServer(t *testing.T, s *testkit.Server) node.Option {
+	return func(n *node.Node) {
+		n.DB, n.LosesAnswers = s.NewDatabase(t), true
+		n.Config.Database.URL = config.Secret(n.DB.AppURL)
+	}
+}
+
+// A node is ready for posts while the database can store them, and says what
+// keeps it from that. Pings need no database. Each change is logged once.
+func TestReadinessFollowsWhatTheDatabaseCanStore(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewServer(t)
+	n := node.Start(t, onServer(t, server))
+	n.Deliver(t, n.Required, node.MinimalPost)
+	lines := func(check string) int { return n.Log.Count(`"check":"` + check + `"`) }
+	for _, c := range []struct{ check, setting, value, state string }{
+		{"database", "default_transaction_read_only", "on", "read-only"},
+		{"commits", "synchronous_standby_names", "one_that_is_away", "not confirmed within 3s: check that the synchronous standby is running"},
+	} {
+		t.Run(c.check, func(t *testing.T) {
+			checksBecome(t, n, node.PostChecks)
+			logged := lines(c.check)
+			body := n.FreshPost(t, n.Required)
+			server.Set(t, c.setting, c.value)
+			checksBecome(t, n, node.Failing(node.PostChecks, c.check, c.state))
+			n.CheckReadiness(t, "/readyz/ping", node.PingChecks)
+			gaugeOf(t, n, `pingpost_ready{check="`+c.check+`"}`, "0")
+			if a := n.Post(t, n.Required, body); a.Status != http.StatusServiceUnavailable {
+				t.Errorf("a post was answered with %d %s", a.Status, a.Body)
+			}
+			n.CheckServes(t)
+			server.Set(t, c.setting, "")
+			checksBecome(t, n, node.PostChecks)
+			gaugeOf(t, n, `pingpost_ready{check="`+c.check+`"}`, "1")
+			if got := node.Decode[node.Delivered](t, n.Post(t, n.Required, body)); got.LeadID == "" {
+				t.Error("the post is not delivered afterwards")
+			}
+			testkit.Eventually(t, node.Patience, "both changes are logged", func() bool { return lines(c.check)-logged == 2 })
+		})
+	}
+	if lines("database") != 2 || lines("commits") != 2 {
+		t.Errorf("a change was logged more than once:\n%s", n.Log)
+	}
+}
+
+// checksBecome waits until the checks of /readyz are these.
+func checksBecome(t *testing.T, n *node.Node, checks map[string]string) {
+	t.Helper()
+	testkit.Eventually(t, node.Patience, "the checks are as expected", func() bool {
+		return maps.Equal(n.Readiness(t, "/readyz").Checks, checks)
+	})
+}
+
+// gaugeOf waits until a metric has the value.
+func gaugeOf(t *testing.T, n *node.Node, name, value string) {
+	t.Helper()
+	testkit.Eventually(t, node.Patience, name+" is "+value, func() bool {
+		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "\n"+name+" "+value+"\n")
+	})
+}

@@ -1,0 +1,256 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// withSnapshot has a node keep a snapshot in a folder of the test's own, which it
+// has to make.
+func withSnapshot(t *testing.T) node.Option {
+	return func(n *node.Node) {
+		n.Config.Database.SnapshotFile = filepath.Join(t.TempDir(), "made", "snapshot")
+	}
+}
+
+// restart stops the node and starts it again, as a new process would.
+func restart(t *testing.T, n *node.Node, whileStopped func()) {
+	t.Helper()
+	n.Client.CloseIdleConnections()
+	if err := n.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	whileStopped()
+	n.StartAgain(t)
+}
+
+// awaitSnapshot waits until the node has written a snapshot since that moment.
+func awaitSnapshot(t *testing.T, n *node.Node, after time.Time) {
+	t.Helper()
+	testkit.Eventually(t, node.Patience, "the snapshot is saved", func() bool {
+		info, err := os.Stat(n.Config.Database.SnapshotFile)
+		return err == nil && info.ModTime().After(after)
+	})
+}
+
+// allPrices are what pings get on the shared address and on each partner's own.
+func allPrices(t *testing.T, n *node.Node) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, base := range []string{"", n.Required.Base(), n.ReportOnly.Base(), n.Off.Base()} {
+		for _, ping := range []string{node.MinimalPing, `{"industry":"roofer","postcode":"10115","country":"DE","urgency":"emergency"}`} {
+			q := n.Ping(t, base, ping)
+			all[base+ping] = q.Currency + " " + string(q.BidPrice) + q.Reason
+		}
+	}
+	return all
+}
+
+// A node that is started while the database is away answers pings with the prices
+// from before, and posts with 503. When the database is back it takes posts
+// without a restart.
+func TestARestartWithoutTheDatabaseAnswersPings(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewServer(t)
+	n := node.Start(t, onServer(t, server), withSnapshot(t))
+	n.LosesAnswers = false // it is stopped before the server is
+	suspended := n.NewPartner(t, "gone-quiet", models.SigningRequired)
+	for _, sql := range []string{
+		`INSERT INTO partner_prices (partner_id, adjustment, daily_lead_cap, updated_at) VALUES ('` + n.Required.ID.String() + `', 1500, 1, now())`,
+		`INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ('` + n.Off.ID.String() + `', '[{"country":"DE"}]', now())`,
+		`UPDATE partners SET status = 'suspended' WHERE id = '` + suspended.ID.String() + `'`,
+	} {
+		n.DB.Exec(t, sql)
+	}
+	testkit.Eventually(t, node.Patience, "the agreement is active", func() bool { return n.Ping(t, suspended.Base(), node.MinimalPing).Reason == "paused" })
+	seen := clock.System{}.Now()
+	n.DB.Exec(t, `UPDATE partners SET name = 'Gone quiet' WHERE slug = 'gone-quiet'`)
+	awaitSnapshot(t, n, seen) // with all that was seen before
+	file := n.Config.Database.SnapshotFile
+	before := allPrices(t, n)
+	if len(slices.Compact(slices.Sorted(maps.Values(before)))) < 4 {
+		t.Fatalf("too few different prices: %v", before)
+	}
+	body := n.FreshPost(t, n.Required)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the snapshot's mode: %v %v", info, err)
+	}
+	for _, secret := range []string{n.Required.Slug, n.Required.Secret, "plumber"} {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), secret) {
+			t.Errorf("the snapshot shows %q (%v)", secret, err)
+		}
+	}
+
+	restart(t, n, func() { server.Halt(t) })
+	n.CheckReadiness(t, "/readyz/ping", node.PingChecks)
+	if r := n.Readiness(t, "/readyz"); r.Ready {
+		t.Errorf("ready for posts without a database: %v", r.Checks)
+	}
+	if after := allPrices(t, n); !maps.Equal(before, after) {
+		t.Errorf("prices before the restart %v, after it %v", before, after)
+	}
+	if got := n.Ping(t, suspended.Base(), node.MinimalPing); got.Reason != "paused" {
+		t.Errorf("a suspended partner gets %+v", got)
+	}
+	n.CheckUnavailable(t, n.Post(t, n.Required, body), node.NotSaved)
+	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), node.NotSaved)
+	if resp, err := n.Client.Get(n.Admin + "/login"); err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the console answers %v %v", resp, err)
+	}
+	n.Get(t, n.Ops+"/metrics")
+
+	server.Start(t)
+	checksBecome(t, n, node.PostChecks)
+	node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
+	n.Get(t, n.Admin+"/login")
+	testkit.Eventually(t, node.Patience, "the pings from before are recorded", func() bool {
+		return testkit.Value[int](t, n.DB, `SELECT count(*) FROM pings`) == n.PricedPings()
+	})
+	stopOn(t, n, n.DB.RootURL)
+}
+
+// rootTo opens the test's own connection again.
+func rootTo(t *testing.T, n *node.Node, url string) {
+	t.Helper()
+	n.Root.Close(t.Context())
+	root, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Root = root
+}
+
+// stopOn stops the node before the server on which its records are now looked at.
+func stopOn(t *testing.T, n *node.Node, rootURL string) {
+	t.Helper()
+	rootTo(t, n, rootURL)
+	n.Shutdown(t)
+}
+
+// A node does not use a snapshot that it cannot trust. It says so, waits for the
+// database, and serves when that is back.
+func TestSnapshotsThatAreNotUsed(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewServer(t)
+	n := node.Start(t, onServer(t, server), withSnapshot(t))
+	awaitSnapshot(t, n, time.Time{})
+	file := n.Config.Database.SnapshotFile
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Halt(t)
+	changed := func(change func([]byte) []byte) func() {
+		return func() {
+			if err := os.WriteFile(file, change(bytes.Clone(whole)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	platform := n.Config.Keys.Platform
+	for _, c := range []struct {
+		name, why string
+		prepare   func()
+	}{
+		{"a byte was changed", "not read", changed(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{"cut off", "not read", changed(func(b []byte) []byte { return b[:len(b)/2] })},
+		{"empty", "not read", changed(func(b []byte) []byte { return nil })},
+		{"another format", "not read", changed(func(b []byte) []byte { return bytes.Replace(b, []byte(" 1\n"), []byte(" 2\n"), 1) })},
+		{"missing", "none", func() { os.Remove(file) }},
+		{"a folder", "not read", func() { os.Mkdir(file, 0o700) }},
+		{"older than 24 hours", "not current", func() {
+			os.Remove(file)
+			changed(func(b []byte) []byte { return b })()
+			n.Manual.Advance(24*time.Hour + time.Minute)
+		}},
+		{"of the future", "not current", func() { n.Manual.Advance(-24*time.Hour - 2*time.Minute) }},
+		{"sealed under another key", "not read", func() {
+			n.Manual.Advance(time.Minute)
+			n.Config.Keys.Platform = []config.Secret{node.NewKey()}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.prepare()
+			n.StartAgain(t)
+			defer n.Stop(t.Context())
+			if r := n.Readiness(t, "/readyz/ping"); r.Ready || r.Checks["rate_card"] != "not loaded" || r.Checks["directory"] != "not loaded" {
+				t.Errorf("/readyz/ping: %v", r.Checks)
+			}
+			if a := n.Do(t, node.Request{Path: "/api/lead/ping", Body: node.MinimalPing}); a.Status != http.StatusInternalServerError {
+				t.Errorf("a ping is answered with %d %s", a.Status, a.Body)
+			}
+			if a := n.Do(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: "{"}); a.Status != http.StatusInternalServerError {
+				t.Errorf("a wrong ping is answered with %d %s", a.Status, a.Body)
+			}
+			n.CheckUnavailable(t, n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))), node.NotSaved)
+			n.Get(t, n.Ops+"/metrics")
+			testkit.Eventually(t, node.Patience, "the log says why", func() bool { return n.Log.Count(`"snapshot":"`+c.why+`"`) > 0 })
+		})
+	}
+
+	// The keys are a mistake that waiting does not end.
+	n.StartAgain(t)
+	server.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := n.Wait(ctx); err == nil || !strings.Contains(err.Error(), "PINGPOST_PLATFORM_KEYS") {
+		t.Errorf("with the wrong platform keys the node ends with %v", err)
+	}
+	restart(t, n, func() { n.Config.Keys.Platform = platform })
+	checksBecome(t, n, node.PostChecks)
+	n.CheckServes(t)
+	stopOn(t, n, n.DB.RootURL)
+}
+
+// Pings are not answered from a snapshot once that is older than 24 hours.
+func TestASnapshotEndsWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewServer(t)
+	n := node.Start(t, onServer(t, server), withSnapshot(t))
+	awaitSnapshot(t, n, time.Time{})
+	restart(t, n, func() { server.Halt(t) })
+	n.CheckServes(t)
+	n.Manual.Advance(24*time.Hour + time.Minute)
+	testkit.Eventually(t, node.Patience, "the node has no prices", func() bool { return !n.Readiness(t, "/readyz/ping").Ready })
+	server.Start(t)
+	checksBecome(t, n, node.PostChecks)
+	n.CheckServes(t)
+	stopOn(t, n, n.DB.RootURL)
+}
+
+// A snapshot that cannot be written is logged once and counted, and costs nothing
+// else.
+func TestASnapshotThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	blocked := filepath.Join(t.TempDir(), "a file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := node.Start(t, func(n *node.Node) { n.Config.Database.SnapshotFile = filepath.Join(blocked, "snapshot") })
+	testkit.Eventually(t, node.Patience, "the failure is counted", func() bool {
+		text := n.Get(t, n.Ops+"/metrics")
+		return strings.Contains(text, "\npingpost_snapshot_write_failures_total ") && !strings.Contains(text, "\npingpost_snapshot_write_failures_total 0\n")
+	})
+	testkit.Eventually(t, node.Patience, "the failure is logged", func() bool { return n.Log.Count("the snapshot for restarts is not written") == 1 })
+	n.CheckReadiness(t, "/readyz", node.PostChecks)
+	n.Deliver(t, n.Required, node.MinimalPost)
+}

@@ -1,0 +1,103 @@
+package faults
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// severalHosts is a URL of all these servers' database, in this order.
+func severalHosts(t *testing.T, urls ...string) config.Secret {
+	t.Helper()
+	var hosts []string
+	for _, one := range urls {
+		u, err := url.Parse(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts = append(hosts, u.Host)
+	}
+	return config.Secret(strings.Replace(urls[0], hosts[0], strings.Join(hosts, ","), 1) + "&target_session_attrs=read-write")
+}
+
+// An old primary that is restarted after its standby was promoted accepts writes
+// and stands first in the URL. No node stores a lead on it: neither one that was
+// running, though it lost its connections, nor one that was started since.
+func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
+	t.Parallel()
+	primary := testkit.NewServer(t)
+	var standby *testkit.Server
+	n := node.Start(t, onServer(t, primary), func(n *node.Node) {
+		standby = primary.Standby(t)
+		n.Config.Database.URL = severalHosts(t, n.DB.AppURL, standby.URLs().AppURL)
+	})
+	n.Deliver(t, n.Required, node.MinimalPost)
+	primary.Halt(t)
+	promoted := standby.URLs()
+	promoted.Exec(t, `SELECT pg_promote()`)
+	rootTo(t, n, promoted.RootURL)
+	testkit.Eventually(t, node.Patience, "the node uses the promoted standby", func() bool { return n.Readiness(t, "/readyz").Ready })
+	n.Deliver(t, n.Required, node.MinimalPost)
+
+	primary.Start(t)
+	promoted.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pingpost_app'`)
+	for range 20 {
+		retried(t, n)
+	}
+	another := n.Beside(t)
+	for range 20 {
+		retried(t, another)
+	}
+	another.Close(t)
+	if got := testkit.Value[int](t, promoted, `SELECT count(*) FROM leads`); got != 42 {
+		t.Errorf("the promoted server has %d leads, want 42", got)
+	}
+	if got := testkit.Value[int](t, primary.URLs(), `SELECT count(*) FROM leads`); got != 1 {
+		t.Errorf("the old primary has %d leads, want the 1 from before", got)
+	}
+}
+
+// A node that is started while only the old primary answers remembers that it was
+// replaced, and stores nothing on it.
+func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
+	t.Parallel()
+	primary := testkit.NewServer(t)
+	var standby *testkit.Server
+	n := node.Start(t, onServer(t, primary), withSnapshot(t), func(n *node.Node) {
+		standby = primary.Standby(t)
+		n.Config.Database.URL = severalHosts(t, n.DB.AppURL, standby.URLs().AppURL)
+	})
+	primary.Halt(t)
+	promoted := standby.URLs()
+	seen := clock.System{}.Now()
+	promoted.Exec(t, `SELECT pg_promote()`)
+	checksBecome(t, n, node.PostChecks)
+	awaitSnapshot(t, n, seen)
+	restart(t, n, func() {
+		standby.Halt(t)
+		primary.Start(t)
+	})
+	n.CheckReadiness(t, "/readyz/ping", node.PingChecks)
+	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), node.NotSaved)
+	standby.Start(t)
+	checksBecome(t, n, node.PostChecks)
+	n.Deliver(t, n.Required, node.MinimalPost)
+	for server, want := range map[*testkit.Server]int{primary: 0, standby: 1} {
+		if got := testkit.Value[int](t, server.URLs(), `SELECT count(*) FROM leads`); got != want {
+			t.Errorf("%d leads on a server, want %d", got, want)
+		}
+	}
+	stopOn(t, n, promoted.RootURL)
+}
+
+// retried delivers a lead as a partner does: what is answered with 503 is sent again.
+func retried(t *testing.T, n *node.Node) {
+	t.Helper()
+	body := n.FreshPost(t, n.Required)
+	testkit.Eventually(t, node.Patience, "the post is delivered", func() bool { return n.Post(t, n.Required, body).Status == 200 })
+}

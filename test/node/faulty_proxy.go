@@ -1,0 +1,185 @@
+package node
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/config"
+)
+
+// FaultyProxy is the way to the database, for a test to cut or to hold up.
+type FaultyProxy struct {
+	listener net.Listener
+	target   string
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	cut   bool
+	stuck bool
+	free  chan struct{} // closed while nothing is held up
+	ends  map[net.Conn]bool
+	after []byte // once passed on to the database, then is called
+	then  func()
+}
+
+// ThroughFaultyProxy has a node reach its database through a FaultyProxy, which it sets.
+func ThroughFaultyProxy(t *testing.T, proxy **FaultyProxy) Option {
+	return func(n *Node) {
+		u, err := url.Parse(n.DB.AppURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*proxy = newFaultyProxy(t, u.Host)
+		u.Host = (*proxy).listener.Addr().String()
+		n.Config.Database.URL = config.Secret(u.String())
+		n.LosesAnswers = true
+	}
+}
+
+func newFaultyProxy(t *testing.T, target string) *FaultyProxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &FaultyProxy{listener: l, target: target, free: make(chan struct{}), ends: map[net.Conn]bool{}}
+	close(p.free)
+	p.wg.Go(p.accept)
+	t.Cleanup(func() {
+		l.Close()
+		p.Restore()
+		p.Cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *FaultyProxy) accept() {
+	for {
+		near, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.wg.Go(func() { p.carry(near) })
+	}
+}
+
+func (p *FaultyProxy) carry(near net.Conn) {
+	defer near.Close()
+	p.mu.Lock()
+	cut := p.cut
+	p.mu.Unlock()
+	if cut {
+		return
+	}
+	far, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	p.mu.Lock()
+	p.ends[near], p.ends[far] = true, true
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+		both.Go(func() {
+			p.copy(way[1], way[0], way[1] == far)
+			way[0].Close()
+			way[1].Close()
+		})
+	}
+	both.Wait()
+	p.mu.Lock()
+	delete(p.ends, near)
+	delete(p.ends, far)
+	p.mu.Unlock()
+}
+
+func (p *FaultyProxy) copy(to io.Writer, from io.Reader, toDatabase bool) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		free := p.free
+		p.mu.Unlock()
+		<-free
+		if n > 0 {
+			then := p.passing(buf[:n], toDatabase)
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+			then()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// AfterSending has a function called when a text has been passed on to the database.
+func (p *FaultyProxy) AfterSending(text string, then func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.after, p.then = []byte(text), then
+}
+
+func (p *FaultyProxy) passing(sent []byte, toDatabase bool) (then func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !toDatabase || p.then == nil || !bytes.Contains(sent, p.after) {
+		return func() {}
+	}
+	then, p.then = p.then, nil
+	return then
+}
+
+// Cut ends every connection, and rejects new ones until Restore.
+func (p *FaultyProxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	p.end()
+}
+
+// Hold keeps everything that is sent, in both directions, until Restore. Neither end
+// learns that the other is gone.
+func (p *FaultyProxy) Hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stop()
+}
+
+// CutAndHold ends every connection, and holds up those that come instead.
+func (p *FaultyProxy) CutAndHold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stop()
+	p.end()
+}
+
+func (p *FaultyProxy) end() {
+	for end := range p.ends {
+		end.Close()
+	}
+}
+
+func (p *FaultyProxy) stop() {
+	if !p.stuck {
+		p.stuck, p.free = true, make(chan struct{})
+	}
+}
+
+// Restore lets everything pass again.
+func (p *FaultyProxy) Restore() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = false
+	if p.stuck {
+		p.stuck = false
+		close(p.free)
+	}
+}

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// Lead is a stored lead as the tests look at it: the database's row, and the
+// contact record that its envelope holds.
+type Lead struct {
+	ID, PartnerID          uuid.UUID
+	Account                string // its partnerId
+	Signed                 bool
+	HMACVerified           bool
+	Industry, Urgency      string
+	Country, Postcode      string
+	QuotedPostcode         string
+	QuotedAt, ReceivedAt   time.Time
+	Price, Accrued         int64
+	Currency               string
+	PhoneFlagged           bool
+	AcknowledgedAt         *time.Time
+	DisclosureText         *string
+	RecipientHash          *string
+	FormCertURL            *string
+	ThirdPartyLeadID       *string
+	Ciphertext, IV         []byte
+	AuthTag, Wrapped, Salt []byte
+
+	Contact map[string]any `db:"-"` // from the envelope
+}
+
+const selectLead = `SELECT l.id, l.partner_id, a.identifier, l.secret_id IS NOT NULL, l.hmac_verified, l.industry, l.urgency, l.country, l.postcode,
+	l.quoted_postcode, l.quoted_at, l.received_at, l.price_minor, coalesce(e.amount_minor, 0), l.currency, l.phone_flagged,
+	c.acknowledged_at, c.disclosure_text, c.recipient_hash, c.form_cert_url, c.third_party_lead_id,
+	l.ciphertext, l.iv, l.auth_tag, l.wrapped_key, l.salt
+	FROM leads l JOIN accounts a ON a.id = l.account_id JOIN consents c ON c.lead_id = l.id
+	LEFT JOIN ledger_entries e ON e.lead_id = l.id AND e.kind = 'accrual' AND e.partner_id = l.partner_id AND e.currency = l.currency
+	WHERE l.id = $1`
+
+// Lead reads a stored lead and opens its envelope with the local key.
+func (n *Node) Lead(t testing.TB, leadID string) Lead {
+	t.Helper()
+	ctx := context.Background()
+	key, err := id.Parse(id.Lead, leadID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := n.Root.Query(ctx, selectLead, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Lead])
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := envelope.NewLocal(n.Config.Keys.LocalKEK())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dataKey := envelope.NewWrappers(local).Unwrap(ctx, [][]byte{l.Wrapped})[0]
+	if dataKey.Err != nil {
+		t.Fatal(dataKey.Err)
+	}
+	plain, err := envelope.Open(envelope.Envelope{
+		Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Salt: l.Salt, Wrapped: l.Wrapped,
+	}, dataKey.Key, l.ID, l.PartnerID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(plain, &l.Contact); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

@@ -1,0 +1,271 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/api"
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// contract is the OpenAPI document, read once: that takes half a second.
+var contract = sync.OnceValues(func() (*testkit.Contract, error) { return testkit.NewContract(api.Document()) })
+
+// asDocumented holds an exchange against the OpenAPI document: the answer, and
+// with valid the request too.
+func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid bool) {
+	t.Helper()
+	c, err := contract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := &http.Response{StatusCode: a.Status, Header: a.Header}
+	if err := c.ValidateExchange(req, []byte(body), resp, []byte(a.Body), valid); err != nil {
+		t.Errorf("not as documented: %v\n%d %s", err, a.Status, a.Body)
+	}
+}
+
+// Began is when a node's manual clock stands still at first. It has
+// milliseconds, so that whatever drops them is seen.
+var Began = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
+
+// Node is a whole service on free ports, on a database of its own.
+type Node struct {
+	*app.App
+	Config   *config.Config
+	DB       *testkit.Database
+	Clock    clock.Clock   // the service's: Manual, unless the node is OnMachineClock
+	Manual   *clock.Manual // to move it
+	Keys     *keyring.Keys
+	Partners *partners.Service
+	Log      *testkit.Log
+
+	Required, ReportOnly, Off Partner
+
+	API, Admin, Ops string // origins
+	Client          *http.Client
+	Root            *pgx.Conn
+
+	LosesAnswers bool // the test loses answers of the database
+	seen         *seen
+	stopped      bool
+}
+
+// seen is shared by the nodes on one database.
+type seen struct {
+	mu         sync.Mutex
+	requestIDs map[string]bool
+	priced     int // pings answered with 200
+}
+
+// Partner is one that a node was started with.
+type Partner struct {
+	models.Partner
+	Secret   string
+	Accounts [2]string // partnerIds, the default first
+}
+
+// Base is the path of the partner's own base URL.
+func (p Partner) Base() string { return "/p/" + p.Slug }
+
+// Option changes a node before it starts.
+type Option func(*Node)
+
+// OnMachineClock gives the node the time of day.
+func OnMachineClock(n *Node) { n.Clock = clock.System{} }
+
+// Start starts a node with dev's defaults, a manual clock and everything
+// logged. It is stopped, and its log looked at, when the test ends.
+func Start(t *testing.T, options ...Option) *Node {
+	t.Helper()
+	n := &Node{Config: config.Defaults(config.Dev), DB: testkit.NewDatabase(t), Manual: clock.NewManual(Began), Log: &testkit.Log{}, seen: &seen{requestIDs: map[string]bool{}}}
+	n.Clock = n.Manual
+	n.Config.HTTP.APIAddr, n.Config.HTTP.AdminAddr, n.Config.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	n.Config.Database.URL = config.Secret(n.DB.AppURL)
+	n.Config.Keys.Platform, n.Config.Keys.Local = []config.Secret{NewKey()}, NewKey()
+	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // what leaks at any level leaks
+	for _, change := range options {
+		change(n)
+	}
+	listeners, err := app.Listen(n.Config.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Config.HTTP.PublicURL = "http://" + listeners.API.Addr().String()
+	if err := n.Config.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	n.prepare(t)
+	if err := n.launch(t, listeners); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Shutdown(t) })
+	return n
+}
+
+func (n *Node) launch(t testing.TB, listeners *app.Listeners) (err error) {
+	if n.App, err = app.Start(t.Context(), app.Options{
+		Config: n.Config, Environment: "development", Clock: n.Clock, Log: n.Log, Listeners: listeners,
+	}); err != nil {
+		return err
+	}
+	n.stopped = false
+	n.API, n.Admin, n.Ops = "http://"+n.APIAddr(), "http://"+n.AdminAddr(), "http://"+n.OpsAddr()
+	return nil
+}
+
+// StartAgain starts a node that was stopped, as a new process would.
+func (n *Node) StartAgain(t *testing.T) {
+	t.Helper()
+	if err := n.launch(t, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Beside starts another node on the same database. It is stopped when the test ends.
+func (n *Node) Beside(t *testing.T, options ...Option) *Node {
+	t.Helper()
+	other, err := n.TryBeside(t, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+// TryBeside is Beside for a node that may fail to start.
+func (n *Node) TryBeside(t *testing.T, options ...Option) (*Node, error) {
+	t.Helper()
+	other, config := *n, *n.Config
+	other.Config = &config
+	for _, change := range options {
+		change(&other)
+	}
+	if err := other.launch(t, nil); err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { other.Close(t) })
+	return &other, nil
+}
+
+// prepare makes the partners, as an operator would have, and the test's own
+// tools.
+func (n *Node) prepare(t *testing.T) {
+	t.Helper()
+	var err error
+	if n.Keys, err = keyring.NewKeys(n.Config.Keys.PlatformKeys()); err != nil {
+		t.Fatal(err)
+	}
+	n.Partners = partners.NewService(n.DB.DB, n.Keys, n.Clock)
+	n.Required = n.NewPartner(t, "harbour-leads", models.SigningRequired)
+	n.ReportOnly = n.NewPartner(t, "meadow-media", models.SigningReportOnly)
+	n.Off = n.NewPartner(t, "tinker-forms", models.SigningOff)
+	if n.Root, err = pgx.Connect(t.Context(), n.DB.RootURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Root.Close(context.Background()) })
+	n.Client = &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 100},
+		Timeout:       20 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// NewPartner makes an approved partner with a secret and two accounts: those
+// given, or two plain ones. A node that runs knows it when this returns.
+func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
+	t.Helper()
+	ctx := t.Context()
+	if accounts == nil {
+		accounts = []partners.NewAccount{{Identifier: slug + "-main"}, {Identifier: slug + "-second"}}
+	}
+	row, err := n.Partners.Create(ctx, partners.NewPartner{Slug: slug, Name: slug, Signing: mode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Partner{Partner: row}
+	for i, account := range accounts {
+		if _, err := n.Partners.CreateAccount(ctx, row, account); err != nil {
+			t.Fatal(err)
+		}
+		p.Accounts[i] = account.Identifier
+	}
+	made, err := n.Partners.CreateSecret(ctx, row, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Secret = made.Plain
+	if err := n.Partners.SetStatus(ctx, scope.System, row.ID, models.PartnerApproved); err != nil {
+		t.Fatal(err)
+	}
+	if n.App != nil {
+		n.AwaitPartner(t, p)
+	}
+	return p
+}
+
+// Close stops the node, unless that has been done.
+func (n *Node) Close(t *testing.T) {
+	t.Helper()
+	if n.stopped {
+		return
+	}
+	n.stopped = true
+	n.Client.CloseIdleConnections()
+	if err := n.Stop(context.Background()); err != nil {
+		t.Error("stopping the node:", err)
+	}
+}
+
+// Shutdown stops the node and checks it, unless that has been done.
+func (n *Node) Shutdown(t *testing.T) {
+	t.Helper()
+	if !n.stopped {
+		n.Close(t)
+		n.CheckStopped(t)
+	}
+}
+
+// CheckStopped checks what must hold of every node that has been stopped, whatever was
+// sent to it: nothing panicked, and every ping that was answered with 200 was
+// recorded, and no other.
+func (n *Node) CheckStopped(t *testing.T) {
+	t.Helper()
+	n.stopped = true
+	n.Client.CloseIdleConnections()
+	if log := n.Log.String(); strings.Contains(strings.ToLower(log), "panic") {
+		t.Errorf("something panicked:\n%s", log)
+	}
+	count := "SELECT count(*) FROM pings"
+	if n.LosesAnswers { // a batch whose answer is lost is written once more: pings are a log without a key (D2)
+		count = "SELECT count(DISTINCT transaction) FROM pings"
+	}
+	var recorded int
+	if err := n.Root.QueryRow(context.Background(), count).Scan(&recorded); err != nil {
+		t.Fatal(err)
+	}
+	if priced := n.PricedPings(); recorded != priced {
+		t.Errorf("%d pings were answered with 200 and %d were recorded", priced, recorded)
+	}
+}
+
+// NewKey makes a platform key or a local key.
+func NewKey() config.Secret {
+	var raw [32]byte
+	rand.Read(raw[:])
+	return config.Secret(base64.StdEncoding.EncodeToString(raw[:]))
+}

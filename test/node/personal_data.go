@@ -1,0 +1,166 @@
+package node
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Marker is part of every text that the tests send and the service does not
+// need to understand: names, notes, unknown fields, made-up methods and paths,
+// wrong values. Wherever the marker turns up, something was let out.
+const Marker = "quillfeather"
+
+// The person whom the tests' leads are about.
+const (
+	PersonEmail   = "ottilie@" + Marker + ".example"
+	PersonPhone   = "+442079460958"
+	PersonLocal   = "020 7946 0958"
+	PersonAddress = "7 Larkspur Mews, " + Marker
+	PersonNotes   = "The tap drips on the " + Marker + "."
+)
+
+// MinimalPost is what a post must have.
+const MinimalPost = `{"transactionId":"$TX","contact":{"email":"` + PersonEmail + `"},"consent":{"acknowledged":true}}`
+
+// Secrets are what was sent or configured and carries no marker.
+func (n *Node) Secrets() map[string]string {
+	raw := func(key string) string {
+		bytes, _ := base64.StdEncoding.DecodeString(key)
+		return string(bytes)
+	}
+	platform, kek := n.Config.Keys.Platform[0].Reveal(), n.Config.Keys.Local.Reveal()
+	return map[string]string{
+		"the phone number":               PersonPhone,
+		"the phone number as typed":      PersonLocal,
+		"the required partner's secret":  n.Required.Secret,
+		"the reporting partner's secret": n.ReportOnly.Secret,
+		"the unsigned partner's secret":  n.Off.Secret,
+		"the platform key":               platform,
+		"the platform key's bytes":       raw(platform),
+		"the KEK":                        kek,
+		"the KEK's bytes":                raw(kek),
+		"the database's password":        "app-of-tests",
+	}
+}
+
+// checkRepeatsNothing fails the test when a refusal repeats what was sent or knows
+// a secret.
+func (n *Node) checkRepeatsNothing(t testing.TB, a Answer) {
+	t.Helper()
+	var all strings.Builder
+	_ = a.Header.Write(&all)
+	all.WriteString(a.Body)
+	for _, what := range n.leaksIn(all.String()) {
+		t.Errorf("%s is in a refusal: %s", what, a.Body)
+	}
+}
+
+// leaksIn names what a text lets out, in clear or in hex, as Postgres shows
+// bytes.
+func (n *Node) leaksIn(text string) []string {
+	lower := strings.ToLower(text)
+	var found []string
+	for what, secret := range n.Secrets() {
+		if secret != "" && (strings.Contains(text, secret) || strings.Contains(lower, hex.EncodeToString([]byte(secret)))) {
+			found = append(found, what)
+		}
+	}
+	if strings.Contains(lower, Marker) || strings.Contains(lower, hex.EncodeToString([]byte(Marker))) {
+		found = append(found, "the marker")
+	}
+	return found
+}
+
+// clear are the columns that hold what was sent in clear: the consent record,
+// where the job is, and what a ping says of it (D2, D20).
+var clear = []string{
+	"consents.disclosure_text", "consents.form_cert_url", "consents.third_party_lead_id",
+	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",
+	"leads.postcode", "leads.quoted_postcode",
+}
+
+// CheckNoPersonalData stops the node and looks for everything that was sent to it or
+// that it was configured with: in its log, in its metrics, and in every column
+// of every table. A last ping has the marker in its budget, which is kept in
+// clear: a search that does not find it there is blind.
+func (n *Node) CheckNoPersonalData(t *testing.T) {
+	t.Helper()
+	n.Ping(t, "", `{"industry":"plumber","postcode":"1","budget":"`+Marker+`"}`)
+	metrics := n.Get(t, n.Ops+"/metrics")
+	n.Shutdown(t)
+	for name, text := range map[string]string{"log": n.Log.String(), "metrics": metrics} {
+		for _, what := range n.leaksIn(text) {
+			t.Errorf("%s is in the %s", what, name)
+		}
+	}
+	if !strings.Contains(n.Log.String(), `"msg":"request"`) || !strings.Contains(metrics, "pingpost_requests_total") {
+		t.Error("log or metrics say nothing of the requests: the search in them was blind")
+	}
+	found := map[string][]string{}
+	for column, text := range n.Columns(t) {
+		if leaks := n.leaksIn(text); leaks != nil {
+			found[column] = leaks
+		}
+	}
+	for column, leaks := range found {
+		if !slices.Contains(clear, column) || !slices.Equal(leaks, []string{"the marker"}) {
+			t.Errorf("in clear in %s: %s", column, strings.Join(leaks, ", "))
+		}
+	}
+	if found["pings.budget"] == nil {
+		t.Error("the marker is not in pings.budget: the search was blind")
+	}
+}
+
+// Columns reads every column of every table as text. Partitions are read
+// through the table that they belong to.
+func (n *Node) Columns(t *testing.T) map[string]string {
+	t.Helper()
+	ctx := context.Background()
+	rows, err := n.Root.Query(ctx, `SELECT ARRAY[c.table_schema, c.table_name, c.column_name]::text[]
+		FROM information_schema.columns c JOIN pg_class k ON k.oid = format('%I.%I', c.table_schema, c.table_name)::regclass
+		WHERE k.relkind IN ('r', 'p') AND NOT k.relispartition AND c.table_schema NOT IN ('pg_catalog', 'information_schema')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+	if err != nil || len(names) < 50 {
+		t.Fatalf("reading the names of %d columns: %v", len(names), err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		var text string
+		column, table := pgx.Identifier{name[2]}.Sanitize(), pgx.Identifier{name[0], name[1]}.Sanitize()
+		if err := n.Root.QueryRow(ctx, "SELECT coalesce(string_agg("+column+"::text, E'\n'), '') FROM "+table).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		all[name[1]+"."+name[2]] = text
+	}
+	return all
+}
+
+// Get reads an address outside the partner API.
+func (n *Node) Get(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := n.Client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s answers %s: %s", url, resp.Status, text)
+	}
+	return string(text)
+}

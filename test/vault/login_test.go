@@ -1,0 +1,121 @@
+package vault
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// lockThreshold is the number of failed logins after which Vault locks an AppRole.
+const lockThreshold = 5
+
+// vaultLogins reads how many logins a node has made with a result.
+func vaultLogins(t *testing.T, n *node.Node, result string) int {
+	t.Helper()
+	sample := regexp.MustCompile(fmt.Sprintf(`(?m)^pingpost_vault_calls_total{operation="login",result=%q} (\d+)$`, result)).FindStringSubmatch(n.Get(t, n.Ops+"/metrics"))
+	if sample == nil {
+		return 0
+	}
+	count, err := strconv.Atoi(sample[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// answersReady reports whether /readyz answers 200.
+func answersReady(t *testing.T, n *node.Node) func() bool {
+	return func() bool { return n.Readiness(t, "/readyz").Status == http.StatusOK }
+}
+
+// withSecretID replaces the credential that withVault configured.
+func withSecretID(secretID config.Secret) node.Option {
+	return func(n *node.Node) {
+		n.Config.Vault.SecretID = secretID
+		n.Clock = n.Manual
+	}
+}
+
+// A node with a wrong credential, and every node that shares it, stops after three
+// logins altogether. Nodes with the right credential of the same role log in, and a
+// node whose credential was corrected logs in at once.
+func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
+	t.Parallel()
+	v := testkit.NewVault(t)
+	const wrong = config.Secret("00000000-1111-2222-3333-444444444444")
+	bad := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), withSecretID(wrong))
+	for attempt := 1; attempt <= lockThreshold; attempt++ {
+		testkit.Eventually(t, 10*time.Second, "the node logs in again or pauses its logins", func() bool {
+			return vaultLogins(t, bad, "login") == attempt || vaultLogins(t, bad, "paused") > 0
+		})
+		bad.Manual.Advance(time.Minute)
+	}
+	shared := bad.Beside(t)
+	testkit.Eventually(t, 10*time.Second, "a node that shares the credential pauses its logins", func() bool {
+		return vaultLogins(t, shared, "paused") > 0
+	})
+	if got := vaultLogins(t, bad, "login") + vaultLogins(t, shared, "login"); got != 3 {
+		t.Errorf("%d logins with the wrong credential, want 3", got)
+	}
+	if answersReady(t, bad)() || answersReady(t, shared)() {
+		t.Error("a node that cannot log in to Vault is ready for posts")
+	}
+
+	good := bad.Beside(t, func(n *node.Node) { n.Config.Vault.SecretID = config.Secret(v.Roles[devvault.Serve].SecretID) })
+	testkit.Eventually(t, 5*time.Second, "a node with the right credential is ready", answersReady(t, good))
+	good.Stores(t, node.OneLead, func() { good.Deliver(t, good.Required, node.MinimalPost) })
+
+	// Another sixteen minutes: the wrong credential is tried again, once by one node.
+	bad.DB.Exec(t, `UPDATE vault_logins SET counts_until = counts_until - interval '16 minutes'`)
+	bad.Manual.Advance(time.Minute) // the pause of the last attempt
+	testkit.Eventually(t, 10*time.Second, "the wrong credential is tried again", func() bool {
+		return vaultLogins(t, bad, "login")+vaultLogins(t, shared, "login") > 3
+	})
+}
+
+// Anyone who knows a role's RoleID can lock it. A node with a token serves on, and
+// logs in when the lock has ended.
+func TestLockedVaultRole(t *testing.T) {
+	t.Parallel()
+	v := testkit.NewVault(t)
+	v.Write(t, "sys/auth/"+devvault.AuthMount+"/tune", map[string]any{
+		"user_lockout_config": map[string]any{"lockout_threshold": strconv.Itoa(lockThreshold), "lockout_duration": "3s", "lockout_counter_reset_duration": "3s"},
+	})
+	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), func(n *node.Node) { n.Clock = n.Manual })
+	testkit.Eventually(t, 5*time.Second, "the node is ready", answersReady(t, n))
+	login := func(secretID string) error {
+		_, err := v.Root.Logical().WriteWithContext(t.Context(), "auth/"+devvault.AuthMount+"/login", map[string]any{
+			"role_id": v.Roles[devvault.Serve].RoleID, "secret_id": secretID,
+		})
+		return err
+	}
+	for range lockThreshold {
+		if login("00000000-1111-2222-3333-444444444444") == nil {
+			t.Fatal("a login with a wrong SecretID succeeded")
+		}
+	}
+	another := n.Beside(t)
+	testkit.Eventually(t, 5*time.Second, "Vault rejects the login of a node that starts", func() bool { return vaultLogins(t, another, "login") == 1 })
+	n.Deliver(t, n.Required, node.MinimalPost)
+	testkit.Eventually(t, 10*time.Second, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
+	n.Manual.Advance(time.Minute)
+	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", answersReady(t, another))
+}
+
+// A node warns about a Vault identity that may decrypt leads.
+func TestNodeReportsRightToDecrypt(t *testing.T) {
+	t.Parallel()
+	v := testkit.NewVault(t)
+	v.Roles[devvault.Serve] = v.Roles[devvault.Rewrap]
+	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")))
+	testkit.Eventually(t, 10*time.Second, "the log has the warning", func() bool { return strings.Contains(n.Log.String(), `"right":"decrypt"`) })
+}

@@ -1,0 +1,98 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/test/node"
+)
+
+// The key is rotated, the leads are moved on while posts arrive, the move is
+// stopped halfway twice, and the old version is shut off: nobody notices, and
+// every lead can be read.
+func TestLeadsMoveUnderLoad(t *testing.T) {
+	t.Parallel()
+	n := startWithVault(t)
+	l := n.load(t)
+	testkit.Eventually(t, 30*time.Second, "there are leads to move", func() bool { return l.stored.Load() > 600 })
+	if err := n.vault.Wrapper(t, devvault.Rotate).Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wrappers := envelope.NewWrappers(n.vault.Wrapper(t, devvault.Rewrap))
+	store := leads.NewStore(n.DB.DB.Pool)
+	move := func(ctx context.Context, tell func(leads.Moved)) error {
+		done, err := (&leads.Move{Leads: store, Wrappers: wrappers, Clock: clock.System{}, Tell: tell}).Rewrap(ctx)
+		if done.Failed > 0 {
+			t.Errorf("%d leads do not move: %v", done.Failed, done.Cause)
+		}
+		return err
+	}
+	for range 2 {
+		ctx, kill := context.WithCancel(t.Context())
+		if err := move(ctx, func(leads.Moved) { kill() }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped halfway: %v", err)
+		}
+	}
+	testkit.Eventually(t, 60*time.Second, "no lead is under the old version", func() bool {
+		if err := move(t.Context(), func(leads.Moved) {}); err != nil {
+			t.Fatal(err)
+		}
+		uses, err := store.KeyUses(t.Context())
+		return err == nil && len(uses) == 1 && uses[0].Version == "v2"
+	})
+	n.vault.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 2, "min_encryption_version": 2})
+	after := l.stored.Load()
+	testkit.Eventually(t, 30*time.Second, "posts go on", func() bool { return l.stored.Load() > after+100 })
+	l.end(t)
+	if l.refused.Load() > 0 {
+		t.Errorf("%d posts were refused", l.refused.Load())
+	}
+	n.allReadable(t, wrappers, l.stored.Load())
+}
+
+// allReadable opens every stored record.
+func (n *vaultNode) allReadable(t *testing.T, w *envelope.Wrappers, want int64) {
+	t.Helper()
+	rows, err := n.Root.Query(t.Context(), `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type stored struct {
+		ID, Partner uuid.UUID
+		envelope.Envelope
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s stored, err error) {
+		return s, row.Scan(&s.ID, &s.Partner, &s.Ciphertext, &s.IV, &s.AuthTag, &s.Salt, &s.Wrapped)
+	})
+	if err != nil || int64(len(all)) != want {
+		t.Fatalf("%d leads of %d: %v", len(all), want, err)
+	}
+	for len(all) > 0 {
+		batch := all[:min(256, len(all))]
+		all = all[len(batch):]
+		wrapped := make([][]byte, len(batch))
+		for i, s := range batch {
+			wrapped[i] = s.Wrapped
+		}
+		for i, one := range w.Unwrap(t.Context(), wrapped) {
+			if one.Err != nil {
+				t.Fatal(one.Err)
+			}
+			plain, err := envelope.Open(batch[i].Envelope, one.Key, batch[i].ID, batch[i].Partner)
+			if err != nil || !bytes.Contains(plain, []byte(node.PersonEmail)) {
+				t.Fatalf("a record does not open as what was posted: %v", err)
+			}
+		}
+	}
+}
