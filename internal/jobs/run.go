@@ -129,8 +129,7 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 
 const beatEvery = time.Second
 
-// beat writes down how far the work is until ctx ends. That this fails for a while ends
-// nothing: Step and Commit look again.
+// beat writes down how far the work is until ctx ends.
 func (r *Run) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -139,7 +138,7 @@ func (r *Run) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			r.update(r.db.Gorm.WithContext(ctx), r.progress())
+			r.update(r.db.Gorm.WithContext(ctx), r.progress()) //nolint:errcheck // Step and Commit look again
 		}
 	}
 }

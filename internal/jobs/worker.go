@@ -54,7 +54,9 @@ func (d *Queue) Work(ctx context.Context) {
 	<-ctx.Done()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	d.river.StopAndCancel(stopping)
+	if err := d.river.StopAndCancel(stopping); err != nil {
+		d.log.Warn("jobs did not stop in time", "error", err)
+	}
 }
 
 // newRiver returns River's client. It works on GORM's connections, so that jobs are put in
