@@ -51,8 +51,8 @@ var load = sync.OnceValue(func() map[string]file {
 func pack(plain []byte) []byte {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a valid one
-	w.Write(plain)                                             // memory takes everything
-	w.Close()
+	w.Write(plain)                                             //nolint:errcheck // memory takes everything
+	w.Close()                                                  //nolint:errcheck // memory takes everything
 	return packed.Bytes()
 }
 
@@ -104,7 +104,7 @@ func serve(w http.ResponseWriter, r *http.Request, f file) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method == http.MethodGet {
-		w.Write(body) // a client that hung up cannot be told
+		w.Write(body) //nolint:errcheck // the client is gone
 	}
 }
 

@@ -56,7 +56,7 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f chosenEntries, 
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
 		if f.Currency, err = money.ParseCurrency(code); err != nil {
-			f.Account, err = uuid.Max, nil // nothing is in such a currency
+			f.Account = uuid.Max // nothing is in such a currency
 		}
 	}
 	var undated []web.Notice

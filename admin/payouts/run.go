@@ -82,7 +82,8 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		}
 		return v, err
 	}
-	return v, h.runStatements(k, r, &v)
+	err = h.runStatements(k, r, &v)
+	return v, err
 }
 
 // runState is the state that pages show: a cancelled run that had nothing to pay is empty.
@@ -106,12 +107,14 @@ func runDeeds(r models.PayoutRun) (all []view.RunDeed) {
 }
 
 func outcomeOptions(run models.RunState) []ui.Option {
-	pays := "To be paid"
+	var pays string
 	switch run {
 	case models.RunPaid:
 		pays = "Paid"
 	case models.RunCancelled:
 		pays = "Would have been paid"
+	default:
+		pays = "To be paid"
 	}
 	return []ui.Option{
 		{Value: string(models.StatementPays), Label: pays}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},

@@ -182,6 +182,7 @@ func (h *Handlers) lockedWords(k *web.Request, d ratecard.Draft) string {
 		return "This draft is to be published at its time, and does not change meanwhile. Whoever may publish can take it back."
 	case models.RateCardDiscarded:
 		return "This draft was discarded. Begin a new one."
+	default:
+		return "This draft was published as " + web.VersionName(d.Version) + ", and does not change any more. Begin a new one."
 	}
-	return "This draft was published as " + web.VersionName(d.Version) + ", and does not change any more. Begin a new one."
 }

@@ -250,7 +250,7 @@ func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
 		*mistakes = append(*mistakes, ui.FieldError{Field: field, Message: "A version is a number, such as 3."})
-		return models.RateCard{}, nil
+		return models.RateCard{}, nil //nolint:nilerr // the form shows the mistake
 	}
 	card, err := h.Prices.Version(k.R.Context(), int(n))
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {

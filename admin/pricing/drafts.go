@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/pricing"
@@ -160,7 +159,7 @@ func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
 		return err
 	}
 	q := k.R.URL.Query()
-	found, newer, older, err := h.Prices.Edits(k.R.Context(), d.ID, postgres.Page(web.KeyPage(q)))
+	found, newer, older, err := h.Prices.Edits(k.R.Context(), d.ID, web.KeyPage(q))
 	if err != nil {
 		return err
 	}

@@ -91,15 +91,15 @@ func (h *Handlers) ruleNewPage(k *web.Request) error {
 }
 
 func (h *Handlers) rulePage(k *web.Request) error {
-	d, err := h.draft(k)
-	if err != nil {
+	if _, err := h.draft(k); err != nil {
 		return err
 	}
 	position, ok := h.position(k)
 	if !ok {
 		return web.ErrNotFound
 	}
-	if d, err = h.editable(k); err != nil {
+	d, err := h.editable(k)
+	if err != nil {
 		return err
 	}
 	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)

@@ -100,6 +100,7 @@ func effectWords(r pricingrules.Rule) (words []string) {
 		words = append(words, "× "+pricingrules.FormatMultiplier(r.Multiplier))
 	}
 	switch r.Exclude {
+	case pricingrules.ExcludeUnset:
 	case pricingrules.ExcludeTrue:
 		words = append(words, "not bought")
 	case pricingrules.ExcludeFalse:

@@ -66,6 +66,7 @@ func (h *Handlers) fillReconciliation(k *web.Request, v *view.ReconciliationView
 		if v.Result, err = h.reconciliationResult(k, r); err != nil {
 			return err
 		}
+	case models.ReconciliationDiscarded:
 	}
 	if r.State != models.ReconciliationUploaded && r.State != models.ReconciliationCompared {
 		return nil
