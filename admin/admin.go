@@ -94,7 +94,7 @@ func routes(o Options) []web.Route {
 		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),
 		partner.Routes(), pricing.Routes(), lead.Routes(), payout.Routes(), reconciliation.Routes(),
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
-		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: (*web.Request).SetTheme}},
+		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme}},
 	)
 	if o.Environment != "production" {
 		all = append(all, web.Route{Method: http.MethodGet, Path: "/design", Open: true, Handle: design})

@@ -118,7 +118,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string, r web.Route) {
 	t.Helper()
 	sc, may := h.options.Access.Get().Scope(who.ID, r.Needs)
-	may = may && (sc.All() || !web.WholePlatforms(r.Needs)) || r.Open || r.Own
+	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
 	refused := `outcome = 'refused' AND object_kind = 'route'`
 	before := h.count(t, "audit_events", refused)
 	p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})

@@ -66,16 +66,13 @@ func New(o Options) (http.Handler, error) {
 	}
 	// The route and never the path goes to the log and the metrics: the token is a secret.
 	page := s.http.Endpoint(partnerRoute, s.partnerPage, s.refuse)
-	engine.GET(partnerRoute, page)
-	engine.HEAD(partnerRoute, page)
+	httpserver.Get(engine, partnerRoute, page)
 	documents, err := s.documents()
 	if err != nil {
 		return nil, err
 	}
 	for path, d := range documents {
-		handler := s.http.Endpoint(path, d.serve, s.refuse)
-		engine.GET(path, handler)
-		engine.HEAD(path, handler)
+		httpserver.Get(engine, path, s.http.Endpoint(path, d.serve, s.refuse))
 	}
 	return engine, nil
 }

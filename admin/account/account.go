@@ -14,7 +14,7 @@ func (h *Handlers) account(k *web.Request) error { return h.showAccount(k, http.
 
 func (h *Handlers) showAccount(k *web.Request, status int, mistakes ui.Errors) error {
 	ctx, p := k.R.Context(), k.Session.Staff
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 		return h.showAccount(k, http.StatusUnprocessableEntity, ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}})
 	}
 	if err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password")); err != nil {
-		status, message, other := k.FormError(err)
+		status, message, other := web.FormError(k, err)
 		if other != nil {
 			return other
 		}
@@ -65,14 +65,14 @@ func (h *Handlers) changePassword(k *web.Request) error {
 
 // newRecoveryCodes replaces the recovery codes.
 func (h *Handlers) newRecoveryCodes(k *web.Request) error {
-	if err := k.RequireProof(); err != nil {
+	if err := web.RequireProof(k); err != nil {
 		return err
 	}
 	codes, err := h.Staff.NewRecoveryCodes(k.R.Context(), k.By, k.Session.Staff.ID)
 	if err != nil {
 		return err
 	}
-	return k.ShowCodes(codes)
+	return web.ShowRecoveryCodes(k, codes)
 }
 
 func (h *Handlers) endOwnSession(k *web.Request) error {
@@ -98,7 +98,7 @@ func (h *Handlers) confirmPage(k *web.Request) error { return h.showConfirm(k, h
 func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error {
 	return k.Show(status, view.StepUpPage(view.StepUpView{
 		Shell: k.Shell("Is it still you?"), Action: "/account/confirm", Why: "What comes next changes who can sign in as you. You are asked again every ten minutes.",
-		Code: len(k.Session.Staff.TOTPSealed) > 0, Error: mistake, Next: k.Next(),
+		Code: len(k.Session.Staff.TOTPSealed) > 0, Error: mistake, Next: web.Next(k),
 	}))
 }
 
@@ -107,11 +107,11 @@ func (h *Handlers) confirm(k *web.Request) error {
 		return err
 	}
 	if err := h.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof")); err != nil {
-		status, message, other := k.FormError(err)
+		status, message, other := web.FormError(k, err)
 		if other != nil {
 			return other
 		}
 		return h.showConfirm(k, status, message)
 	}
-	return k.Redirect(k.Next())
+	return k.Redirect(web.Next(k))
 }

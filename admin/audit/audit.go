@@ -41,7 +41,7 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 		Actions: web.Chosen(deeds, q.Get("action")), Kinds: web.Chosen(objectKinds, q.Get("kind")),
 		Outcomes: web.Chosen([]ui.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}}, q.Get("outcome")),
 		State:    ui.ListState{Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"), ClearURL: "/audit"},
-		Events:   k.AuditRows(found.Events), Pager: web.AuditPager("/audit", q, found), Chain: chain,
+		Events:   web.AuditRows(k, found.Events), Pager: web.AuditPager("/audit", q, found), Chain: chain,
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if k.May(web.VerifyAudit) {
@@ -70,6 +70,6 @@ func (h *Handlers) auditVerify(k *web.Request) error {
 	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
-	k.Scope, _ = k.Access.Scope(k.Session.Staff.ID, web.ReadAudit)
+	k.Scope, _ = k.ScopeOf(web.ReadAudit)
 	return h.showAudit(k, &ui.ChainResult{Intact: verdict.Intact(), Events: verdict.Events, Head: verdict.Head, BrokenAt: verdict.BrokenAt, At: k.Now})
 }

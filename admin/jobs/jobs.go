@@ -65,17 +65,17 @@ func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Wor
 			whose = append(whose, *w.PartnerID)
 		}
 	}
-	names, err := k.PartnerNames(whose)
+	names, err := web.NamesOfPartners(k, whose)
 	for _, w := range all {
 		rows = append(rows, h.workRow(k, w, names))
 	}
 	return rows, err
 }
 
-func (h *Handlers) workRow(k *web.Request, w models.Work, names web.Slugs) view.WorkRow {
+func (h *Handlers) workRow(k *web.Request, w models.Work, names web.PartnerNames) view.WorkRow {
 	number := strconv.FormatInt(w.ID, 10)
 	row := view.WorkRow{
-		LiveURL: "/work/" + number + "/live", Key: number, Kind: workKinds[w.Kind], For: h.workObject(k, w), AskedBy: w.AskedBy, Asked: w.AskedAt, Ended: web.TimeOf(w.EndedAt), Status: k.JobStatus(w),
+		LiveURL: "/work/" + number + "/live", Key: number, Kind: workKinds[w.Kind], For: h.workObject(k, w), AskedBy: w.AskedBy, Asked: w.AskedAt, Ended: web.TimeOf(w.EndedAt), Status: web.JobStatus(k, w),
 	}
 	if w.PartnerID != nil {
 		row.Partner = names.Of(*w.PartnerID)
@@ -115,7 +115,7 @@ func (h *Handlers) cancelWork(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if !k.MayStop(w) {
+	if !web.MayStopJob(k, w) {
 		k.Route.Needs = web.WritePayouts // which is what they lack
 		return web.ErrForbidden
 	}

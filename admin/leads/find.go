@@ -66,7 +66,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 }
 
 func (h *Handlers) showUnfound(k *web.Request, err error, by, value, country string) error {
-	status, message, other := k.FormError(err)
+	status, message, other := web.FormError(k, err)
 	if other != nil {
 		return other
 	}

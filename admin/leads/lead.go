@@ -48,7 +48,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Retur
 	erased := l.State == models.LeadErased
 	v := view.LeadView{
 		Shell: k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads), ID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, States: stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
-		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: k.PartnerLink(l.PartnerID, l.PartnerName), Account: l.Identifier,
+		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
 		Timeline: h.leadTimeline(k, l), Consent: consentView(l.Consent),
 		Contact: view.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
 		Envelope: view.LeadEnvelope{

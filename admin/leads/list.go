@@ -94,7 +94,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.LeadRow) {
 	for _, l := range found {
 		rows = append(rows, view.LeadRow{
-			ID: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID), Received: l.ReceivedAt, Partner: k.PartnerLink(l.PartnerID, l.PartnerName), Account: l.Identifier,
+			ID: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID), Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
 			Industry: l.Industry, Country: l.Country, Price: l.Price, States: stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
 		})
 	}

@@ -27,7 +27,7 @@ const leadEntries = 100
 // leadMoney shows what a lead earned and what became of it, and adds to the timeline that
 // it was paid.
 func (h *Handlers) leadMoney(k *web.Request, l leads.File, returns []models.Return, v *view.LeadView) error {
-	sc, _ := k.Access.Scope(k.Session.Staff.ID, web.ReadPayouts)
+	sc, _ := k.ScopeOf(web.ReadPayouts)
 	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.File, returns []models.Retu
 	for _, e := range entries {
 		row := view.LeadEntry{At: e.OccurredAt, Kind: web.Title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
 		if e.Run != uuid.Nil {
-			row.Run = k.RunLink(e)
+			row.Run = web.RunLink(k, e)
 		}
 		m.Entries = append(m.Entries, row)
 		if e.Kind == models.EntryAccrual && e.RunState == models.RunPaid {
@@ -58,7 +58,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
 	for _, p := range payments {
-		v.Timeline = append(v.Timeline, view.LeadStep{At: p.OccurredAt, What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: k.RunLink(p)})
+		v.Timeline = append(v.Timeline, view.LeadStep{At: p.OccurredAt, What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: web.RunLink(k, p)})
 		slices.SortStableFunc(v.Timeline, func(a, b view.LeadStep) int { return a.At.Compare(b.At) })
 	}
 	return err

@@ -9,7 +9,7 @@ import (
 // partner holds it, or this id of the request that delivered it; "" when there is no such
 // lead or the user may not see it.
 func (h *Handlers) PageOf(k *web.Request, text string) string {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadLeads)
+	sc, ok := k.ScopeOf(web.ReadLeads)
 	if !ok || !web.ValidText(text) {
 		return ""
 	}

@@ -19,12 +19,12 @@ import (
 
 func (h *Handlers) loginPage(k *web.Request) error {
 	if k.SignedIn() {
-		return k.Redirect(k.Next())
+		return k.Redirect(web.Next(k))
 	}
-	if next, err := url.Parse(k.Next()); err == nil && next.Query().Get("restore") == web.RestoreForm {
+	if next, err := url.Parse(web.Next(k)); err == nil && next.Query().Get("restore") == web.RestoreForm {
 		k.Notices = append(k.Notices, web.Notice{Kind: "info", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
 	}
-	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: k.Next()}))
+	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))
 }
 
 func (h *Handlers) login(k *web.Request) error {
@@ -36,11 +36,11 @@ func (h *Handlers) login(k *web.Request) error {
 		Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(), By: k.By,
 	})
 	if err != nil {
-		status, message, err := k.FormError(err)
+		status, message, err := web.FormError(k, err)
 		if err != nil {
 			return err
 		}
-		return k.Show(status, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: message, Next: k.Next()}))
+		return k.Show(status, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: message, Next: web.Next(k)}))
 	}
 	// Whoever logs in where somebody was, ends that.
 	if k.Session.Stage != "" {
@@ -48,16 +48,16 @@ func (h *Handlers) login(k *web.Request) error {
 			return err
 		}
 	}
-	k.SetToken(token)
+	web.SetSessionCookie(k, token)
 	k.Session = session
 	if session.Stage == models.StageOpen {
-		return k.Redirect(k.Next())
+		return k.Redirect(web.Next(k))
 	}
-	return k.Redirect(web.StepAfter(session.Stage) + "?next=" + web.Escape(k.Next()))
+	return k.Redirect(web.StepAfter(session.Stage) + "?next=" + web.Escape(web.Next(k)))
 }
 
 func (h *Handlers) codePage(k *web.Request) error {
-	return k.Show(http.StatusOK, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Next: k.Next()}))
+	return k.Show(http.StatusOK, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Next: web.Next(k)}))
 }
 
 func (h *Handlers) code(k *web.Request) error {
@@ -66,22 +66,22 @@ func (h *Handlers) code(k *web.Request) error {
 	}
 	token, err := h.Staff.Code(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
 	if f := apperr.As(err); f != nil && f.Reason == "again" {
-		k.SetToken("")
-		return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: k.Next()}))
+		web.SetSessionCookie(k, "")
+		return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: web.Next(k)}))
 	}
 	if err != nil {
-		status, message, err := k.FormError(err)
+		status, message, err := web.FormError(k, err)
 		if err != nil {
 			return err
 		}
-		return k.Show(status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: message, Next: k.Next()}))
+		return k.Show(status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: message, Next: web.Next(k)}))
 	}
-	k.SetToken(token)
-	return k.Redirect(k.Next())
+	web.SetSessionCookie(k, token)
+	return k.Redirect(web.Next(k))
 }
 
 func (h *Handlers) logout(k *web.Request) error {
-	k.SetToken("")
+	web.SetSessionCookie(k, "")
 	if err := h.Staff.Logout(k.R.Context(), k.By, k.Session); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (h *Handlers) logout(k *web.Request) error {
 
 // enrolPage shows the seed of a second factor, while signing in or on one's own account.
 func (h *Handlers) enrolPage(k *web.Request) error {
-	if err := k.RequireProof(); err != nil {
+	if err := web.RequireProof(k); err != nil {
 		return err
 	}
 	return h.showEnrol(k, http.StatusOK, nil)
@@ -120,21 +120,21 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 }
 
 func (h *Handlers) enrol(k *web.Request) error {
-	if err := errors.Join(k.ParseForm(), k.RequireProof()); err != nil {
+	if err := errors.Join(k.ParseForm(), web.RequireProof(k)); err != nil {
 		return err
 	}
 	token, codes, err := h.Staff.FinishSecondFactor(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
 	if err != nil {
-		status, message, err := k.FormError(err)
+		status, message, err := web.FormError(k, err)
 		if err != nil {
 			return err
 		}
 		return h.showEnrol(k, status, ui.Errors{{Field: "code", Message: message}})
 	}
 	if token != "" {
-		k.SetToken(token)
+		web.SetSessionCookie(k, token)
 	}
-	return k.ShowCodes(codes)
+	return web.ShowRecoveryCodes(k, codes)
 }
 
 func (h *Handlers) codesKept(k *web.Request) error { return k.Redirect("/") }
@@ -174,7 +174,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 		return h.showInvite(k, http.StatusUnprocessableEntity, p, ui.Errors{{Field: "again", Message: "The two are not the same: type the password again."}})
 	}
 	if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
-		status, message, other := k.FormError(err)
+		status, message, other := web.FormError(k, err)
 		if other != nil || apperr.As(err).Code != apperr.Invalid {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func (h *Handlers) overview(k *web.Request) error {
-	r, links := k.ChosenRange("/?")
+	r, links := web.ChosenRange(k, "/?")
 	v := view.OverviewView{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Read(k.R.Context(), k.Scope, reporting.Last(k.Now, r.Step, r.Steps))
 	if err != nil {
@@ -58,7 +58,7 @@ const failedFor = 24 * time.Hour
 // payoutsNeed is what waits for a decision of this person, and what failed.
 func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 	ctx := k.R.Context()
-	if sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ApprovePayouts); ok {
+	if sc, ok := k.ScopeOf(web.ApprovePayouts); ok {
 		open, err := h.Payouts.OpenReturns(ctx, sc)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 			all = append(all, ui.Need{Text: "A payout run in " + r.Currency + " waits for approval", URL: web.RunURL(r.ID), Detail: r.Preparer + " prepared it."})
 		}
 	}
-	if sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadPayouts); ok {
+	if sc, ok := k.ScopeOf(web.ReadPayouts); ok {
 		failed, err := h.Jobs.FailedSince(ctx, sc, k.Session.Staff.ID, k.Now.Add(-failedFor))
 		if err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 			all = append(all, ui.Need{Text: web.DraftName(d.RateCard) + " waits for approval", URL: web.DraftURL(d.ID) + "?tab=publish", Detail: d.Submitter + " submitted these prices."})
 		}
 	}
-	sc, _ := k.Access.Scope(k.Session.Staff.ID, web.PublishPricing)
+	sc, _ := k.ScopeOf(web.PublishPricing)
 	proposed, err := h.Partners.PriceProposals(k.R.Context(), sc, k.Session.Staff.ID, proposalsListed)
 	for _, p := range proposed {
 		all = append(all, ui.Need{Text: "Price change for " + p.Name + " needs approval", URL: web.PartnerURL(p.ID) + "?tab=prices", Detail: "The current prices apply until it is approved."})
@@ -113,7 +113,7 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 
 // partnersNeed is what waits for a person at the partners that this one looks after.
 func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadPartners)
+	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {
 		return nil, nil
 	}

@@ -89,7 +89,7 @@ func (h *Handlers) accountNew(k *web.Request) error {
 	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	n := partners.NewAccount{Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes"}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.ProofWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			_, err := h.partners(k).CreateAccount(k.R.Context(), p, n)
@@ -142,7 +142,7 @@ func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner,
 	if v.Forecast, err = h.accountForecast(k, p, a); err != nil {
 		return err
 	}
-	v.Identifier, v.Sandbox, v.Default, v.StepUp = a.Identifier, a.Sandbox, a.IsDefault, k.StepUp()
+	v.Identifier, v.Sandbox, v.Default, v.StepUp = a.Identifier, a.Sandbox, a.IsDefault, web.StepUp(k)
 	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
 	return k.Show(status, view.AccountForm(v))
@@ -168,21 +168,21 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f, version := k.R.PostForm, int64(k.FormVersion())
+	f, version := k.R.PostForm, int64(web.FormVersion(k))
 	change := partners.AccountChange{
 		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.NeedsProof,
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, k.FormVersion(), change)
+			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormVersion(k), change)
 		},
 		Reload: func() (_ *ui.Conflict, err error) {
 			if a, err = h.accountOf(k, p); err != nil {
 				return nil, err
 			}
 			version = int64(a.RowVersion)
-			return k.Conflict("account", id.Format(id.Account, a.ID), a.UpdatedAt)
+			return web.Conflict(k, "account", id.Format(id.Account, a.ID), a.UpdatedAt)
 		},
 		Show: func(r web.Rejected) error {
 			return h.showAccountForm(k, r.Status, p, a, view.AccountFormView{

@@ -124,7 +124,7 @@ func (h *Handlers) partnerNew(k *web.Request) error {
 		return err
 	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.ProofWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{

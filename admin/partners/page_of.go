@@ -7,7 +7,7 @@ import (
 
 // PageOf is the page of a partner, or of a request of theirs that was refused.
 func (h *Handlers) PageOf(k *web.Request, text string) string {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadPartners)
+	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {
 		return ""
 	}

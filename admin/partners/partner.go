@@ -189,7 +189,7 @@ func (h *Handlers) suspend(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if mistake := k.CheckTypedName(p.Slug); len(mistake) > 0 {
+	if mistake := web.CheckTypedName(k, p.Slug); len(mistake) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, mistake)))
 	}
 	return h.setStatus(k, p, models.PartnerSuspended)
@@ -212,9 +212,9 @@ func (h *Handlers) formOf(k *web.Request) (models.Partner, error) {
 }
 
 func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return h.back(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, k.FormVersion(), to)
+			return h.back(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), to)
 		},
 		Show: func(r web.Rejected) error {
 			for _, one := range r.Errors {
@@ -278,18 +278,18 @@ func (h *Handlers) details(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	d, version := readDetails(k.R.PostForm), int64(k.FormVersion())
-	return k.Submit(web.Form{
+	d, version := readDetails(k.R.PostForm), int64(web.FormVersion(k))
+	return web.Submit(k, web.Form{
 		Proof: web.ProofWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, k.FormVersion(), d)
+			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), d)
 		},
 		Reload: func() (_ *ui.Conflict, err error) {
 			if p, err = h.partner(k); err != nil {
 				return nil, err
 			}
 			version = int64(p.RowVersion)
-			return k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+			return web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
 		},
 		Show: func(r web.Rejected) error {
 			for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
@@ -330,6 +330,6 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	v.Events, v.Pager = k.AuditRows(found.Events), web.AuditPager(head.URL, q, found)
+	v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(head.URL, q, found)
 	return k.Show(http.StatusOK, view.PartnerAudit(v))
 }

@@ -50,7 +50,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	}
 	v := view.PartnerPricesView{
 		Head: head, Unread: own.Unread, Adjustment: f.Adjustment, Cap: f.DailyLeadCap, Exclusions: f.Exclusions, Changed: own.ChangedAt,
-		Version: f.version, StepUp: k.StepUp(), Conflict: f.conflict, Errors: f.errors,
+		Version: f.version, StepUp: web.StepUp(k), Conflict: f.conflict, Errors: f.errors,
 	}
 	if v.Proposal, err = h.proposedPrices(k, p, own); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.Proof, do func(models.
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: proof,
 		Do: func() (string, error) {
 			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // anything else names no proposal
@@ -121,7 +121,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.Proof, do func(models.
 		},
 		Show: func(r web.Rejected) error {
 			if f := apperr.As(r.Err); f != nil && f.Code == apperr.Forbidden {
-				k.AuditRefusal(f)
+				web.AuditRefusal(k, f)
 			}
 			own, err := h.Partners.OwnPrice(k.R.Context(), p)
 			if err != nil {
@@ -175,12 +175,12 @@ func (h *Handlers) setPrices(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	f := pricesForm{version: int64(k.FormVersion())}
+	f := pricesForm{version: int64(web.FormVersion(k))}
 	f.Adjustment, f.DailyLeadCap, f.Exclusions = form.Get("adjustment"), form.Get("cap"), form.Get("exclusions")
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.NeedsProof,
 		Do: func() (string, error) {
-			err := h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, k.FormVersion(), f.PriceForm, h.Prices.Taxonomy())
+			err := h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), f.PriceForm, h.Prices.Taxonomy())
 			return web.PartnerURL(p.ID) + "?tab=prices", err
 		},
 		Reload: func() (_ *ui.Conflict, err error) {
@@ -188,7 +188,7 @@ func (h *Handlers) setPrices(k *web.Request) error {
 				return nil, err
 			}
 			f.version = int64(own.Version)
-			return k.ConflictOf(audit.Filter{Kind: "partner", Object: id.Format(id.Partner, p.ID), Action: "partner.prices"}, own.ChangedAt)
+			return web.ConflictOf(k, audit.Filter{Kind: "partner", Object: id.Format(id.Partner, p.ID), Action: "partner.prices"}, own.ChangedAt)
 		},
 		Show: func(r web.Rejected) error {
 			f.conflict, f.errors = r.Conflict, r.Errors

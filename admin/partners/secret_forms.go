@@ -20,7 +20,7 @@ func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (vi
 	}
 	return view.SecretFormView{
 		Head: head, Shell: k.Shell(title, allPartners, ui.Link{Label: p.Name, URL: head.URL}, ui.Link{Label: "Secrets", URL: head.URL + "?tab=secrets"}),
-		Action: head.URL + path, Cancel: head.URL + "?tab=secrets", Rotate: rotate, Overlaps: h.overlapOptions(k, "24h"), StepUp: k.StepUp(),
+		Action: head.URL + path, Cancel: head.URL + "?tab=secrets", Rotate: rotate, Overlaps: h.overlapOptions(k, "24h"), StepUp: web.StepUp(k),
 	}, err
 }
 
@@ -84,7 +84,7 @@ func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partne
 	if _, known := overlapOf(k.R.PostForm.Get("overlap")); rotate && !known {
 		mistakes = append(mistakes, errOverlapChoice)
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {
@@ -169,7 +169,7 @@ func (h *Handlers) showRetire(k *web.Request, status int, p models.Partner, s mo
 	url := web.PartnerURL(p.ID)
 	v := view.RetireFormView{
 		Shell:  k.Shell("When “"+s.Label+"” ends", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
-		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: h.overlapOptions(k, when), Last: last, StepUp: k.StepUp(), Errors: mistakes,
+		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: h.overlapOptions(k, when), Last: last, StepUp: web.StepUp(k), Errors: mistakes,
 	}
 	if s.RetiresAt != nil {
 		v.Ends = *s.RetiresAt
@@ -191,7 +191,7 @@ func (h *Handlers) retire(k *web.Request) error {
 	if !known {
 		mistakes = append(mistakes, ui.FieldError{Field: "when", Message: errOverlapChoice.Message})
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {
@@ -208,7 +208,7 @@ func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.Signing
 		Shell:  k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
 		Prefix: "revoke", Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke", Submit: "Revoke", Cancel: url + "?tab=secrets",
 		Consequence: "Within a second posts signed with it are refused, on every node. This cannot be undone: the partner needs another secret.",
-		TypeName:    p.Slug, StepUp: k.StepUp(), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		TypeName:    p.Slug, StepUp: web.StepUp(k), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 	if last {
 		v.Consequence += " It is the last valid secret of this partner: after it, every signed post of theirs is refused."
@@ -240,8 +240,8 @@ func (h *Handlers) revoke(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
-		Mistakes: k.CheckTypedName(p.Slug),
+	return web.Submit(k, web.Form{
+		Mistakes: web.CheckTypedName(k, p.Slug),
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)

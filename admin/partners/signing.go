@@ -36,7 +36,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	}
 	v := view.PartnerSigningView{
 		Head: head, Modes: web.Chosen(h.modes(k, models.SigningDefault), f.mode), Mode: h.modeWords(k, p.SigningMode), Shared: f.shared,
-		Version: f.version, StepUp: k.StepUp(), Conflict: f.conflict, Errors: f.errors,
+		Version: f.version, StepUp: web.StepUp(k), Conflict: f.conflict, Errors: f.errors,
 	}
 	if !head.CanWrite {
 		v.Locked = "Your roles let you look at this partner, not change it."
@@ -86,11 +86,11 @@ func (h *Handlers) setSigning(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes", version: int64(k.FormVersion())}
-	return k.Submit(web.Form{
+	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes", version: int64(web.FormVersion(k))}
+	return web.Submit(k, web.Form{
 		Proof: web.NeedsProof,
 		Do: func() (string, error) {
-			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, k.FormVersion(), models.SigningMode(f.mode), f.shared)
+			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), models.SigningMode(f.mode), f.shared)
 			return web.PartnerURL(p.ID) + "?tab=signing", err
 		},
 		Reload: func() (_ *ui.Conflict, err error) {
@@ -98,7 +98,7 @@ func (h *Handlers) setSigning(k *web.Request) error {
 				return nil, err
 			}
 			f.version = int64(p.RowVersion)
-			return k.Conflict("partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+			return web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
 		},
 		Show: func(r web.Rejected) error {
 			f.conflict, f.errors = r.Conflict, r.Errors

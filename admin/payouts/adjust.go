@@ -27,7 +27,7 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.AdjustView{
 		Shell: k.Shell("Adjust a balance", allEntries), Partner: web.Short(f.Get("partner")), Own: f.Get("own"), Amount: web.Short(f.Get("amount")), Lead: web.Short(f.Get("lead")), Why: f.Get("why"),
-		Currencies: currencyOptions(f.Get("currency")), Cancel: "/payouts", StepUp: k.StepUp(), Errors: mistakes,
+		Currencies: currencyOptions(f.Get("currency")), Cancel: "/payouts", StepUp: web.StepUp(k), Errors: mistakes,
 	}
 	if _, err := id.Parse(id.Adjustment, v.Own); err != nil {
 		v.Own = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
@@ -63,7 +63,7 @@ func (h *Handlers) adjust(k *web.Request) error {
 	}
 	f := k.R.PostForm
 	a, mistakes := readAdjustment(f)
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {

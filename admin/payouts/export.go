@@ -52,7 +52,7 @@ func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, 
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
-	return k.SendCSV(name, func(to io.Writer) error {
+	return web.SendCSV(k, name, func(to io.Writer) error {
 		_, err := h.Payouts.CSV(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.Done(k.R.Context(), k.By, e) })
 		return err
 	})
@@ -63,7 +63,7 @@ func (h *Handlers) takenCSV(k *web.Request, name string, e audit.Event, write fu
 	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
-	return k.SendCSV(name, write)
+	return web.SendCSV(k, name, write)
 }
 
 // prepareExport asks for the file of what would take too long to wait for.
@@ -126,7 +126,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	}
 	v = view.ExportLive{URL: web.ExportURL(e.ID), LiveURL: web.ExportURL(e.ID) + "/live", ID: id.Format(id.Export, e.ID), Asked: e.MadeAt, Until: e.MadeAt.Add(payouts.ExportsKept)}
 	if found {
-		v.Work = k.JobStatus(work)
+		v.Work = web.JobStatus(k, work)
 	}
 	if h.Payouts.Kept(e) {
 		v.File = ui.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data."}

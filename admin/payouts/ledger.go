@@ -159,14 +159,14 @@ func payoutSum(s payouts.Sum) view.PayoutSum {
 
 func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 	row := view.LedgerRow{
-		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: k.PartnerLink(e.PartnerID, e.PartnerName), Identifier: e.Identifier,
+		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: web.PartnerLink(k, e.PartnerID, e.PartnerName), Identifier: e.Identifier,
 		Lead: h.leadLink(k, e.LeadID, e.PartnerID), RunState: string(e.RunState), Amount: e.Amount(),
 	}
 	if e.Kind == models.EntryReturn {
 		row.Return = "/payouts/returns?lead=" + row.Lead.Label
 	}
 	if e.Run != uuid.Nil {
-		row.Run = k.RunLink(e)
+		row.Run = web.RunLink(k, e)
 	}
 	return row
 }

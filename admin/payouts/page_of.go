@@ -7,7 +7,7 @@ import (
 
 // PageOf is the page of a payout run or a return.
 func (h *Handlers) PageOf(k *web.Request, text string) string {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadPayouts)
+	sc, ok := k.ScopeOf(web.ReadPayouts)
 	if !ok {
 		return ""
 	}

@@ -42,7 +42,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	for _, r := range all {
 		sellers = append(sellers, r.PartnerID)
 	}
-	names, err := k.PartnerNames(sellers)
+	names, err := web.NamesOfPartners(k, sellers)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (h *Handlers) returnNew(k *web.Request) error {
 		f.Set("lead", "")
 		mistakes = ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}}
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Do: func() (string, error) {
 			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")), f.Get("evidence"))
@@ -167,7 +167,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 	}
 	v := view.ReturnView{
 		Shell: k.Shell("Return of a lead", allReturns), URL: returnURL(r.ID), ID: id.Format(id.Return, r.ID), State: string(r.State), Lead: lead, Reason: payouts.ReasonWords(r.Reason), Evidence: r.Evidence,
-		AskedBy: r.AskedBy, AskedAt: r.AskedAt, DecidedBy: r.DecidedBy, DecidedAt: web.TimeOf(r.DecidedAt), Answer: r.Answer, CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID), StepUp: k.StepUp(), Errors: mistakes,
+		AskedBy: r.AskedBy, AskedAt: r.AskedAt, DecidedBy: r.DecidedBy, DecidedAt: web.TimeOf(r.DecidedAt), Answer: r.Answer, CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID), StepUp: web.StepUp(k), Errors: mistakes,
 	}
 	if len(mistakes) > 0 && r.State == models.ReturnOpen {
 		v.Answer = k.R.PostForm.Get("answer")
@@ -193,7 +193,7 @@ func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.NeedsProof,
 		Do: func() (string, error) {
 			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))

@@ -68,7 +68,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	v = view.RunLive{
 		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: web.AmountOf(r.MinimumMinor, r.Currency), Total: web.AmountOf(r.TotalMinor, r.Currency),
 		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Deeds: runDeeds(r),
-		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: k.StepUp(), Errors: mistakes,
+		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: web.StepUp(k), Errors: mistakes,
 		OwnRun: r.PreparerID == k.By.Staff, CanApprove: k.Everywhere(web.ApprovePayouts), CanPay: k.Everywhere(web.ApprovePayouts) && r.State == models.RunApproved,
 		CanCancel: k.Everywhere(web.WritePayouts) && cancellable(r),
 	}
@@ -78,7 +78,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	if r.State == models.RunPreparing {
 		work, found, err := h.Jobs.Of(k.R.Context(), r.ID)
 		if found {
-			v.Work = k.JobStatus(work)
+			v.Work = web.JobStatus(k, work)
 		}
 		return v, err
 	}
@@ -147,10 +147,10 @@ func (h *Handlers) approveRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.NeedsProof,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, k.FormVersion())
+			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k))
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {
@@ -164,7 +164,7 @@ func (h *Handlers) approveRun(k *web.Request) error {
 // runConflict is what was done to a run while a form was open, perhaps by the form itself:
 // sent twice, it finds its own deed done.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
-	last, err := k.LastDeed(audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
+	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Who: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
 	if last.StaffID != nil && *last.StaffID == k.Session.Staff.ID {
 		conflict.Who, conflict.Already = "You", last.Action == action
@@ -175,7 +175,7 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 // runRefused shows the run as it is by now, and what was done to it since the form was
 // made that asked for the action.
 func (h *Handlers) runRefused(k *web.Request, action string, refused error) error {
-	status, mistakes, other := k.FormErrors(refused)
+	status, mistakes, other := web.FormErrors(k, refused)
 	if other != nil {
 		return other
 	}
@@ -208,7 +208,7 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mi
 	total := web.AmountOf(r.TotalMinor, r.Currency)
 	return k.Show(status, view.RunPay(view.RunPayView{
 		Shell: k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
-		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: k.StepUp(), Errors: mistakes,
+		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: web.StepUp(k), Errors: mistakes,
 	}))
 }
 
@@ -217,7 +217,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if run.RowVersion != k.FormVersion() || run.State != models.RunApproved {
+	if run.RowVersion != web.FormVersion(k) || run.State != models.RunApproved {
 		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
 	}
 	var mistakes ui.Errors
@@ -225,11 +225,11 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
 		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, k.FormVersion(), k.R.PostForm.Get("reference"))
+			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reference"))
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
@@ -252,7 +252,7 @@ func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun,
 	return k.Show(status, ui.Confirm(ui.ConfirmView{
 		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
 		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
-		AskReason:   true, StepUp: k.StepUp(), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
+		AskReason:   true, StepUp: web.StepUp(k), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
 		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
 	}))
 }
@@ -270,10 +270,10 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof: web.NeedsProof,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, k.FormVersion(), k.R.PostForm.Get("reason"))
+			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reason"))
 		},
 		Show: func(r web.Rejected) error {
 			switch {

@@ -58,7 +58,7 @@ func (h *Handlers) showRunNew(k *web.Request, status int, v view.RunNewView) err
 	if err := h.wholePlatform(k); err != nil {
 		return err
 	}
-	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), k.StepUp()
+	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), web.StepUp(k)
 	return k.Show(status, view.RunNew(v))
 }
 
@@ -72,7 +72,7 @@ func (h *Handlers) runNew(k *web.Request) error {
 	f := k.R.PostForm
 	v := view.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
 	n, mistakes := readRun(f)
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {

@@ -58,7 +58,7 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Vi
 		return h.refusedCells(k, selection, apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
 	}
 	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(selection))
-	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormVersion(), what, changes); err != nil {
+	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormVersion(k), what, changes); err != nil {
 		return h.refusedCells(k, selection, err, e.keepTyped())
 	}
 	return k.Redirect(gridURL(d, selection))
@@ -97,7 +97,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Vie
 		e.errors = ui.Errors{{Field: "amount", Message: mend}}
 		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
-	if d.RowVersion != k.FormVersion() {
+	if d.RowVersion != web.FormVersion(k) {
 		return h.refusedCells(k, selection, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
 	}
 	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
@@ -110,7 +110,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Vie
 	}
 	what += viewWords(selection)
 	if f.Get("apply") == "yes" {
-		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, k.FormVersion(), what, changes.made); err != nil {
+		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormVersion(k), what, changes.made); err != nil {
 			return h.refusedCells(k, selection, err, e)
 		}
 		return k.Redirect(gridURL(d, selection))

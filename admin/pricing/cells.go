@@ -64,7 +64,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	} else {
 		err = apperr.New(apperr.Invalid, "amount", mend)
 	}
-	status, message, other := k.FormError(err)
+	status, message, other := web.FormError(k, err)
 	if other != nil {
 		return other
 	}
@@ -132,7 +132,7 @@ func (h *Handlers) draftCells(k *web.Request) error {
 
 // refusedCells shows the grid again with what was wrong, over what was typed.
 func (h *Handlers) refusedCells(k *web.Request, selection ratecard.View, err error, e entered) error {
-	status, message, other := k.FormError(err)
+	status, message, other := web.FormError(k, err)
 	if other != nil {
 		return other
 	}

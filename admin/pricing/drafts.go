@@ -57,7 +57,7 @@ func (h *Handlers) draftNew(k *web.Request) error {
 		}
 		from = source.Version
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			made, err := h.prices(k).Begin(k.R.Context(), f.Get("title"), from)
 			return web.DraftURL(made.ID), err
@@ -89,9 +89,9 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 		return err
 	}
 	title := k.R.PostForm.Get("title")
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, k.FormVersion(), title)
+			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, web.FormVersion(k), title)
 		},
 		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) error {
@@ -106,7 +106,7 @@ func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (*ui.Co
 		if *d, err = h.draft(k); err != nil {
 			return nil, err
 		}
-		return k.Conflict("rate_card", ratecard.ID(d.ID), d.UpdatedAt)
+		return web.Conflict(k, "rate_card", ratecard.ID(d.ID), d.UpdatedAt)
 	}
 }
 
@@ -139,10 +139,10 @@ func (h *Handlers) discard(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
-		Mistakes: k.CheckTypedName("discard"),
+	return web.Submit(k, web.Form{
+		Mistakes: web.CheckTypedName(k, "discard"),
 		Do: func() (string, error) {
-			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, k.FormVersion())
+			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, web.FormVersion(k))
 		},
 		Show: func(r web.Rejected) error {
 			if web.IsStale(r.Err) {

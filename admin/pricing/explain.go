@@ -92,7 +92,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	if ref == "" {
 		return own, nil
 	}
-	sc, _ := k.Access.Scope(k.Session.Staff.ID, web.ReadPartners) // nobody's, where they may see none
+	sc, _ := k.ScopeOf(web.ReadPartners) // nobody's, where they may see none
 	p, err := models.Partner{}, error(web.ErrNotFound)
 	if web.ValidText(ref) {
 		p, err = h.Partners.Find(k.R.Context(), sc, ref)
@@ -119,7 +119,7 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 	}
 	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: v.Industry, Country: cmp.Or(strings.TrimSpace(v.Country), "GB"), Urgency: v.Urgency}, own)
 	if err != nil {
-		_, mistakes, other := k.FormErrors(err)
+		_, mistakes, other := web.FormErrors(k, err)
 		v.Errors = append(mistakes, v.Errors...)
 		return other
 	}

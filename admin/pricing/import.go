@@ -75,7 +75,7 @@ func (h *Handlers) importFile(k *web.Request) error {
 	}
 	if err != nil {
 		f := apperr.As(err)
-		status, message, other := k.FormError(err)
+		status, message, other := web.FormError(k, err)
 		if other != nil || f.Reason == web.ErrForm.Reason {
 			return err
 		}

@@ -79,7 +79,7 @@ func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error
 	if err != nil {
 		return err
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: func() (_ string, err error) {
 			if u.kind == kindYAML {
 				_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported the rate card "+u.name, i.card)

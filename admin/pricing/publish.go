@@ -34,7 +34,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		return err
 	}
 	v := view.PublishView{
-		Head: head, SecondPerson: h.Prices.SecondPerson(), StepUp: k.StepUp(), Note: web.Short(f.note), At: web.Short(f.at), Version: f.version,
+		Head: head, SecondPerson: h.Prices.SecondPerson(), StepUp: web.StepUp(k), Note: web.Short(f.note), At: web.Short(f.at), Version: f.version,
 		Submitter: d.Submitter, OwnSubmission: d.Submitter == k.By.Name, Conflict: f.conflict, Errors: f.errors,
 	}
 	if v.Race, err = h.race(k, d); err != nil {
@@ -95,14 +95,14 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at"), version: int64(k.FormVersion())}
+	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at"), version: int64(web.FormVersion(k))}
 	at, wrong := web.PublishTime(f.at)
 	if wrong != "" {
 		f.errors = ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
 	return h.submitPublish(k, d, f, web.NeedsProof, func() (string, error) {
-		card, err := h.prices(k).Publish(k.R.Context(), d.ID, k.FormVersion(), f.note, at)
+		card, err := h.prices(k).Publish(k.R.Context(), d.ID, web.FormVersion(k), f.note, at)
 		return released(card), err
 	})
 }
@@ -112,9 +112,9 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: d.Note, version: int64(k.FormVersion())}
+	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
 	return h.submitPublish(k, d, f, web.NeedsProof, func() (string, error) {
-		card, err := h.prices(k).Approve(k.R.Context(), d.ID, k.FormVersion())
+		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormVersion(k))
 		return released(card), err
 	})
 }
@@ -130,7 +130,7 @@ func released(card models.RateCard) string {
 // submitPublish submits a form of the page that publishes a draft. A rejected form is shown
 // with the draft as it is by now.
 func (h *Handlers) submitPublish(k *web.Request, d ratecard.Draft, f publishForm, proof web.Proof, do func() (string, error)) error {
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Proof:  proof,
 		Do:     do,
 		Reload: h.reloadDraft(k, &d),
@@ -153,9 +153,9 @@ func (h *Handlers) takeBack(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: d.Note, version: int64(k.FormVersion())}
+	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
 	return h.submitPublish(k, d, f, web.NoProof, func() (string, error) {
-		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, k.FormVersion())
+		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormVersion(k))
 	})
 }
 
@@ -165,9 +165,9 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: d.Note, version: int64(k.FormVersion())}
+	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
 	return h.submitPublish(k, d, f, web.NoProof, func() (string, error) {
-		kept, err := h.prices(k).Update(k.R.Context(), d.ID, k.FormVersion())
+		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormVersion(k))
 		if err != nil || len(kept) == 0 {
 			return web.DraftURL(d.ID) + "?tab=preview", err
 		}

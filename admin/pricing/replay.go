@@ -40,7 +40,7 @@ func (h *Handlers) startReplay(k *web.Request) error {
 	}
 	text := k.R.PostForm.Get("days")
 	days, _ := strconv.Atoi(text) // what is no number of days is refused as one
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			_, err := h.prices(k).RequestReplay(k.R.Context(), d.RateCard, days)
 			return web.DraftURL(d.ID) + "?tab=replay", err
@@ -83,7 +83,7 @@ func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v view.ReplayLi
 }
 
 func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*view.ReplayResult, error) {
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return nil, err
 	}

@@ -170,13 +170,13 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 	f := k.R.PostForm
 	rule, mistakes := h.readRule(k, f)
 	return h.submitRule(k, d, position, mistakes, f, func() error {
-		return h.prices(k).PutRule(k.R.Context(), d.ID, k.FormVersion(), position, rule)
+		return h.prices(k).PutRule(k.R.Context(), d.ID, web.FormVersion(k), position, rule)
 	})
 }
 
 // submitRule submits the form of the rule at a position. A rejected form is shown with f.
 func (h *Handlers) submitRule(k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error) error {
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Do:       func() (string, error) { return web.DraftURL(d.ID) + "?tab=rules", do() },
 		Reload:   h.reloadDraft(k, &d),
@@ -207,6 +207,6 @@ func (h *Handlers) removeRule(k *web.Request) error {
 		return web.ErrNotFound
 	}
 	return h.submitRule(k, d, position, nil, ruleForm(sheet.Card.Rules[at]), func() error {
-		return h.prices(k).DropRule(k.R.Context(), d.ID, k.FormVersion(), position)
+		return h.prices(k).DropRule(k.R.Context(), d.ID, web.FormVersion(k), position)
 	})
 }

@@ -111,7 +111,7 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 
 // versionTrail is the version's part of the audit trail, for whoever may read all of that.
 func (h *Handlers) versionTrail(k *web.Request, v *view.VersionView) error {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadAudit)
+	sc, ok := k.ScopeOf(web.ReadAudit)
 	if !ok || !sc.All() {
 		return nil
 	}
@@ -119,6 +119,6 @@ func (h *Handlers) versionTrail(k *web.Request, v *view.VersionView) error {
 	if err != nil {
 		return err
 	}
-	v.Events, v.AuditURL = k.AuditRows(found.Events), "/audit?kind=rate_card&object="+v.ID
+	v.Events, v.AuditURL = web.AuditRows(k, found.Events), "/audit?kind=rate_card&object="+v.ID
 	return nil
 }

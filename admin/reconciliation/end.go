@@ -36,7 +36,7 @@ func (h *Handlers) keepResult(k *web.Request) error {
 		return err
 	}
 	return h.submit(k, r, nil, func() (string, error) {
-		return reconciliationURL(r.ID), h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, k.FormVersion())
+		return reconciliationURL(r.ID), h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, web.FormVersion(k))
 	})
 }
 
@@ -66,6 +66,6 @@ func (h *Handlers) discardResult(k *web.Request) error {
 		return err
 	}
 	return h.submit(k, r, nil, func() (string, error) {
-		return "/reconciliation", h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, k.FormVersion())
+		return "/reconciliation", h.reconciliations(k).Discard(k.R.Context(), k.Scope, r.ID, web.FormVersion(k))
 	})
 }

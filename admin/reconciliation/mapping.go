@@ -91,7 +91,7 @@ func (h *Handlers) compareList(k *web.Request) error {
 	from, _ := time.Parse(time.DateOnly, m.from) // what is no day is refused as none
 	to, _ := time.Parse(time.DateOnly, m.to)
 	return h.submit(k, r, m, func() (string, error) {
-		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, k.FormVersion(), m.Mapping, from, to)
+		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, web.FormVersion(k), m.Mapping, from, to)
 		return reconciliationURL(r.ID), fixedIsCurrency(err)
 	})
 }

@@ -60,7 +60,7 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 	if err == nil {
 		return k.Redirect(reconciliationURL(made.ID))
 	}
-	status, mistakes, other := k.FormErrors(err)
+	status, mistakes, other := web.FormErrors(k, err)
 	if other != nil || errors.Is(err, web.ErrForm) || errors.Is(err, web.ErrFormKey) {
 		return err
 	}
@@ -69,7 +69,7 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 
 // takeList reads the form's parts in their order: its key, whose list it is, then the list.
 func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconciliation, err error) {
-	k.LongBody()
+	web.LongBody(k)
 	parts, err := k.R.MultipartReader()
 	if err != nil {
 		return "", made, web.ErrForm.WithCause(err)
@@ -94,7 +94,7 @@ func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconcilia
 			if err != nil {
 				return slug, made, badPart(err)
 			}
-			if err := k.UseFormKey(string(key)); err != nil {
+			if err := web.UseFormKey(k, string(key)); err != nil {
 				return slug, made, err
 			}
 		case "file":

@@ -135,10 +135,10 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 // submit submits a form about a reconciliation. A rejected form is shown on the
 // reconciliation as it is by now.
 func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *mapping, do func() (string, error)) error {
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: do,
 		Reload: func() (*ui.Conflict, error) {
-			return k.ConflictOf(audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
+			return web.ConflictOf(k, audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
 		},
 		Show: func(rejected web.Rejected) (err error) {
 			if rejected.Status == http.StatusConflict { // it is no more what the page was

@@ -7,7 +7,7 @@ import (
 
 // PageOf is the page of a reconciliation that the person may see.
 func (h *Handlers) PageOf(k *web.Request, text string) string {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadReconciliation)
+	sc, ok := k.ScopeOf(web.ReadReconciliation)
 	named, err := id.Parse(id.Reconciliation, text)
 	if !ok || err != nil {
 		return ""

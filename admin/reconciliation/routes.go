@@ -78,7 +78,7 @@ func (h *Handlers) reconciliationForm(k *web.Request) (r reconcile.Reconciliatio
 
 // partnerOptions are the partners at whom the person may do something, by their slugs.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
-	sc, _ := k.Access.Scope(k.Session.Staff.ID, needs)
+	sc, _ := k.ScopeOf(needs)
 	all, err := h.Partners.List(k.R.Context(), sc)
 	options := make([]ui.Option, len(all))
 	for i, p := range all {

@@ -78,7 +78,7 @@ func (h *Handlers) settle(k *web.Request) error {
 		return err
 	}
 	note := k.R.PostForm.Get("note")
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			if !web.ValidText(note) {
 				return "", atField("note", apperr.Invalid, "note", "The note holds characters that are no text: write it anew.")

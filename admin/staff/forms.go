@@ -36,7 +36,7 @@ func roleOptions() (all []ui.Option) {
 
 // roleChoices are the boxes of a person's roles. A role that holds at some partners
 // shows their slugs.
-func roleChoices(roles []models.StaffRole, names web.Slugs) (all []ui.RoleChoice) {
+func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.RoleChoice) {
 	for _, r := range models.Roles {
 		c := ui.RoleChoice{Value: string(r), Label: web.Title(staff.RoleName(r)), Hint: roleHints[r], Scopable: r != models.Administrator}
 		var at []string
@@ -69,7 +69,7 @@ func typedRoles(form url.Values) (all []ui.RoleChoice) {
 }
 
 // readRoles makes roles of the form; what is wrong is told with the field.
-func readRoles(form url.Values, names web.Slugs) (roles []models.StaffRole, mistakes ui.Errors) {
+func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRole, mistakes ui.Errors) {
 	bySlug := make(map[string]uuid.UUID, len(names))
 	for partner, slug := range names {
 		bySlug[slug] = partner
@@ -108,7 +108,7 @@ func (h *Handlers) staffInvitePage(k *web.Request) error {
 }
 
 func (h *Handlers) showStaffInvite(k *web.Request, status int, v view.StaffInviteView) error {
-	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite somebody", allStaff), "/staff/invite", "/staff", k.StepUp()
+	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite somebody", allStaff), "/staff/invite", "/staff", web.StepUp(k)
 	return k.Show(status, view.StaffInvite(v))
 }
 
@@ -118,12 +118,12 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 	}
 	form := k.R.PostForm
 	typed := view.StaffInviteView{Email: web.Short(form.Get("email")), Name: web.Short(form.Get("name")), Roles: typedRoles(form)}
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
 	}
 	roles, mistakes := readRoles(form, names)
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {
@@ -167,11 +167,11 @@ func (h *Handlers) inviteAgain(k *web.Request) error {
 // the last administrator's are in the audit trail too.
 func (h *Handlers) refusedOnPage(k *web.Request, p staff.Person, err error) error {
 	f := apperr.As(err)
-	status, message, other := k.FormError(err)
+	status, message, other := web.FormError(k, err)
 	if other != nil || f.Code == apperr.NotFound {
 		return err
 	}
-	k.AuditRefusal(f)
+	web.AuditRefusal(k, f)
 	fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
 	if err != nil {
 		return err
@@ -188,25 +188,25 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
 	}
 	form := k.R.PostForm
-	typed := personForm{roles: typedRoles(form), version: k.FormVersion()}
+	typed := personForm{roles: typedRoles(form), version: web.FormVersion(k)}
 	roles, mistakes := readRoles(form, names)
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {
-			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, k.FormVersion(), roles)
+			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormVersion(k), roles)
 		},
 		Reload: func() (_ *ui.Conflict, err error) {
 			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {
 				return nil, err
 			}
 			typed.version = p.RowVersion
-			return k.Conflict("staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
+			return web.Conflict(k, "staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && r.Conflict == nil {
@@ -222,7 +222,7 @@ func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Er
 	return &ui.ConfirmView{
 		Shell: k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "deactivate", Action: web.StaffURL(p.ID) + "/deactivate",
 		Consequence: p.Name + " is signed out everywhere at once, and cannot sign in again until an administrator reactivates them. What they did stays on record.",
-		TypeName:    p.Email, StepUp: k.StepUp(), Submit: "Deactivate", Cancel: web.StaffURL(p.ID),
+		TypeName:    p.Email, StepUp: web.StepUp(k), Submit: "Deactivate", Cancel: web.StaffURL(p.ID),
 		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 }
@@ -231,14 +231,14 @@ func (h *Handlers) resetView(k *web.Request, p staff.Person, mistakes ui.Errors)
 	return &ui.ConfirmView{
 		Shell: k.Shell("Reset the second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reset", Action: web.StaffURL(p.ID) + "/reset-second-factor",
 		Consequence: "Their authenticator and recovery codes stop working, and they are signed out everywhere. Make sure that it is really " + p.Name + " who asks.",
-		TypeName:    p.Email, StepUp: k.StepUp(), Submit: "Reset the second factor", Cancel: web.StaffURL(p.ID), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		TypeName:    p.Email, StepUp: web.StepUp(k), Submit: "Reset the second factor", Cancel: web.StaffURL(p.ID), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 }
 
 func (h *Handlers) reactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell: k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reactivate", Action: web.StaffURL(p.ID) + "/reactivate",
-		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: k.StepUp(), Submit: "Reactivate", Harmless: true, Cancel: web.StaffURL(p.ID),
+		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: web.StepUp(k), Submit: "Reactivate", Harmless: true, Cancel: web.StaffURL(p.ID),
 		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
 	}
 }
@@ -246,7 +246,7 @@ func (h *Handlers) reactivateView(k *web.Request, p staff.Person, mistakes ui.Er
 func (h *Handlers) inviteAgainView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell: k.Shell("New invitation for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "invite", Action: web.StaffURL(p.ID) + "/invite",
-		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: k.StepUp(), Submit: "Create invitation", Harmless: true, Cancel: web.StaffURL(p.ID),
+		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: web.StepUp(k), Submit: "Create invitation", Harmless: true, Cancel: web.StaffURL(p.ID),
 		Hidden: []ui.Hidden{{Name: ui.FormKeyField, Value: k.FormKey()}}, Errors: mistakes,
 	}
 }
@@ -271,7 +271,7 @@ func (h *Handlers) confirmPageOf(k *web.Request, view func(*web.Request, staff.P
 
 func (h *Handlers) deactivate(k *web.Request) error {
 	return h.confirmed(k, h.deactivateView, func(p staff.Person) error {
-		return h.Staff.Deactivate(k.R.Context(), k.By, p.ID, k.FormVersion())
+		return h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
 	}, h.toPerson)
 }
 
@@ -281,7 +281,7 @@ func (h *Handlers) reset(k *web.Request) error {
 
 func (h *Handlers) reactivate(k *web.Request) error {
 	return h.confirmed(k, h.reactivateView, func(p staff.Person) error {
-		return h.Staff.Reactivate(k.R.Context(), k.By, p.ID, k.FormVersion())
+		return h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
 	}, h.toPerson)
 }
 
@@ -303,7 +303,7 @@ func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Perso
 	if name := view(k, p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
 	}
-	return k.Submit(web.Form{
+	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Proof:    web.NeedsProof,
 		Do: func() (string, error) {

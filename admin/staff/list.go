@@ -26,7 +26,7 @@ func (h *Handlers) staffList(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
 	}
@@ -103,13 +103,13 @@ func (h *Handlers) staffPage(k *web.Request) error {
 }
 
 func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *personForm) error {
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
 	}
 	v := view.StaffPersonView{
 		Shell: k.Shell(p.Name, allStaff), URL: web.StaffURL(p.ID), ID: id.Format(id.Staff, p.ID), Name: p.Name, Email: p.Email, Status: string(p.Status),
-		SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, AccessURL: web.StaffURL(p.ID) + "/access", StepUp: k.StepUp(),
+		SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, AccessURL: web.StaffURL(p.ID) + "/access", StepUp: web.StepUp(k),
 		Version: int64(p.RowVersion), Roles: roleChoices(p.Roles, names),
 	}
 	if f != nil {
@@ -172,7 +172,7 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Pers
 			v.RevokeAll = v.URL + "/sessions/end"
 		}
 	case "audit":
-		sc, ok := k.Access.Scope(k.Session.Staff.ID, web.ReadAudit)
+		sc, ok := k.ScopeOf(web.ReadAudit)
 		if !ok {
 			v.State.Failed = "None of your roles lets you see the audit trail."
 			return nil
@@ -182,7 +182,7 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Pers
 		if err != nil {
 			return err
 		}
-		v.Events, v.Pager = k.AuditRows(found.Events), web.AuditPager(v.URL, q, found)
+		v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(v.URL, q, found)
 	default:
 		v.Tab = "roles"
 	}
@@ -195,7 +195,7 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	names, err := k.Slugs()
+	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
 	}

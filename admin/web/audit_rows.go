@@ -11,11 +11,12 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (k *Request) AuditRows(events []models.AuditEvent) []ui.AuditRow {
+// AuditRows shows audit events, each with a link to its object if the user may see it.
+func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))
 	for i, e := range events {
 		rows[i] = ui.AuditRow{
-			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: deedWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
+			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: actionWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
 			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: Changes(e.Before, e.After),
 		}
 		switch {
@@ -30,14 +31,14 @@ func (k *Request) AuditRows(events []models.AuditEvent) []ui.AuditRow {
 		case e.ObjectKind == "return" && e.PartnerID != nil && k.MayAt(ReadPayouts, *e.PartnerID):
 			rows[i].ObjectURL = "/payouts/returns/" + e.ObjectID
 		case e.PartnerID != nil:
-			rows[i].ObjectURL = k.PartnerLink(*e.PartnerID, "").URL
+			rows[i].ObjectURL = PartnerLink(k, *e.PartnerID, "").URL
 		}
 	}
 	return rows
 }
 
-// deedWords makes "staff.reset_second_factor" a phrase.
-func deedWords(action string) string {
+// actionWords makes "staff.reset_second_factor" a phrase.
+func actionWords(action string) string {
 	return strings.NewReplacer(".", ": ", "_", " ").Replace(action)
 }
 
@@ -57,6 +58,7 @@ func Changes(before, after *string) (all []ui.Change) {
 	return all
 }
 
+// Fields decodes the JSON object in which an audit event records fields; nil has none.
 func Fields(text *string) map[string]any {
 	var out map[string]any
 	if text != nil {
@@ -65,6 +67,7 @@ func Fields(text *string) map[string]any {
 	return out
 }
 
+// ValueWords writes a field of an audit event, or "" if it has none.
 func ValueWords(fields map[string]any, name string) string {
 	value, there := fields[name]
 	if !there {

@@ -9,14 +9,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Conflict is what somebody else did to a thing while a form was open.
-func (k *Request) Conflict(kind, object string, at time.Time) (*ui.Conflict, error) {
-	return k.ConflictOf(audit.Filter{Kind: kind, Object: object}, at)
+// Conflict describes the last change of an object that was changed while the form was open.
+func Conflict(k *Request, kind, object string, at time.Time) (*ui.Conflict, error) {
+	return ConflictOf(k, audit.Filter{Kind: kind, Object: object}, at)
 }
 
-// ConflictOf is conflict for a thing that the audit trail knows by more than its id.
-func (k *Request) ConflictOf(f audit.Filter, at time.Time) (*ui.Conflict, error) {
-	last, err := k.LastDeed(f)
+// ConflictOf is [Conflict] for an object that the audit filter identifies by more than its id.
+func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) {
+	last, err := LastChange(k, f)
 	if err != nil {
 		return nil, err
 	}
@@ -26,8 +26,8 @@ func (k *Request) ConflictOf(f audit.Filter, at time.Time) (*ui.Conflict, error)
 	return &ui.Conflict{Who: last.Actor, At: last.At, Changes: Changes(last.Before, last.After)}, nil
 }
 
-// LastDeed is the newest event of what was done to a thing; the zero one where there is none.
-func (k *Request) LastDeed(f audit.Filter) (last models.AuditEvent, err error) {
+// LastChange returns the newest audit event of a change, or a zero event if there is none.
+func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) {
 	f.Outcome = models.AuditDone
 	found, err := k.console.Audit.List(k.R.Context(), k.Scope, f, audit.Page{Size: 1})
 	if err == nil && len(found.Events) > 0 {
@@ -36,6 +36,7 @@ func (k *Request) LastDeed(f audit.Filter) (last models.AuditEvent, err error) {
 	return last, err
 }
 
+// IsStale reports whether an error says that the object changed after the form was opened.
 func IsStale(err error) bool {
 	f := apperr.As(err)
 	return f != nil && (f.Reason == "changed" || f.Reason == "stale")

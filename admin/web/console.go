@@ -65,26 +65,20 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	}
 	engine.Use(c.secure, c.refuseOtherSites())
 	engine.NoRoute(c.serve(Route{Open: true, Handle: func(*Request) error { return ErrNotFound }}))
-	engine.NoMethod(c.serve(Route{Open: true, Handle: (*Request).refuseMethod}))
-	c.get(engine, "/assets/*file", c.http.Endpoint("/assets", func(g *gin.Context, x *httpserver.Request) error {
+	engine.NoMethod(c.serve(Route{Open: true, Handle: refuseMethod}))
+	httpserver.Get(engine, "/assets/*file", c.http.Endpoint("/assets", func(g *gin.Context, x *httpserver.Request) error {
 		x.Outcome = outcomeOK
 		assets.Handler().ServeHTTP(g.Writer, g.Request)
 		return nil
 	}, c.refuse))
 	for _, r := range routes {
 		if r.Method == http.MethodGet {
-			c.get(engine, r.pattern(), c.serve(r))
+			httpserver.Get(engine, r.pattern(), c.serve(r))
 		} else {
 			engine.Handle(r.Method, r.pattern(), c.serve(r))
 		}
 	}
 	return engine, nil
-}
-
-// get registers HEAD beside GET.
-func (c *Console) get(engine *gin.Engine, pattern string, handle gin.HandlerFunc) {
-	engine.GET(pattern, handle)
-	engine.HEAD(pattern, handle)
 }
 
 // refuseOtherSites refuses what a page of another site asks a browser to send.
@@ -100,7 +94,7 @@ func (c *Console) refuseOtherSites() gin.HandlerFunc {
 }
 
 // refuseMethod names the methods that the address takes. HEAD goes without saying.
-func (k *Request) refuseMethod() error {
+func refuseMethod(k *Request) error {
 	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "), func(m string) bool { return m == http.MethodHead })
 	slices.Sort(allow)
 	k.W.Header().Set("Allow", strings.Join(allow, ", "))

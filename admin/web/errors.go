@@ -11,7 +11,6 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -71,12 +70,12 @@ func (k *Request) fail(err error) {
 	}
 	switch f.Code {
 	case apperr.Forbidden:
-		k.AuditRefusal(f)
+		AuditRefusal(k, f)
 		if errors.Is(f, ErrForbidden) {
-			v.Permission, v.GivenBy = PermissionWords(k.Route.Needs), k.whoGives()
+			v.Permission, v.GivenBy = PermissionWords(k.Route.Needs), whoGives(k)
 		}
 	case apperr.TooMany, apperr.Unavailable:
-		v.RetryAfter = k.RetryAfter(f)
+		v.RetryAfter = SetRetryAfter(k, f)
 	}
 	if status >= http.StatusInternalServerError {
 		v.RequestID = k.By.RequestID
@@ -87,8 +86,8 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// tellRefusal writes to the audit trail that a person was refused.
-func (k *Request) AuditRefusal(f *apperr.Error) {
+// AuditRefusal records in the audit trail that the user was refused.
+func AuditRefusal(k *Request, f *apperr.Error) {
 	if !k.SignedIn() {
 		return
 	}
@@ -108,7 +107,7 @@ func (k *Request) AuditRefusal(f *apperr.Error) {
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {
-		back = k.keepForm()
+		back = keepForm(k)
 	}
 	if back != "" && back != "/" && path != "/" {
 		path += "?next=" + Escape(back)
@@ -129,20 +128,20 @@ func StepAfter(stage models.SessionStage) string {
 	return "/login"
 }
 
-// comeBack tells a program when to try again, and returns the seconds for a person.
-func (k *Request) RetryAfter(f *apperr.Error) (seconds int) {
+// SetRetryAfter sets the Retry-After header, and returns its seconds.
+func SetRetryAfter(k *Request, f *apperr.Error) (seconds int) {
 	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
 	k.W.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return seconds
 }
 
 // whoGives names the roles that would allow the route, and who gives roles.
-func (k *Request) whoGives() string {
+func whoGives(k *Request) string {
 	roles := k.RolesThat(k.Route.Needs)
 	if roles == "" {
 		return ""
 	}
-	if _, somewhere := k.Access.Scope(k.Session.Staff.ID, k.Route.Needs); somewhere {
+	if _, somewhere := k.ScopeOf(k.Route.Needs); somewhere {
 		roles += ", for all partners"
 	}
 	return "This needs the role " + roles + ". An administrator"
@@ -158,7 +157,7 @@ func badForm(err error) error {
 
 // FormError is what a form says of an error: its status and message. What is no mistake
 // of the person's stays an error.
-func (k *Request) FormError(err error) (status int, message string, other error) {
+func FormError(k *Request, err error) (status int, message string, other error) {
 	f := apperr.As(err)
 	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
 		return 0, "", err
@@ -167,7 +166,7 @@ func (k *Request) FormError(err error) (status int, message string, other error)
 		return 0, "", err
 	}
 	if f.RetryAfter > 0 {
-		message = " Wait " + ui.Wait(k.RetryAfter(f)) + "."
+		message = " Wait " + ui.Wait(SetRetryAfter(k, f)) + "."
 	}
 	status = statuses[f.Code]
 	if f.Code == apperr.Invalid {
@@ -178,7 +177,7 @@ func (k *Request) FormError(err error) (status int, message string, other error)
 
 // objectURL is the page of the payout run that an error names, or "" if this person may
 // not see it.
-func (k *Request) objectURL(object string) string {
+func objectURL(k *Request, object string) string {
 	if run, err := id.Parse(id.Payout, object); err == nil && k.Everywhere(ReadPayouts) {
 		return RunURL(run)
 	}
@@ -187,8 +186,8 @@ func (k *Request) objectURL(object string) string {
 
 // FormErrors are what a form shows of a refusal, each with its field; other is what no
 // form shows.
-func (k *Request) FormErrors(err error) (status int, all ui.Errors, other error) {
-	status, message, other := k.FormError(err)
+func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) {
+	status, message, other := FormError(k, err)
 	if other != nil {
 		return 0, nil, other
 	}
@@ -198,7 +197,7 @@ func (k *Request) FormErrors(err error) (status int, all ui.Errors, other error)
 	if len(all) == 0 {
 		e := ui.FieldError{Message: message}
 		if object := apperr.As(err).Object; object != "" {
-			e.URL = k.objectURL(object)
+			e.URL = objectURL(k, object)
 		}
 		all = ui.Errors{e}
 	}
@@ -211,13 +210,4 @@ func OrNotFound(err error) error {
 		return ErrNotFound
 	}
 	return err
-}
-
-// RolesThat names the roles that give a permission.
-func (k *Request) RolesThat(p authz.Permission) string {
-	var names []string
-	for _, r := range k.Access.RolesThat(p) {
-		names = append(names, staff.RoleName(r))
-	}
-	return strings.Join(names, " or ")
 }

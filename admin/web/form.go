@@ -49,9 +49,9 @@ type Rejected struct {
 }
 
 // Submit submits a form that has been parsed.
-func (k *Request) Submit(f Form) error {
+func Submit(k *Request, f Form) error {
 	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Mistakes}
-	proof, err := k.prove(f.Proof, &r)
+	proof, err := prove(k, f.Proof, &r)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (k *Request) Submit(f Form) error {
 		return k.Redirect(next)
 	}
 	r.Err = err
-	if r.Status, r.Errors, err = k.FormErrors(err); err != nil {
+	if r.Status, r.Errors, err = FormErrors(k, err); err != nil {
 		return err
 	}
 	if f.Reload != nil && IsStale(r.Err) {
@@ -79,19 +79,19 @@ func (k *Request) Submit(f Form) error {
 }
 
 // prove checks the proof that a form needs, and what the form shows of it.
-func (k *Request) prove(p Proof, r *Rejected) (ui.Errors, error) {
+func prove(k *Request, p Proof, r *Rejected) (ui.Errors, error) {
 	switch p {
 	case NoProof:
 		return nil, nil
 	case AddsProof:
-		r.StepUp = k.StepUp()
+		r.StepUp = StepUp(k)
 		if r.StepUp.Needed && !k.R.PostForm.Has("proof") {
 			return ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
 		}
-		return k.checkProof()
+		return checkProof(k)
 	case NeedsProof:
-		mistakes, err := k.checkProof()
-		r.StepUp = k.StepUp()
+		mistakes, err := checkProof(k)
+		r.StepUp = StepUp(k)
 		return mistakes, err
 	}
 	panic("an unknown kind of proof")

@@ -15,19 +15,19 @@ var ErrFormKey = apperr.New(apperr.Invalid, "form_key", "The form is incomplete.
 
 // submission reads the key of a form that creates something. A form whose key was used
 // before leads to what it created then. A route for large files reads its key itself.
-func (k *Request) submission() error {
+func submission(k *Request) error {
 	if k.Route.Creates == "" || k.Route.Long {
 		return nil
 	}
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
-	return k.UseFormKey(k.R.PostForm.Get(ui.FormKeyField))
+	return UseFormKey(k, k.R.PostForm.Get(ui.FormKeyField))
 }
 
 // UseFormKey is submission for a key that has been read. From here on the audit trail claims
 // the key in the transaction that creates something.
-func (k *Request) UseFormKey(key string) error {
+func UseFormKey(k *Request, key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {
 		return ErrFormKey
@@ -48,7 +48,7 @@ func (k *Request) submitted() error {
 		return err
 	}
 	k.answered = true
-	if err := k.Redirect(k.created(object)); err != nil {
+	if err := k.Redirect(created(k, object)); err != nil {
 		return err
 	}
 	return ErrAnswered
@@ -56,7 +56,7 @@ func (k *Request) submitted() error {
 
 // created is the address of what a form created before, with a notice that says so. In
 // the route's pattern, {object} is its id, and other names are those of the address.
-func (k *Request) created(object string) string {
+func created(k *Request, object string) string {
 	path := strings.ReplaceAll(k.Route.Creates, "{object}", object)
 	path = strings.ReplaceAll(path, "{id}", k.R.PathValue("id"))
 	if k.Route.ShownOnce {

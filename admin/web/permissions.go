@@ -4,6 +4,7 @@ import (
 	"github.com/pingpost/pingpost/internal/authz"
 )
 
+// The permissions of the console, as the policy names them.
 var (
 	ReadOverview = authz.Permission{Object: "overview", Action: "read"}
 	ReadAudit    = authz.Permission{Object: "audit", Action: "read"}
@@ -31,9 +32,9 @@ var (
 	WriteReconciliation = authz.Permission{Object: "reconciliation", Action: "write"}
 )
 
-// WholePlatforms are permissions on what no partner has a part of: a role that holds
-// at some partners does not give them.
-func WholePlatforms(p authz.Permission) bool {
+// ConcernsPlatform reports whether a permission is about the whole platform. A role limited to
+// some partners does not give it.
+func ConcernsPlatform(p authz.Permission) bool {
 	return p.Object == "staff" || p.Object == "pricing" || p == VerifyAudit || p == CreatePartners
 }
 
@@ -56,11 +57,12 @@ var Permissions = map[string]string{
 	"payouts, read":         "see the ledger and payouts",
 	"payouts, export":       "export the ledger",
 	"payouts, write":        "return leads, adjust balances and prepare payouts",
-	"payouts, approve":      "decide returns, and approve and pay payouts",
+	"payouts, approve":      "accept or reject returns, and approve and pay payouts",
 	"reconciliation, read":  "see reconciliations",
 	"reconciliation, write": "reconcile the lists of partners",
 }
 
+// PermissionWords completes the sentence "may …".
 func PermissionWords(p authz.Permission) string { return Permissions[p.String()] }
 
 // divided are the permissions of which a role for some partners gives a part.
@@ -77,7 +79,7 @@ func Divide(p authz.Permission) (some, rest string) {
 	if parts, ok := divided[p]; ok {
 		return parts.some, parts.rest
 	}
-	if WholePlatforms(p) {
+	if ConcernsPlatform(p) {
 		return "", PermissionWords(p)
 	}
 	return PermissionWords(p), ""

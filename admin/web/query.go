@@ -55,7 +55,7 @@ func Short(text string) string {
 func ValidText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // CheckTypedName checks that the name of the thing was typed.
-func (k *Request) CheckTypedName(name string) ui.Errors {
+func CheckTypedName(k *Request, name string) ui.Errors {
 	if strings.TrimSpace(k.R.PostForm.Get("name")) != name {
 		return ui.Errors{{Field: "name", Message: "Type " + name + ", to be sure that it is this one."}}
 	}
@@ -63,7 +63,7 @@ func (k *Request) CheckTypedName(name string) ui.Errors {
 }
 
 // FormVersion is the one that the form was made from; what is none is stale.
-func (k *Request) FormVersion() int {
+func FormVersion(k *Request) int {
 	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
 	return max(n, 0)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// span is a time to look back on, in steps.
+// Range is a period that ends now, divided into steps for a chart.
 type Range struct {
 	name, label, Words string
 	Step               time.Duration
@@ -21,8 +21,8 @@ var ranges = []Range{
 	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
 }
 
-// ChosenRange is the range that the address names, as one of the links to all.
-func (k *Request) ChosenRange(path string) (r Range, links []ui.Tab) {
+// ChosenRange returns the range named in the query, and the links to all ranges.
+func ChosenRange(k *Request, path string) (r Range, links []ui.Tab) {
 	chosen := 1
 	for i, one := range ranges {
 		if k.R.URL.Query().Get("range") == one.name {

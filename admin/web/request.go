@@ -5,12 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -19,20 +17,18 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
-	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Request is a request on its way: who asks, and what they may see.
+// Request is one request to the console: the user who sends it, and where their permission holds.
 type Request struct {
-	console  *Console
+	console *Console
+	User
 	W        http.ResponseWriter
 	R        *http.Request
 	Route    Route
 	Now      time.Time
-	Access   *authz.Access // one from first to last
-	Session  staff.Session // the zero one where nobody is signed in
-	Scope    scope.Scope   // where the route's permission holds
+	Scope    scope.Scope // where the route's permission holds
 	By       audit.Actor
 	Notices  []Notice
 	restored *staff.KeptForm     // the values to restore in the page's form, or nil
@@ -67,7 +63,7 @@ const requestKey = "console.request"
 
 // request is what the handler of a route works with.
 func (c *Console) request(g *gin.Context, x *httpserver.Request, rt Route) *Request {
-	k := &Request{console: c, W: g.Writer, R: g.Request, Route: rt, Now: x.Start, Access: c.Access.Get(), logged: x}
+	k := &Request{console: c, User: User{Access: c.Access.Get()}, W: g.Writer, R: g.Request, Route: rt, Now: x.Start, logged: x}
 	for _, p := range g.Params {
 		k.R.SetPathValue(p.Key, p.Value)
 	}
@@ -85,10 +81,14 @@ const outcomeOK = "ok"
 
 // answer lets the person in and runs the route's handler.
 func (k *Request) answer() error {
-	for _, step := range []func() error{k.enter, k.submission, k.restore} {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := k.enter(); err != nil {
+		return err
+	}
+	if err := submission(k); err != nil {
+		return err
+	}
+	if err := restore(k); err != nil {
+		return err
 	}
 	return k.Route.Handle(k)
 }
@@ -104,7 +104,7 @@ func (c *Console) refuse(g *gin.Context, x *httpserver.Request, _ error) {
 
 // enter lets the person in whom the cookie names, as far as the route wants it.
 func (k *Request) enter() error {
-	if token := k.token(); token != "" {
+	if token := sessionToken(k); token != "" {
 		find := k.console.Staff.Session
 		if k.Route.live() {
 			find = k.console.Staff.PeekSession
@@ -130,38 +130,10 @@ func (k *Request) enter() error {
 	if !k.May(k.Route.Needs) {
 		return ErrForbidden
 	}
-	k.Scope, _ = k.Access.Scope(k.Session.Staff.ID, k.Route.Needs)
+	k.Scope, _ = k.ScopeOf(k.Route.Needs)
 	k.By.Role = k.roleFor(k.Route.Needs)
 	return nil
 }
-
-// May reports whether the person may do something: at one partner at least, or of
-// what is the whole platform's, everywhere.
-func (k *Request) May(p authz.Permission) bool {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, p)
-	return ok && (sc.All() || !WholePlatforms(p))
-}
-
-// Everywhere reports whether the person may do something at every partner: what is the
-// whole platform's is for nobody else.
-func (k *Request) Everywhere(p authz.Permission) bool {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, p)
-	return ok && sc.All()
-}
-
-// roleFor is the role that permits something, for the audit trail.
-func (k *Request) roleFor(p authz.Permission) string {
-	may := k.Access.RolesThat(p)
-	for _, r := range k.Access.Roles(k.Session.Staff.ID) {
-		if slices.Contains(may, r.Role) {
-			return string(r.Role)
-		}
-	}
-	return ""
-}
-
-// SignedIn reports whether somebody is signed in, all the way.
-func (k *Request) SignedIn() bool { return k.Session.Stage == models.StageOpen }
 
 // Show answers with a page, compressed where the client accepts that.
 func (k *Request) Show(status int, page templ.Component) error {
@@ -212,10 +184,4 @@ func (k *Request) ParseForm() error {
 		return badForm(err)
 	}
 	return nil
-}
-
-// MayAt reports whether the person may do something at one partner.
-func (k *Request) MayAt(p authz.Permission, partner uuid.UUID) bool {
-	sc, ok := k.Access.Scope(k.Session.Staff.ID, p)
-	return ok && sc.Allows(partner)
 }

@@ -45,11 +45,11 @@ var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 // keepForm keeps what was typed into a form whose session has expired, and returns the
 // page that shows it after the same user has logged in again, or "" if nothing is kept.
-func (k *Request) keepForm() string {
+func keepForm(k *Request) string {
 	if k.Route.Form == "" || k.Session.Stage != "" {
 		return ""
 	}
-	person, found, err := k.console.Staff.ExpiredSession(k.R.Context(), k.token())
+	person, found, err := k.console.Staff.ExpiredSession(k.R.Context(), sessionToken(k))
 	if err != nil || !found {
 		return ""
 	}
@@ -61,10 +61,10 @@ func (k *Request) keepForm() string {
 	}
 	values := k.R.PostForm
 	if key, err := uuid.Parse(values.Get(ui.FormKeyField)); err == nil && k.Route.Creates != "" {
-		if object, created, err := k.console.Audit.Submitted(k.R.Context(), person, audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
+		if object, found, err := k.console.Audit.Submitted(k.R.Context(), person, audit.Submission{Path: k.R.URL.EscapedPath(), Key: key}); err != nil {
 			return ""
-		} else if created {
-			return k.created(object)
+		} else if found {
+			return created(k, object)
 		}
 	}
 	for _, name := range neverKept {
@@ -93,7 +93,7 @@ func withQuery(path, name, value string) string {
 }
 
 // restore takes the form that is kept for this person, for the page that shows it.
-func (k *Request) restore() (err error) {
+func restore(k *Request) (err error) {
 	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
 		k.restored, err = k.console.Staff.TakeForm(k.R.Context(), k.Session.Staff.ID)
 	}
@@ -101,7 +101,7 @@ func (k *Request) restore() (err error) {
 }
 
 // restoreNotice returns the notice about a form whose session had expired.
-func (k *Request) restoreNotice() (n Notice, ok bool) {
+func restoreNotice(k *Request) (n Notice, ok bool) {
 	why := k.R.URL.Query().Get("restore")
 	if why == RestoreForm && k.restored == nil {
 		return noFormKept, true

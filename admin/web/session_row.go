@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+// SessionRow shows a session; base is the address of the list of sessions.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
 	row := ui.SessionRow{Device: Device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
 	if !current {

@@ -8,7 +8,7 @@ import (
 
 // RequireProof leads whoever was not asked for long to a page that asks, and
 // back. Somebody who is signing in was asked a moment ago.
-func (k *Request) RequireProof() error {
+func RequireProof(k *Request) error {
 	if !k.SignedIn() || k.Session.Confirmed(k.Now) {
 		return nil
 	}
@@ -23,17 +23,17 @@ func (k *Request) RequireProof() error {
 }
 
 // StepUp says whether a form has to ask for the password or a code.
-func (k *Request) StepUp() ui.StepUp {
+func StepUp(k *Request) ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
 // checkProof checks the form's proof where one is needed; the mistake is the form's to show.
-func (k *Request) checkProof() (mistakes ui.Errors, err error) {
-	if !k.StepUp().Needed {
+func checkProof(k *Request) (mistakes ui.Errors, err error) {
+	if !StepUp(k).Needed {
 		return nil, nil
 	}
 	if err := k.console.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof")); err != nil {
-		_, message, other := k.FormError(err)
+		_, message, other := FormError(k, err)
 		if other != nil {
 			return nil, other
 		}

@@ -10,7 +10,7 @@ import (
 // stillMoving lets a long request go on: the server's time-outs are meant for pages,
 // and count from the request's beginning. A connection on which nothing moves any more
 // is cut off as any other.
-func (k *Request) stillMoving() {
+func stillMoving(k *Request) {
 	// The connection's deadlines are the machine's, whatever the service's clock says.
 	until, conn := clock.System{}.Now().Add(requestWithin), http.NewResponseController(k.W)
 	_ = conn.SetReadDeadline(until) // what has no deadlines needs none moved
@@ -18,7 +18,7 @@ func (k *Request) stillMoving() {
 }
 
 // LongBody lets the request's body take as long as it needs, while it keeps coming.
-func (k *Request) LongBody() { k.R.Body = longBody{k, k.R.Body} }
+func LongBody(k *Request) { k.R.Body = longBody{k, k.R.Body} }
 
 // longBody is a request's body that may take long to come.
 type longBody struct {
@@ -27,7 +27,7 @@ type longBody struct {
 }
 
 func (b longBody) Read(p []byte) (int, error) {
-	b.k.stillMoving()
+	stillMoving(b.k)
 	return b.body.Read(p)
 }
 
@@ -36,8 +36,8 @@ func (b longBody) Close() error { return b.body.Close() }
 // SendCSV answers with a file that may take long to go. What goes wrong before its first
 // byte is told on a page. What breaks off later is no file: the connection ends without
 // the end that a whole one has.
-func (k *Request) SendCSV(name string, write func(to io.Writer) error) error {
-	k.stillMoving()
+func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
+	stillMoving(k)
 	a := &fileAnswer{k: k, name: name + ".csv"}
 	err := write(a)
 	if err == nil || !a.begun {
@@ -61,6 +61,6 @@ func (a *fileAnswer) Write(p []byte) (int, error) {
 		h.Set("Content-Type", "text/csv; charset=utf-8")
 		h.Set("Content-Disposition", `attachment; filename="`+a.name+`"`)
 	}
-	a.k.stillMoving()
+	stillMoving(a.k)
 	return a.k.W.Write(p)
 }

@@ -14,19 +14,21 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+// Escape escapes a value for a query.
 func Escape(path string) string { return url.QueryEscape(path) }
 
 func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
 
-// PartnerLink leads to a partner's page where this person may see it. The house has none.
-func (k *Request) PartnerLink(partner uuid.UUID, name string) ui.Link {
+// PartnerLink links to a partner's page if the user may see it. The platform account has no page.
+func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {
 	if partner == models.House.Partner || !k.MayAt(ReadPartners, partner) {
 		return ui.Link{Label: name}
 	}
 	return ui.Link{Label: name, URL: PartnerURL(partner)}
 }
 
-func (k *Request) Next() string { return Local(k.R.FormValue("next")) }
+// Next returns the page to show after signing in.
+func Next(k *Request) string { return Local(k.R.FormValue("next")) }
 
 func PartnerURL(partner uuid.UUID) string { return "/partners/" + id.Format(id.Partner, partner) }
 
@@ -38,9 +40,9 @@ func StatementURL(run, partner uuid.UUID) string {
 	return RunURL(run) + "/statements/" + id.Format(id.Partner, partner)
 }
 
-// RunLink leads to an entry's run, or where that is not theirs to see to the partner's
-// statement of it.
-func (k *Request) RunLink(e payouts.Entry) ui.Link {
+// RunLink links a ledger entry to its payout run if the user may see it, otherwise to the
+// partner's statement for the run.
+func RunLink(k *Request, e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
 	case k.Everywhere(ReadPayouts):

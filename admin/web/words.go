@@ -14,6 +14,7 @@ func AcceptsUnsigned(m models.SigningMode) bool {
 	return m == models.SigningOff || m == models.SigningReportOnly
 }
 
+// CountWords writes a count with its noun: "1 event", "more than 10,000 events".
 func CountWords(n int64, bounded bool, one, many string) string {
 	switch {
 	case bounded:
@@ -24,15 +25,16 @@ func CountWords(n int64, bounded bool, one, many string) string {
 	return ui.Number(n) + " " + many
 }
 
+// Minute writes a time to the minute, in UTC.
 func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
-// AmountOf is a sum in a currency that the database holds, which knows the five only.
+// AmountOf returns an amount in minor units of a currency that comes from the database.
 func AmountOf(minor int64, code string) money.Amount {
 	c, _ := money.ParseCurrency(code)
 	return money.Amount{Minor: minor, Currency: c}
 }
 
-// TimeOf is a moment that may not be.
+// TimeOf returns the time, or the zero time for nil.
 func TimeOf(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}
@@ -40,7 +42,7 @@ func TimeOf(at *time.Time) time.Time {
 	return *at
 }
 
-// FileWord is a word as far as it can stand in a file's name.
+// FileWord removes everything from a text but ASCII letters, digits and hyphens, for file names.
 func FileWord(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -50,7 +52,7 @@ func FileWord(text string) string {
 	}, text)
 }
 
-// PublishTime reads the time of a form, which is UTC; "" is at once.
+// PublishTime reads a time in UTC from a form. An empty text means now, and returns the zero time.
 func PublishTime(text string) (at time.Time, wrong string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -64,4 +66,5 @@ func PublishTime(text string) (at time.Time, wrong string) {
 	return at, "A time is written like 2026-01-31T09:00, in UTC."
 }
 
+// Title makes the first letter a capital.
 func Title(words string) string { return strings.ToUpper(words[:1]) + words[1:] }

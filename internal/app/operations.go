@@ -46,8 +46,7 @@ func (a *App) operations() (http.Handler, error) {
 			serve(c.Writer, c.Request)
 			return nil
 		}, refuse)
-		engine.GET(path, handle)
-		engine.HEAD(path, handle)
+		httpserver.Get(engine, path, handle)
 	}
 	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Request) error { return errNoPage }, refuse))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone

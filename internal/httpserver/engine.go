@@ -29,3 +29,9 @@ func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	err := engine.SetTrustedProxies(proxies)
 	return engine, err
 }
+
+// Get serves GET and HEAD of an address.
+func Get(engine *gin.Engine, pattern string, handle gin.HandlerFunc) {
+	engine.GET(pattern, handle)
+	engine.HEAD(pattern, handle)
+}

@@ -4,25 +4,17 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pingpost/pingpost/internal/devpg"
 	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/migrations"
 )
 
-// template is the migrated database that every test's own is cloned from. It is
-// made once a test process; see postgres for why that is package state.
-var template struct {
-	once sync.Once
-	err  error
-	next atomic.Int64
-}
-
+// templateName is the migrated database that every test's own is cloned from.
 const templateName = "pingpost_template"
 
 const connectWithin = 5 * time.Second
@@ -35,6 +27,75 @@ type Database struct {
 	AppURL       string // as pingpost_app
 	OwnerURL     string // as pingpost_owner, which migrates
 	RootURL      string // as the superuser, to break things
+
+	root *rootPool
+}
+
+// rootPool keeps the superuser's connections to one database, since opening one takes
+// longer than most of a test's queries.
+type rootPool struct {
+	once sync.Once
+	pool *pgxpool.Pool
+	err  error
+}
+
+func newDatabase(t testing.TB, app, owner, root string) *Database {
+	d := &Database{AppURL: app, OwnerURL: owner, RootURL: root, root: &rootPool{}}
+	t.Cleanup(d.root.close)
+	return d
+}
+
+func (r *rootPool) open(url string) (*pgxpool.Pool, error) {
+	r.once.Do(func() {
+		var config *pgxpool.Config
+		if config, r.err = pgxpool.ParseConfig(url); r.err != nil {
+			return
+		}
+		config.MaxConns = 8
+		// A test changes tables between its queries, and stops the server.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
+		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) { return c.Ping(ctx) == nil, nil }
+		config.AfterRelease = func(c *pgx.Conn) bool {
+			ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
+			defer cancel()
+			_, err := c.Exec(ctx, "DISCARD ALL")
+			return err == nil
+		}
+		r.pool, r.err = pgxpool.NewWithConfig(context.Background(), config)
+	})
+	return r.pool, r.err
+}
+
+func (r *rootPool) close() {
+	if r.pool != nil {
+		r.pool.Close()
+	}
+}
+
+// do lends a connection.
+func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
+	t.Helper()
+	// A context of its own: cleanups run after the test's has ended.
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	pool, err := r.open(url)
+	if err == nil {
+		err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return use(ctx, c) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exec runs a statement.
+func (r *rootPool) exec(t testing.TB, url, sql string, args ...any) {
+	t.Helper()
+	r.do(t, url, func(ctx context.Context, c *pgxpool.Conn) error {
+		if _, err := c.Exec(ctx, sql, args...); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+		return nil
+	})
 }
 
 // NewDatabase clones a database for one test and drops it afterwards.
@@ -70,10 +131,9 @@ func Open(t testing.TB, url string) *postgres.DB {
 // NewDatabaseURLs is NewDatabase for a test that opens its own connections.
 func NewDatabaseURLs(t testing.TB) *Database {
 	t.Helper()
-	server := prepared(t)
-	d, name := create(t, server, templateName)
+	d, name := create(t, templateName)
 	// A clone has the template's tables but not its database's grants.
-	statement(t, server.SuperuserURL("postgres"), "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
+	process.statement(t, "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
 	return d
 }
 
@@ -81,71 +141,35 @@ func NewDatabaseURLs(t testing.TB) *Database {
 // one test. Both roles exist.
 func NewEmptyDatabase(t testing.TB) *Database {
 	t.Helper()
-	d, _ := create(t, prepared(t), "template0")
+	d, _ := create(t, "template0")
 	return d
 }
 
-// prepared is the Postgres with both roles and the template.
-func prepared(t testing.TB) *devpg.Server {
+func create(t testing.TB, from string) (d *Database, name string) {
 	t.Helper()
 	server := Postgres(t)
-	template.once.Do(func() { template.err = makeTemplate(server) })
-	if template.err != nil {
-		t.Fatalf("making the template database: %v", template.err)
-	}
-	return server
-}
-
-func create(t testing.TB, server *devpg.Server, from string) (d *Database, name string) {
-	t.Helper()
-	name = fmt.Sprintf("pingpost_test_%d", template.next.Add(1))
+	name = fmt.Sprintf("pingpost_test_%d", process.databases.Add(1))
 	// Postgres's own choice, to write every page to its log, takes twice the time.
-	statement(t, server.SuperuserURL("postgres"), "CREATE DATABASE "+name+" TEMPLATE "+from+" OWNER "+devpg.OwnerRole+" STRATEGY file_copy")
-	t.Cleanup(func() {
-		statement(t, server.SuperuserURL("postgres"), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-	})
-	return &Database{
-		AppURL:   server.URL(devpg.AppRole, passwords.App, name),
-		OwnerURL: server.URL(devpg.OwnerRole, passwords.Owner, name),
-		RootURL:  server.SuperuserURL(name),
-	}, name
-}
-
-func makeTemplate(server *devpg.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := server.Provision(ctx, templateName, passwords); err != nil {
-		return err
-	}
-	owner, err := postgres.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectWithin)
-	if err != nil {
-		return err
-	}
-	defer owner.Close()
-	_, err = migrations.Up(ctx, owner)
-	return err
+	process.statement(t, "CREATE DATABASE "+name+" TEMPLATE "+from+" OWNER "+devpg.OwnerRole+" STRATEGY file_copy")
+	t.Cleanup(func() { process.statement(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	return newDatabase(t, server.URL(devpg.AppRole, passwords.App, name), server.URL(devpg.OwnerRole, passwords.Owner, name), server.SuperuserURL(name)), name
 }
 
 // Exec runs a statement as the superuser, where a test needs to break something.
 func (d *Database) Exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
-	statement(t, d.RootURL, sql, args...)
+	d.root.exec(t, d.RootURL, sql, args...)
 }
 
 // Value reads one value as the superuser.
-func Value[T any](t testing.TB, d *Database, sql string, args ...any) T {
+func Value[T any](t testing.TB, d *Database, sql string, args ...any) (v T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, d.RootURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	var v T
-	if err := conn.QueryRow(ctx, sql, args...).Scan(&v); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	d.root.do(t, d.RootURL, func(ctx context.Context, c *pgxpool.Conn) error {
+		if err := c.QueryRow(ctx, sql, args...).Scan(&v); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+		return nil
+	})
 	return v
 }
 
@@ -170,19 +194,4 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 		_ = conn.Close(ctx) // a test may have killed it
 	})
 	return conn
-}
-
-// statement uses a context of its own: cleanups run after the test's has ended.
-func statement(t testing.TB, url, sql string, args ...any) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, sql, args...); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
 }

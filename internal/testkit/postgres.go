@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/devpg"
@@ -18,10 +19,18 @@ import (
 var process sharedPostgres
 
 type sharedPostgres struct {
-	once   sync.Once
-	folder string
-	server *devpg.Server
-	err    error
+	once      sync.Once
+	folder    string
+	server    *devpg.Server
+	err       error
+	root      rootPool
+	databases atomic.Int64 // made so far
+}
+
+// statement runs a statement as the superuser, in the database that is always there.
+func (p *sharedPostgres) statement(t testing.TB, sql string) {
+	t.Helper()
+	p.root.exec(t, p.server.SuperuserURL("postgres"), sql)
 }
 
 // Main is the TestMain of a package whose tests use Postgres. It ends the
@@ -54,19 +63,26 @@ func (p *sharedPostgres) start(t testing.TB) {
 	if p.folder, p.err = os.MkdirTemp("", "pingpost-test-"); p.err != nil {
 		return
 	}
+	if p.err = copyPreparedCluster(t.Context(), p.folder); p.err != nil {
+		return
+	}
 	p.server, p.err = devpg.Start(t.Context(), devpg.Options{
-		DataDir:   p.folder,
-		Temporary: true, // also when the tests are killed, or run out of time
-		ExtraSettings: map[string]string{
-			"shared_buffers":  "64MB",
-			"wal_level":       "minimal", // nobody follows the log
-			"max_wal_senders": "0",
-			"autovacuum":      "off", // it would hold on to a template that is being cloned
-			"jit":             "off", // compiling takes longer than a test's queries
-		},
+		DataDir:       p.folder,
+		Temporary:     true, // also when the tests are killed, or run out of time
+		ExtraSettings: sharedSettings(),
 	})
 	if p.err != nil {
 		p.err = fmt.Errorf("%w (its folder was %s; TMPDIR chooses where)", p.err, p.folder)
+	}
+}
+
+func sharedSettings() map[string]string {
+	return map[string]string{
+		"shared_buffers":  "64MB",
+		"wal_level":       "minimal", // nobody follows the log
+		"max_wal_senders": "0",
+		"autovacuum":      "off", // it would hold on to a template that is being cloned
+		"jit":             "off", // compiling takes longer than a test's queries
 	}
 }
 
@@ -74,6 +90,7 @@ func (p *sharedPostgres) stop() error {
 	if p.folder == "" {
 		return nil
 	}
+	p.root.close()
 	var stopped, lost error
 	if p.server != nil {
 		stopped, lost = p.server.Stop(), p.server.Err()

@@ -4,6 +4,9 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/devpg"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -82,7 +85,7 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 	if err := s.Provision(t.Context(), serverDatabase, passwords); err != nil {
 		t.Fatal(err)
 	}
-	d := s.URLs()
+	d := s.URLs(t)
 	owner, err := postgres.OpenOwner(d.OwnerURL, connectWithin)
 	if err != nil {
 		t.Fatal(err)
@@ -96,12 +99,8 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 }
 
 // URLs reach the server's one database; a standby has the same.
-func (s *Server) URLs() *Database {
-	return &Database{
-		AppURL:   s.URL(devpg.AppRole, passwords.App, serverDatabase),
-		OwnerURL: s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase),
-		RootURL:  s.SuperuserURL(serverDatabase),
-	}
+func (s *Server) URLs(t testing.TB) *Database {
+	return newDatabase(t, s.URL(devpg.AppRole, passwords.App, serverDatabase), s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase), s.SuperuserURL(serverDatabase))
 }
 
 // Set changes a setting of the whole server at once; "" takes the change back.
@@ -115,4 +114,19 @@ func (s *Server) Set(t testing.TB, name, value string) {
 	url := s.SuperuserURL("postgres") + "&default_transaction_read_only=off&synchronous_commit=local"
 	statement(t, url, change)
 	statement(t, url, "SELECT pg_reload_conf()")
+}
+
+// statement runs a statement on a connection of its own, whose settings are in the URL.
+func statement(t testing.TB, url, sql string, args ...any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
 }

@@ -1,0 +1,34 @@
+package web
+
+import (
+	"net/http"
+	"time"
+)
+
+const (
+	themeCookie = "pingpost_theme"
+	year        = 365 * 24 * time.Hour
+)
+
+func theme(k *Request) string {
+	cookie, err := k.R.Cookie(themeCookie)
+	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {
+		return ""
+	}
+	return cookie.Value
+}
+
+// SetTheme stores the chosen colour theme in a cookie.
+func SetTheme(k *Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	choice, age := k.R.PostForm.Get("theme"), year
+	if choice != "light" && choice != "dark" {
+		choice, age = "", -time.Second
+	}
+	http.SetCookie(k.W, &http.Cookie{
+		Name: themeCookie, Value: choice, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: k.console.production(), SameSite: http.SameSiteLaxMode,
+	})
+	return k.Redirect(Local(k.R.PostForm.Get("return")))
+}

@@ -1,0 +1,155 @@
+package testkit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/migrations"
+)
+
+// A prepared cluster has both roles and the migrated template. Making one takes seconds,
+// copying it a moment, so test processes share one: it is in the user's cache folder, under
+// the digest of what it is made of.
+
+// clusterSources are the files that a prepared cluster is made of, seen from this folder.
+var clusterSources = []string{"../../go.mod", "../../migrations", "../devpg", "."}
+
+// clusterKeptFor is how long an outdated prepared cluster stays in the cache.
+const clusterKeptFor = 24 * time.Hour
+
+// copyPreparedCluster copies the prepared cluster to an empty folder, after making it if
+// it is missing.
+func copyPreparedCluster(ctx context.Context, to string) error {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	cache = filepath.Join(cache, "pingpost", "test-clusters")
+	key, err := clusterKey()
+	if err != nil {
+		return err
+	}
+	prepared := filepath.Join(cache, key)
+	if _, err := os.Stat(prepared); err != nil {
+		if err := prepareCluster(ctx, cache, prepared); err != nil {
+			return err
+		}
+	}
+	return copyFolder(prepared, to)
+}
+
+// clusterKey is the digest of the sources.
+func clusterKey() (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	sum := sha256.New()
+	for _, source := range clusterSources {
+		root := filepath.Join(filepath.Dir(here), source)
+		err := filepath.WalkDir(root, func(path string, file fs.DirEntry, err error) error {
+			if err != nil || file.IsDir() || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			fmt.Fprintln(sum, file.Name(), len(content))
+			sum.Write(content)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	fmt.Fprintln(sum, os.Getenv("PINGPOST_POSTGRES_BIN"), runtime.GOOS, runtime.GOARCH)
+	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
+}
+
+// prepareCluster makes the prepared cluster. Of processes that do so at the same time, one
+// puts its cluster there.
+func prepareCluster(ctx context.Context, cache, prepared string) error {
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return err
+	}
+	if err := removeOldClusters(cache); err != nil {
+		return err
+	}
+	made, err := os.MkdirTemp("", "pingpost-test-cluster-") // the cache may be closed to the user that Postgres runs as
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(made)
+	server, err := devpg.Start(ctx, devpg.Options{DataDir: made, ExtraSettings: sharedSettings()})
+	if err != nil {
+		return err
+	}
+	err = makeTemplate(ctx, server)
+	if stopped := server.Stop(); err == nil {
+		err = stopped
+	}
+	if err != nil {
+		return err
+	}
+	incoming, err := os.MkdirTemp(cache, "incoming-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(incoming)
+	if err := copyFolder(made, incoming); err != nil {
+		return err
+	}
+	if err := os.Rename(incoming, prepared); err != nil {
+		_, missing := os.Stat(prepared) // nil if another process was first
+		return missing
+	}
+	return nil
+}
+
+func removeOldClusters(cache string) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue // another process has removed it
+		}
+		if time.Since(info.ModTime()) > clusterKeptFor {
+			if err := os.RemoveAll(filepath.Join(cache, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyFolder copies what is in a folder, with its owners.
+func copyFolder(from, to string) error {
+	if out, err := exec.Command("cp", "-a", from+"/.", to).CombinedOutput(); err != nil {
+		return fmt.Errorf("copying the prepared cluster: %w: %s", err, out)
+	}
+	return nil
+}
+
+func makeTemplate(ctx context.Context, server *devpg.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := server.Provision(ctx, templateName, passwords); err != nil {
+		return err
+	}
+	owner, err := postgres.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectWithin)
+	if err != nil {
+		return err
+	}
+	defer owner.Close()
+	_, err = migrations.Up(ctx, owner)
+	return err
+}
