@@ -38,7 +38,7 @@ needs:
 .PHONY: screenshots
 screenshots: needs assets ## write ./screenshots: every page of the console, light, dark and narrow
 	@mkdir -p screenshots
-	SCREENSHOTS=$(CURDIR)/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./admin
+	SCREENSHOTS=$(CURDIR)/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./test/browser
 
 .PHONY: test
 test: needs assets ## run every test, with the race detector, against a real Postgres

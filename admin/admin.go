@@ -67,11 +67,11 @@ func New(o Options) (http.Handler, error) {
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
 		Staff: o.Staff, Audit: o.Audit, Partners: o.Partners,
 		TrustedProxies: o.TrustedProxies, AccessLog: o.AccessLog, Metrics: o.Metrics,
-	}, routes(o))
+	}, Routes(o))
 }
 
-// routes are the pages and forms of all areas.
-func routes(o Options) []web.Route {
+// Routes are the pages and forms of all areas.
+func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
 		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
 		PublicURL: o.PublicURL, RefusalsKept: o.RefusalsKept, Reporting: o.Reporting, Staff: o.Staff,

@@ -1,4 +1,4 @@
-package admin
+package admin_test
 
 import (
 	"net/http"
@@ -6,23 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
-const hostile = `"><script>alert('canary')</script><img src=x onerror=alert(1)>'; DROP TABLE staff; --`
-
 // Every form, with what no form of ours sends: the answer says what to mend and
 // keeps what was typed, nothing is written, and nothing breaks.
 func TestBadForms(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	b := h.as(t, models.Administrator)
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
 	rows := func() int {
-		return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "staff_invitations", "true") + h.count(t, "staff", "status <> 'active'")
+		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") + h.Count(t, "staff_invitations", "true") + h.Count(t, "staff", "status <> 'active'")
 	}
 	before := rows()
 	fields := []string{"email", "password", "again", "current", "name", "role", "scope-finance", "partners-finance", "version", "proof", "code", "next", "theme", "return", "reason"}
@@ -38,7 +37,7 @@ func TestBadForms(t *testing.T) {
 		"nothing":             "",
 		"empty fields":        everywhere("").Encode(),
 		"long fields":         everywhere(strings.Repeat("x", 10_000)).Encode(),
-		"hostile":             everywhere(hostile).Encode(),
+		"hostile":             everywhere(admintest.HostileText).Encode(),
 		"NUL":                 everywhere("a\x00b").Encode(),
 		"no UTF-8":            "email=%ff%fe&name=%c3%28&role=%ff&proof=%ff&code=%ff&password=%ff&again=%ff",
 		"bad escapes":         "email=%zz&name=%",
@@ -46,11 +45,11 @@ func TestBadForms(t *testing.T) {
 		"ten thousand fields": strings.Repeat("role=finance&", 10_000),
 		"another kind":        `{"email":"x@example.com"}`,
 		"a role for nobody":   scoped.Encode(),
-		"an unknown partner":  scoped.Encode() + "&partners-finance=" + url.QueryEscape(hostile),
+		"an unknown partner":  scoped.Encode() + "&partners-finance=" + url.QueryEscape(admintest.HostileText),
 		"a stale version":     "version=-1&role=finance",
 		"a huge version":      "version=99999999999999999999&role=finance",
 	} {
-		for _, r := range routes(h.options) {
+		for _, r := range admin.Routes(h.Options) {
 			if r.Method != http.MethodPost || r.Path == "/logout" || r.Path == "/theme" || r.Path == "/audit/verify" || strings.HasPrefix(r.Path, "/account/sessions") {
 				continue
 			}
@@ -60,17 +59,17 @@ func TestBadForms(t *testing.T) {
 			if strings.HasSuffix(r.Path, "/sessions/end") || r.Path == "/account/recovery-codes/kept" {
 				continue // take no fields
 			}
-			p := b.send(t, http.MethodPost, fill(r.Path, h.staffID(models.Auditor)), strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-			switch p.status {
+			p := b.Send(t, http.MethodPost, admintest.FillIn(r.Path, h.StaffID(models.Auditor)), strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			switch p.Status {
 			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			case http.StatusSeeOther:
 				if r.Login == "" { // whoever has signed in is led away from signing in
-					t.Errorf("%s: %s leads to %s", name, r.Path, p.location())
+					t.Errorf("%s: %s leads to %s", name, r.Path, p.Location())
 				}
 			default:
-				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.status, p.text())
+				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
 			}
-			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
+			if strings.Contains(p.Body, "<script>alert") || strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
 				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 		}
@@ -78,22 +77,22 @@ func TestBadForms(t *testing.T) {
 			t.Fatalf("%s: %d rows, had %d", name, now, before)
 		}
 	}
-	if p := b.get(t, "/staff"); p.status != http.StatusOK {
-		t.Errorf("afterwards: %d", p.status)
+	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
+		t.Errorf("afterwards: %d", p.Status)
 	}
-	h.intact(t)
+	h.CheckAuditTrail(t)
 }
 
 // Every form about partners, in the same way, as who may send it.
 func TestBadPartnerForms(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t)
-	o.visitor = o.house.everywhere(t)
-	account, err := o.options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.id}, partners.NewAccount{Identifier: "harbour-1"})
+	o := admintest.NewConsoleWithPartner(t)
+	o.Client = o.Console.SignedInEverywhere(t)
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{Identifier: "harbour-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.options.Partners.CreateSecret(t.Context(), models.Partner{ID: o.id}, "live")
+	secret, err := o.Options.Partners.CreateSecret(t.Context(), models.Partner{ID: o.PartnerID}, "live")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,25 +115,25 @@ func TestBadPartnerForms(t *testing.T) {
 	bare := map[string]bool{"/prices": true, "/link": true, "/link/revoke": true, "/secrets/new": true}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(hostile), "NUL": everywhere("a\x00b"),
+		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(admintest.HostileText), "NUL": everywhere("a\x00b"),
 		"no UTF-8": "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff", "bad escapes": "name=%zz&slug=%",
 		"a megabyte": "name=x&slug=y&label=" + strings.Repeat("x", 1<<20), "another kind": `{"name":"x"}`, "a huge version": "version=99999999999999999999&signing=off&name=x&status=active",
 	} {
-		for _, r := range o.routes("/partners") {
+		for _, r := range o.Routes("/partners") {
 			short := strings.TrimPrefix(r.Path, "/partners/{id}")
 			if r.Method != http.MethodPost || bare[short] && name != "a megabyte" && name != "bad escapes" {
 				continue
 			}
-			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.id), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.Path)
-			p := o.send(t, http.MethodPost, path, strings.NewReader(keyed(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-			switch p.status {
+			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.PartnerID), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.Path)
+			p := o.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			switch p.Status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:
 				if r.Path != "/partners/{id}/check" {
-					t.Errorf("%s: %s: %d %.200s", name, r.Path, p.status, p.text())
+					t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
 				}
 			}
-			if strings.Contains(p.body, "<script>alert") || strings.Contains(p.body, "onerror=alert(1)>") && !strings.Contains(p.body, "onerror=alert(1)&gt;") {
+			if strings.Contains(p.Body, "<script>alert") || strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
 				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 			if now := state(); now != before {
@@ -142,65 +141,50 @@ func TestBadPartnerForms(t *testing.T) {
 			}
 		}
 	}
-	o.intact(t)
+	o.CheckAuditTrail(t)
 }
 
 // What was typed is there again, next to what is wrong with it.
 func TestWhatWasTypedIsKept(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	b := h.as(t, models.Administrator)
-	p := b.post(t, "/staff/invite", url.Values{
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
+	p := b.Post(t, "/staff/invite", url.Values{
 		"email": {"no address"}, "name": {`A "quoted" <name>`}, "role": {"finance", "auditor"}, "scope-finance": {"some"}, "partners-finance": {"no-such-partner"},
 	})
-	if p.status != http.StatusUnprocessableEntity {
-		t.Fatalf("%d", p.status)
+	if p.Status != http.StatusUnprocessableEntity {
+		t.Fatalf("%d", p.Status)
 	}
 	for _, want := range []string{`value="no address"`, `value="A &#34;quoted&#34; &lt;name&gt;"`, `value="finance" checked`, `value="auditor" checked`, `value="some" selected`, `value="no-such-partner"`, "There is no partner with the slug no-such-partner", `id="error-summary"`} {
-		if !strings.Contains(p.body, want) {
+		if !strings.Contains(p.Body, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if p := b.post(t, "/staff/invite", url.Values{"email": {"x\x00@example.com"}, "name": {"a\x00b\xff"}, "role": {"auditor"}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "value=\"a\ufffdb\ufffd\"") {
-		t.Errorf("what is no text: %d %s", p.status, p.text())
+	if p := b.Post(t, "/staff/invite", url.Values{"email": {"x\x00@example.com"}, "name": {"a\x00b\xff"}, "role": {"auditor"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "value=\"a\ufffdb\ufffd\"") {
+		t.Errorf("what is no text: %d %s", p.Status, p.Text())
 	}
-	if p := b.post(t, "/staff/invite", url.Values{"email": {"auditor@EXAMPLE.com"}, "name": {"Twice"}, "role": {"auditor"}}); p.status != http.StatusConflict || !strings.Contains(p.body, "somebody with this e-mail address") || !strings.Contains(p.body, `value="Twice"`) {
-		t.Errorf("%d %s", p.status, p.text())
+	if p := b.Post(t, "/staff/invite", url.Values{"email": {"auditor@EXAMPLE.com"}, "name": {"Twice"}, "role": {"auditor"}}); p.Status != http.StatusConflict || !strings.Contains(p.Body, "somebody with this e-mail address") || !strings.Contains(p.Body, `value="Twice"`) {
+		t.Errorf("%d %s", p.Status, p.Text())
 	}
 }
 
 // A database that is away is said so, and nobody is signed out by it.
 func TestWithoutADatabase(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	b := h.as(t, models.Administrator)
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
 	h.Exec(t, `ALTER TABLE staff_sessions RENAME TO away`)
 	for _, path := range []string{"/", "/staff", "/account"} {
-		if p := b.get(t, path); p.status != http.StatusServiceUnavailable || strings.Contains(p.body, "staff_sessions") || strings.Contains(p.body, "SQLSTATE") || !strings.Contains(p.body, "rq_") {
-			t.Errorf("%s: %d %s", path, p.status, p.text())
+		if p := b.Get(t, path); p.Status != http.StatusServiceUnavailable || strings.Contains(p.Body, "staff_sessions") || strings.Contains(p.Body, "SQLSTATE") || !strings.Contains(p.Body, "rq_") {
+			t.Errorf("%s: %d %s", path, p.Status, p.Text())
 		}
 	}
 	h.Exec(t, `ALTER TABLE away RENAME TO staff_sessions`)
-	if p := b.get(t, "/staff"); p.status != http.StatusOK {
-		t.Errorf("afterwards: %d", p.status)
+	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
+		t.Errorf("afterwards: %d", p.Status)
 	}
 	h.Exec(t, `ALTER TABLE traffic_minutes RENAME TO away`)
-	if p := b.get(t, "/"); p.status != http.StatusServiceUnavailable || !strings.Contains(p.body, "could not be read") || !strings.Contains(p.body, "Try again") {
-		t.Errorf("%d %s", p.status, p.text())
-	}
-}
-
-func TestDevice(t *testing.T) {
-	for agent, want := range map[string]string{
-		"Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0":                                                                  "Firefox on Linux",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Safari/537.36 Edg/129.0":               "Edge on Windows",
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15":                   "Safari on macOS",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1": "Safari on iPhone",
-		"Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Mobile Safari/537.36":                            "Chrome on Android",
-		"curl/8.5.0": "curl", "": "Unknown device", "<script>": "Unknown device",
-	} {
-		if got := web.Device(agent); got != want {
-			t.Errorf("%s: %q, want %q", agent, got, want)
-		}
+	if p := b.Get(t, "/"); p.Status != http.StatusServiceUnavailable || !strings.Contains(p.Body, "could not be read") || !strings.Contains(p.Body, "Try again") {
+		t.Errorf("%d %s", p.Status, p.Text())
 	}
 }

@@ -1,8 +1,6 @@
-package admin
+package admin_test
 
 import (
-	"compress/gzip"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,88 +8,67 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
 
-// packed requests a page as browsers do, which accept gzip.
-func (b *visitor) packed(t testing.TB, method, path string, form url.Values) page {
-	t.Helper()
-	return b.send(t, method, path, strings.NewReader(withKey(form).Encode()), http.Header{
-		"Accept-Encoding": {"gzip, deflate, br, zstd"}, "Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.house.url}, "Sec-Fetch-Site": {"same-origin"},
-	})
-}
-
-// unpacked is the page's text.
-func (p page) unpacked(t testing.TB) string {
-	t.Helper()
-	r, err := gzip.NewReader(strings.NewReader(p.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 func TestPagesAreCompressed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	partner := h.selling(t)
-	h.trade(t)
-	draft := web.DraftURL(h.fullDraft(t).ID)
-	b := h.everywhere(t)
+	h := admintest.NewConsole(t, admintest.Setup{})
+	partner := h.AddSellingPartner(t)
+	h.AddMonthOfTraffic(t)
+	draft := web.DraftURL(h.AddFullDraft(t).ID)
+	b := h.SignedInEverywhere(t)
 	for _, path := range []string{
 		"/", "/partners", partner, partner + "?tab=traffic", partner + "/onboarding", "/pricing", "/pricing/compare", draft, draft + "?tab=preview",
 		"/leads", "/payouts", "/payouts/runs", "/reconciliation", "/audit", "/staff", "/account", "/no-such-page",
 	} {
-		plain := b.send(t, http.MethodGet, path, nil, http.Header{"Accept-Encoding": {"identity"}})
-		if plain.header.Get("Content-Encoding") != "" || plain.header.Get("Vary") != "Accept-Encoding" || !strings.HasSuffix(strings.TrimSpace(plain.body), "</html>") {
-			t.Errorf("%s for a client without gzip: %v", path, plain.header)
+		plain := b.Send(t, http.MethodGet, path, nil, http.Header{"Accept-Encoding": {"identity"}})
+		if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" || !strings.HasSuffix(strings.TrimSpace(plain.Body), "</html>") {
+			t.Errorf("%s for a client without gzip: %v", path, plain.Header)
 		}
-		p := b.packed(t, http.MethodGet, path, nil)
-		if p.status != plain.status || p.header.Get("Content-Encoding") != "gzip" || p.header.Get("Vary") != "Accept-Encoding" || p.header.Get("Content-Type") != plain.header.Get("Content-Type") {
-			t.Errorf("%s: %d %v", path, p.status, p.header)
+		p := b.Packed(t, http.MethodGet, path, nil)
+		if p.Status != plain.Status || p.Header.Get("Content-Encoding") != "gzip" || p.Header.Get("Vary") != "Accept-Encoding" || p.Header.Get("Content-Type") != plain.Header.Get("Content-Type") {
+			t.Errorf("%s: %d %v", path, p.Status, p.Header)
 			continue
 		}
-		if text := p.unpacked(t); len(text) != len(plain.body) || 2*len(p.body) > len(text) {
-			t.Errorf("%s: %d bytes hold %d, the page has %d", path, len(p.body), len(text), len(plain.body))
+		if text := p.Unpacked(t); len(text) != len(plain.Body) || 2*len(p.Body) > len(text) {
+			t.Errorf("%s: %d bytes hold %d, the page has %d", path, len(p.Body), len(text), len(plain.Body))
 		}
-		t.Logf("%s: %d bytes, compressed %d", path, len(plain.body), len(p.body))
-		if head := b.packed(t, http.MethodHead, path, nil); head.status != p.status || head.body != "" || head.header.Get("Vary") != "Accept-Encoding" || head.header.Get("Content-Type") != p.header.Get("Content-Type") {
-			t.Errorf("HEAD %s: %d, %d bytes, %v", path, head.status, len(head.body), head.header)
+		t.Logf("%s: %d bytes, compressed %d", path, len(plain.Body), len(p.Body))
+		if head := b.Packed(t, http.MethodHead, path, nil); head.Status != p.Status || head.Body != "" || head.Header.Get("Vary") != "Accept-Encoding" || head.Header.Get("Content-Type") != p.Header.Get("Content-Type") {
+			t.Errorf("HEAD %s: %d, %d bytes, %v", path, head.Status, len(head.Body), head.Header)
 		}
 	}
 	for _, accepts := range []string{"gzip;q=0", "*;q=0", "br", ""} {
-		if p := b.send(t, http.MethodGet, "/staff", nil, http.Header{"Accept-Encoding": {accepts}}); p.header.Get("Content-Encoding") != "" || !strings.Contains(p.body, "</html>") {
-			t.Errorf("accepting %q: %v", accepts, p.header)
+		if p := b.Send(t, http.MethodGet, "/staff", nil, http.Header{"Accept-Encoding": {accepts}}); p.Header.Get("Content-Encoding") != "" || !strings.Contains(p.Body, "</html>") {
+			t.Errorf("accepting %q: %v", accepts, p.Header)
 		}
 	}
-	if p := b.packed(t, http.MethodGet, h.assetPath(t), nil); p.header.Get("Content-Encoding") != "gzip" || !strings.Contains(p.unpacked(t), "{") {
-		t.Errorf("the style sheet: %v", p.header)
+	if p := b.Packed(t, http.MethodGet, assetPath(h, t), nil); p.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(p.Unpacked(t), "{") {
+		t.Errorf("the style sheet: %v", p.Header)
 	}
 }
 
 // Redirects, files and small fragments gain nothing from compression.
 func TestWhatIsNotCompressed(t *testing.T) {
 	t.Parallel()
-	c := newTill(t)
-	export := c.post(t, "/payouts/exports", url.Values{"currency": {"GBP"}}).location()
-	prices := c.house.as(t, models.PricingManager)
-	if p := c.packed(t, http.MethodGet, export+"/live", nil); p.header.Get("Content-Encoding") != "gzip" || !strings.Contains(p.unpacked(t), export) {
-		t.Errorf("a fragment of %d bytes: %v", len(p.body), p.header)
+	c := admintest.NewConsoleWithLedger(t)
+	export := c.Post(t, "/payouts/exports", url.Values{"currency": {"GBP"}}).Location()
+	prices := c.Console.SignedInAs(t, models.PricingManager)
+	if p := c.Packed(t, http.MethodGet, export+"/live", nil); p.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(p.Unpacked(t), export) {
+		t.Errorf("a fragment of %d bytes: %v", len(p.Body), p.Header)
 	}
-	for name, p := range map[string]page{
-		"a small fragment": prices.packed(t, http.MethodGet, web.DraftURL(c.fullDraft(t).ID)+"/replay/live", nil),
-		"a file":           c.packed(t, http.MethodGet, "/payouts/ledger.csv", nil),
-		"a rate card":      prices.packed(t, http.MethodGet, "/pricing/versions/1/export?format=yaml", nil),
-		"a redirect":       c.house.visitor(t).packed(t, http.MethodGet, "/staff", nil),
+	for name, p := range map[string]admintest.Response{
+		"a small fragment": prices.Packed(t, http.MethodGet, web.DraftURL(c.AddFullDraft(t).ID)+"/replay/live", nil),
+		"a file":           c.Packed(t, http.MethodGet, "/payouts/ledger.csv", nil),
+		"a rate card":      prices.Packed(t, http.MethodGet, "/pricing/versions/1/export?format=yaml", nil),
+		"a redirect":       c.Console.NewClient(t).Packed(t, http.MethodGet, "/staff", nil),
 	} {
-		if p.header.Get("Content-Encoding") != "" || p.status >= http.StatusBadRequest {
-			t.Errorf("%s: %d, %d bytes, %v", name, p.status, len(p.body), p.header)
+		if p.Header.Get("Content-Encoding") != "" || p.Status >= http.StatusBadRequest {
+			t.Errorf("%s: %d, %d bytes, %v", name, p.Status, len(p.Body), p.Header)
 		}
 	}
 }
@@ -100,16 +77,16 @@ func TestWhatIsNotCompressed(t *testing.T) {
 // address. The size of the answer must not show what else is on the page.
 func TestPagesOpenedByOtherSitesAreNotCompressed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	b := h.as(t, models.Auditor)
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Auditor)
 	for site, want := range map[string]string{"": "gzip", "none": "gzip", "same-origin": "gzip", "same-site": "", "cross-site": "", "hostile": ""} {
 		header := http.Header{"Accept-Encoding": {"gzip"}}
 		if site != "" {
 			header.Set("Sec-Fetch-Site", site)
 		}
-		p := b.send(t, http.MethodGet, "/staff?q=guess", nil, header)
-		if p.status != http.StatusOK || p.header.Get("Content-Encoding") != want {
-			t.Errorf("%q: %d %v", site, p.status, p.header)
+		p := b.Send(t, http.MethodGet, "/staff?q=guess", nil, header)
+		if p.Status != http.StatusOK || p.Header.Get("Content-Encoding") != want {
+			t.Errorf("%q: %d %v", site, p.Status, p.Header)
 		}
 	}
 }
@@ -117,28 +94,28 @@ func TestPagesOpenedByOtherSitesAreNotCompressed(t *testing.T) {
 // Neither does the size of an answer show anything about a secret in it.
 func TestSecretsAreNotCompressed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	partner := web.PartnerURL(h.partner(t, "harbour-leads"))
-	b := h.everywhere(t)
-	shown := func(name, marker string, p page) page {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	partner := web.PartnerURL(h.AddPartner(t, "harbour-leads"))
+	b := h.SignedInEverywhere(t)
+	shown := func(name, marker string, p admintest.Response) admintest.Response {
 		t.Helper()
-		if p.status >= http.StatusInternalServerError || p.header.Get("Content-Encoding") != "" || !strings.Contains(p.body, marker) {
-			t.Errorf("%s: %d %v %s", name, p.status, p.header, p.text())
+		if p.Status >= http.StatusInternalServerError || p.Header.Get("Content-Encoding") != "" || !strings.Contains(p.Body, marker) {
+			t.Errorf("%s: %d %v %s", name, p.Status, p.Header, p.Text())
 		}
 		return p
 	}
-	shown("a new secret", "once-secret", b.packed(t, http.MethodPost, partner+"/secrets/new", url.Values{"label": {"first"}}))
-	shown("a rotated secret", "once-secret", b.packed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
-	shown("a documentation link", "http://api.example/partner/", b.packed(t, http.MethodPost, partner+"/link", nil))
-	shown("an invitation", "/invite/", b.packed(t, http.MethodPost, "/staff/invite", url.Values{"name": {"New Person"}, "email": {"new@example.com"}, "role": {"auditor"}}))
+	shown("a new secret", "once-secret", b.Packed(t, http.MethodPost, partner+"/secrets/new", url.Values{"label": {"first"}}))
+	shown("a rotated secret", "once-secret", b.Packed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
+	shown("a documentation link", "http://api.example/partner/", b.Packed(t, http.MethodPost, partner+"/link", nil))
+	shown("an invitation", "/invite/", b.Packed(t, http.MethodPost, "/staff/invite", url.Values{"name": {"New Person"}, "email": {"new@example.com"}, "role": {"auditor"}}))
 	invited := web.StaffURL(testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM staff WHERE email = 'new@example.com'`))
-	shown("another invitation", "/invite/", b.packed(t, http.MethodPost, invited+"/invite", nil))
-	enrol := shown("a second factor", "data:image/png", b.packed(t, http.MethodGet, "/account/second-factor", nil))
-	seed := secretText.FindStringSubmatch(enrol.body)
+	shown("another invitation", "/invite/", b.Packed(t, http.MethodPost, invited+"/invite", nil))
+	enrol := shown("a second factor", "data:image/png", b.Packed(t, http.MethodGet, "/account/second-factor", nil))
+	seed := admintest.SecretText.FindStringSubmatch(enrol.Body)
 	if seed == nil {
-		t.Fatal(enrol.text())
+		t.Fatal(enrol.Text())
 	}
-	shown("a wrong code", seed[1], b.packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {"000000"}}))
-	shown("recovery codes", "/account/recovery-codes/kept", b.packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {h.code(t, strings.ReplaceAll(seed[1], " ", ""))}}))
-	shown("other recovery codes", "/account/recovery-codes/kept", b.packed(t, http.MethodPost, "/account/recovery-codes", nil))
+	shown("a wrong code", seed[1], b.Packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {"000000"}}))
+	shown("recovery codes", "/account/recovery-codes/kept", b.Packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {h.CodeOf(t, strings.ReplaceAll(seed[1], " ", ""))}}))
+	shown("other recovery codes", "/account/recovery-codes/kept", b.Packed(t, http.MethodPost, "/account/recovery-codes", nil))
 }

@@ -1,4 +1,4 @@
-package admin
+package admin_test
 
 import (
 	"net/http"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
@@ -16,20 +18,10 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// fill gives a route's address the id of a person, or of whatever it is about, and
-// ids of a session, an account and a secret that are none, and the number 1.
-func fill(path string, one string) string {
-	return strings.NewReplacer(
-		"{$}", "", "{id}", one, "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token",
-		"{account}", id.Format(id.Account, uuid.New()), "{secret}", id.Format(id.Secret, uuid.New()),
-		"{n}", "0", "{position}", "0", "{line}", "1", "{partner}", id.Format(id.Partner, uuid.New()),
-	).Replace(path)
-}
-
-// of chooses whom a route is tried on.
-func (h *house) of(r web.Route) string {
+// objectID chooses whom a route is tried on.
+func objectID(h *admintest.Console, r web.Route) string {
 	if strings.HasPrefix(r.Path, "/partners") {
-		return id.Format(id.Partner, h.tried)
+		return id.Format(id.Partner, h.Tried)
 	}
 	if strings.HasPrefix(r.Path, "/pricing") {
 		return id.Format(id.RateCard, uuid.New())
@@ -37,7 +29,7 @@ func (h *house) of(r web.Route) string {
 	if strings.HasPrefix(r.Path, "/reconciliation") {
 		return reconcile.ID(uuid.New())
 	}
-	return h.staffID(models.Auditor)
+	return h.StaffID(models.Auditor)
 }
 
 // A route that says nothing of who may use it, or asks for what no role has, is a
@@ -47,7 +39,7 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range routes(Options{Environment: "development"}) {
+	for _, r := range admin.Routes(admin.Options{Environment: "development"}) {
 		kinds := 0
 		for _, is := range []bool{r.Open, r.Own, r.Login != "", r.Needs != authz.Permission{}} {
 			if is {
@@ -72,7 +64,7 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 			t.Errorf("there are no words for %q", line.Permission)
 		}
 	}
-	for _, r := range routes(Options{Environment: "production"}) {
+	for _, r := range admin.Routes(admin.Options{Environment: "production"}) {
 		if r.Path == "/design" {
 			t.Error("the gallery is there in production")
 		}
@@ -83,60 +75,60 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 // the policy does not give is refused, says what is missing, and is in the audit trail.
 func TestEveryRouteAsEveryRole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	mine := h.partner(t, "mine")
-	h.tried = mine
+	h := admintest.NewConsole(t, admintest.Setup{})
+	mine := h.AddPartner(t, "mine")
+	h.Tried = mine
 	people := map[string]models.Staff{}
 	for _, role := range models.Roles {
-		people[string(role)] = h.people[role]
+		people[string(role)] = h.People[role]
 		if role != models.Administrator { // who is one everywhere
-			people[string(role)+", at one partner"] = h.person(t, string(role)+"-of-mine@example.com", models.StaffRole{Role: role, PartnerID: &mine})
+			people[string(role)+", at one partner"] = h.AddStaff(t, string(role)+"-of-mine@example.com", models.StaffRole{Role: role, PartnerID: &mine})
 		}
 	}
-	h.reload(t)
+	h.Reload(t)
 	for name, p := range people {
-		b := h.visitor(t)
-		b.signIn(t, p.Email)
-		for _, r := range routes(h.options) {
+		b := h.NewClient(t)
+		b.SignIn(t, p.Email)
+		for _, r := range admin.Routes(h.Options) {
 			if r.Path != "/logout" && r.Path != "/login" {
-				h.tryRoute(t, b, p, name, r)
+				tryRoute(h, t, b, p, name, r)
 			}
 		}
 	}
-	b := h.visitor(t)
-	for _, r := range routes(h.options) {
-		p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-		signIn := p.status == http.StatusSeeOther && strings.HasPrefix(p.location(), "/login")
+	b := h.NewClient(t)
+	for _, r := range admin.Routes(h.Options) {
+		p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		signIn := p.Status == http.StatusSeeOther && strings.HasPrefix(p.Location(), "/login")
 		if !r.Open && !signIn {
-			t.Errorf("nobody: %s %s: %d %s", r.Method, r.Path, p.status, p.text())
+			t.Errorf("nobody: %s %s: %d %s", r.Method, r.Path, p.Status, p.Text())
 		}
 	}
-	h.intact(t)
+	h.CheckAuditTrail(t)
 }
 
 // tryRoute asks for one route as one person.
-func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string, r web.Route) {
+func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who models.Staff, name string, r web.Route) {
 	t.Helper()
-	sc, may := h.options.Access.Get().Scope(who.ID, r.Needs)
+	sc, may := h.Options.Access.Get().Scope(who.ID, r.Needs)
 	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
 	refused := `outcome = 'refused' AND object_kind = 'route'`
-	before := h.count(t, "audit_events", refused)
-	p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	before := h.Count(t, "audit_events", refused)
+	p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 	name += ": " + r.Method + " " + r.Path
 	switch {
 	case r.Login != "":
-		if p.status != http.StatusSeeOther || p.location() != "/" {
-			t.Errorf("%s: %d to %q, and is past this step", name, p.status, p.location())
+		if p.Status != http.StatusSeeOther || p.Location() != "/" {
+			t.Errorf("%s: %d to %q, and is past this step", name, p.Status, p.Location())
 		}
 		return
-	case p.status >= http.StatusInternalServerError, p.status == http.StatusMethodNotAllowed:
-		t.Errorf("%s: %d %s", name, p.status, p.text())
-	case may == (p.status == http.StatusForbidden):
-		t.Errorf("%s: %d, and may is %t: %s", name, p.status, may, p.text())
-	case !may && !strings.Contains(p.body, web.PermissionWords(r.Needs)):
-		t.Errorf("%s: does not say what is missing: %s", name, p.text())
+	case p.Status >= http.StatusInternalServerError, p.Status == http.StatusMethodNotAllowed:
+		t.Errorf("%s: %d %s", name, p.Status, p.Text())
+	case may == (p.Status == http.StatusForbidden):
+		t.Errorf("%s: %d, and may is %t: %s", name, p.Status, may, p.Text())
+	case !may && !strings.Contains(p.Body, web.PermissionWords(r.Needs)):
+		t.Errorf("%s: does not say what is missing: %s", name, p.Text())
 	}
-	if now := h.count(t, "audit_events", refused); !may && now != before+1 {
+	if now := h.Count(t, "audit_events", refused); !may && now != before+1 {
 		t.Errorf("%s: %d refusals more are in the audit trail", name, now-before)
 	}
 }
@@ -144,91 +136,81 @@ func (h *house) tryRoute(t *testing.T, b *visitor, who models.Staff, name string
 // Whatever does not exist, or is no id of this kind, is the same page to the byte.
 func TestWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	b := h.everywhere(t)
-	want := b.get(t, "/no-such-page")
-	if want.status != http.StatusNotFound {
-		t.Fatalf("%d", want.status)
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInEverywhere(t)
+	want := b.Get(t, "/no-such-page")
+	if want.Status != http.StatusNotFound {
+		t.Fatalf("%d", want.Status)
 	}
 	ids := []string{
-		id.Format(id.Staff, uuid.New()), id.Format(id.Partner, h.people[models.Auditor].ID), h.people[models.Auditor].ID.String(), "auditor@example.com",
+		id.Format(id.Staff, uuid.New()), id.Format(id.Partner, h.People[models.Auditor].ID), h.People[models.Auditor].ID.String(), "auditor@example.com",
 		"0", "-1", "st_", strings.Repeat("A", 5000), "%00", "%ff", "..%2f..%2fetc", "'%20OR%20'1'='1", "%3Cscript%3E",
 	}
-	for _, r := range routes(h.options) {
+	for _, r := range admin.Routes(h.Options) {
 		if !strings.Contains(r.Path, "{id}") {
 			continue
 		}
 		for _, one := range ids {
-			p := b.send(t, r.Method, fill(r.Path, one), strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-			if p.status != http.StatusNotFound || r.Method == http.MethodGet && p.body != want.body {
-				t.Errorf("%s %s of %.40q: %d %.80s", r.Method, r.Path, one, p.status, p.text())
+			p := b.Send(t, r.Method, admintest.FillIn(r.Path, one), strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != want.Body {
+				t.Errorf("%s %s of %.40q: %d %.80s", r.Method, r.Path, one, p.Status, p.Text())
 			}
 		}
 	}
-	for _, path := range []string{"/staff/" + h.staffID(models.Auditor) + "/sessions/" + id.Format(id.Session, uuid.New()) + "/end", "/account/sessions/x/end"} {
-		if p := b.post(t, path, nil); p.status != http.StatusNotFound {
-			t.Errorf("%s: %d", path, p.status)
+	for _, path := range []string{"/staff/" + h.StaffID(models.Auditor) + "/sessions/" + id.Format(id.Session, uuid.New()) + "/end", "/account/sessions/x/end"} {
+		if p := b.Post(t, path, nil); p.Status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, p.Status)
 		}
 	}
-}
-
-// everywhere is a visitor who may open every page.
-func (h *house) everywhere(t *testing.T) *visitor {
-	t.Helper()
-	h.person(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager}, models.StaffRole{Role: models.Finance})
-	h.reload(t)
-	b := h.visitor(t)
-	b.signIn(t, "everywhere@example.com")
-	return b
 }
 
 func TestOtherSites(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	b := h.as(t, models.Administrator)
-	before := h.count(t, "staff", "true")
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
+	before := h.Count(t, "staff", "true")
 	for name, header := range map[string]http.Header{
 		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}}, "same site": {"Sec-Fetch-Site": {"same-site"}}, "another origin": {"Origin": {"https://evil.example.com"}}, "no origin": {"Origin": {"null"}},
 	} {
-		for _, r := range routes(h.options) {
+		for _, r := range admin.Routes(h.Options) {
 			if r.Method != http.MethodPost {
 				continue
 			}
 			header.Set("Content-Type", "application/x-www-form-urlencoded")
 			form := url.Values{"email": {"eve@example.com"}, "name": {"Eve"}, "role": {"administrator"}}.Encode()
-			if p := b.send(t, r.Method, fill(r.Path, h.of(r)), strings.NewReader(form), header); p.status != http.StatusForbidden || p.header.Get("Set-Cookie") != "" {
-				t.Errorf("%s: %s: %d", name, r.Path, p.status)
+			if p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(form), header); p.Status != http.StatusForbidden || p.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%s: %s: %d", name, r.Path, p.Status)
 			}
 		}
 	}
-	if h.count(t, "staff", "true") != before || b.get(t, "/").status != http.StatusOK {
+	if h.Count(t, "staff", "true") != before || b.Get(t, "/").Status != http.StatusOK {
 		t.Error("another site did something")
 	}
 }
 
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, kind{})
-	h.tried = h.partner(t, "mine")
-	b := h.everywhere(t)
+	h := admintest.NewConsole(t, admintest.Setup{})
+	h.Tried = h.AddPartner(t, "mine")
+	b := h.SignedInEverywhere(t)
 	for path, allow := range map[string]string{"/staff": "GET", "/login": "GET, POST", "/logout": "POST", "/audit/verify": "POST", "/": "GET"} {
 		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
-			if p := b.send(t, method, path, nil, nil); p.status != http.StatusMethodNotAllowed || p.header.Get("Allow") != allow {
-				t.Errorf("%s %s: %d, allow %q", method, path, p.status, p.header.Get("Allow"))
+			if p := b.Send(t, method, path, nil, nil); p.Status != http.StatusMethodNotAllowed || p.Header.Get("Allow") != allow {
+				t.Errorf("%s %s: %d, allow %q", method, path, p.Status, p.Header.Get("Allow"))
 			}
 		}
 	}
-	if p := b.send(t, http.MethodHead, "/staff", nil, nil); p.status != http.StatusOK || p.body != "" {
-		t.Errorf("HEAD: %d", p.status)
+	if p := b.Send(t, http.MethodHead, "/staff", nil, nil); p.Status != http.StatusOK || p.Body != "" {
+		t.Errorf("HEAD: %d", p.Status)
 	}
 	// No GET changes anything, but that it is written down what was exported.
 	rows := func() int {
-		return h.count(t, "staff", "true") + h.count(t, "staff_roles", "true") + h.count(t, "audit_events", "true")
+		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") + h.Count(t, "audit_events", "true")
 	}
 	before := rows()
-	for _, r := range routes(h.options) {
+	for _, r := range admin.Routes(h.Options) {
 		if r.Method == http.MethodGet && r.Path != "/account/second-factor" && r.Path != "/payouts/ledger.csv" {
-			b.get(t, fill(r.Path, h.of(r)))
+			b.Get(t, admintest.FillIn(r.Path, objectID(h, r)))
 		}
 	}
 	if rows() != before {
@@ -239,31 +221,31 @@ func TestMethods(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	for environment, strict := range map[string]string{"development": "", "production": "max-age=31536000"} {
-		h := newHouse(t, kind{environment: environment})
-		b := h.visitor(t)
+		h := admintest.NewConsole(t, admintest.Setup{Environment: environment})
+		b := h.NewClient(t)
 		for _, path := range []string{"/login", "/", "/nope", "/assets/nope", "/invite/x"} {
-			p := b.get(t, path)
+			p := b.Get(t, path)
 			for name, want := range map[string]string{
 				"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Strict-Transport-Security": strict,
 			} {
-				if got := p.header.Get(name); got != want {
+				if got := p.Header.Get(name); got != want {
 					t.Errorf("%s: %s: %s is %q, want %q", environment, path, name, got, want)
 				}
 			}
-			csp := p.header.Get("Content-Security-Policy")
+			csp := p.Header.Get("Content-Security-Policy")
 			if !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
 				t.Errorf("%s: %s", path, csp)
 			}
 		}
-		if p := b.get(t, h.assetPath(t)); p.status != http.StatusOK || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
-			t.Errorf("the style sheet: %d, %s", p.status, p.header.Get("Cache-Control"))
+		if p := b.Get(t, assetPath(h, t)); p.Status != http.StatusOK || !strings.Contains(p.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("the style sheet: %d, %s", p.Status, p.Header.Get("Cache-Control"))
 		}
 	}
 }
 
-func (h *house) assetPath(t *testing.T) string {
+func assetPath(h *admintest.Console, t *testing.T) string {
 	t.Helper()
-	body := h.visitor(t).get(t, "/login").body
+	body := h.NewClient(t).Get(t, "/login").Body
 	_, rest, ok := strings.Cut(body, `rel="stylesheet" href="`)
 	path, _, _ := strings.Cut(rest, `"`)
 	if !ok {

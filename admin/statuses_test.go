@@ -1,4 +1,4 @@
-package admin
+package admin_test
 
 import (
 	"flag"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -32,14 +34,14 @@ var anyID = regexp.MustCompile(`\b([a-z]{2})_[0-9A-Z]{26}`)
 // those of the file.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	b := newBooks(t)
-	harbour := b.harbour()
-	lead, earned := b.deliver(t, harbour)
-	list := b.given(t, "harbour-leads", "leadId,amount,currency", lead+","+earned.Decimal()+",GBP")
-	draft := b.drafted(t, "Spring")
+	b := admintest.NewConsoleWithDeliveries(t)
+	harbour := b.Harbour()
+	lead, earned := b.Deliver(t, harbour)
+	list := b.UploadList(t, "harbour-leads", "leadId,amount,currency", lead+","+earned.Decimal()+",GBP")
+	draft := b.AddDraft(t, "Spring")
 	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))
 	fills := map[string]string{
-		"/staff": b.staffID(models.Auditor), "/partners": id.Format(id.Partner, harbour.ID), "/pricing": id.Format(id.RateCard, draft.ID), "/leads": lead,
+		"/staff": b.StaffID(models.Auditor), "/partners": id.Format(id.Partner, harbour.ID), "/pricing": id.Format(id.RateCard, draft.ID), "/leads": lead,
 		"/reconciliation": path.Base(list), "/work": "1000000", "/payouts": id.Format(id.Payout, uuid.New()),
 	}
 	at := func(route string) string {
@@ -52,27 +54,27 @@ func TestStatuses(t *testing.T) {
 		people = append(people, string(role))
 		if role != models.Administrator { // who is one everywhere
 			people = append(people, string(role)+" of one partner")
-			b.person(t, string(role)+"-of-one@example.com", models.StaffRole{Role: role, PartnerID: &harbour.ID})
+			b.AddStaff(t, string(role)+"-of-one@example.com", models.StaffRole{Role: role, PartnerID: &harbour.ID})
 		}
 	}
-	b.reload(t)
+	b.Reload(t)
 	var got strings.Builder
-	record := func(v *visitor, who, method, route, address string) {
+	record := func(v *admintest.Client, who, method, route, address string) {
 		var body *strings.Reader
 		header := http.Header{}
 		if body = strings.NewReader(""); method == http.MethodPost {
-			body, header = strings.NewReader(withKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.url}}
+			body, header = strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.URL}}
 		}
-		p := v.send(t, method, address, body, header)
-		to, _, _ := strings.Cut(anyID.ReplaceAllString(p.location(), "$1"), "?")
-		fmt.Fprintln(&got, strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.status), to, p.header.Get("Allow")}, " ")), " "))
+		p := v.Send(t, method, address, body, header)
+		to, _, _ := strings.Cut(anyID.ReplaceAllString(p.Location(), "$1"), "?")
+		fmt.Fprintln(&got, strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.Status), to, p.Header.Get("Allow")}, " ")), " "))
 	}
-	routes := routes(b.options)
+	routes := admin.Routes(b.Options)
 	slices.SortFunc(routes, func(x, y web.Route) int { return strings.Compare(x.Path+" "+x.Method, y.Path+" "+y.Method) })
 	for _, who := range people {
-		v := b.house.visitor(t)
+		v := b.Console.NewClient(t)
 		if who != "nobody" {
-			v.signIn(t, strings.Replace(who, " of one partner", "-of-one", 1)+"@example.com")
+			v.SignIn(t, strings.Replace(who, " of one partner", "-of-one", 1)+"@example.com")
 		}
 		for _, r := range routes {
 			if r.Path != "/logout" && r.Path != "/login" || who == "nobody" {
@@ -80,7 +82,7 @@ func TestStatuses(t *testing.T) {
 			}
 		}
 	}
-	v := b.as(t, models.Administrator)
+	v := b.SignedInAs(t, models.Administrator)
 	done := map[string]bool{}
 	for _, r := range routes {
 		if done[r.Path] {

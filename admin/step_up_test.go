@@ -1,4 +1,4 @@
-package admin
+package admin_test
 
 import (
 	"maps"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin/admintest"
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -24,21 +25,21 @@ import (
 // what it is for with one.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
-	c := newTill(t)
-	partner := web.PartnerURL(c.harbour.ID)
-	invited, err := c.house.staff.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "gus@example.com", Name: "Gus", Roles: []models.StaffRole{{Role: models.Finance}}})
+	c := admintest.NewConsoleWithLedger(t)
+	partner := web.PartnerURL(c.Harbour.ID)
+	invited, err := c.Console.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "gus@example.com", Name: "Gus", Roles: []models.StaffRole{{Role: models.Finance}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := c.person(t, "gone@example.com", models.StaffRole{Role: models.Finance})
-	if err := c.house.staff.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
+	gone := c.AddStaff(t, "gone@example.com", models.StaffRole{Role: models.Finance})
+	if err := c.Console.StaffService.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	unnamed, err := c.options.Partners.Create(t.Context(), partners.NewPartner{Slug: "unnamed", Name: "Unnamed"})
+	unnamed, err := c.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: "unnamed", Name: "Unnamed"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	details := url.Values{"name": {c.harbour.Name}, "legal_name": {"Another Limited"}}
+	details := url.Values{"name": {c.Harbour.Name}, "legal_name": {"Another Limited"}}
 	for _, one := range []struct {
 		name   string
 		role   models.Role
@@ -56,16 +57,16 @@ func TestStepUp(t *testing.T) {
 		{"a legal name", models.AccountManager, partner + "/details", with(details, "version", "@partner"), "partner.details"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			b := c.as(t, one.role)
+			b := c.SignedInAs(t, one.role)
 			form := maps.Clone(one.form)
 			switch form.Get("version") {
 			case "@staff":
 				form.Set("version", testkit.Value[string](t, c.Database, `SELECT row_version::text FROM staff WHERE id = $1`, gone.ID))
 			case "@partner":
-				form.Set("version", testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.harbour.ID))
+				form.Set("version", testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.Harbour.ID))
 			}
-			c.time.Advance(11 * time.Minute)
-			events := func() int { return c.count(t, "audit_events", "outcome = 'done' AND action = $1", one.action) }
+			c.Time.Advance(11 * time.Minute)
+			events := func() int { return c.Count(t, "audit_events", "outcome = 'done' AND action = $1", one.action) }
 			before := events()
 			for i, proof := range [][]string{nil, {"wrong"}} {
 				if form == nil {
@@ -74,57 +75,57 @@ func TestStepUp(t *testing.T) {
 				if proof != nil {
 					form["proof"] = proof
 				}
-				p := b.post(t, one.path, form)
-				if p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, `name="proof"`) || events() != before {
-					t.Errorf("proof %d: %d, %d events: %s", i, p.status, events()-before, p.text())
+				p := b.Post(t, one.path, form)
+				if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || events() != before {
+					t.Errorf("proof %d: %d, %d events: %s", i, p.Status, events()-before, p.Text())
 				}
 			}
-			form.Set("proof", password)
-			if p := b.post(t, one.path, form); p.status >= http.StatusBadRequest || events() != before+1 {
-				t.Errorf("with a proof: %d, %d events: %s", p.status, events()-before, p.text())
+			form.Set("proof", admintest.Password)
+			if p := b.Post(t, one.path, form); p.Status >= http.StatusBadRequest || events() != before+1 {
+				t.Errorf("with a proof: %d, %d events: %s", p.Status, events()-before, p.Text())
 			}
 		})
 	}
 	// What needs none is not asked for one.
-	b := c.as(t, models.AccountManager)
-	c.time.Advance(11 * time.Minute)
+	b := c.SignedInAs(t, models.AccountManager)
+	c.Time.Advance(11 * time.Minute)
 	for path, form := range map[string]url.Values{
 		"/partners/new":           {"slug": {"signing-one"}, "name": {"Signing"}, "signing": {"default"}},
 		partner + "/accounts/new": {"identifier": {"SIGNING-1"}, "signing": {"required"}},
 		partner + "/details": {"name": {"Harbour of Leads"}, "legal_name": {"Another Limited"},
-			"version": {testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.harbour.ID)}},
+			"version": {testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.Harbour.ID)}},
 	} {
-		if p := b.post(t, path, form); p.status != http.StatusSeeOther {
-			t.Errorf("%s: %d %s", path, p.status, p.text())
+		if p := b.Post(t, path, form); p.Status != http.StatusSeeOther {
+			t.Errorf("%s: %d %s", path, p.Status, p.Text())
 		}
 	}
-	if n := c.count(t, "partners", "legal_name = 'Another Limited' AND name = 'Harbour of Leads' AND id::text = $1", c.harbour.ID.String()); n != 1 {
-		t.Errorf("%d partners %s", n, id.Format(id.Partner, c.harbour.ID))
+	if n := c.Count(t, "partners", "legal_name = 'Another Limited' AND name = 'Harbour of Leads' AND id::text = $1", c.Harbour.ID.String()); n != 1 {
+		t.Errorf("%d partners %s", n, id.Format(id.Partner, c.Harbour.ID))
 	}
-	c.intact(t)
+	c.CheckAuditTrail(t)
 }
 
 // The other promises: without a proof nothing is done. With one, the tests of each form
 // have it.
 func TestStepUpIsNeeded(t *testing.T) {
 	t.Parallel()
-	c := newTill(t)
-	c.works(t)
-	partner := web.PartnerURL(c.harbour.ID)
-	manager := c.as(t, models.AccountManager)
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	partner := web.PartnerURL(c.Harbour.ID)
+	manager := c.SignedInAs(t, models.AccountManager)
 	for _, label := range []string{"first", "second"} {
-		if p := manager.post(t, partner+"/secrets/new", url.Values{"label": {label}}); p.status != http.StatusOK {
-			t.Fatalf("%d %s", p.status, p.text())
+		if p := manager.Post(t, partner+"/secrets/new", url.Values{"label": {label}}); p.Status != http.StatusOK {
+			t.Fatalf("%d %s", p.Status, p.Text())
 		}
 	}
 	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets WHERE label = 'first'`))
-	account := id.Format(id.Account, c.harbour.account.ID)
-	ret := c.post(t, "/payouts/returns/new", url.Values{"lead": {leadID(c.leads[1])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}).location()
-	approved := c.prepared(t, "0")
-	if p := c.other(t, "fay@example.com").post(t, approved+"/approve", url.Values{"version": {"2"}}); p.location() != approved {
-		t.Fatalf("%d %s", p.status, p.text())
+	account := id.Format(id.Account, c.Harbour.Account.ID)
+	ret := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[1])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}).Location()
+	approved := c.PreparedRun(t, "0")
+	if p := c.SignedInColleague(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}); p.Location() != approved {
+		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	auditor := "/staff/" + c.staffID(models.Auditor)
+	auditor := "/staff/" + c.StaffID(models.Auditor)
 	version := func(v string) url.Values { return url.Values{"version": {v}} }
 	for path, one := range map[string]struct {
 		role models.Role
@@ -140,20 +141,20 @@ func TestStepUpIsNeeded(t *testing.T) {
 		partner + "/signing":             {models.AccountManager, with(version("2"), "signing", "off")},
 		partner + "/accounts/" + account: {models.AccountManager, url.Values{"version": {"1"}, "name": {"Main"}, "signing": {"off"}, "status": {"active"}}},
 		partner + "/prices":              {models.PricingManager, with(version("0"), "adjustment", "5")},
-		"/payouts/adjust": {models.Finance, url.Values{"own": {id.Format(id.Adjustment, c.options.Payouts.NewAdjustmentID())}, "partner": {"harbour-leads"},
+		"/payouts/adjust": {models.Finance, url.Values{"own": {id.Format(id.Adjustment, c.Options.Payouts.NewAdjustmentID())}, "partner": {"harbour-leads"},
 			"account": {account}, "amount": {"1.00"}, "currency": {"GBP"}, "why": {"Bonus"}}},
 		ret + "/accept":      {models.Finance, url.Values{"answer": {"Agreed"}}},
 		ret + "/refuse":      {models.Finance, url.Values{"answer": {"No"}}},
-		"/payouts/runs/new":  {models.Finance, url.Values{"currency": {"EUR"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}}},
+		"/payouts/runs/new":  {models.Finance, url.Values{"currency": {"EUR"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}},
 		approved + "/pay":    {models.Finance, url.Values{"version": {"3"}, "reference": {"BANK-1"}, "name": {"65.60"}}},
 		approved + "/cancel": {models.Finance, with(version("3"), "reason", "Wrong month")},
 	} {
-		b := c.as(t, one.role)
-		c.time.Advance(11 * time.Minute)
-		before := c.count(t, "audit_events", "outcome = 'done'")
-		p := b.post(t, path, one.form)
-		if n := c.count(t, "audit_events", "outcome = 'done'"); p.status != http.StatusUnprocessableEntity || n != before || !strings.Contains(p.body, `name="proof"`) {
-			t.Errorf("%s: %d, %d events: %s", path, p.status, n-before, p.text())
+		b := c.SignedInAs(t, one.role)
+		c.Time.Advance(11 * time.Minute)
+		before := c.Count(t, "audit_events", "outcome = 'done'")
+		p := b.Post(t, path, one.form)
+		if n := c.Count(t, "audit_events", "outcome = 'done'"); p.Status != http.StatusUnprocessableEntity || n != before || !strings.Contains(p.Body, `name="proof"`) {
+			t.Errorf("%s: %d, %d events: %s", path, p.Status, n-before, p.Text())
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package admin
+package admin_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/admintest"
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -31,23 +33,23 @@ type creatingForm struct {
 }
 
 // creatingForms are all of them by their routes, on a platform with a partner and leads.
-func creatingForms(t *testing.T, c *till) (forms map[string]creatingForm, browsers map[models.Role]*visitor) {
+func creatingForms(t *testing.T, c *admintest.ConsoleWithLedger) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
 	t.Helper()
-	card, err := c.prices().Begin(t.Context(), "Spring", 0)
+	card, err := c.PricingManagerPrices().Begin(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	partner, draft := web.PartnerURL(c.harbour.ID), web.DraftURL(card.ID)
-	browsers = map[models.Role]*visitor{models.Finance: c.visitor}
+	partner, draft := web.PartnerURL(c.Harbour.ID), web.DraftURL(card.ID)
+	browsers = map[models.Role]*admintest.Client{models.Finance: c.Client}
 	for _, role := range []models.Role{models.AccountManager, models.Administrator, models.PricingManager} {
-		browsers[role] = c.as(t, role)
+		browsers[role] = c.SignedInAs(t, role)
 	}
 	manager := browsers[models.AccountManager]
-	if p := manager.post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.status != http.StatusOK {
-		t.Fatalf("%d %s", p.status, p.text())
+	if p := manager.Post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.Status != http.StatusOK {
+		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	if p := browsers[models.Administrator].post(t, "/staff/invite", url.Values{"email": {"new@example.com"}, "name": {"New"}, "role": {"auditor"}}); p.status != http.StatusOK {
-		t.Fatalf("%d %s", p.status, p.text())
+	if p := browsers[models.Administrator].Post(t, "/staff/invite", url.Values{"email": {"new@example.com"}, "name": {"New"}, "role": {"auditor"}}); p.Status != http.StatusOK {
+		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	invited := testkit.Value[string](t, c.Database, `SELECT object_id FROM audit_events WHERE action = 'staff.invite' ORDER BY id DESC LIMIT 1`)
 	if _, err := c.Pool.Exec(t.Context(), `UPDATE staff SET totp_sealed = '\x01', totp_at = now() WHERE email = 'finance@example.com'`); err != nil {
@@ -67,8 +69,8 @@ func creatingForms(t *testing.T, c *till) (forms map[string]creatingForm, browse
 		"/pricing/drafts/new":            {role: models.PricingManager, values: url.Values{"title": {"Summer"}}, count: `SELECT count(*) FROM rate_cards WHERE title = 'Summer'`},
 		"/pricing/drafts/{id}/rules/new": {role: models.PricingManager, path: draft + "/rules/new", values: url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce"}}, count: `SELECT count(*) FROM pricing_rules WHERE note = 'Scarce'`, mayNot: true},
 		"/payouts/exports":               {role: models.Finance, page: unshown, values: url.Values{"currency": {"GBP"}}, count: `SELECT count(*) FROM exports`},
-		"/payouts/returns/new":           {role: models.Finance, page: "/payouts/returns/new?lead=" + leadID(c.leads[0]), values: url.Values{"lead": {leadID(c.leads[0])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}, count: `SELECT count(*) FROM returns`, mayNot: true},
-		"/payouts/runs/new":              {role: models.Finance, values: url.Values{"currency": {"GBP"}, "cutoff": {c.time.Now().Format(payoutpages.CutoffForm)}}, count: `SELECT count(*) FROM payout_runs`, mayNot: true},
+		"/payouts/returns/new":           {role: models.Finance, page: "/payouts/returns/new?lead=" + admintest.LeadID(c.Leads[0]), values: url.Values{"lead": {admintest.LeadID(c.Leads[0])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}, count: `SELECT count(*) FROM returns`, mayNot: true},
+		"/payouts/runs/new":              {role: models.Finance, values: url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}, count: `SELECT count(*) FROM payout_runs`, mayNot: true},
 		"/reconciliation/new":            {role: models.Finance, count: `SELECT count(*) FROM reconciliations`},
 	}, browsers
 }
@@ -78,18 +80,18 @@ func creatingForms(t *testing.T, c *till) (forms map[string]creatingForm, browse
 const unshown = "-"
 
 // submit sends the form with this key.
-func (f creatingForm) submit(t testing.TB, b *visitor, route, key string) page {
+func (f creatingForm) submit(t testing.TB, b *admintest.Client, route, key string) admintest.Response {
 	t.Helper()
 	if route == "/reconciliation/new" {
-		body, kind := listForm(t, key, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
-		return b.send(t, http.MethodPost, route, body, http.Header{"Content-Type": {kind}, "Origin": {b.house.url}})
+		body, kind := admintest.ListForm(t, key, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
+		return b.Send(t, http.MethodPost, route, body, http.Header{"Content-Type": {kind}, "Origin": {b.Console.URL}})
 	}
-	values := withKey(f.values)
+	values := admintest.WithFormKey(f.values)
 	values.Set(ui.FormKeyField, key)
-	return b.post(t, f.path, values)
+	return b.Post(t, f.path, values)
 }
 
-func (f creatingForm) made(t testing.TB, c *till) int {
+func (f creatingForm) made(t testing.TB, c *admintest.ConsoleWithLedger) int {
 	return testkit.Value[int](t, c.Database, f.count)
 }
 
@@ -99,9 +101,9 @@ var formKeyField = regexp.MustCompile(`name="` + ui.FormKeyField + `" value="([^
 // the same key, and leads to what it created.
 func TestFormCreatesOnce(t *testing.T) {
 	t.Parallel()
-	c := newTill(t)
+	c := admintest.NewConsoleWithLedger(t)
 	forms, browsers := creatingForms(t, c)
-	for _, r := range routes(c.options) {
+	for _, r := range admin.Routes(c.Options) {
 		f, known := forms[r.Path]
 		creates := strings.HasSuffix(r.Path, "/new") || r.Creates != ""
 		switch {
@@ -122,49 +124,49 @@ func TestFormCreatesOnce(t *testing.T) {
 		b := browsers[f.role]
 		key := []string{"", uuid.NewString()}
 		if f.page != unshown {
-			shown := b.get(t, f.page)
-			if key = formKeyField.FindStringSubmatch(shown.body); key == nil {
-				t.Errorf("%s shows no key: %d %s", f.page, shown.status, shown.text())
+			shown := b.Get(t, f.page)
+			if key = formKeyField.FindStringSubmatch(shown.Body); key == nil {
+				t.Errorf("%s shows no key: %d %s", f.page, shown.Status, shown.Text())
 				continue
 			}
-			if again := formKeyField.FindStringSubmatch(b.get(t, f.page).body); again[1] == key[1] {
+			if again := formKeyField.FindStringSubmatch(b.Get(t, f.page).Body); again[1] == key[1] {
 				t.Errorf("%s shows the same key twice", f.page)
 			}
 		}
 		for _, bad := range []string{"", "x", uuid.Nil.String(), strings.Repeat("a", 400)} {
-			if p := f.submit(t, b, r.Path, bad); p.status != http.StatusBadRequest {
-				t.Errorf("%s with the key %.10q: %d %s", r.Path, bad, p.status, p.text())
+			if p := f.submit(t, b, r.Path, bad); p.Status != http.StatusBadRequest {
+				t.Errorf("%s with the key %.10q: %d %s", r.Path, bad, p.Status, p.Text())
 			}
 		}
 		before := f.made(t, c)
 		first := f.submit(t, b, r.Path, key[1])
-		if n := f.made(t, c); n != before+1 || first.status >= http.StatusBadRequest {
-			t.Errorf("%s: %d, %d created: %s", r.Path, first.status, n-before, first.text())
+		if n := f.made(t, c); n != before+1 || first.Status >= http.StatusBadRequest {
+			t.Errorf("%s: %d, %d created: %s", r.Path, first.Status, n-before, first.Text())
 			continue
 		}
 		second := f.submit(t, b, r.Path, key[1])
-		if n := f.made(t, c); n != before+1 || second.status != http.StatusSeeOther || !strings.Contains(second.location(), "submitted=") {
-			t.Errorf("%s again: %d to %q, %d created", r.Path, second.status, second.location(), n-before)
+		if n := f.made(t, c); n != before+1 || second.Status != http.StatusSeeOther || !strings.Contains(second.Location(), "submitted=") {
+			t.Errorf("%s again: %d to %q, %d created", r.Path, second.Status, second.Location(), n-before)
 			continue
 		}
-		if p := b.get(t, second.location()); p.status != http.StatusOK || !strings.Contains(p.body, "You already submitted this form") {
-			t.Errorf("%s leads to %s: %d %s", r.Path, second.location(), p.status, p.text())
+		if p := b.Get(t, second.Location()); p.Status != http.StatusOK || !strings.Contains(p.Body, "You already submitted this form") {
+			t.Errorf("%s leads to %s: %d %s", r.Path, second.Location(), p.Status, p.Text())
 		}
-		if first.status == http.StatusSeeOther && !strings.HasPrefix(second.location(), strings.TrimSuffix(first.location(), "/onboarding")) {
-			t.Errorf("%s leads to %q, then to %q", r.Path, first.location(), second.location())
+		if first.Status == http.StatusSeeOther && !strings.HasPrefix(second.Location(), strings.TrimSuffix(first.Location(), "/onboarding")) {
+			t.Errorf("%s leads to %q, then to %q", r.Path, first.Location(), second.Location())
 		}
 		// A new key creates again.
-		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.status >= http.StatusBadRequest) {
-			t.Errorf("%s with another key: %d, %d created: %s", r.Path, p.status, f.made(t, c)-before, p.text())
+		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.Status >= http.StatusBadRequest) {
+			t.Errorf("%s with another key: %d, %d created: %s", r.Path, p.Status, f.made(t, c)-before, p.Text())
 		}
 	}
-	c.intact(t)
+	c.CheckAuditTrail(t)
 }
 
 // Forms that are submitted several times at the same moment create once, too.
 func TestFormsAtOnceCreateOnce(t *testing.T) {
 	t.Parallel()
-	c := newTill(t)
+	c := admintest.NewConsoleWithLedger(t)
 	forms, browsers := creatingForms(t, c)
 	for path, f := range forms {
 		if f.path == "" {
@@ -173,14 +175,14 @@ func TestFormsAtOnceCreateOnce(t *testing.T) {
 		b := browsers[f.role]
 		key, before := uuid.NewString(), f.made(t, c)
 		var group sync.WaitGroup
-		pages := make([]page, 4)
+		pages := make([]admintest.Response, 4)
 		for i := range pages {
 			group.Go(func() { pages[i] = f.submit(t, b, path, key) })
 		}
 		group.Wait()
 		again := 0
 		for _, p := range pages {
-			if strings.Contains(p.location(), "submitted=") {
+			if strings.Contains(p.Location(), "submitted=") {
 				again++
 			}
 		}
@@ -188,12 +190,12 @@ func TestFormsAtOnceCreateOnce(t *testing.T) {
 			t.Errorf("%s: %d created, %d answers lead to it: %s", path, n-before, again, answersOf(pages))
 		}
 	}
-	c.intact(t)
+	c.CheckAuditTrail(t)
 }
 
-func answersOf(pages []page) (all string) {
+func answersOf(pages []admintest.Response) (all string) {
 	for _, p := range pages {
-		all += fmt.Sprintf("\n%d %s %.100s", p.status, p.location(), p.text())
+		all += fmt.Sprintf("\n%d %s %.100s", p.Status, p.Location(), p.Text())
 	}
 	return all
 }
@@ -202,24 +204,24 @@ func answersOf(pages []page) (all string) {
 // person who uses it.
 func TestFormKeyOfARefusedForm(t *testing.T) {
 	t.Parallel()
-	c := newTill(t)
-	b, key := c.as(t, models.AccountManager), uuid.NewString()
+	c := admintest.NewConsoleWithLedger(t)
+	b, key := c.SignedInAs(t, models.AccountManager), uuid.NewString()
 	form := url.Values{ui.FormKeyField: {key}, "slug": {"Not a slug"}, "name": {"New One"}, "signing": {"default"}}
-	p := b.post(t, "/partners/new", form)
-	if kept := formKeyField.FindStringSubmatch(p.body); p.status != http.StatusUnprocessableEntity || kept == nil || kept[1] != key {
-		t.Fatalf("%d, key %v: %s", p.status, kept, p.text())
+	p := b.Post(t, "/partners/new", form)
+	if kept := formKeyField.FindStringSubmatch(p.Body); p.Status != http.StatusUnprocessableEntity || kept == nil || kept[1] != key {
+		t.Fatalf("%d, key %v: %s", p.Status, kept, p.Text())
 	}
 	form.Set("slug", "new-one")
-	if p := b.post(t, "/partners/new", form); p.status != http.StatusSeeOther || strings.Contains(p.location(), "submitted=") {
-		t.Errorf("%d to %q: %s", p.status, p.location(), p.text())
+	if p := b.Post(t, "/partners/new", form); p.Status != http.StatusSeeOther || strings.Contains(p.Location(), "submitted=") {
+		t.Errorf("%d to %q: %s", p.Status, p.Location(), p.Text())
 	}
 	form.Set("slug", "of-another-person")
-	c.person(t, "ben@example.com", models.StaffRole{Role: models.AccountManager})
-	c.reload(t)
-	if p := c.other(t, "ben@example.com").post(t, "/partners/new", form); p.status != http.StatusSeeOther || strings.Contains(p.location(), "submitted=") {
-		t.Errorf("the same key of another person: %d to %q: %s", p.status, p.location(), p.text())
+	c.AddStaff(t, "ben@example.com", models.StaffRole{Role: models.AccountManager})
+	c.Reload(t)
+	if p := c.SignedInColleague(t, "ben@example.com").Post(t, "/partners/new", form); p.Status != http.StatusSeeOther || strings.Contains(p.Location(), "submitted=") {
+		t.Errorf("the same key of another person: %d to %q: %s", p.Status, p.Location(), p.Text())
 	}
-	if n := c.count(t, "partners", "slug IN ('new-one', 'of-another-person')"); n != 2 {
+	if n := c.Count(t, "partners", "slug IN ('new-one', 'of-another-person')"); n != 2 {
 		t.Errorf("%d partners", n)
 	}
 }

@@ -24,7 +24,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	r, links := web.ChosenRange(k, head.URL + "?tab=traffic&")
+	r, links := web.ChosenRange(k, head.URL+"?tab=traffic&")
 	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.Last(k.Now, r.Step, r.Steps))
 	if err != nil {

@@ -38,8 +38,8 @@ func ConcernsPlatform(p authz.Permission) bool {
 	return p.Object == "staff" || p.Object == "pricing" || p == VerifyAudit || p == CreatePartners
 }
 
-// Permissions says the policy's permissions in words, as they end the sentence "may …".
-var Permissions = map[string]string{
+// permissionWords says the policy's permissions in words, as they end the sentence "may …".
+var permissionWords = map[string]string{
 	"overview, read":        "see the overview",
 	"audit, read":           "see the audit trail",
 	"audit, verify":         "verify the audit trail",
@@ -63,7 +63,7 @@ var Permissions = map[string]string{
 }
 
 // PermissionWords completes the sentence "may …".
-func PermissionWords(p authz.Permission) string { return Permissions[p.String()] }
+func PermissionWords(p authz.Permission) string { return permissionWords[p.String()] }
 
 // divided are the permissions of which a role for some partners gives a part.
 var divided = map[authz.Permission]struct{ some, rest string }{

@@ -37,9 +37,9 @@ var noFormKept = Notice{Kind: "warn", Text: "You were signed out while this form
 // neverKept are the fields of which no value is kept.
 var neverKept = []string{"password", "again", "current", "proof", "code", "import"}
 
-// KeptHidden are the hidden fields that are restored. The version detects concurrent
+// keptHidden are the hidden fields that are restored. The version detects concurrent
 // changes; the keys prevent a second submission from creating again.
-var KeptHidden = []string{"version", "own", ui.FormKeyField}
+var keptHidden = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -117,7 +117,7 @@ func restoredPage(page templ.Component, f *staff.KeptForm) templ.Component {
 		if err := page.Render(ctx, &out); err != nil {
 			return err
 		}
-		filled, err := FillIn(out.Bytes(), f)
+		filled, err := fillIn(out.Bytes(), f)
 		if err == nil {
 			_, err = w.Write(filled)
 		}
@@ -125,15 +125,15 @@ func restoredPage(page templ.Component, f *staff.KeptForm) templ.Component {
 	})
 }
 
-// FillIn writes kept values into the page's form of the same address. Every kind of
+// fillIn writes kept values into the page's form of the same address. Every kind of
 // control is set as a person would set it, and of hidden fields those that are kept.
-func FillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
+func fillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
 		return nil, err
 	}
 	for n := range document.Descendants() {
-		if n.DataAtom == atom.Form && strings.EqualFold(Attribute(n, "method"), "post") && Attribute(n, "action") == f.Action {
+		if n.DataAtom == atom.Form && strings.EqualFold(attribute(n, "method"), "post") && attribute(n, "action") == f.Action {
 			next := map[string]int{} // of the fields with this name, which comes next
 			for control := range n.Descendants() {
 				set(control, f.Values, next)
@@ -147,7 +147,7 @@ func FillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
 
 // set gives a control its value.
 func set(n *html.Node, values url.Values, next map[string]int) {
-	name := Attribute(n, "name")
+	name := attribute(n, "name")
 	if name == "" || slices.Contains(neverKept, name) {
 		return
 	}
@@ -170,17 +170,17 @@ func set(n *html.Node, values url.Values, next map[string]int) {
 		if value, ok := take(); ok {
 			for option := range n.Descendants() {
 				if option.DataAtom == atom.Option {
-					mark(option, "selected", Attribute(option, "value") == value)
+					mark(option, "selected", attribute(option, "value") == value)
 				}
 			}
 		}
 	case atom.Input:
-		switch Attribute(n, "type") {
+		switch attribute(n, "type") {
 		case "checkbox", "radio":
-			mark(n, "checked", slices.Contains(values[name], Attribute(n, "value")))
+			mark(n, "checked", slices.Contains(values[name], attribute(n, "value")))
 		case "password", "file", "submit":
 		case "hidden":
-			if !slices.Contains(KeptHidden, name) {
+			if !slices.Contains(keptHidden, name) {
 				return
 			}
 			fallthrough
@@ -192,7 +192,7 @@ func set(n *html.Node, values url.Values, next map[string]int) {
 	}
 }
 
-func Attribute(n *html.Node, name string) string {
+func attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
 		if a.Key == name {
 			return a.Val

@@ -10,15 +10,15 @@ import (
 
 // SessionRow shows a session; base is the address of the list of sessions.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
-	row := ui.SessionRow{Device: Device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
+	row := ui.SessionRow{Device: device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
 	if !current {
 		row.RevokeURL = base + id.Format(id.Session, s.ID) + "/end"
 	}
 	return row
 }
 
-// Device says a browser and a system in words, as far as they tell.
-func Device(agent string) string {
+// device says a browser and a system in words, as far as they tell.
+func device(agent string) string {
 	find := func(names ...string) string {
 		for i := 0; i < len(names); i += 2 {
 			if strings.Contains(agent, names[i]) {

@@ -41,7 +41,7 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 	old := testkit.NewServer(t)
 	was := old.NewDatabase(t)
 	standby := old.Standby(t)
-	is := standby.URLs()
+	is := standby.URLs(t)
 	port := func(db *postgres.DB) (port int) {
 		if err := db.Pool.QueryRow(t.Context(), `SELECT current_setting('port')::int`).Scan(&port); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 func TestAStandbyIsNotJudged(t *testing.T) {
 	primary := testkit.NewServer(t)
 	primary.NewDatabase(t)
-	db := openWith(t, primary.Standby(t).URLs().AppURL, nil)
+	db := openWith(t, primary.Standby(t).URLs(t).AppURL, nil)
 	s, err := db.Inspect(t.Context())
 	if err != nil || !s.ReadOnly || len(db.Timelines()) != 0 {
 		t.Errorf("%+v %v, timelines %v; want a read-only server and no timeline", s, err, db.Timelines())

@@ -32,14 +32,11 @@ var (
 	errBusy       = apperr.New(apperr.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
 )
 
-// cost is OWASP's second choice for argon2id: 19 MiB, two passes.
-var cost = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-
 // newDecoy makes the hash of a password that nobody has: whoever is unknown costs as
 // much time as whoever is known.
-func newDecoy() (string, error) {
+func newDecoy(cost *argon2id.Params) (string, error) {
 	token, _ := newToken()
-	return argon2id.CreateHash(token, &cost)
+	return argon2id.CreateHash(token, cost)
 }
 
 // newToken draws 256 bits, and the hash under which a row keeps them.
@@ -74,7 +71,7 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer leave()
-	return argon2id.CreateHash(password, &cost)
+	return argon2id.CreateHash(password, s.settings.PasswordCost)
 }
 
 // matches compares a password with a person's hash, and takes as long for one who

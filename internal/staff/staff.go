@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
@@ -29,9 +30,10 @@ import (
 
 // Settings are the platform's rules for staff.
 type Settings struct {
-	SecondFactor []models.Role // which need a second factor
-	Idle         time.Duration // after which a session that is not used ends
-	Lifetime     time.Duration // after which any session ends
+	SecondFactor []models.Role    // which need a second factor
+	Idle         time.Duration    // after which a session that is not used ends
+	Lifetime     time.Duration    // after which any session ends
+	PasswordCost *argon2id.Params // of new password hashes; nil means OWASP's second choice for argon2id
 }
 
 // Service changes staff, and lets them in.
@@ -49,7 +51,14 @@ const hashesAtOnce = 2
 
 // NewService needs the platform keys to seal second factors.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
-	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s, decoy: sync.OnceValues(newDecoy), hashing: make(chan struct{}, hashesAtOnce)}
+	if s.PasswordCost == nil {
+		s.PasswordCost = &argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	}
+	decoy := func() (string, error) { return newDecoy(s.PasswordCost) }
+	return &Service{
+		db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s,
+		decoy: sync.OnceValues(decoy), hashing: make(chan struct{}, hashesAtOnce),
+	}
 }
 
 var (

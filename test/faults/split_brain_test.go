@@ -34,11 +34,11 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	var standby *testkit.Server
 	n := node.Start(t, onServer(t, primary), func(n *node.Node) {
 		standby = primary.Standby(t)
-		n.Config.Database.URL = severalHosts(t, n.DB.AppURL, standby.URLs().AppURL)
+		n.Config.Database.URL = severalHosts(t, n.DB.AppURL, standby.URLs(t).AppURL)
 	})
 	n.Deliver(t, n.Required, node.MinimalPost)
 	primary.Halt(t)
-	promoted := standby.URLs()
+	promoted := standby.URLs(t)
 	promoted.Exec(t, `SELECT pg_promote()`)
 	rootTo(t, n, promoted.RootURL)
 	testkit.Eventually(t, node.Patience, "the node uses the promoted standby", func() bool { return n.Readiness(t, "/readyz").Ready })
@@ -57,7 +57,7 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	if got := testkit.Value[int](t, promoted, `SELECT count(*) FROM leads`); got != 42 {
 		t.Errorf("the promoted server has %d leads, want 42", got)
 	}
-	if got := testkit.Value[int](t, primary.URLs(), `SELECT count(*) FROM leads`); got != 1 {
+	if got := testkit.Value[int](t, primary.URLs(t), `SELECT count(*) FROM leads`); got != 1 {
 		t.Errorf("the old primary has %d leads, want the 1 from before", got)
 	}
 }
@@ -70,10 +70,10 @@ func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
 	var standby *testkit.Server
 	n := node.Start(t, onServer(t, primary), withSnapshot(t), func(n *node.Node) {
 		standby = primary.Standby(t)
-		n.Config.Database.URL = severalHosts(t, n.DB.AppURL, standby.URLs().AppURL)
+		n.Config.Database.URL = severalHosts(t, n.DB.AppURL, standby.URLs(t).AppURL)
 	})
 	primary.Halt(t)
-	promoted := standby.URLs()
+	promoted := standby.URLs(t)
 	seen := clock.System{}.Now()
 	promoted.Exec(t, `SELECT pg_promote()`)
 	checksBecome(t, n, node.PostChecks)
@@ -88,7 +88,7 @@ func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
 	checksBecome(t, n, node.PostChecks)
 	n.Deliver(t, n.Required, node.MinimalPost)
 	for server, want := range map[*testkit.Server]int{primary: 0, standby: 1} {
-		if got := testkit.Value[int](t, server.URLs(), `SELECT count(*) FROM leads`); got != want {
+		if got := testkit.Value[int](t, server.URLs(t), `SELECT count(*) FROM leads`); got != want {
 			t.Errorf("%d leads on a server, want %d", got, want)
 		}
 	}

@@ -1,0 +1,156 @@
+package admintest
+
+import (
+	"compress/gzip"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// Client is an HTTP client that keeps cookies and does not follow redirects.
+type Client struct {
+	*http.Client
+	Console *Console
+}
+
+// Response is a response with its whole body.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Packed requests a page with gzip, as browsers do.
+func (b *Client) Packed(t testing.TB, method, path string, form url.Values) Response {
+	t.Helper()
+	return b.Send(t, method, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
+		"Accept-Encoding": {"gzip, deflate, br, zstd"}, "Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.Console.URL}, "Sec-Fetch-Site": {"same-origin"},
+	})
+}
+
+// Unpacked decompresses the body.
+func (p Response) Unpacked(t testing.TB) string {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(p.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Cookie returns a cookie that the response sets.
+func (p Response) Cookie(t testing.TB, name string) *http.Cookie {
+	t.Helper()
+	for _, c := range (&http.Response{Header: p.Header}).Cookies() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no cookie %s in %v", name, p.Header["Set-Cookie"])
+	return nil
+}
+
+// SecretText finds the secret of a second factor on the page that shows it.
+var SecretText = regexp.MustCompile(`<code>([A-Z2-7 ]{32,})</code>`)
+
+// SignIn signs in with [Password].
+func (b *Client) SignIn(t testing.TB, email string) Response {
+	t.Helper()
+	p := b.Post(t, "/login", url.Values{"email": {email}, "password": {Password}})
+	if p.Status != http.StatusSeeOther {
+		t.Fatalf("signing in as %s: %d %s", email, p.Status, p.Text())
+	}
+	return p
+}
+
+// Text returns the text of the page, shortened, for messages.
+func (p Response) Text() string {
+	_, main, _ := strings.Cut(p.Body, "<main")
+	return strings.Join(strings.Fields(main), " ")[:min(len(strings.Join(strings.Fields(main), " ")), 600)]
+}
+
+// Location returns the Location header.
+func (p Response) Location() string { return p.Header.Get("Location") }
+
+// Get requests a page.
+func (b *Client) Get(t testing.TB, path string) Response {
+	t.Helper()
+	return b.Send(t, http.MethodGet, path, nil, nil)
+}
+
+// WithFormKey adds a new form key to a form that has none.
+func WithFormKey(form url.Values) url.Values {
+	all := url.Values{ui.FormKeyField: {uuid.NewString()}}
+	maps.Copy(all, form)
+	return all
+}
+
+// WithFormKeyBefore puts a new form key before an encoded form.
+func WithFormKeyBefore(body string) string { return WithFormKey(nil).Encode() + "&" + body }
+
+// Post submits a form, with a new form key if it has none.
+func (b *Client) Post(t testing.TB, path string, form url.Values) Response {
+	t.Helper()
+	return b.Send(t, http.MethodPost, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.Console.URL}})
+}
+
+// Send sends a request.
+func (b *Client) Send(t testing.TB, method, path string, body io.Reader, header http.Header) Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, b.Console.URL+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	resp, err := b.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Response{resp.StatusCode, resp.Header, string(text)}
+}
+
+// Expect fails the test unless the response has a status and contains the texts.
+func (p Response) Expect(t testing.TB, what string, status int, texts ...string) {
+	t.Helper()
+	if p.Status != status {
+		t.Errorf("%s: %d, want %d: %s", what, p.Status, status, p.Text())
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.Body, text) {
+			_, main, _ := strings.Cut(p.Body, "<h1>")
+			t.Errorf("%s: lacks %q in %.3000s", what, text, strings.Join(strings.Fields(main), " "))
+		}
+	}
+}
+
+// ExpectTexts fails the test unless the response has a status and its text contains the texts.
+func (p Response) ExpectTexts(t testing.TB, status int, texts ...string) {
+	t.Helper()
+	if p.Status != status {
+		t.Errorf("%d, want %d: %s", p.Status, status, p.Text())
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.Body, text) {
+			t.Errorf("the page lacks %q: %s", text, p.Text())
+		}
+	}
+}

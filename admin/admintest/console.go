@@ -1,0 +1,209 @@
+// Package admintest starts consoles for tests: with users, partners, leads, a ledger or
+// prices, and clients that are signed in.
+package admintest
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
+	"github.com/pquerna/otp/totp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/blobstore"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/reconcile"
+	"github.com/pingpost/pingpost/internal/reporting"
+	"github.com/pingpost/pingpost/internal/snapshot"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Console is a console with a user for each role, on a database of the test, and with a clock
+// that the test moves.
+type Console struct {
+	*testkit.Database
+	URL          string
+	Time         *clock.Manual
+	StaffService *staff.Service
+	Jobs         *jobs.Queue
+	watcher      *snapshot.Watcher
+	People       map[models.Role]models.Staff
+	Options      admin.Options
+	Tried        uuid.UUID // the partner that routes are tried on
+}
+
+// Setup is how a console differs from the usual one.
+type Setup struct {
+	Environment  string
+	SecondFactor []models.Role
+	Proxies      []netip.Prefix
+	Policy       ratecard.Policy
+}
+
+// NewConsole starts a console.
+func NewConsole(t *testing.T, k Setup) *Console {
+	t.Helper()
+	if k.Environment == "" {
+		k.Environment = "development"
+	}
+	h := &Console{Database: testkit.NewDatabase(t), Time: clock.NewManual(testkit.Began()), People: map[models.Role]models.Staff{}}
+	keys := testkit.PlatformKeys(t, 1)
+	h.StaffService = staff.NewService(h.DB, keys, h.Time, staff.Settings{
+		SecondFactor: k.SecondFactor, Idle: 30 * time.Minute, Lifetime: 12 * time.Hour,
+		// Hashing as in production would take most of the tests' time.
+		PasswordCost: &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
+	})
+	for _, role := range models.Roles {
+		h.People[role] = h.AddStaff(t, string(role)+"@example.com", models.StaffRole{Role: role})
+	}
+	access := snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, h.DB) })
+	h.watcher = snapshot.NewWatcher(h.Pool, slog.New(slog.DiscardHandler), access)
+	h.Reload(t)
+	prices, err := ratecard.NewService(h.DB, h.Time)
+	if err == nil {
+		_, err = prices.PublishShipped(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
+	cabinet := blobstore.NewStore(h.DB, keys, h.Time)
+	h.Options = admin.Options{
+		Environment: k.Environment, Clock: h.Time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.StaffService, Audit: audit.New(h.DB, h.Time),
+		Partners: partners.NewService(h.DB, keys, h.Time).Under(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}), Leads: leads.NewReader(h.DB, keys, h.Time), Jobs: h.Jobs,
+		Payouts: payouts.NewService(h.DB, h.Time, h.Jobs, cabinet, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.Time, h.Jobs, cabinet), Prices: prices.Under(k.Policy), Reporting: reporting.NewReader(h.DB), TrustedProxies: k.Proxies,
+		PublicURL: "http://api.example", Metrics: httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"), DefaultSigning: models.SigningRequired, RefusalsKept: 500,
+	}
+	handler, err := admin.New(h.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	h.URL = server.URL
+	return h
+}
+
+// CodeOf returns the current code of a second factor.
+func (h *Console) CodeOf(t *testing.T, secret string) string {
+	t.Helper()
+	code, err := totp.GenerateCode(secret, h.Time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// Password is every user's.
+const Password = "correct horse battery"
+
+// Routes returns the routes of one area.
+func (h *Console) Routes(path string) []web.Route {
+	return slices.DeleteFunc(admin.Routes(h.Options), func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
+}
+
+// Reload reads what users may do again, as a node does within a second.
+func (h *Console) Reload(t *testing.T) {
+	t.Helper()
+	if err := h.watcher.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// AddStaff adds an active user whose password is [Password].
+func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole) models.Staff {
+	t.Helper()
+	p, err := h.StaffService.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: nameOf(email), Roles: roles}, Password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// nameOf gives the people of the roles names.
+func nameOf(email string) string {
+	names := map[models.Role]string{
+		models.Administrator: "Ada Marsh", models.AccountManager: "Ben Okafor", models.PricingManager: "Chloé Lindqvist", models.Finance: "Dmitri Sand", models.Auditor: "Eve Tanaka",
+	}
+	role, _, _ := strings.Cut(email, "@")
+	return cmp.Or(names[models.Role(role)], "Somebody Else")
+}
+
+// AddPartner adds a partner that is not approved and has no accounts.
+func (h *Console) AddPartner(t *testing.T, slug string) uuid.UUID {
+	t.Helper()
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug, Signing: models.SigningRequired})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+// NewClient returns a client that is not signed in.
+func (h *Console) NewClient(t testing.TB) *Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Client{&http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, h}
+}
+
+// SignedInAs returns a client of the user with a role.
+func (h *Console) SignedInAs(t testing.TB, role models.Role) *Client {
+	t.Helper()
+	b := h.NewClient(t)
+	b.SignIn(t, string(role)+"@example.com")
+	return b
+}
+
+// StaffID returns the id of the user with a role, as pages show it.
+func (h *Console) StaffID(role models.Role) string { return id.Format(id.Staff, h.People[role].ID) }
+
+// Count counts rows.
+func (h *Console) Count(t testing.TB, table, where string, args ...any) int {
+	t.Helper()
+	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM `+table+` WHERE `+where, args...)
+}
+
+// CheckAuditTrail verifies the hash chain of the audit trail.
+func (h *Console) CheckAuditTrail(t testing.TB) {
+	t.Helper()
+	v, err := h.Options.Audit.Verify(t.Context(), "")
+	if err != nil || !v.Intact() {
+		t.Errorf("the audit trail: %+v, %v", v, err)
+	}
+}
+
+// SignedInEverywhere returns a client that may open every page.
+func (h *Console) SignedInEverywhere(t *testing.T) *Client {
+	t.Helper()
+	h.AddStaff(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager}, models.StaffRole{Role: models.Finance})
+	h.Reload(t)
+	b := h.NewClient(t)
+	b.SignIn(t, "everywhere@example.com")
+	return b
+}

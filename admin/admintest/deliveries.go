@@ -1,0 +1,178 @@
+package admintest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// ConsoleWithDeliveries is a console on a platform whose partners deliver leads, and a client of its
+// finance user.
+type ConsoleWithDeliveries struct {
+	*Console
+	*Client
+	Platform *testkit.Platform
+	in       *intake.Intake
+	Other    testkit.Partner
+}
+
+// NewConsoleWithDeliveries starts a console with running jobs.
+func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
+	t.Helper()
+	h := NewConsole(t, Setup{})
+	b := ConsoleWithDeliveries{Console: h, Client: h.SignedInAs(t, models.Finance), Platform: testkit.NewPlatform(t, h.Database)}
+	b.in, b.Other = b.Platform.Intake(intake.Settings{DefaultMode: models.SigningRequired}), b.Platform.ReportOnly
+	h.RunJobs(t)
+	return b
+}
+
+// EveryFinding returns a list of the first partner with a row for each finding, a missing lead and a
+// lead that is left out.
+func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign string) {
+	t.Helper()
+	row := func(lead, amount string) string { return lead + "," + amount + ",GBP" }
+	foreign, _ = b.Deliver(t, b.Other)
+	even, price := b.Deliver(t, b.Harbour())
+	less, _ := b.Deliver(t, b.Harbour())
+	b.Deliver(t, b.Harbour())           // which is missing
+	b.DeliverFrom(t, b.Harbour(), "DE") // which is left out
+	b.Platform.Time.Advance(40 * 24 * time.Hour)
+	late, _ := b.Deliver(t, b.Harbour())
+	b.Platform.Time.Advance(-40 * 24 * time.Hour)
+	return []string{
+		"leadId,amount,currency", row(even, price.Decimal()), row(less, money.Amount{Minor: price.Minor - 250, Currency: price.Currency}.Decimal()),
+		row(id.Format(id.Lead, uuid.New()), "12.50"), row(foreign, "12.50"), row(even, price.Decimal()), row(late, price.Decimal()),
+		"=1+1,12.50,GBP", row(even, "12.345"),
+	}, foreign
+}
+
+// Harbour returns the partner whose lists are reconciled.
+func (b ConsoleWithDeliveries) Harbour() testkit.Partner { return b.Platform.Required }
+
+// Deliver delivers a lead now, and returns its leadId and payout.
+func (b ConsoleWithDeliveries) Deliver(t testing.TB, by testkit.Partner) (lead string, earned money.Amount) {
+	t.Helper()
+	return b.DeliverFrom(t, by, "GB")
+}
+
+// DeliverFrom is Deliver for another country and its currency.
+func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
+	t.Helper()
+	b.Platform.Reload(t)
+	q, err := b.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
+	if err != nil || !q.Accepted {
+		t.Fatalf("a ping: %+v, %v", q, err)
+	}
+	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, q.TransactionID, by.Accounts[0].Identifier)
+	r, err := b.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(b.Platform.Time.Now(), body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id.Format(id.Lead, r.LeadID), r.Payout
+}
+
+// ListForm returns the body of an upload and its content type.
+func ListForm(t testing.TB, key, partner, name, content string) (io.Reader, string) {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for _, field := range [][2]string{{ui.FormKeyField, key}, {"partner", partner}} {
+		if err := w.WriteField(field[0], field[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name != "" {
+		part, err := w.CreateFormFile("file", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(part, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &body, w.FormDataContentType()
+}
+
+// Upload uploads a list.
+func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
+	t.Helper()
+	body, kind := ListForm(t, uuid.NewString(), partner, name, content)
+	return b.Send(t, http.MethodPost, "/reconciliation/new", body, http.Header{"Content-Type": {kind}, "Origin": {b.Console.URL}})
+}
+
+// UploadList uploads a list, and returns the address of its page.
+func (b ConsoleWithDeliveries) UploadList(t testing.TB, partner string, rows ...string) string {
+	t.Helper()
+	p := b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n")
+	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), "/reconciliation/rn_") {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	return p.Location()
+}
+
+// Version returns the version that forms on the page carry.
+func (b ConsoleWithDeliveries) Version(t testing.TB, at string) string {
+	t.Helper()
+	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`, IDOf(t, at)))
+}
+
+// IDOf returns the id in the address of a reconciliation.
+func IDOf(t testing.TB, at string) uuid.UUID {
+	t.Helper()
+	named, err := id.Parse(id.Reconciliation, strings.TrimPrefix(at, "/reconciliation/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return named
+}
+
+// ColumnForm is the form that maps the columns leadId, amount and currency.
+func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
+	t.Helper()
+	return url.Values{"version": {b.Version(t, at)}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"in:currency"}, "from": {"2026-01-01"}, "to": {"2026-01-31"}}
+}
+
+// Compare starts the comparison, and waits until it is done.
+func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values) {
+	t.Helper()
+	if p := b.Post(t, at+"/compare", form); p.Status != http.StatusSeeOther || p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	b.AwaitState(t, at, models.ReconciliationCompared)
+}
+
+// AwaitState waits until a list has a state.
+func (b ConsoleWithDeliveries) AwaitState(t testing.TB, at string, state models.ReconciliationState) {
+	t.Helper()
+	testkit.Eventually(t, 30*time.Second, "the list is "+string(state), func() bool { return b.StateOf(t, at) == state })
+}
+
+// StateOf returns the state of a list.
+func (b ConsoleWithDeliveries) StateOf(t testing.TB, at string) models.ReconciliationState {
+	t.Helper()
+	r, err := b.Options.Reconcile.Get(t.Context(), scope.System, IDOf(t, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.State
+}

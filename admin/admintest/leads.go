@@ -1,0 +1,121 @@
+package admintest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// ConsoleWithLeads is a console with two partners that sell leads.
+type ConsoleWithLeads struct {
+	*Console
+	store          *leads.Store
+	Harbour, Other Seller
+}
+
+// Seller is a partner with a live and a sandbox account, and a secret.
+type Seller struct {
+	models.Partner
+	account, Trial models.Account
+	secret         uuid.UUID
+}
+
+// NewConsoleWithLeads starts a console with two partners.
+func NewConsoleWithLeads(t *testing.T) *ConsoleWithLeads {
+	t.Helper()
+	h := NewConsole(t, Setup{})
+	return &ConsoleWithLeads{Console: h, store: leads.NewStore(h.Pool), Harbour: h.AddSeller(t, "harbour-leads"), Other: h.AddSeller(t, "meadow-media")}
+}
+
+// AddSeller adds an approved partner with two accounts and a secret.
+func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
+	t.Helper()
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: web.Title(slug), Signing: models.SigningRequired})
+	if err == nil {
+		s.Partner = p
+		s.account, err = h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-main"})
+	}
+	if err == nil {
+		s.Trial, err = h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-trial", Sandbox: true})
+	}
+	if err == nil {
+		var made partners.Created
+		made, err = h.Options.Partners.CreateSecret(t.Context(), p, "live")
+		s.secret = made.ID
+	}
+	if err == nil {
+		err = h.Options.Partners.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Sell delivers a lead, a minute after the one before.
+func (s *ConsoleWithLeads) Sell(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
+	t.Helper()
+	s.Time.Advance(time.Minute)
+	now, keys := s.Time.Now(), testkit.PlatformKeys(t, 1)
+	quotes, err := quote.NewSealer(keys.QuoteKeys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	price := money.Amount{Minor: 4560, Currency: money.GBP}
+	lead := id.New(now)
+	token, q, err := quotes.Append(nil, quote.Quote{Price: price, Country: [2]byte{'G', 'B'}, TermID: 1077, CardVersion: 1, Partner: by.ID}, now.Add(-time.Second), [quote.RandomSize]byte(append(lead[:], 0, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := models.Lead{
+		ID: lead, Transaction: q.ID, TransactionID: string(token), PartnerID: by.ID, AccountID: by.account.ID, SecretID: &by.secret, HMACVerified: true,
+		PriceMinor: price.Minor, Currency: "GBP", Industry: "plumber", TermID: 1077, Urgency: "standard", CardVersion: 1, QuotedPartner: &by.ID, QuotedCountry: "GB",
+		QuotedPostcode: "SW1A 1AA", QuotedAt: q.IssuedAt(), ReceivedAt: now, Country: "GB", Postcode: "SW1A 1AA",
+		Ciphertext: []byte("ciphertext"), IV: make([]byte, 12), AuthTag: make([]byte, 16), Salt: make([]byte, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1",
+	}
+	l.EmailDigest, l.PhoneDigest = c.Digests(keys)
+	if change != nil {
+		change(&l)
+	}
+	text := "I agree to be called about my request."
+	d := &leads.Delivery{Lead: l, Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text}, Event: models.LeadEvent{Kind: "delivered", Detail: `{"request_id": "rq_1"}`}}
+	if !l.Sandbox {
+		entry := ledger.Accrual(l.PartnerID, l.AccountID, l.ID, price, now)
+		d.Accrual = &entry
+	}
+	if _, isNew, err := s.store.Deliver(t.Context(), d); err != nil || !isNew {
+		t.Fatal(isNew, err)
+	}
+	return l
+}
+
+var (
+	JoContact  = leads.Contact{Email: "Jo.Bloggs@example.com", Name: "Jo Bloggs", Phone: "020 7946 0018", E164: "+442079460018"}
+	SamContact = leads.Contact{Email: "sam@example.com", Name: "Sam Doe"}
+)
+
+// LeadIDOf returns the leadId of a lead.
+func LeadIDOf(l models.Lead) string { return id.Format(id.Lead, l.ID) }
+
+// ExpectNoPersonalData fails the test if a text contains personal data of the contacts.
+func ExpectNoPersonalData(t *testing.T, what, text string) {
+	t.Helper()
+	for _, secret := range []string{"bloggs", "7946 0018", "7946-0018", "79460018", "sam@", "jo@"} {
+		if strings.Contains(strings.ToLower(text), secret) {
+			t.Errorf("%s has %q", what, secret)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package admintest
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// ConsoleWithLedger is a console with two partners that sell, and a client of its finance user.
+type ConsoleWithLedger struct {
+	*Console
+	*Client
+	Harbour, Meadow Payee
+	Leads           []uuid.UUID // two of harbour's in GBP, one in EUR; one of meadow's in GBP
+}
+
+// Payee is a partner with its account.
+type Payee struct {
+	models.Partner
+	Account models.Account
+}
+
+// NewConsoleWithLedger starts a console with four leads in the ledger.
+func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
+	t.Helper()
+	h := NewConsole(t, Setup{})
+	c := &ConsoleWithLedger{Console: h}
+	c.Harbour, c.Meadow = h.AddPayee(t, "harbour-leads", "Harbour Leads"), h.AddPayee(t, "meadow-media", "=Meadow")
+	for _, one := range []struct {
+		by       Payee
+		minor    int64
+		currency money.Currency
+	}{{c.Harbour, 4560, money.GBP}, {c.Harbour, 1240, money.GBP}, {c.Harbour, 9900, money.EUR}, {c.Meadow, 2000, money.GBP}} {
+		c.Leads = append(c.Leads, h.DeliverLead(t, one.by, money.Amount{Minor: one.minor, Currency: one.currency}))
+	}
+	h.Time.Advance(time.Hour)
+	h.AddStaff(t, "fay@example.com", models.StaffRole{Role: models.Finance})
+	h.AddStaff(t, "of-harbour@example.com", models.StaffRole{Role: models.Finance, PartnerID: &c.Harbour.ID})
+	h.Reload(t)
+	c.Client = h.SignedInAs(t, models.Finance)
+	return c
+}
+
+// PreparedRun prepares a payout run, and returns the address of its page.
+func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
+	t.Helper()
+	p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}, "minimum": {minimum}, "note": {"for January"}})
+	at := p.Location()
+	if p.Status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/runs/po_") {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.Get(t, at+"/live").Body, "waits for approval") })
+	return at
+}
+
+// AddPayee adds an approved partner with one account, <slug>-1.
+func (h *Console) AddPayee(t *testing.T, slug, name string) Payee {
+	t.Helper()
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: name, LegalName: name + " Limited"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-1"})
+	if err == nil {
+		err = h.Options.Partners.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Payee{p, a}
+}
+
+// DeliverLead adds a lead and the ledger entry of its payout.
+func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.UUID {
+	t.Helper()
+	now := h.Time.Now()
+	d := &leads.Delivery{
+		Lead: models.Lead{
+			ID: id.New(now), Transaction: id.New(now), TransactionID: "=tx", PartnerID: by.ID, AccountID: by.Account.ID, PriceMinor: earned.Minor, Currency: earned.Currency.String(),
+			Industry: "plumber", TermID: 1077, Urgency: "standard", CardVersion: 1, QuotedCountry: "GB", QuotedPostcode: "SW1A 1AA", QuotedAt: now, ReceivedAt: now, Country: "GB", Postcode: "SW1A 1AA",
+			EmailDigest: []byte("email"), BodyDigest: []byte("body"), Ciphertext: []byte("ciphertext"), IV: bytes.Repeat([]byte{1}, 12), AuthTag: bytes.Repeat([]byte{2}, 16), Salt: bytes.Repeat([]byte{3}, 16),
+			WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1",
+		},
+		Event: models.LeadEvent{Kind: "delivered", Detail: `{}`},
+	}
+	accrual := ledger.Accrual(by.ID, by.Account.ID, d.Lead.ID, earned, now)
+	d.Accrual = &accrual
+	if _, _, err := leads.NewStore(h.Pool).Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	return d.Lead.ID
+}
+
+// RunJobs runs background jobs until the test ends.
+func (h *Console) RunJobs(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() { defer close(ended); h.Jobs.Work(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
+// SignedInColleague returns a client of another user.
+func (c *ConsoleWithLedger) SignedInColleague(t testing.TB, email string) *Client {
+	t.Helper()
+	b := c.Console.NewClient(t)
+	b.SignIn(t, email)
+	return b
+}
+
+// LeadID returns a leadId.
+func LeadID(lead uuid.UUID) string { return id.Format(id.Lead, lead) }

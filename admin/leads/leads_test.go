@@ -1,0 +1,181 @@
+package leads_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	leadpages "github.com/pingpost/pingpost/admin/leads"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestLeadsList(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	first := s.Sell(t, s.Harbour, admintest.JoContact, nil)
+	trial := s.Sell(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
+	others := s.Sell(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.Industry, l.Country = "roofer", "DE" })
+	b := s.SignedInAs(t, models.Finance)
+	all := map[string]models.Lead{"first": first, "trial": trial, "others": others}
+	for query, want := range map[string]string{
+		"": "first trial others", "partner=harbour-leads": "first trial", "partner=" + id.Format(id.Partner, s.Other.ID): "others", "account=harbour-leads-trial": "trial",
+		"industry=roofer": "others", "country=de": "others", "state=sandbox": "trial", "state=delivered": "first others", "state=returned": "", "industry=zebra": "",
+		"from=2026-01-02&to=2026-01-02": "first trial others", "from=2026-01-03": "", "to=2026-01-01": "", "partner=harbour-leads&account=meadow-media-main": "", "state=nonsense": "",
+		"partner=nobody": "", "account=nobody": "", "from=yesterday": "", "before=x&after=y": "first trial others", "partner=%00": "",
+	} {
+		p := b.Get(t, "/leads?"+query)
+		got := ""
+		for _, name := range []string{"first", "trial", "others"} {
+			if strings.Contains(p.Body, admintest.LeadIDOf(all[name])) {
+				got = strings.TrimSpace(got + " " + name)
+			}
+		}
+		if p.Status != http.StatusOK || got != want {
+			t.Errorf("%s: %d %q, want %q: %s", query, p.Status, got, want, p.Text())
+		}
+		if want == "" && query != "" && !strings.Contains(p.Body, "Nothing matches") {
+			t.Errorf("%s does not say that nothing matches", query)
+		}
+		admintest.ExpectNoPersonalData(t, query, p.Body)
+	}
+	for query, want := range map[string]string{"partner=nobody": "There is no partner", "account=nobody": "There is no account", "from=yesterday": "A date is written"} {
+		if p := b.Get(t, "/leads?"+query); strings.Count(p.Body, want) != 1 {
+			t.Errorf("%s: %s", query, p.Text())
+		}
+	}
+	if p := b.Get(t, web.PartnerURL(s.Harbour.ID)); !strings.Contains(p.Body, `href="/leads?partner=`+id.Format(id.Partner, s.Harbour.ID)+`"`) {
+		t.Error("the partner's page does not lead to its leads")
+	}
+	if p := admintest.NewConsoleWithLeads(t).SignedInAs(t, models.Finance).Get(t, "/leads"); !strings.Contains(p.Body, "No leads yet") {
+		t.Errorf("with none: %s", p.Text())
+	}
+}
+
+func TestLeadsPages(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	for range leadpages.LeadsPage + 2 {
+		s.Sell(t, s.Harbour, admintest.JoContact, nil)
+	}
+	b := s.SignedInAs(t, models.Finance)
+	const link = `<a class="button" href="`
+	_, rest, _ := strings.Cut(b.Get(t, "/leads?state=delivered").Body, link)
+	older, _, _ := strings.Cut(rest, `"`)
+	older = strings.ReplaceAll(older, "&amp;", "&")
+	p := b.Get(t, older)
+	if n := strings.Count(p.Body, `aria-label="Copy ld_`); n != 2 || !strings.Contains(older, "state=delivered") {
+		t.Fatalf("%s has %d leads: %s", older, n, p.Text())
+	}
+	_, rest, _ = strings.Cut(p.Body, link)
+	newer, _, _ := strings.Cut(rest, `"`)
+	if p := b.Get(t, strings.ReplaceAll(newer, "&amp;", "&")); strings.Count(p.Body, `aria-label="Copy ld_`) != leadpages.LeadsPage {
+		t.Errorf("%s: %s", newer, p.Text())
+	}
+}
+
+func TestLeadPage(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	lead := s.Sell(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
+	page := "/leads/" + admintest.LeadIDOf(lead)
+	always := []string{admintest.LeadIDOf(lead), lead.TransactionID, "harbour-leads-main", "45.60", "Signed with the secret “live”, pp_", "Request rq_1", "I agree to be called", "local", "10 bytes", "Nothing of it is opened", "kept as sent"}
+	steps, entries, back := "The steps to the price", "Ledger entries of this lead", "/payouts/returns/new?lead="+admintest.LeadIDOf(lead)
+	for role, c := range map[models.Role]struct{ has, lacks []string }{
+		models.Finance:        {[]string{entries, back, "in none yet"}, []string{steps}},
+		models.Auditor:        {[]string{entries, steps}, []string{back}},
+		models.AccountManager: {[]string{steps, "<span class=\"main\">Base</span>", `href="/pricing/versions/1"`}, []string{entries, back}},
+		models.PricingManager: {[]string{steps}, []string{entries, back, "/leads/find"}},
+	} {
+		p := s.SignedInAs(t, role).Get(t, page)
+		if p.Status != http.StatusOK {
+			t.Fatalf("%s: %d %s", role, p.Status, p.Text())
+		}
+		for _, want := range append(c.has, always...) {
+			if !strings.Contains(p.Body, want) {
+				t.Errorf("%s: the page lacks %q", role, want)
+			}
+		}
+		for _, not := range append(c.lacks, "come to another price") {
+			if strings.Contains(p.Body, not) {
+				t.Errorf("%s: the page has %q", role, not)
+			}
+		}
+		admintest.ExpectNoPersonalData(t, string(role), p.Body)
+	}
+	// The partner's own prices are those of now.
+	s.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, s.Harbour.ID)
+	if p := s.SignedInAs(t, models.Auditor).Get(t, page); !strings.Contains(p.Body, "come to another price") {
+		t.Errorf("a changed adjustment is not told: %s", p.Text())
+	}
+}
+
+func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	lead := s.Sell(t, s.Harbour, admintest.JoContact, nil)
+	trial := s.Sell(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
+	b := s.SignedInAs(t, models.Finance)
+	says := func(l models.Lead, wants ...string) {
+		t.Helper()
+		p := b.Get(t, web.LeadURL(l.ID))
+		for _, want := range wants {
+			not := strings.HasPrefix(want, "!")
+			if strings.Contains(p.Body, strings.TrimPrefix(want, "!")) == not {
+				t.Errorf("%s: %s", want, p.Text())
+			}
+		}
+	}
+	const asks = "Return this lead"
+	says(trial, "sandbox", "A sandbox lead earns nothing", "!"+asks)
+	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, lead.ID, models.Fraud, "Nobody of this name lives there.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(lead, "!"+asks, "/payouts/returns/"+id.Format(id.Return, r.ID), "the lead was made up", "!Returned")
+	if err := s.Options.Payouts.AcceptReturn(t.Context(), scope.Everywhere, r.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	says(lead, "Returned", "The lead was made up", "−45.60", "!"+asks)
+	s.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, lead.ID)
+	says(lead, "Erased: the key of the contact record was destroyed", "0 bytes", "I agree to be called")
+	late := s.Sell(t, s.Harbour, admintest.SamContact, nil)
+	says(late, asks)
+	s.Time.Advance(s.Options.Payouts.Policy().ReturnWindow + time.Second)
+	b = s.SignedInAs(t, models.Finance)
+	says(late, "!"+asks)
+}
+
+// Whoever sees one partner's leads finds no trace of another's.
+func TestLeadsOfOnePartner(t *testing.T) {
+	t.Parallel()
+	s := admintest.NewConsoleWithLeads(t)
+	own, others := s.Sell(t, s.Harbour, admintest.JoContact, nil), s.Sell(t, s.Other, admintest.JoContact, nil)
+	s.AddStaff(t, "own@example.com", models.StaffRole{Role: models.Finance, PartnerID: &s.Harbour.ID})
+	s.Reload(t)
+	b := s.NewClient(t)
+	b.SignIn(t, "own@example.com")
+	absent, theirs := b.Get(t, web.LeadURL(uuid.New())), b.Get(t, web.LeadURL(others.ID))
+	if absent.Status != http.StatusNotFound || theirs.Status != http.StatusNotFound || !bytes.Equal([]byte(absent.Body), []byte(theirs.Body)) {
+		t.Errorf("%d and %d differ", absent.Status, theirs.Status)
+	}
+	for what, p := range map[string]admintest.Response{
+		"the list": b.Get(t, "/leads"), "the other's list": b.Get(t, "/leads?partner=meadow-media"), "the other's account": b.Get(t, "/leads?account=meadow-media-main"),
+		"a jump": b.Get(t, "/jump?q="+others.TransactionID), "a look-up by id": b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {others.TransactionID}}),
+	} {
+		if strings.Contains(p.Body, admintest.LeadIDOf(others)) || strings.Contains(p.Location(), admintest.LeadIDOf(others)) || strings.Contains(p.Body, "Meadow-media") {
+			t.Errorf("%s tells of another's lead: %d %s", what, p.Status, p.Text())
+		}
+	}
+	if p := b.Post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo.bloggs@example.com"}}); p.Location() != web.LeadURL(own.ID) {
+		t.Errorf("a look-up by e-mail: %d %q", p.Status, p.Location())
+	}
+}

@@ -1,0 +1,78 @@
+package overview_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A partner whose unsigned posts are rejected by now needs no attention any more.
+func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
+	account, err := h.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: partner}, partners.NewAccount{Identifier: "north-road-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admintest.AddTraffic(h, t, partner, account.ID, "post", "delivered_unsigned", 3)
+	for _, mode := range []struct {
+		partner, account string
+		listed           bool
+	}{
+		{"off", "inherit", true}, {"report_only", "inherit", true}, {"required", "inherit", false}, {"default", "inherit", false},
+		{"required", "off", true}, {"off", "required", false},
+	} {
+		h.Exec(t, `UPDATE partners SET signing_mode = $2 WHERE id = $1`, partner, mode.partner)
+		h.Exec(t, `UPDATE accounts SET signing_mode = $2 WHERE id = $1`, account.ID, mode.account)
+		if p := b.Get(t, "/"); p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(partner)+"?tab=signing") != mode.listed {
+			t.Errorf("%+v: %d, not so", mode, p.Status)
+		}
+	}
+}
+
+func TestTilesCountWhatTheyName(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
+	for outcome, n := range map[string]int{"priced": 60, "excluded": 20, "payload": 20} {
+		admintest.AddTraffic(h, t, partner, uuid.Nil, "ping", outcome, n)
+	}
+	for outcome, n := range map[string]int{"delivered": 40, "delivered_unsigned": 1, "replayed": 7, "signature": 5} {
+		admintest.AddTraffic(h, t, partner, uuid.Nil, "post", outcome, n)
+	}
+	tile := regexp.MustCompile(`(?s)<a class="tile".*?tile-label">\s*(\w+).*?tile-value">(.*?)<.*?tile-note">(.*?)<`)
+	for _, path := range []string{"/", web.PartnerURL(partner) + "?tab=traffic"} {
+		got := map[string]string{}
+		for _, m := range tile.FindAllStringSubmatch(b.Get(t, path).Body, -1) {
+			got[m[1]] = m[2] + " " + strings.Join(regexp.MustCompile(`\d[\d,]*`).FindAllString(m[3], -1), " ")
+		}
+		for label, want := range map[string]string{"Pings": "100 20", "Accepted": "60.0 % 100", "Posts": "53 7 5"} {
+			if got[label] != want {
+				t.Errorf("%s: %s is %q, want %q", path, label, got[label], want)
+			}
+		}
+	}
+}
+
+func TestPagesWithoutTrafficLinkToWhatIsOnThem(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
+	for _, path := range []string{"/", web.PartnerURL(partner) + "?tab=traffic"} {
+		page := b.Get(t, path)
+		for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page.Body, -1) {
+			if !regexp.MustCompile(`\bid="` + link[1] + `"`).MatchString(page.Body) {
+				t.Errorf("%s links to #%s, which is not there", path, link[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,405 @@
+package partners_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A partner is brought on by forms alone, each step leading to the next.
+func TestOnboarding(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.AccountManager)
+	if p := b.Get(t, "/partners"); p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/partners/new"`) {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	made := b.Post(t, "/partners/new", url.Values{"name": {"North Road Ltd"}, "slug": {"north-road"}, "signing": {"default"}, "manager": {"Ben Okafor"}})
+	if made.Status != http.StatusSeeOther || !strings.HasSuffix(made.Location(), "/onboarding") {
+		t.Fatalf("%d %s", made.Status, made.Text())
+	}
+	path := made.Location()
+	partner := strings.TrimSuffix(path, "/onboarding")
+	step := func(want string) admintest.Response {
+		t.Helper()
+		p := b.Get(t, path)
+		_, rest, _ := strings.Cut(p.Body, `aria-current="step"`)
+		now, _, _ := strings.Cut(rest, "</h2>")
+		if !strings.Contains(now, want) {
+			t.Fatalf("the step is %.200q, want %s", now, want)
+		}
+		return p
+	}
+	step("Give it an account")
+	if p := b.Get(t, partner+"/accounts/new"); !strings.Contains(p.Body, `value="north-road-sandbox"`) {
+		t.Errorf("no sandbox account is offered: %s", p.Text())
+	}
+	if p := b.Post(t, partner+"/accounts/new", url.Values{"identifier": {"north-road-sandbox"}, "name": {"Sandbox"}, "sandbox": {"yes"}, "signing": {"inherit"}}); p.Location() != path {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	p := step("Approve it")
+	if p := b.Post(t, partner+"/approve", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}}); p.Location() != path {
+		t.Fatalf("%d to %q", p.Status, p.Location())
+	}
+	step("Make its first secret")
+	shown := b.Post(t, partner+"/secrets/new", url.Values{"label": {"first"}})
+	secret := admintest.ShownSecret.FindString(shown.Body)
+	if shown.Status != http.StatusOK || secret == "" || shown.Header.Get("Cache-Control") != "no-store" || !strings.Contains(shown.Body, "http://api.example/p/north-road") || !strings.Contains(shown.Body, `href="`+path+`"`) {
+		t.Fatalf("%d %s", shown.Status, shown.Text())
+	}
+	p = step("Hand over")
+	made = b.Post(t, partner+"/link", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}})
+	link := admintest.ShownLink.FindString(made.Body)
+	if made.Status != http.StatusOK || link == "" || made.Header.Get("Cache-Control") != "no-store" || !strings.Contains(made.Body, `href="`+path+`"`) {
+		t.Fatalf("%d %s", made.Status, made.Text())
+	}
+	if p := step("Watch the first post arrive"); !strings.Contains(p.Body, "Waiting for the first post") {
+		t.Errorf("%s", p.Text())
+	}
+	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=refusals", "?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
+		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) || strings.Contains(p.Body, link) {
+			t.Errorf("%s: %d, and the secret or the link is shown again: %t", tab, p.Status, strings.Contains(p.Body, secret))
+		}
+	}
+	if n := h.Count(t, "audit_events", `after::text LIKE '%' || $1 || '%' OR before::text LIKE '%' || $1 || '%'`, secret[len(secret)-10:]); n != 0 {
+		t.Error("the secret is in the audit trail")
+	}
+	h.CheckAuditTrail(t)
+}
+
+// A second one who changes what was changed meanwhile sees the other's change, and
+// nothing is overwritten.
+func TestTwoChangeOnePartner(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{Identifier: "harbour-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := o.PartnerURL + "/accounts/" + id.Format(id.Account, account.ID)
+	details := url.Values{"name": {"Harbour"}, "legal_name": {"Harbour Leads GmbH"}, "notes": {"one\r\ntwo"}, "contact-0-name": {"Mo"}, "contact-0-email": {"mo@example.com"}}
+	for name, c := range map[string]struct {
+		page, form string
+		first      url.Values
+		second     url.Values
+		kept       string // of what the second typed
+		where      string // reads what the first one stored
+	}{
+		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}}, `value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
+		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}}, url.Values{"signing": {"off"}}, `value="off" checked`, `SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
+		"account": {at, at, url.Values{"name": {"Main"}, "signing": {"inherit"}, "status": {"active"}}, url.Values{"name": {"Primary"}, "signing": {"off"}, "status": {"active"}}, `value="Primary"`, `SELECT name = 'Main' FROM accounts WHERE identifier = 'harbour-1'`},
+		"status":  {o.PartnerURL + "?tab=details", o.PartnerURL + "/approve", url.Values{}, url.Values{}, "changed", `SELECT status = 'approved' FROM partners WHERE slug = 'harbour-leads'`},
+	} {
+		version := admintest.VersionAt(t, o.Get(t, c.page))
+		c.first.Set("version", version)
+		c.second.Set("version", version)
+		if p := o.Post(t, c.form, c.first); p.Status != http.StatusSeeOther {
+			t.Fatalf("%s: the first: %d %s", name, p.Status, p.Text())
+		}
+		p := o.Post(t, c.form, c.second)
+		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.kept) || name != "status" && !strings.Contains(p.Body, "account_manager@example.com") {
+			t.Errorf("%s: the second: %d %s", name, p.Status, p.Text())
+		}
+		if !testkit.Value[bool](t, o.Database, c.where) {
+			t.Errorf("%s: the first one's change is gone", name)
+		}
+		if name == "status" {
+			continue
+		}
+		// Knowing of the other's change, it may be put in its place.
+		c.second.Set("version", admintest.VersionAt(t, p))
+		if p := o.Post(t, c.form, c.second); p.Status != http.StatusSeeOther {
+			t.Errorf("%s: again: %d %s", name, p.Status, p.Text())
+		}
+	}
+	o.CheckAuditTrail(t)
+}
+
+// What cannot be is refused next to its field, with what was typed still there.
+func TestPartnerMistakes(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	other, err := o.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: "meadow", Name: "Meadow", Signing: models.SigningOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Options.Partners.CreateAccount(t.Context(), other, partners.NewAccount{Identifier: "MEADOW-101"}); err != nil {
+		t.Fatal(err)
+	}
+	version := admintest.VersionAt(t, o.Get(t, o.PartnerURL+"?tab=details"))
+	for name, c := range map[string]struct {
+		form   string
+		values url.Values
+		field  string
+	}{
+		"a slug in use":         {"/partners/new", url.Values{"name": {"X"}, "slug": {"harbour-leads"}}, "slug"},
+		"a slug alike":          {"/partners/new", url.Values{"name": {"X"}, "slug": {"harb0ur-leads"}}, "slug"},
+		"a slug in capitals":    {"/partners/new", url.Values{"name": {"X"}, "slug": {"Harbour"}}, "slug"},
+		"a slug in Cyrillic":    {"/partners/new", url.Values{"name": {"X"}, "slug": {"hаrbour"}}, "slug"},
+		"a partnerId in use":    {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEADOW-101"}}, "identifier"},
+		"a partnerId in case":   {o.PartnerURL + "/accounts/new", url.Values{"identifier": {" meadow-101 "}}, "identifier"},
+		"a partnerId alike":     {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEAD0W-IOl"}}, "identifier"},
+		"a partnerId in blanks": {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"mea dow"}}, "identifier"},
+		"no name":               {o.PartnerURL + "/details", url.Values{"version": {version}}, "name"},
+		"an address":            {o.PartnerURL + "/details", url.Values{"version": {version}, "name": {"X"}, "contact-1-name": {"Mo"}, "contact-1-email": {"mo at example"}}, "contact-1-email"},
+		"a mode":                {o.PartnerURL + "/signing", url.Values{"version": {version}, "signing": {"sometimes"}}, "signing"},
+		"a short secret":        {o.PartnerURL + "/secrets/new", url.Values{"import": {"short"}}, "import"},
+		"a plain secret":        {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
+		"an overlap":            {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
+		"nothing to check":      {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},
+	} {
+		p := o.Post(t, c.form, c.values)
+		if p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusConflict {
+			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+			continue
+		}
+		if !strings.Contains(p.Body, `href="#f-`+c.field+`"`) && !strings.Contains(p.Body, `href="#f-`) {
+			t.Errorf("%s: no field is named: %s", name, p.Text())
+		}
+		if !strings.Contains(p.Body, `id="f-`+c.field+`-error"`) {
+			t.Errorf("%s: nothing beside the field %s: %s", name, c.field, p.Text())
+		}
+		for _, typed := range []string{"import"} {
+			if secret := c.values.Get(typed); secret != "" && strings.Contains(p.Body, secret) {
+				t.Errorf("%s: a secret that was typed is shown again", name)
+			}
+		}
+		if strings.Contains(p.Body, "MEADOW-101") && c.values.Get("identifier") != "MEADOW-101" {
+			t.Errorf("%s: tells another partner's identifier", name)
+		}
+	}
+	if n := o.Count(t, "partners", "true") + o.Count(t, "accounts", "true") + o.Count(t, "signing_secrets", "true"); n != 3+2 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// Secrets are rotated, given another end, and revoked; the last one with a warning.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	first := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"first"}}).Body)
+	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}})
+	second := admintest.ShownSecret.FindString(rotated.Body)
+	if first == "" || second == "" || first == second || !strings.Contains(rotated.Body, o.Time.Now().Add(24*time.Hour).UTC().Format("2006-01-02 15:04:05 UTC")) {
+		t.Fatalf("%s", rotated.Text())
+	}
+	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || !strings.Contains(p.Body, "under way") || !strings.Contains(p.Body, `name="force"`) {
+		t.Errorf("a second rotation: %d %s", p.Status, p.Text())
+	}
+	list := o.Get(t, o.PartnerURL+"?tab=secrets")
+	ids := admintest.ShownLabel.FindAllString(list.Body, -1)
+	if !strings.Contains(list.Body, "retiring in 1 d") || len(ids) == 0 {
+		t.Fatalf("%s", list.Text())
+	}
+	older := o.SecretNamed(t, "first")
+	end := func(when string) admintest.Response { return o.Post(t, older+"/retire", url.Values{"when": {when}}) }
+	if p := end("7d"); p.Status != http.StatusSeeOther || !strings.Contains(o.Get(t, o.PartnerURL+"?tab=secrets").Body, "retiring in 7 d") {
+		t.Errorf("extended: %d %s", p.Status, p.Text())
+	}
+	if p := end("now"); p.Status != http.StatusSeeOther || !strings.Contains(o.Get(t, o.PartnerURL+"?tab=secrets").Body, "retired") {
+		t.Errorf("ended early: %d %s", p.Status, p.Text())
+	}
+	if p := end("7d"); p.Status != http.StatusConflict {
+		t.Errorf("what has ended: %d %s", p.Status, p.Text())
+	}
+	newer := o.SecretNamed(t, "second")
+	if p := o.Get(t, newer+"/revoke"); !strings.Contains(p.Body, "last valid secret") {
+		t.Errorf("revoking the last one does not warn: %s", p.Text())
+	}
+	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity {
+		t.Errorf("revoked without its name: %d", p.Status)
+	}
+	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther || o.Count(t, "signing_secrets", "state = 'revoked'") != 1 {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusConflict {
+		t.Errorf("revoked twice: %d %s", p.Status, p.Text())
+	}
+	o.Time.Advance(11 * time.Minute)
+	if p := o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"third"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || admintest.ShownSecret.MatchString(p.Body) {
+		t.Errorf("after a while without proof: %d %s", p.Status, p.Text())
+	}
+	if p := o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"third"}, "proof": {admintest.Password}}); !admintest.ShownSecret.MatchString(p.Body) {
+		t.Errorf("with proof: %d %s", p.Status, p.Text())
+	}
+	o.CheckAuditTrail(t)
+}
+
+// Whoever looks after some partners sees these, and takes on none.
+func TestPartnersInScope(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	theirs := o.AddPartner(t, "meadow")
+	mine := o.PartnerID
+	p := o.AddStaff(t, "ben-of-harbour@example.com", models.StaffRole{Role: models.AccountManager, PartnerID: &mine})
+	o.Reload(t)
+	b := o.Console.NewClient(t)
+	b.SignIn(t, p.Email)
+	list := b.Get(t, "/partners")
+	if !strings.Contains(list.Body, o.PartnerURL) || strings.Contains(list.Body, web.PartnerURL(theirs)) || strings.Contains(list.Body, "/partners/new") || strings.Contains(list.Body, "meadow") {
+		t.Errorf("%s", list.Text())
+	}
+	missing := b.Get(t, "/partners/"+id.Format(id.Partner, uuid.New()))
+	for _, tab := range []string{"", "?tab=secrets", "/onboarding", "/secrets/new", "/check", "/suspend"} {
+		if p := b.Get(t, web.PartnerURL(theirs)+tab); p.Status != http.StatusNotFound || p.Body != missing.Body {
+			t.Errorf("another partner's %s: %d", tab, p.Status)
+		}
+		if p := b.Get(t, o.PartnerURL+tab); p.Status != http.StatusOK {
+			t.Errorf("their own %s: %d", tab, p.Status)
+		}
+	}
+	// Another partner's account and secret are nothing of this one's.
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: theirs}, partners.NewAccount{Identifier: "meadow-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := o.Get(t, o.PartnerURL+"/accounts/"+id.Format(id.Account, account.ID)); p.Status != http.StatusNotFound {
+		t.Errorf("another partner's account: %d", p.Status)
+	}
+	if p := b.Get(t, "/jump?q="+id.Format(id.Partner, theirs)); p.Location() == web.PartnerURL(theirs) {
+		t.Error("a jump leads to another's partner")
+	}
+	if p := b.Get(t, "/jump?q="+strings.ToLower(id.Format(id.Partner, mine))); p.Location() != o.PartnerURL {
+		t.Errorf("a jump leads to %q", p.Location())
+	}
+}
+
+// The list is narrowed, sorted and paged by its address.
+func TestPartnersList(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	for i := range 120 {
+		o.AddPartner(t, "affiliate-"+strconv.Itoa(i+100))
+	}
+	seen := map[string]bool{}
+	next := "/partners?sort=name"
+	pages := 0
+	for ; next != "" && pages < 5; pages++ {
+		p := o.Get(t, next)
+		for _, m := range regexp.MustCompile(`href="(/partners/pt_[0-9A-Z]{26})"`).FindAllStringSubmatch(p.Body, -1) {
+			seen[m[1]] = true
+		}
+		next = ""
+		if m := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(p.Body); m != nil {
+			next = strings.ReplaceAll(m[1], "&amp;", "&")
+		}
+	}
+	if len(seen) != 121 || pages != 3 {
+		t.Errorf("%d partners on %d pages", len(seen), pages)
+	}
+	for query, want := range map[string]string{"q=harbour": "1 partner", "q=HARBOUR-L": "1 partner", "q=%25": "Nothing matches", "status=approved": "Nothing matches", "status=pending": "121 partners", "signing=off": "Nothing matches", "q=%00": "Nothing matches", "sort=nonsense&before=x&after=y": "121 partners"} {
+		if p := o.Get(t, "/partners?"+query); p.Status != http.StatusOK || !strings.Contains(p.Body, want) {
+			t.Errorf("%s: %d %s", query, p.Status, p.Text())
+		}
+	}
+}
+
+// Why a request was refused is found by its id, and says what to mend.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	requests := make([]uuid.UUID, 120)
+	for i := range requests {
+		requests[i] = id.New(o.Time.Now())
+		outcome, fields := "signature", "{}"
+		if i%2 == 1 {
+			outcome, fields = "payload", "{contact.email,consent.acknowledged}"
+		}
+		o.Exec(t, `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5::text[])`, o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
+	}
+	one := id.Format(id.Request, requests[1])
+	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=refusals&request="+one {
+		t.Errorf("the jump leads to %q", p.Location())
+	}
+	p := o.Get(t, o.PartnerURL+"?tab=refusals&request="+strings.ToLower(one))
+	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") || strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
+		t.Errorf("%s", p.Text())
+	}
+	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, "Wrong signature") || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+		t.Errorf("%s", p.Text())
+	}
+	if p := o.Get(t, o.PartnerURL+"?tab=refusals&request=rq_nonsense"); !strings.Contains(p.Body, "Nothing matches") {
+		t.Errorf("%s", p.Text())
+	}
+	other := o.AddPartner(t, "meadow")
+	if p := o.Get(t, web.PartnerURL(other)+"?tab=refusals&request="+one); !strings.Contains(p.Body, "Nothing matches") {
+		t.Errorf("another partner's page shows it: %s", p.Text())
+	}
+}
+
+// A signature is checked as it was sent, although a browser sends line ends its own way.
+func TestCheckingASignature(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	secret := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"live"}}).Body)
+	stamp := strconv.FormatInt(o.Time.Now().Unix(), 10)
+	check := func(body, signature string) admintest.Response {
+		return o.Post(t, o.PartnerURL+"/check", url.Values{"timestamp": {stamp}, "body": {body}, "signature": {signature}})
+	}
+	lines := "{\n  \"a\": 1\n}"
+	asSent := strings.ReplaceAll(lines, "\n", "\r\n")
+	for name, c := range map[string]struct{ pasted, signed, want string }{
+		"right":           {`{"a":1}`, `{"a":1}`, "live"},
+		"lines":           {asSent, lines, "live"},
+		"lines of CR LF":  {asSent, asSent, "CR LF"},
+		"re-serialised":   {`{"a":1}`, `{"a": 1}`, "written twice"},
+		"another content": {`{"a":1}`, `{"b":2}`, "No secret"},
+	} {
+		headers := testkit.SignWith(secret, o.Time.Now(), []byte(c.signed))
+		p := check(c.pasted, headers.Signature[0])
+		if p.Status != http.StatusOK || !strings.Contains(p.Body, c.want) || strings.Contains(p.Body, secret) {
+			_, result, _ := strings.Cut(p.Body, "<h1>")
+			t.Errorf("%s: %d %s", name, p.Status, strings.Join(strings.Fields(result), " "))
+		}
+	}
+	if n := o.Count(t, "audit_events", `action = 'signature.check' AND coalesce(after::text, '') LIKE '%a%1%'`); n != 0 {
+		t.Error("what was pasted is in the audit trail")
+	}
+}
+
+// What happens to an account's unsigned posts is changed knowing what that would have
+// refused, and by somebody who has proved to be there.
+func TestAnAccountsSigning(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{Identifier: "harbour-1", Signing: models.SigningOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := o.PartnerURL + "/accounts/" + id.Format(id.Account, account.ID)
+	if p := o.Get(t, at); !strings.Contains(p.Body, "No post of it was accepted in the last 24 hours.") {
+		t.Errorf("%s", p.Text())
+	}
+	for outcome, n := range map[string]int{"delivered_unsigned": 3, "delivered": 4, "signature": 50} {
+		o.Exec(t, `INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, 'post', $5, $6, '{}')`, o.Time.Now().Add(-time.Hour), o.PartnerID, account.ID, uuid.Nil, outcome, n)
+	}
+	p := o.Get(t, at)
+	if !strings.Contains(p.Body, "Of 7 posts in the last 24 hours 3 came without a signature.") {
+		t.Errorf("%s", p.Text())
+	}
+	form := url.Values{"version": {admintest.VersionAt(t, p)}, "name": {"Main"}, "status": {"active"}, "signing": {"required"}}
+	o.Time.Advance(11 * time.Minute)
+	mode := func() string {
+		return testkit.Value[string](t, o.Database, `SELECT signing_mode FROM accounts WHERE id = $1`, account.ID)
+	}
+	if p := o.Post(t, at, form); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `value="required" checked`) || mode() != "off" {
+		t.Errorf("without proof: %d, %s: %s", p.Status, mode(), p.Text())
+	}
+	form.Set("proof", admintest.Password)
+	if p := o.Post(t, at, form); p.Status != http.StatusSeeOther || mode() != "required" {
+		t.Errorf("with proof: %d, %s: %s", p.Status, mode(), p.Text())
+	}
+}

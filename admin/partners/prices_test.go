@@ -1,0 +1,187 @@
+package partners_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/models"
+)
+
+// What is agreed with one partner is set by those who own the prices, and shown with
+// what it makes of a lead.
+func TestPartnerPrices(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	o.Client = o.SignedInAs(t, models.PricingManager)
+	tab := o.PartnerURL + "?tab=prices"
+	p := o.Get(t, tab)
+	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard", "<strong>45.60 GBP</strong>", `href="/pricing/versions/1"`, "0 leads of today so far.", `name="exclusions"`} {
+		if !strings.Contains(p.Body, want) {
+			t.Errorf("the page lacks %s: %s", want, p.Text())
+		}
+	}
+	form := url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5.25"}, "cap": {"2"}, "exclusions": {"industry roofer, country de\r\n\r\ncategory legal-services"}}
+	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	const stored = `525 [{"country": "DE", "industry": "roofer"}, {"category": "legal-services"}] 2 v1`
+	if got := o.Prices(t); got != stored {
+		t.Errorf("stored is %s", got)
+	}
+	p = o.Get(t, tab)
+	for _, want := range []string{`value="&#43;5.25"`, `value="2"`, "industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", "<strong>47.99 GBP</strong>", "47.994", "half to even"} {
+		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
+			t.Errorf("the page lacks %s: %s", want, p.Text())
+		}
+	}
+	if n := o.Count(t, "audit_events", `action = 'partner.prices' AND actor = 'pricing_manager@example.com' AND role = 'pricing_manager' AND partner_id = $1`, o.PartnerID); n != 1 {
+		t.Errorf("%d times in the audit trail", n)
+	}
+	form.Set("version", admintest.VersionAt(t, p))
+	form.Set("exclusions", "category home-services")
+	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if p := o.Get(t, tab); !strings.Contains(p.Body, "<strong>no price</strong>") || !strings.Contains(p.Body, "the partner does not sell it") {
+		t.Errorf("%s", p.Text())
+	}
+
+	o.Time.Advance(11 * time.Minute)
+	before := o.Prices(t)
+	form.Set("version", "2")
+	form.Set("adjustment", "+50")
+	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `50"`) || o.Prices(t) != before {
+		t.Errorf("without proof: %d %s", p.Status, p.Text())
+	}
+	form.Set("proof", admintest.Password)
+	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab || !strings.HasPrefix(o.Prices(t), "5000 ") {
+		t.Errorf("with proof: %d %s", p.Status, p.Text())
+	}
+	o.CheckAuditTrail(t)
+}
+
+// The second one sees what the first one did to the prices, whatever else was done to
+// the partner since.
+func TestTwoChangePartnerPrices(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	pricing := o.SignedInAs(t, models.PricingManager)
+	version := admintest.VersionAt(t, pricing.Get(t, o.PartnerURL+"?tab=prices"))
+	if p := pricing.Post(t, o.PartnerURL+"/prices", url.Values{"version": {version}, "adjustment": {"-2.5"}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if p := o.Post(t, o.PartnerURL+"/approve", url.Values{"version": {admintest.VersionAt(t, o.Get(t, o.PartnerURL+"?tab=details"))}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	second := url.Values{"version": {version}, "adjustment": {"+7"}, "cap": {"9"}}
+	p := pricing.Post(t, o.PartnerURL+"/prices", second)
+	if p.Status != http.StatusConflict || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5 %") || !strings.Contains(p.Body, `7"`) || !strings.Contains(p.Body, `value="9"`) || strings.Contains(p.Body, "approved</strong>") {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if got := o.Prices(t); got != "-250 [] 0 v1" {
+		t.Errorf("stored is %s", got)
+	}
+	second.Set("version", admintest.VersionAt(t, p))
+	if p := pricing.Post(t, o.PartnerURL+"/prices", second); p.Status != http.StatusSeeOther || o.Prices(t) != "700 [] 9 v2" {
+		t.Errorf("again: %d, %s: %s", p.Status, o.Prices(t), p.Text())
+	}
+}
+
+func TestBadPartnerPrices(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	b := o.SignedInAs(t, models.PricingManager)
+	for name, c := range map[string]struct {
+		field, typed, says string
+	}{
+		"too little":         {"adjustment", "-90.01", "between"},
+		"too much":           {"adjustment", "900.01", "between"},
+		"three decimals":     {"adjustment", "5.125", "at most two decimals"},
+		"a decimal comma":    {"adjustment", "5,5", "at most two decimals"},
+		"not a number":       {"adjustment", "NaN", "at most two decimals"},
+		"markup":             {"adjustment", "<script>alert(1)</script>", "at most two decimals"},
+		"NUL":                {"adjustment", "5\x00", "at most two decimals"},
+		"no cap":             {"cap", "0", "leave it empty"},
+		"a negative cap":     {"cap", "-5", "leave it empty"},
+		"a huge cap":         {"cap", "10000001", "leave it empty"},
+		"a cap in words":     {"cap", "ten", "leave it empty"},
+		"no such industry":   {"exclusions", "industry plumber\r\n\r\nindustry plumbr", "Line 3 of the exclusions"},
+		"no such category":   {"exclusions", "category plumbing", "Line 1 of the exclusions"},
+		"a country in words": {"exclusions", "country France", "two letters"},
+		"an urgency":         {"exclusions", "urgency emergency", "is not one of industry, category, country"},
+		"a bare word":        {"exclusions", "plumber", "industry plumber, country FR"},
+		"they contradict":    {"exclusions", "industry plumber, category legal-services", "name one of the two"},
+		"too many":           {"exclusions", strings.Repeat("industry no-such\n", 201), "at most 200 exclusions"},
+		"no UTF-8":           {"exclusions", "industry \xff\xfe", "not in the taxonomy"},
+	} {
+		form := url.Values{"version": {"0"}, "adjustment": {"+1"}, "cap": {"11"}, "exclusions": {"country FR"}}
+		form.Set(c.field, c.typed)
+		p := b.Post(t, o.PartnerURL+"/prices", form)
+		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.field+`-error"`) || !strings.Contains(p.Body, `href="#f-`+c.field+`"`) || !strings.Contains(p.Body, c.says) {
+			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+		}
+		if strings.Contains(p.Body, "<script>alert") || !strings.Contains(p.Body, `1"`) {
+			t.Errorf("%s: what was typed is not there, or as it came: %s", name, p.Text())
+		}
+	}
+	for _, version := range []string{"7", "99999999999999999999"} {
+		if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {version}, "adjustment": {"+1"}}); p.Status != http.StatusConflict {
+			t.Errorf("version %s: %d", version, p.Status)
+		}
+	}
+	if got := o.Prices(t); got != "" {
+		t.Errorf("stored is %s", got)
+	}
+	// What is not understood costs the partner its prices, and not the page.
+	o.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, o.PartnerID)
+	p := b.Get(t, o.PartnerURL+"?tab=prices")
+	if p.Status != http.StatusOK || !strings.Contains(p.Body, "cannot be understood") || !strings.Contains(p.Body, "<strong>no price</strong>") {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5"}}); p.Status != http.StatusSeeOther || o.Prices(t) != "500 [] 0 v2" {
+		t.Errorf("set anew: %d, %s", p.Status, o.Prices(t))
+	}
+	o.CheckAuditTrail(t)
+}
+
+// Who owns no prices may look where a role says so, and nobody else.
+func TestPartnerPricesByRole(t *testing.T) {
+	t.Parallel()
+	o := admintest.NewConsoleWithPartner(t)
+	o.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, 777, '[{"country":"FR"}]', 3, now())`, o.PartnerID)
+	for role, c := range map[models.Role]struct{ sees, example, changes bool }{
+		models.Administrator: {}, models.Finance: {},
+		models.AccountManager: {sees: true, example: true}, models.Auditor: {sees: true, example: true}, models.PricingManager: {true, true, true},
+	} {
+		both := []bool{true, false}
+		if role == models.Administrator { // who is one everywhere
+			both = both[:1]
+		} else {
+			mine := o.PartnerID
+			o.AddStaff(t, string(role)+"-of-harbour@example.com", models.StaffRole{Role: role, PartnerID: &mine})
+			o.Reload(t)
+		}
+		for _, everywhere := range both {
+			b := o.Console.NewClient(t)
+			b.SignIn(t, string(role)+map[bool]string{true: "", false: "-of-harbour"}[everywhere]+"@example.com")
+			p := b.Get(t, o.PartnerURL+"?tab=prices")
+			// What is the whole platform's a role at one partner does not give.
+			example, changes := c.example && everywhere, c.changes && everywhere
+			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees || strings.Contains(p.Body, "None of your roles lets you see prices") == c.sees ||
+				strings.Contains(p.Body, `id="example"`) != example || strings.Contains(p.Body, `action="`+o.PartnerURL+`/prices"`) != changes || strings.Contains(p.Body, "not change them") != (c.sees && !changes) {
+				t.Errorf("%s, everywhere %t: %d %s", role, everywhere, p.Status, p.Text())
+			}
+			if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {"1"}, "adjustment": {"-90.01"}}); (p.Status == http.StatusUnprocessableEntity) != changes || !changes && p.Status != http.StatusForbidden {
+				t.Errorf("%s, everywhere %t: sends %d", role, everywhere, p.Status)
+			}
+		}
+	}
+	if got := o.Prices(t); !strings.HasPrefix(got, "777 ") || !strings.HasSuffix(got, " v1") {
+		t.Errorf("stored is %s", got)
+	}
+	o.CheckAuditTrail(t)
+}

@@ -1,0 +1,89 @@
+package payouts_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// Every form about payouts, with what no form of ours sends: nothing is written, nothing
+// breaks, and no markup comes back as it came.
+func TestBadPayoutForms(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	run := c.PreparedRun(t, "")
+	ret := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[0])}, "reason": {"fraud"}, "evidence": {"x"}}).Location()
+	c.Time.Advance(11 * time.Minute) // so that each asks for the password, too
+	b := c.SignedInColleague(t, "fay@example.com")
+	c.Time.Advance(11 * time.Minute)
+	state := func() string {
+		return testkit.Value[string](t, c.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT r::text FROM returns r UNION ALL SELECT p::text FROM payout_runs p UNION ALL
+			SELECT e::text FROM ledger_entries e UNION ALL SELECT w.id::text || w.state FROM work w) AS all_of_it(x)`)
+	}
+	fields := []string{"own", "partner", "account", "amount", "currency", "lead", "why", "reason", "evidence", "answer", "version", "cutoff", "minimum", "note", "reference", "name", "proof", "return"}
+	everywhere := func(value string) string {
+		form := url.Values{}
+		for _, name := range fields {
+			form.Set(name, value)
+		}
+		return form.Encode()
+	}
+	before := state()
+	for name, body := range map[string]string{
+		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(admintest.HostileText), "NUL": everywhere("a\x00b"), "no UTF-8": everywhere("\xff\xc3\x28"),
+		"bad escapes": "amount=%zz&why=%", "a megabyte": "why=" + strings.Repeat("x", 1<<20), "another kind": `{"amount":1}`, "a huge version": "version=99999999999999999999&proof=x", "no proof": "version=2&reference=x&reason=x&answer=x&name=58.00",
+	} {
+		for _, r := range c.Routes("/payouts") {
+			if r.Method != http.MethodPost || r.Path == "/payouts/exports" && name != "a megabyte" && name != "bad escapes" {
+				continue // an export takes any filter, or none
+			}
+			path := strings.Replace(r.Path, "/payouts/runs/{id}", run, 1)
+			path = strings.Replace(path, "/payouts/returns/{id}", ret, 1)
+			p := b.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			switch p.Status {
+			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+			default:
+				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
+			}
+			if strings.Contains(p.Body, "<script>alert") {
+				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
+			}
+			if now := state(); now != before {
+				t.Fatalf("%s: %s changed something", name, r.Path)
+			}
+		}
+	}
+	c.CheckAuditTrail(t)
+}
+
+// A filter is text from an address: whatever it holds, the page and the file are there.
+func TestBadPayoutFilters(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	values := []string{"", "x", admintest.HostileText, "a\x00b", "\xff", strings.Repeat("x", 5000), "-1", "' OR 1=1", id.Format(id.Staff, uuid.New())}
+	for _, path := range []string{"/payouts", "/payouts/ledger.csv", "/payouts/returns", "/payouts/returns/new", "/payouts/runs", "/payouts/balances", "/payouts/adjust", "/work"} {
+		for _, value := range values {
+			q := url.Values{}
+			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"}, payoutpages.LedgerFilters...) {
+				q.Set(name, value)
+			}
+			p := c.Get(t, path+"?"+q.Encode())
+			if p.Status != http.StatusOK && p.Status != http.StatusUnprocessableEntity {
+				t.Errorf("%s of %.20q: %d %s", path, value, p.Status, p.Text())
+			}
+			if strings.Contains(p.Body, "<script>alert") {
+				t.Errorf("%s repeats markup as it came", path)
+			}
+		}
+	}
+}

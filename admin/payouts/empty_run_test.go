@@ -1,0 +1,54 @@
+package payouts_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A run without entries ends as nothing to pay, and another one can begin.
+func TestRunWithoutEntriesEnds(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	begin := func() string {
+		t.Helper()
+		p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"CAD"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}})
+		if p.Status != http.StatusSeeOther {
+			t.Fatalf("%d %s", p.Status, p.Text())
+		}
+		at := p.Location()
+		testkit.Eventually(t, time.Minute, "the run ends", func() bool { return !strings.Contains(c.Get(t, at+"/live").Body, "being prepared") })
+		return at
+	}
+	at := begin()
+	page := c.Get(t, at)
+	page.Expect(t, "the run", http.StatusOK, "nothing to pay", "0 to pay, 0 held")
+	for _, not := range []string{"waits for approval", at + "/cancel", at + "/approve"} {
+		if strings.Contains(page.Body, not) {
+			t.Errorf("a run that has nothing to pay offers %q", not)
+		}
+	}
+	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, "nothing to pay")
+	if next := begin(); next == at {
+		t.Errorf("%s again", next)
+	}
+	c.CheckAuditTrail(t)
+}
+
+// The error about an open run links to it.
+func TestBlockedRunLinksToTheOpenOne(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	at := c.PreparedRun(t, "")
+	p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}, "note": {"kept"}})
+	p.Expect(t, "a second run", http.StatusConflict, strings.TrimPrefix(at, "/payouts/runs/"), `<a href="`+at+`"`, "kept")
+	c.CheckAuditTrail(t)
+}

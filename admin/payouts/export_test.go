@@ -1,0 +1,189 @@
+package payouts_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin"
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A filter that cannot be read chooses nothing, and nothing is taken away by it: else a
+// slip of the hand would be everybody's ledger.
+func TestUnreadableFilter(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	for query, says := range map[string]string{"from=2026-02-30": "A date is written", "to=yesterday&from=%00": "A date is written", "account=harbour-leads-1": "An account is found by its id"} {
+		p := c.Get(t, "/payouts?"+query)
+		p.Expect(t, query, http.StatusOK, says, "Nothing matches")
+		if strings.Count(p.Body, says) != 1 || strings.Contains(p.Body, "Export CSV") {
+			t.Errorf("%s: %s", query, p.Text())
+		}
+		c.Get(t, "/payouts/ledger.csv?"+query).Expect(t, query+", the file", http.StatusUnprocessableEntity, says)
+		form, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Post(t, "/payouts/exports", form).Expect(t, query+", prepared", http.StatusUnprocessableEntity, says)
+	}
+	if n := c.Console.Count(t, "exports", "true") + c.Console.Count(t, "audit_events", "action = 'ledger.export'"); n != 0 {
+		t.Errorf("%d exports", n)
+	}
+}
+
+// What a spreadsheet would take for a formula is a text in the file; that it was taken is
+// written down, with the filter and no rows.
+func TestLedgerFile(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	p := c.Get(t, "/payouts/ledger.csv?partner=meadow-media")
+	rows := records(t, p)
+	if len(rows) != 1 || rows[0]["transaction_id"] != "'=tx" || rows[0]["amount"] != "20.00" || rows[0]["currency"] != "GBP" || rows[0]["partner_id"] != "meadow-media-1" || rows[0]["lead_id"] != admintest.LeadID(c.Leads[3]) {
+		t.Errorf("%v", rows)
+	}
+	if got := p.Header.Get("Content-Disposition"); got != `attachment; filename="ledger-20260102-0404.csv"` {
+		t.Errorf("%s", got)
+	}
+	after := testkit.Value[string](t, c.Database, `SELECT after::text FROM audit_events WHERE action = 'ledger.export' AND partner_id = $1`, c.Meadow.ID)
+	if !strings.Contains(after, id.Format(id.Partner, c.Meadow.ID)) || strings.Contains(after, "20") && strings.Contains(after, "amount") {
+		t.Errorf("%s", after)
+	}
+	if c.Console.Count(t, "audit_events", "action = 'ledger.export'") != 1 {
+		t.Error("it is not written down once")
+	}
+	c.Get(t, "/payouts/ledger.csv?currency=EUR&from=2026-01-02&to=2026-01-02&open=1")
+	c.Post(t, "/payouts/exports", url.Values{"currency": {"EUR"}})
+	trail := c.Get(t, "/audit?action=ledger.export")
+	if trail.Expect(t, "the audit trail", http.StatusOK, "EUR", "2026-01-03T00:00:00Z", "none yet", id.Format(id.Partner, c.Meadow.ID)); strings.Contains(trail.Body, "map[") || strings.Contains(trail.Body, "currency:2") {
+		t.Errorf("a filter is not in words: %s", trail.Body)
+	}
+	c.CheckAuditTrail(t)
+}
+
+// What fails before the first row is told on a page: there is no file then.
+func TestAFileThatDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	run := c.PreparedRun(t, "")
+	c.SignedInColleague(t, "fay@example.com").Post(t, run+"/approve", url.Values{"version": {"2"}})
+	c.Exec(t, `ALTER TABLE ledger_entries RENAME COLUMN note TO nota`)
+	c.Exec(t, `ALTER TABLE statements RENAME COLUMN outcome TO result`)
+	for _, path := range []string{"/payouts/ledger.csv", run + "/payments.csv"} {
+		p := c.Get(t, path)
+		if p.Status != http.StatusServiceUnavailable || p.Header.Get("Content-Disposition") != "" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: %d %s: %.200s", path, p.Status, p.Header.Get("Content-Type"), p.Body)
+		}
+	}
+}
+
+// A file that breaks off halfway cannot be mistaken for a whole one.
+func TestAFileThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
+		SELECT $1, $2, 'adjustment', 'ad_' || n, 1, 'GBP', $3, repeat('x', 300) FROM generate_series(1, 60000) AS n`, c.Harbour.ID, c.Harbour.Account.ID, c.Time.Now())
+	whole := c.Get(t, "/payouts/ledger.csv?kind=adjustment")
+	if got := strings.Count(whole.Body, "\n"); got != 60001 {
+		t.Fatalf("%d lines", got)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/payouts/ledger.csv", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
+		t.Errorf("the file is compressed with %s", coding)
+	}
+	if _, err := resp.Body.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	c.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH%' AND pid <> pg_backend_pid()`)
+	var rest bytes.Buffer
+	if n, err := rest.ReadFrom(resp.Body); err == nil {
+		t.Errorf("the file ended well after %d bytes of %d", n, len(whole.Body))
+	}
+}
+
+// A file takes as long as it takes, whatever the connection's time-outs for pages are.
+func TestAFileOutlastsPages(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	handler, err := admin.New(c.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	b := &admintest.Client{Client: c.Client.Client, Console: &admintest.Console{URL: server.URL}} // a cookie is a host's, whatever the port
+	lock, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
+	if err == nil {
+		_, err = lock.Exec(t.Context(), `LOCK TABLE payout_runs`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		if rows := records(t, b.Get(t, "/payouts/ledger.csv")); len(rows) != 4 {
+			t.Errorf("%d rows", len(rows))
+		}
+	})
+	defer asked.Wait()
+	c.AwaitLockOn(t, "payout_runs")
+	// From now on it takes twice as long as a page may.
+	if _, err := lock.Exec(t.Context(), `SELECT pg_sleep(0.6)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// More than a page can wait for is written in the background, for whoever asked alone.
+func TestPreparedExport(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	p := c.Post(t, "/payouts/exports", url.Values{"partner": {"harbour-leads"}, "currency": {"GBP"}})
+	at := p.Location()
+	if p.Status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/exports/ex_") {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	c.Get(t, at).Expect(t, "waiting", http.StatusOK, "waits for its turn", `hx-get="`+at+`/live"`)
+	if p := c.Get(t, at+"/file"); p.Status != http.StatusConflict {
+		t.Errorf("not ready: %d", p.Status)
+	}
+	fay, mine := c.SignedInColleague(t, "fay@example.com"), c.SignedInColleague(t, "of-harbour@example.com")
+	for _, path := range []string{at, at + "/live", at + "/file"} {
+		for _, b := range []*admintest.Client{fay, mine} {
+			if p := b.Get(t, path); p.Status != http.StatusNotFound || p.Body != b.Get(t, "/no-such-page").Body {
+				t.Errorf("%s for somebody else: %d", path, p.Status)
+			}
+		}
+	}
+	c.RunJobs(t)
+	testkit.Eventually(t, time.Minute, "the file is written", func() bool { return strings.Contains(c.Get(t, at+"/live").Body, "Fetch the file") })
+	if rows := records(t, c.Get(t, at+"/file")); len(rows) != 2 || rows[0]["lead_id"] != admintest.LeadID(c.Leads[0]) {
+		t.Errorf("%v", rows)
+	}
+	fay.Get(t, "/work").Expect(t, "the list", http.StatusOK, "Export of the ledger", "done", "finance@example.com")
+	if p := fay.Get(t, "/work"); strings.Contains(p.Body, `href="`+at) {
+		t.Error("it leads to what only its asker may see")
+	}
+	c.CheckAuditTrail(t)
+}

@@ -1,0 +1,68 @@
+package payouts_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// A payout run pays the payees that were approved, whatever is changed about the
+// partner afterwards.
+func TestPayeeIsFrozenAtApproval(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	rename := func(to string) {
+		t.Helper()
+		if _, err := c.Pool.Exec(t.Context(), `UPDATE partners SET legal_name = $2, address = $2, tax_id = $2 WHERE id = $1`, c.Harbour.ID, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename("Before Approval Ltd")
+	at := c.PreparedRun(t, "0")
+	statement := at + "/statements/" + id.Format(id.Partner, c.Harbour.ID)
+	rename("At Approval Ltd")
+	c.Get(t, statement).Expect(t, "the statement of a run that is not approved", http.StatusOK, "At Approval Ltd")
+	if p := c.SignedInColleague(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}}); p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	check := func(when string) {
+		t.Helper()
+		rename("After Approval Ltd")
+		if p := c.Get(t, statement); p.Status != http.StatusOK || strings.Count(p.Body, "At Approval Ltd") != 3 || strings.Contains(p.Body, "After Approval Ltd") {
+			t.Errorf("%s: the statement: %d %s", when, p.Status, p.Text())
+		}
+		paid := map[string]string{}
+		for _, row := range records(t, c.Get(t, at+"/payments.csv")) {
+			paid[row["partner"]] = row["legal_name"]
+		}
+		// The other one is a formula's beginning, which a spreadsheet must not run.
+		if len(paid) != 2 || paid["harbour-leads"] != "At Approval Ltd" || paid["meadow-media"] != "'=Meadow Limited" {
+			t.Errorf("%s: the payments: %v", when, paid)
+		}
+	}
+	check("approved")
+	if p := c.Post(t, at+"/pay", url.Values{"version": {"3"}, "reference": {"BANK-1"}, "name": {"78.00"}}); p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	check("paid")
+	if n := c.Count(t, "payees", "run_id = $1", runOf(t, at)); n != 2 {
+		t.Errorf("%d payees", n)
+	}
+	c.CheckAuditTrail(t)
+}
+
+func runOf(t testing.TB, at string) uuid.UUID {
+	t.Helper()
+	run, err := id.Parse(id.Payout, strings.TrimPrefix(at, "/payouts/runs/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}

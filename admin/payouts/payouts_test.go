@@ -1,0 +1,81 @@
+package payouts_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// records are the rows of a CSV file, each by its columns.
+func records(t testing.TB, p admintest.Response) (all []map[string]string) {
+	t.Helper()
+	lines, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
+	if err != nil || p.Status != http.StatusOK || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
+		t.Fatalf("%d %s: %v in %.300s", p.Status, p.Header.Get("Content-Type"), err, p.Body)
+	}
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, name := range lines[0] {
+			row[name] = line[i]
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// The page, its sums and its file have the same entries, whatever the filter, and whoever asks.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	for query, want := range map[string][2]int{ // to everybody's finance, and to harbour's
+		"": {4, 3}, "partner=harbour-leads": {3, 3}, "partner=" + id.Format(id.Partner, c.Meadow.ID): {1, 0}, "partner=meadow-media": {1, 0}, "partner=nobody": {0, 0},
+		"partner=harbour-leads&account=HARBOUR-leads-1": {3, 3}, "account=" + id.Format(id.Account, c.Harbour.Account.ID): {3, 3}, "partner=harbour-leads&account=x": {0, 0},
+		"kind=accrual": {4, 3}, "kind=payment": {0, 0}, "kind=x": {0, 0}, "currency=EUR": {1, 1}, "currency=XXX": {0, 0}, "lead=" + admintest.LeadID(c.Leads[3]): {1, 0}, "lead=" + admintest.LeadID(c.Leads[0]): {1, 1}, "lead=x": {0, 0},
+		"open=1": {4, 3}, "run=" + id.Format(id.Payout, uuid.New()): {0, 0}, "from=2026-01-02&to=2026-01-02": {4, 3}, "from=2026-01-03": {0, 0}, "to=2026-01-01": {0, 0}, "kind=%00": {0, 0}, "older=1": {0, 0},
+	} {
+		for i, b := range []*admintest.Client{c.Client, mine} {
+			p := b.Get(t, "/payouts?"+query)
+			if got := len(regexp.MustCompile(`>entry \d`).FindAllString(p.Body, -1)); p.Status != http.StatusOK || got != want[i] {
+				t.Errorf("%s, %d: %d with %d entries, want %d", query, i, p.Status, got, want[i])
+			}
+			if query == "older=1" {
+				continue
+			}
+			if got := len(records(t, b.Get(t, "/payouts/ledger.csv?"+query))); got != want[i] {
+				t.Errorf("%s, %d: %d rows in the file, want %d", query, i, got, want[i])
+			}
+		}
+	}
+	c.Get(t, "/payouts?partner=harbour-leads").Expect(t, "sums", http.StatusOK, "58.00<span", "99.00<span", "The current filter, 3 entries, no personal data.", "Harbour Leads")
+	if p := mine.Get(t, "/payouts"); strings.Contains(p.Body, "=Meadow") || strings.Contains(p.Body, `href="/payouts/runs"`) {
+		t.Errorf("%s", p.Text())
+	}
+	c.CheckAuditTrail(t)
+}
+
+func TestBalances(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.Get(t, "/payouts/balances").Expect(t, "everybody's", http.StatusOK, "58.00<span", "99.00<span", "20.00<span", "=Meadow", `href="/payouts?partner=harbour-leads"`)
+	p := c.SignedInColleague(t, "of-harbour@example.com").Get(t, "/payouts/balances")
+	if p.Expect(t, "harbour's", http.StatusOK, "58.00<span"); strings.Contains(p.Body, "=Meadow") {
+		t.Error("another partner's balance is there")
+	}
+	for i := range payoutpages.BalancesPartners {
+		c.DeliverLead(t, c.AddPayee(t, fmt.Sprintf("zeta-%02d", i), "Zeta"), money.Amount{Minor: 100, Currency: money.USD})
+	}
+	p = c.Get(t, "/payouts/balances")
+	p.Expect(t, "the first page", http.StatusOK, `href="/payouts/balances?after=zeta-22"`)
+	c.Get(t, "/payouts/balances?after=zeta-22").Expect(t, "the second", http.StatusOK, "zeta-24-1", `href="/payouts/balances?before=zeta-23"`)
+}

@@ -1,0 +1,175 @@
+package payouts_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// A lead is returned by one form and decided by another.
+func TestReturn(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	lead := admintest.LeadID(c.Leads[0])
+	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", "30 days", `name="evidence"`)
+	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
+	p := c.Post(t, "/payouts/returns/new", form)
+	at := p.Location()
+	if !strings.HasPrefix(at, "/payouts/returns/rt_") {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	c.Post(t, "/payouts/returns/new", form).Expect(t, "asked again", http.StatusConflict, "returned already", "Asked on Monday too")
+	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, "1 return waits for a decision")
+	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	mine.Get(t, "/payouts/returns?state=open&partner=harbour-leads&lead="+lead).Expect(t, "the list", http.StatusOK, at, "the same person asked", "45.60<span")
+	if p := c.Get(t, "/payouts/returns?state=accepted"); strings.Contains(p.Body, at) || !strings.Contains(p.Body, "Nothing matches") {
+		t.Errorf("%s", p.Text())
+	}
+	c.Post(t, at+"/refuse", url.Values{"answer": {""}}).Expect(t, "refused without a word", http.StatusUnprocessableEntity, `id="f-answer-error"`)
+	if p := mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}); p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	c.Post(t, at+"/refuse", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict, "Somebody decided this return meanwhile", "Agreed")
+	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
+	second := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[3])}, "reason": {"fraud"}, "evidence": {"x"}}).Location()
+	if p := c.Post(t, second+"/refuse", url.Values{"answer": {"Not shown"}}); p.Location() != second {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	c.Get(t, second).Expect(t, "refused", http.StatusOK, "refused", "Not shown")
+	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
+		t.Errorf("another partner's return: %d", p.Status)
+	}
+	c.CheckAuditTrail(t)
+}
+
+// What is wrong with a form is next to its field, what was typed is kept, and a lead of
+// another partner is as one that does not exist.
+func TestBadReturns(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	for name, change := range map[string]struct{ field, value, mistake string }{
+		"no lead": {"lead", "", "lead"}, "no id": {"lead", "x", "lead"}, "an unknown lead": {"lead", admintest.LeadID(uuid.New()), "lead"}, "another's lead": {"lead", admintest.LeadID(c.Leads[3]), "lead"},
+		"no reason": {"reason", "", "reason"}, "another reason": {"reason", "boredom", "reason"}, "no evidence": {"evidence", " ", "evidence"}, "NUL": {"evidence", "a\x00", "evidence"},
+		"no UTF-8": {"evidence", "\xff", "evidence"}, "a long one": {"evidence", strings.Repeat("x", 2001), "evidence"},
+	} {
+		form := url.Values{"lead": {admintest.LeadID(c.Leads[0])}, "reason": {"duplicate"}, "evidence": {admintest.HostileText}}
+		form.Set(change.field, change.value)
+		p := mine.Post(t, "/payouts/returns/new", form)
+		p.Expect(t, name, http.StatusUnprocessableEntity, `id="f-`+change.mistake+`-error"`, `href="#f-`+change.mistake+`"`)
+		if strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s: repeats markup as it came", name)
+		}
+	}
+	if n := c.Console.Count(t, "returns", "true"); n != 0 {
+		t.Errorf("%d returns were made", n)
+	}
+}
+
+var shownOwn = regexp.MustCompile(`name="own" value="(ad_[0-9A-Z]+)"`)
+
+// An adjustment that is sent twice is made once, and another one is never taken for it.
+func TestAdjust(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.Get(t, "/payouts/adjust").Expect(t, "for whom", http.StatusOK, `name="partner"`)
+	c.Get(t, "/payouts/adjust?partner=nobody").Expect(t, "nobody", http.StatusUnprocessableEntity, `id="f-partner-error"`)
+	p := c.Get(t, "/payouts/adjust?partner=harbour-leads")
+	p.Expect(t, "the form", http.StatusOK, "harbour-leads-1", `name="amount"`)
+	account := id.Format(id.Account, c.Harbour.Account.ID)
+	form := url.Values{"own": {shownOwn.FindStringSubmatch(p.Body)[1]}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"-12.5"}, "currency": {"GBP"}, "why": {"set-up fee"}, "lead": {admintest.LeadID(c.Leads[0])}}
+	for range 2 {
+		if p := c.Post(t, "/payouts/adjust", form); p.Location() != "/payouts?account="+account {
+			t.Fatalf("%d %s", p.Status, p.Text())
+		}
+	}
+	c.Get(t, "/payouts?account="+account).Expect(t, "the ledger", http.StatusOK, "−12.50<span", "set-up fee", "45.50<span")
+	form.Set("amount", "99")
+	p = c.Post(t, "/payouts/adjust", form)
+	p.Expect(t, "another one with the same form", http.StatusConflict, "Nothing more was done", `value="99"`)
+	form.Set("own", shownOwn.FindStringSubmatch(p.Body)[1])
+	if p := c.Post(t, "/payouts/adjust", form); p.Status != http.StatusSeeOther {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 9900" {
+		t.Errorf("in the ledger is %s", got)
+	}
+	c.CheckAuditTrail(t)
+}
+
+// The same form sent twice at once: the second waits for the first, and finds it made.
+func TestAdjustAtOnce(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	own, account := id.Format(id.Adjustment, uuid.New()), id.Format(id.Account, c.Harbour.Account.ID)
+	form := url.Values{"own": {own}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"7.25"}, "currency": {"GBP"}, "why": {"set-up fee"}}
+	first, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
+	if err == nil {
+		_, err = first.Exec(t.Context(), `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
+			VALUES ($1, $2, 'adjustment', $3, 725, 'GBP', $4, 'set-up fee')`, c.Harbour.ID, c.Harbour.Account.ID, own, c.Time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second sync.WaitGroup
+	second.Go(func() {
+		if p := c.Post(t, "/payouts/adjust", form); p.Location() != "/payouts?account="+account {
+			t.Errorf("%d %s", p.Status, p.Text())
+		}
+	})
+	defer second.Wait()
+	testkit.Eventually(t, time.Minute, "the second waits", func() bool {
+		return testkit.Value[bool](t, c.Database, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "ledger_entries"%')`)
+	})
+	if err := first.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A partner whose accounts are all for trying out has no balance to adjust.
+func TestAdjustWithoutAnAccount(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.Exec(t, `UPDATE accounts SET sandbox = true WHERE id = $1`, c.Meadow.Account.ID)
+	p := c.Get(t, "/payouts/adjust?partner=meadow-media")
+	if p.Expect(t, "none", http.StatusOK, "sandbox accounts earn nothing"); strings.Contains(p.Body, `name="amount"`) {
+		t.Errorf("it asks for an amount: %s", p.Text())
+	}
+}
+
+func TestBadAdjustments(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	for name, change := range map[string]struct{ field, value, mistake string }{
+		"no account": {"account", "", "account"}, "another's account": {"account", id.Format(id.Account, c.Meadow.Account.ID), "account"}, "an unknown account": {"account", id.Format(id.Account, uuid.New()), "account"},
+		"nothing": {"amount", "0", "amount"}, "no amount": {"amount", "", "amount"}, "three decimals": {"amount", "1.234", "amount"}, "words": {"amount", "ten", "amount"}, "too much": {"amount", "1000000.01", "amount"},
+		"huge": {"amount", strings.Repeat("9", 40), "amount"}, "markup": {"amount", admintest.HostileText, "amount"}, "no currency": {"currency", "", "currency"}, "another currency": {"currency", "JPY", "currency"},
+		"no lead's id": {"lead", "x", "lead"}, "an unknown lead": {"lead", admintest.LeadID(uuid.New()), "lead"}, "another's lead": {"lead", admintest.LeadID(c.Leads[3]), "lead"}, "another currency's lead": {"lead", admintest.LeadID(c.Leads[2]), "currency"},
+		"no reason": {"why", " ", "why"}, "NUL": {"why", "a\x00b", "why"}, "too long": {"why", strings.Repeat("x", 2001), "why"}, "no own id": {"own", "", ""},
+	} {
+		form := url.Values{"own": {id.Format(id.Adjustment, uuid.New())}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"7.25"}, "currency": {"GBP"}, "why": {"kept words"}}
+		form.Set(change.field, change.value)
+		p := mine.Post(t, "/payouts/adjust", form)
+		p.Expect(t, name, http.StatusUnprocessableEntity, `id="error-summary"`)
+		if change.mistake != "" && !strings.Contains(p.Body, `id="f-`+change.mistake+`-error"`) {
+			t.Errorf("%s: not next to %s: %s", name, change.mistake, p.Text())
+		}
+		if strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s: repeats markup as it came", name)
+		}
+	}
+	if n := c.Console.Count(t, "ledger_entries", "kind = 'adjustment'"); n != 0 {
+		t.Errorf("%d adjustments were made", n)
+	}
+}

@@ -1,0 +1,243 @@
+package payouts_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	payoutpages "github.com/pingpost/pingpost/admin/payouts"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A run goes from one person to another, to the bank, and to the partner.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	if p := c.Get(t, "/payouts/runs/new"); !strings.Contains(p.Body, `value="2026-01-01T00:00"`) {
+		t.Errorf("the cutoff that is offered: %s", p.Text())
+	}
+	fay := c.SignedInColleague(t, "fay@example.com")
+	p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}, "minimum": {"25"}})
+	at := p.Location()
+	c.Get(t, at).Expect(t, "preparing", http.StatusOK, "being prepared", "waits for a node", `hx-get="`+at+`/live"`, "Stop")
+	c.RunJobs(t)
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.Get(t, at+"/live").Body, "waits for approval") })
+	p = c.Get(t, at)
+	p.Expect(t, "prepared", http.StatusOK, "58.00<span", "1 to pay, 1 held", "held: below the minimum", "to be paid", "You prepared it", "finance@example.com")
+	version := url.Values{"version": {"2"}}
+	c.Post(t, at+"/approve", version).Expect(t, "approved by whoever prepared it", http.StatusForbidden, "somebody else approves it")
+	if p := c.Get(t, at+"/payments.csv"); p.Status != http.StatusConflict {
+		t.Errorf("payments of what nobody approved: %d", p.Status)
+	}
+	fay.Get(t, "/").Expect(t, "the overview", http.StatusOK, "A payout run in GBP waits for approval", at)
+	if p := c.Get(t, "/"); strings.Contains(p.Body, "waits for approval") {
+		t.Error("it waits for whoever prepared it")
+	}
+	fay.Post(t, at+"/approve", url.Values{"version": {"1"}}).Expect(t, "approved as it was", http.StatusConflict, "changed this while you had it open", "Nothing was done", "preparing → <strong>prepared")
+	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, "1 to pay")
+	if p := fay.Post(t, at+"/approve", version); p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	rows := records(t, fay.Get(t, at+"/payments.csv"))
+	if len(rows) != 1 || rows[0]["legal_name"] != "Harbour Leads Limited" || rows[0]["amount"] != "58.00" || rows[0]["reference"] != strings.TrimPrefix(at, "/payouts/runs/") {
+		t.Errorf("%v", rows)
+	}
+	form := url.Values{"version": {"3"}, "reference": {"BACS 77"}, "name": {"58"}}
+	fay.Post(t, at+"/pay", form).Expect(t, "another total", http.StatusUnprocessableEntity, `id="f-name-error"`, `value="BACS 77"`)
+	form.Set("name", "58.00")
+	form.Set("reference", " ")
+	fay.Post(t, at+"/pay", form).Expect(t, "no reference", http.StatusUnprocessableEntity, `id="f-reference-error"`)
+	form.Set("reference", "BACS 77")
+	if p := fay.Post(t, at+"/pay", form); p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	fay.Get(t, at+"/payments.csv") // which changes nothing
+	fay.Post(t, at+"/pay", form).Expect(t, "paid again", http.StatusConflict, "You did this already", "approved → <strong>paid")
+	c.Post(t, at+"/pay", form).Expect(t, "paid by another", http.StatusConflict, "fay@example.com changed this", "Nothing was done", "approved → <strong>paid")
+	fay.Get(t, at).Expect(t, "paid", http.StatusOK, "1 paid, 1 held", "BACS 77", "fay@example.com", "does not change any more")
+	statements(t, c, at)
+	c.CheckAuditTrail(t)
+}
+
+// statements are what partners get of a paid run, each their own.
+func statements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
+	t.Helper()
+	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	harbour, meadow := at+"/statements/"+id.Format(id.Partner, c.Harbour.ID), at+"/statements/"+id.Format(id.Partner, c.Meadow.ID)
+	mine.Get(t, harbour).Expect(t, "harbour's", http.StatusOK, "Harbour Leads Limited", "58.00<span", "It is paid with this run", "BACS 77", "The 2 entries that the run closes")
+	c.Get(t, meadow).Expect(t, "meadow's", http.StatusOK, "carried forward: it is below 25.00 GBP")
+	rows := records(t, mine.Get(t, harbour+"/entries.csv"))
+	if len(rows) != 3 || rows[2]["kind"] != "payment" || rows[2]["amount"] != "-58.00" {
+		t.Errorf("%v", rows)
+	}
+	if p := mine.Get(t, "/audit"); strings.Contains(p.Body, "/payouts/runs/") || !strings.Contains(p.Body, "ledger: export") {
+		t.Errorf("the audit trail leads to a run that is not theirs to see: %s", p.Text())
+	}
+	mine.Get(t, web.LeadURL(c.Leads[0])).Expect(t, "the lead", http.StatusOK, ">Paid<", "BACS 77", `href="`+harbour+`"`)
+	if p := mine.Get(t, web.LeadURL(c.Leads[2])); strings.Contains(p.Body, ">Paid<") {
+		t.Errorf("a lead in another currency is paid: %s", p.Text())
+	}
+	c.Get(t, web.LeadURL(c.Leads[0])).Expect(t, "the lead", http.StatusOK, ">Paid<", `href="`+at+`"`)
+	none := mine.Get(t, "/no-such-page")
+	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs", "/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
+		if p := mine.Get(t, path); p.Status != http.StatusNotFound || p.Body != none.Body {
+			t.Errorf("%s for harbour's finance: %d", path, p.Status)
+		}
+	}
+	mine.Get(t, "/payouts?partner=harbour-leads").Expect(t, "the way there", http.StatusOK, `href="`+harbour+`"`)
+}
+
+func TestRunIsCancelled(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	at := c.PreparedRun(t, "")
+	c.Get(t, at+"/cancel").Expect(t, "the question", http.StatusOK, `name="reason"`)
+	c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {" "}}).Expect(t, "no reason", http.StatusUnprocessableEntity, `id="f-reason-error"`)
+	if p := c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {"A mistake"}}); p.Location() != at {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	c.Get(t, at).Expect(t, "cancelled", http.StatusOK, "A mistake", "for the next run", "2 would have been paid, 0 held", "Would have been paid")
+	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, "2 would have been paid")
+	letter := c.Get(t, at+"/statements/"+id.Format(id.Partner, c.Harbour.ID))
+	letter.Expect(t, "the statement", http.StatusOK, "cancelled: nothing is paid by it", "It would have been")
+	for _, not := range []string{"to be paid", "is paid with this run", "not paid yet", "/payouts?partner"} {
+		if strings.Contains(letter.Body, not) {
+			t.Errorf("the statement of a cancelled run says %q: %s", not, letter.Text())
+		}
+	}
+	if p := c.Get(t, at); strings.Contains(p.Body, "to be paid") || strings.Contains(p.Body, "> paid<") {
+		t.Errorf("a cancelled run pays: %s", p.Text())
+	}
+	if p := c.Get(t, at+"/cancel"); p.Location() != at {
+		t.Errorf("it can be cancelled again: %d %s", p.Status, p.Text())
+	}
+	if p := c.Get(t, at+"/pay"); p.Location() != at {
+		t.Errorf("%d", p.Status)
+	}
+	c.Time.Advance(11 * time.Minute)
+	c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {"2026-01-02T00:00"}, "note": {"kept"}}).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "kept")
+	c.CheckAuditTrail(t)
+}
+
+// Long work is seen by those whom it concerns, and stopped by those who may.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t) // nobody works at the desk: it waits
+	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"EUR"}, "cutoff": {"2026-01-02T00:00"}}).Location()
+	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, "Payout run", `href="`+at+`"`, "waits for its turn", `action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
+	c.Get(t, number+"/live").Expect(t, "a row", http.StatusOK, "<tr", "waits for its turn")
+	mine, auditor := c.SignedInColleague(t, "of-harbour@example.com"), c.SignedInAs(t, models.Auditor)
+	if p := mine.Get(t, "/work"); strings.Contains(p.Body, at) || mine.Get(t, number+"/live").Status != http.StatusNotFound || mine.Post(t, number+"/cancel", nil).Status != http.StatusNotFound {
+		t.Errorf("harbour's finance sees it: %s", p.Text())
+	}
+	if p := auditor.Get(t, "/work"); strings.Contains(p.Body, number+"/cancel") || auditor.Post(t, number+"/cancel", nil).Status != http.StatusForbidden {
+		t.Errorf("an auditor stops it: %s", p.Text())
+	}
+	if p := c.Post(t, number+"/cancel", url.Values{"return": {at}}); p.Location() != at {
+		t.Errorf("%d to %s", p.Status, p.Location())
+	}
+	c.Get(t, at).Expect(t, "stopped", http.StatusOK, "It was cancelled")
+	if p := c.Get(t, at); strings.Contains(p.Body, "No statements") || strings.Contains(p.Body, "0 held") {
+		t.Errorf("what a run that was never prepared comes to: %s", p.Text())
+	}
+	c.Post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).Expect(t, "stopped again", http.StatusConflict, "had ended already")
+	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.Time.Now())
+	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, "1 piece of long work failed", `href="/work"`)
+	c.CheckAuditTrail(t)
+}
+
+// Who sees every run, and does payouts at one partner, is offered nothing of the whole
+// platform's that would be refused.
+func TestRunsOfAMixedRole(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.AddStaff(t, "mixed@example.com", models.StaffRole{Role: models.Auditor}, models.StaffRole{Role: models.Finance, PartnerID: &c.Harbour.ID})
+	c.Reload(t)
+	mixed := c.SignedInColleague(t, "mixed@example.com")
+	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}).Location()
+	for _, path := range []string{at, "/work"} {
+		if p := mixed.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "/cancel") {
+			t.Errorf("%s: %d, offers to stop what it may not: %s", path, p.Status, p.Text())
+		}
+	}
+	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	if p := mixed.Post(t, number+"/cancel", nil); p.Status != http.StatusForbidden {
+		t.Errorf("stops it: %d", p.Status)
+	}
+	c.RunJobs(t)
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.Get(t, at+"/live").Body, "waits for approval") })
+	for _, path := range []string{at, "/payouts/runs"} {
+		p := mixed.Get(t, path)
+		for _, not := range []string{at + "/approve", at + "/cancel", "/payouts/runs/new"} {
+			if p.Status != http.StatusOK || strings.Contains(p.Body, not) {
+				t.Errorf("%s: %d, offers %s", path, p.Status, not)
+			}
+		}
+	}
+	c.SignedInColleague(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}})
+	if p := mixed.Get(t, at); strings.Contains(p.Body, at+"/pay\"") || !strings.Contains(p.Body, at+"/payments.csv") {
+		t.Errorf("offers to pay: %s", p.Text())
+	}
+}
+
+// Whoever asked for an export may stop it, whatever else they may.
+func TestOwnExportIsStopped(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t) // nobody works at the desk: it waits
+	auditor := c.SignedInAs(t, models.Auditor)
+	at := auditor.Post(t, "/payouts/exports", url.Values{"kind": {"accrual"}}).Location()
+	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	auditor.Get(t, "/work").Expect(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`, `aria-current="page"`)
+	if p := auditor.Post(t, number+"/cancel", nil); p.Location() != "/work" {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	auditor.Get(t, "/work").Expect(t, "stopped", http.StatusOK, "cancelled")
+}
+
+// The house is nobody's partner: its leads and entries are there, and lead to no page of
+// its own that is not.
+func TestHouseInTheLedger(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	lead := c.DeliverLead(t, admintest.Payee{Partner: models.Partner{ID: models.House.Partner}, Account: models.Account{ID: models.House.Account}}, money.Amount{Minor: 700, Currency: money.GBP})
+	c.Time.Advance(time.Minute) // so that it is before a cutoff
+	own := "/payouts?account=" + id.Format(id.Account, models.House.Account)
+	c.RunJobs(t)
+	at := c.PreparedRun(t, "")
+	c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(lead)}, "reason": {"fraud"}, "evidence": {"x"}})
+	statement := at + "/statements/" + id.Format(id.Partner, models.House.Partner)
+	run := strings.TrimPrefix(at, "/payouts/runs/")
+	c.Get(t, "/payouts/balances").Expect(t, "balances", http.StatusOK, `href="`+own+`"`)
+	c.Get(t, statement).Expect(t, "the statement", http.StatusOK, `href="`+own+"&amp;run="+run+`"`)
+	c.Get(t, own+"&run="+run).Expect(t, "its entries", http.StatusOK, admintest.LeadID(lead))
+	slug := testkit.Value[string](t, c.Database, `SELECT slug FROM partners WHERE id = $1`, models.House.Partner)
+	c.Get(t, "/payouts/returns").Expect(t, "returns", http.StatusOK, admintest.LeadID(lead), slug)
+	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads", web.LeadURL(lead), "/audit"} {
+		p := c.Get(t, path)
+		if p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(models.House.Partner)) || strings.Contains(p.Body, "partner="+slug) {
+			t.Errorf("%s: %d, leads to a page of the house", path, p.Status)
+		}
+	}
+}
+
+// What is asked for by lists of another kind, or for nothing, is no page.
+func TestBadRunCursors(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()), "/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/work?older=x", "/payouts?older=-1", "/payouts?newer=99999999999999999999"} {
+		if p := c.Get(t, path); p.Status != http.StatusOK {
+			t.Errorf("%s: %d", path, p.Status)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package payouts_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+)
+
+// Notes that partners read are on the statement and in its CSV file, as text. Those of
+// rejected returns are on neither.
+func TestStatementShowsNotes(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	c.RunJobs(t)
+	for range 2 { // so that something is left to pay
+		c.DeliverLead(t, c.Harbour, money.Amount{Minor: 5000, Currency: money.GBP})
+	}
+	returned, kept := admintest.LeadID(c.Leads[0]), admintest.LeadID(c.Leads[1])
+	request := func(lead, reason string) string {
+		return c.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {reason}, "evidence": {"internal evidence"}}).Location()
+	}
+	c.Post(t, request(returned, "duplicate")+"/accept", url.Values{"answer": {admintest.HostileText + "\nsecond line"}})
+	c.Post(t, request(kept, "fraud")+"/refuse", url.Values{"answer": {"internal answer"}})
+	formula := `=HYPERLINK("https://example.com")`
+	form := c.Get(t, "/payouts/adjust?partner=harbour-leads")
+	if p := c.Post(t, "/payouts/adjust", url.Values{
+		"own": {shownOwn.FindStringSubmatch(form.Body)[1]}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"1.50"}, "currency": {"GBP"}, "why": {formula},
+	}); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	c.Time.Advance(time.Minute)
+	at := c.PreparedRun(t, "") + "/statements/" + id.Format(id.Partner, c.Harbour.ID)
+
+	p := c.Get(t, at)
+	p.Expect(t, "the statement", http.StatusOK, returned, `duplicate: &#34;&gt;&lt;script&gt;`, "second line", "−45.60<span", "=HYPERLINK(", "+1.50<span")
+	for _, not := range []string{"<script>alert", "internal evidence", "internal answer", kept} {
+		if strings.Contains(p.Body, not) {
+			t.Errorf("the statement shows %q: %s", not, p.Text())
+		}
+	}
+	notes := map[string]string{}
+	for _, row := range records(t, c.Get(t, at+"/entries.csv")) {
+		notes[row["kind"]] = row["note"]
+	}
+	if !strings.HasPrefix(notes["return"], "duplicate: ") || !strings.HasSuffix(notes["return"], "\nsecond line") || notes["adjustment"] != "'"+formula || notes["accrual"] != "" {
+		t.Errorf("the notes in the file: %q", notes)
+	}
+	c.CheckAuditTrail(t)
+}

@@ -1,0 +1,29 @@
+package pricing_test
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestFirstVersionOpenedByItsIDLinksToPagesThatExist(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.PricingManager)
+	card, err := h.Options.Prices.InForce(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tab := range []string{"grid", "rules", "preview", "replay", "publish", "edits"} {
+		page := b.Get(t, web.DraftURL(card.ID)+"?tab="+tab)
+		for _, link := range regexp.MustCompile(`href="(/pricing/versions/[^"]+)"`).FindAllStringSubmatch(page.Body, -1) {
+			if p := b.Get(t, link[1]); p.Status != http.StatusOK {
+				t.Errorf("%s links to %s: %d", tab, link[1], p.Status)
+			}
+		}
+	}
+}

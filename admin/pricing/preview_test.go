@@ -1,0 +1,252 @@
+package pricing_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	card := d.AddFullDraft(t)
+	at := web.DraftURL(card.ID) + "?tab=preview"
+	p := d.Get(t, at)
+	p.Expect(t, "the preview", http.StatusOK,
+		"1 problem keeps this draft from being published", "The floor of 100 GBP is above the ceiling of 50", "industry roofer, country GB",
+		"1 price belies its urgency", "plumber, United States: emergency costs no more than standard",
+		"91.20", "45.60", "+100.0 %", "outlier", "newly excluded", "no price any more", "An outlier is a change of more than 25 %", "21 prices")
+	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.Body)
+	if link == "" {
+		t.Error("the rule at fault has no link")
+	}
+	order := func(first, second string) {
+		t.Helper()
+		_, list, _ := strings.Cut(p.Body, `id="list"`)
+		if a, b := strings.Index(list, first), strings.Index(list, second); a < 0 || b < a {
+			t.Errorf("%s at %d, %s at %d", first, a, second, b)
+		}
+	}
+	order("newly excluded", "+100.0 %")
+	order("+100.0 %", "+0.3 %")
+	for filter, want := range map[string]string{
+		"q=plumb": "6 prices", "country=GB": "15 prices", "urgency=standard": "4 prices", "only=outliers": "16 prices", "category=" + url.QueryEscape(admintest.HostileText): "Nothing matches",
+		"q=" + url.QueryEscape(admintest.HostileText): "Nothing matches", "q=%ff%00": "Nothing matches", "country=gb": "Nothing matches", "before=nothing&after=plumber%2FGB": "21 prices",
+	} {
+		p := d.Get(t, at+"&"+filter)
+		p.Expect(t, filter, http.StatusOK, want, `name="tab" value="preview"`)
+		if strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s repeats markup as it came", filter)
+		}
+	}
+	d.Get(t, web.DraftURL(card.ID)+"?tab=publish").Expect(t, "publishing", http.StatusOK, "has to be mended", "1 problem")
+	if p := d.Post(t, web.DraftURL(card.ID)+"/publish", url.Values{"version": {"6"}, "note": {"x"}}); p.Status != http.StatusUnprocessableEntity || d.State(t, card) != "draft 0" {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	same := d.AddDraft(t, "The same")
+	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK, "No price changes", "no rules clash")
+	reader := d.SignedInAs(t, models.Auditor).Get(t, at)
+	reader.Expect(t, "an auditor's", http.StatusOK, "industry roofer, country GB")
+	if strings.Contains(reader.Body, "/rules/") {
+		t.Error("an auditor is led to a form")
+	}
+}
+
+// A long list is paged by its cells: every one once, in order, there and back.
+func TestPreviewPages(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	card := d.AddDraft(t, "", pricingrules.Rule{Country: "GB", Urgency: "standard", Multiplier: 11_000})
+	row := regexp.MustCompile(`<th scope="row" role="rowheader"><span class="main">([a-z0-9-]+)</span>`)
+	link := func(p admintest.Response, rel string) string {
+		m := regexp.MustCompile(`href="([^"]+)" rel="` + rel + `"`).FindStringSubmatch(p.Body)
+		if m == nil {
+			return ""
+		}
+		return html.UnescapeString(m[1])
+	}
+	seen, pages := map[string]bool{}, 0
+	p := d.Get(t, web.DraftURL(card.ID)+"?tab=preview&country=GB")
+	last := p
+	for {
+		pages++
+		for _, m := range row.FindAllStringSubmatch(p.Body, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s twice", m[1])
+			}
+			seen[m[1]] = true
+		}
+		last = p
+		next := link(p, "next")
+		if next == "" {
+			break
+		}
+		p = d.Get(t, next)
+	}
+	if len(seen) != 336 || pages != 4 {
+		t.Errorf("%d industries on %d pages", len(seen), pages)
+	}
+	for range pages - 1 {
+		last = d.Get(t, link(last, "prev"))
+	}
+	if link(last, "prev") != "" || len(row.FindAllString(last.Body, -1)) != 100 {
+		t.Errorf("the way back: %s", last.Text())
+	}
+}
+
+func TestReplaying(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	d.AddRecordedTraffic(t)
+	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
+	at := web.DraftURL(card.ID)
+	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, "No replay yet", `value="30" selected`, "no replay knows", "Sandboxes are left out")
+	for _, days := range []string{"", "0", "-1", "91", "a week", admintest.HostileText, "99999999999999999999"} {
+		d.Post(t, at+"/replay", url.Values{"days": {days}}).Expect(t, "days "+days, http.StatusUnprocessableEntity, `id="f-days-error"`, "1 to 90 days")
+	}
+	if p := d.Post(t, at+"/replay", url.Values{"days": {"7"}}); p.Location() != at+"?tab=replay" {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	d.Get(t, at+"?tab=replay").Expect(t, "waiting", http.StatusOK, "waits for its turn", `<progress class="progress" max="7" value="0"`, `hx-get="`+at+`/replay/live"`, "Look again")
+	d.Exec(t, `UPDATE rate_card_replays SET state = 'running', days_done = 3, seen_at = $1`, d.Time.Now())
+	live := d.Get(t, at+"/replay/live")
+	live.Expect(t, "the part", http.StatusOK, "under way", "3 of 7 days done", `hx-trigger="every 2s"`)
+	if strings.Contains(live.Body, "<html") {
+		t.Error("the part is a whole page")
+	}
+	d.Exec(t, `UPDATE rate_card_replays SET state = 'waiting', days_done = 0, seen_at = NULL`)
+	if did, err := d.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
+		t.Fatal(did, err)
+	}
+	done := d.Get(t, at+"?tab=replay")
+	// Of 500 British pings 20 were a sandbox's and 80 capped: 400 were priced at 45.60 and
+	// are at 50.00.
+	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →", "−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
+	if strings.Contains(done.Body, "every 2s") || strings.Contains(done.Body, "changed since") {
+		t.Error("what is done still asks, or is told as stale")
+	}
+	d.Time.Advance(time.Minute)
+	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
+	d.Get(t, at+"?tab=replay").Expect(t, "after an edit", http.StatusOK, "The draft has changed since")
+	d.Exec(t, `UPDATE rate_card_replays SET state = 'failed', result = NULL`)
+	d.Get(t, at+"/replay/live").Expect(t, "failed", http.StatusOK, "could not be finished")
+	reader := d.SignedInAs(t, models.Auditor)
+	if p := reader.Get(t, at+"?tab=replay"); strings.Contains(p.Body, `action="`+at+`/replay"`) {
+		t.Error("an auditor is offered a replay")
+	}
+	if p := reader.Post(t, at+"/replay", url.Values{"days": {"7"}}); p.Status != http.StatusForbidden {
+		t.Errorf("an auditor starts a replay: %d", p.Status)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	d.Publish(t, "Dearer <b>plumbers</b>", admintest.PlumbersIn("GB", money.GBP, 5000))
+	d.Publish(t, "Every standard lead", pricingrules.Rule{Country: "GB", Urgency: "standard", Multiplier: 11_000})
+	list := d.Get(t, "/pricing/versions")
+	list.Expect(t, "the list", http.StatusOK, "/pricing/versions/3", "in force", "superseded", "Dearer &lt;b&gt;plumbers", `name="a" required`, `value="2"`, "/pricing/compare?a=1&amp;b=2")
+	d.Get(t, "/pricing/versions?before=2").Expect(t, "the next page", http.StatusOK, "/pricing/versions/1", `rel="prev"`)
+	for _, before := range []string{"x", "-5", "99999999999999999999", "1"} {
+		if p := d.Get(t, "/pricing/versions?before="+before); p.Status != http.StatusOK {
+			t.Errorf("before %s: %d", before, p.Status)
+		}
+	}
+	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", "And 286 more", "/pricing/compare?a=2&amp;b=3", "Every standard lead")
+	d.Get(t, "/pricing/versions/2").Expect(t, "an old one", http.StatusOK, "superseded", "To go back to these prices", "/pricing/drafts/new?from=2")
+	d.Get(t, "/pricing/versions/1").Expect(t, "the first", http.StatusOK, "The rate card that the program ships.")
+	for _, n := range []string{"0", "-1", "4", "x", "99999999999999999999", "3.0"} {
+		if p := d.Get(t, "/pricing/versions/"+n); p.Status != http.StatusNotFound {
+			t.Errorf("version %s: %d", n, p.Status)
+		}
+	}
+	reader := d.SignedInAs(t, models.AccountManager).Get(t, "/pricing/versions/2")
+	reader.Expect(t, "an account manager's", http.StatusOK, "Dearer")
+	if strings.Contains(reader.Body, "/pricing/drafts/new") {
+		t.Error("an account manager is offered a draft")
+	}
+	if got := len(regexp.MustCompile(`href="/pricing/versions/\d+"`).FindAllString(list.Body, -1)); got != 3 {
+		t.Errorf("%d versions are listed", got)
+	}
+}
+
+func TestComparing(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	for n := range 2 {
+		d.Publish(t, "Plumbers "+strconv.Itoa(n), pricingrules.Rule{Industry: "plumber", Country: []string{"GB", "IE"}[n], Multiplier: 15_000})
+	}
+	d.Get(t, "/pricing/compare").Expect(t, "nothing chosen", http.StatusOK, `name="a"`, `name="b"`)
+	d.Get(t, "/pricing/compare?a=1&b=3").Expect(t, "two", http.StatusOK, "10 prices", "Version 1", "Version 3", `name="a" value="1"`, "10 of them are outliers")
+	d.Get(t, "/pricing/compare?a=3&b=1&country=GB").Expect(t, "the other way round", http.StatusOK, "5 prices", "−33.3 %")
+	for query, c := range map[string]struct{ field, text string }{
+		"a=1&b=1": {"b", "the same version twice"}, "a=1": {"b", "A version is a number"}, "a=x&b=2": {"a", "A version is a number"}, "a=1&b=9": {"b", "There is no version 9"},
+		"a=-1&b=2": {"a", "A version is a number"}, "a=99999999999999999999&b=2": {"a", "A version is a number"}, "a=%00%ff&b=2": {"a", "A version is a number"},
+		"a=" + url.QueryEscape(admintest.HostileText) + "&b=2": {"a", "A version is a number"},
+	} {
+		p := d.Get(t, "/pricing/compare?"+query)
+		p.Expect(t, query, http.StatusUnprocessableEntity, c.text, `id="f-`+c.field+`-error"`)
+		if strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s repeats markup as it came", query)
+		}
+	}
+}
+
+func TestPricingALead(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	d.AddRecordedTraffic(t)
+	p, err := d.Options.Partners.Find(t.Context(), scope.System, "harbour-leads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := partners.PriceForm{Adjustment: "+10", Exclusions: "country IE"}
+	if err := d.Options.Partners.SetOwnPrice(t.Context(), scope.System, p.ID, 0, own, d.Options.Prices.Taxonomy()); err != nil {
+		t.Fatal(err)
+	}
+	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
+	const at = "/pricing/explain?"
+	d.Get(t, at).Expect(t, "the form", http.StatusOK, "The most specific one: industry before category", `<option value="plumber">`)
+	for query, wants := range map[string][]string{
+		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency", "Version 1"},
+		"industry=plumber": {"45.60", "United Kingdom"},
+		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
+		"industry=plumber&country=ZZ":                                           {"Any other country"},
+		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
+		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry plumber, country GB"},
+		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10 %", "Partner&#39;s adjustment", "Harbour Leads"},
+		"industry=plumber&country=IE&partner=harbour-leads":                     {"Not bought", "own exclusion"},
+	} {
+		d.Get(t, at+query).Expect(t, query, http.StatusOK, wants...)
+	}
+	for query, field := range map[string]string{
+		"industry=plumbing": "industry", "industry=plumber&country=GBR": "country", "industry=plumber&country=G1": "country", "industry=plumber&partner=nobody": "partner",
+		"industry=plumber&partner=%00%ff": "partner", "industry=plumber&version=9": "version", "industry=plumber&version=x": "version", "draft=rc_nothing": "draft",
+		"industry=" + url.QueryEscape(admintest.HostileText): "industry", "country=GB&version=0": "version",
+	} {
+		p := d.Get(t, at+query)
+		p.Expect(t, query, http.StatusUnprocessableEntity, `id="f-`+field+`-error"`)
+		if strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s repeats markup as it came", query)
+		}
+	}
+	d.Get(t, at+"industry=plumbing&country=GBR&partner=nobody&version=77").Expect(t, "two mistakes", http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
+	d.Get(t, at+"industry=plumbing&partner=nobody").Expect(t, "two others", http.StatusUnprocessableEntity, `id="f-industry-error"`, `id="f-partner-error"`)
+	reader := d.SignedInAs(t, models.Auditor).Get(t, at+"industry=plumber&draft="+web.DraftURL(card.ID)[16:])
+	if strings.Contains(reader.Body, "/rules/") || reader.Status != http.StatusOK {
+		t.Errorf("an auditor is led to a form: %d", reader.Status)
+	}
+}

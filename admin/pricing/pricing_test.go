@@ -1,0 +1,231 @@
+package pricing_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// The way of a draft from its first form to the list of what was done to it.
+func TestPricing(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	home := d.Get(t, "/pricing")
+	for _, want := range []string{"Version 1", "Spring prices", "/pricing/drafts/new", "most specific rule wins", `id="row-plumber"`, "/pricing/versions/1/export?category", "all "} {
+		if !strings.Contains(home.Body, strings.TrimSuffix(want, "?category")) {
+			t.Errorf("the first page lacks %q: %s", want, home.Text())
+		}
+	}
+	if p := d.Get(t, "/pricing/drafts/new?from=1"); !strings.Contains(p.Body, `name="from" value="1"`) {
+		t.Errorf("%s", p.Text())
+	}
+	made := d.Post(t, "/pricing/drafts/new", url.Values{"title": {"Winter"}, "from": {"1"}})
+	if made.Status != http.StatusSeeOther || !strings.HasPrefix(made.Location(), "/pricing/drafts/rc_") {
+		t.Fatalf("%d %s", made.Status, made.Text())
+	}
+	d.DraftURL = made.Location()
+	for _, tab := range []string{"", "?tab=grid", "?tab=rules", "?tab=edits", "?country=DE&urgency=urgent", "?country=ZZ", "?q=zebra", "/import", "/title", "/discard", "/rules/new", "/rules/1"} {
+		if p := d.Get(t, d.DraftURL+tab); p.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", tab, p.Status, p.Text())
+		}
+	}
+	if p := d.Get(t, "/jump?q="+strings.TrimPrefix(d.DraftURL, "/pricing/drafts/")); p.Location() != d.DraftURL {
+		t.Errorf("a jump leads to %q", p.Location())
+	}
+	title := url.Values{"title": {"Winter, Germany"}, "version": {admintest.VersionAt(t, d.Get(t, d.DraftURL+"/title"))}}
+	if p := d.Post(t, d.DraftURL+"/title", title); p.Location() != d.DraftURL || !strings.Contains(d.Get(t, "/pricing").Body, "Winter, Germany") {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := d.Post(t, d.DraftURL+"/title", url.Values{"title": {"Mine"}, "version": {"1"}}); p.Status != http.StatusConflict || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, `value="Mine"`) {
+		t.Errorf("a stale title: %d %s", p.Status, p.Text())
+	}
+	ask := d.Get(t, d.DraftURL+"/discard")
+	if p := d.Post(t, d.DraftURL+"/discard", url.Values{"name": {"yes"}, "version": {admintest.VersionAt(t, ask)}}); p.Status != http.StatusUnprocessableEntity {
+		t.Errorf("discarded without the word: %d", p.Status)
+	}
+	if p := d.Post(t, d.DraftURL+"/discard", url.Values{"name": {"discard"}, "version": {admintest.VersionAt(t, ask)}}); p.Location() != "/pricing" {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, "This draft was discarded") || strings.Contains(p.Body, `name="base"`) {
+		t.Errorf("%s", p.Text())
+	}
+	if p := d.Get(t, d.DraftURL+"/rules/new"); p.Location() != d.DraftURL {
+		t.Errorf("a rule of what is discarded: %d", p.Status)
+	}
+	d.CheckAuditTrail(t)
+}
+
+// A cell takes an amount, and inherits again once it is empty; the last edit is undone.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	saved := d.Cell(t, "plumber", "0", " 61.5 ")
+	if saved.Status != http.StatusSeeOther || saved.Location() != d.DraftURL+"?category=home-services&country=GB&q=pl#f-base-plumber" || d.Base(t, "plumber") != 6150 {
+		t.Fatalf("%d to %s, base %d: %s", saved.Status, saved.Location(), d.Base(t, "plumber"), saved.Text())
+	}
+	p := d.Get(t, d.DraftURL+"?q=plumber")
+	for _, want := range []string{`value="61.50"`, "Undo: ", "becomes", `name="was" value="6150"`} {
+		if !strings.Contains(p.Body, want) {
+			t.Errorf("the grid lacks %s: %s", want, p.Text())
+		}
+	}
+	if p := d.Cell(t, "plumber", "6150", "£70", "part", "rows"); p.Status != http.StatusOK || !strings.Contains(p.Body, `id="grid-part" data-version="3"`) || !strings.Contains(p.Body, `id="row-plumber"`) || strings.Contains(p.Body, "<h1>") || strings.Contains(p.Body, `id="row-solicitor"`) {
+		t.Errorf("a part: %d %.300s", p.Status, p.Body)
+	}
+	if p := d.Cell(t, "plumber", "7000", ""); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
+		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
+	}
+	undo := func() admintest.Response {
+		t.Helper()
+		_, rest, _ := strings.Cut(d.Get(t, d.DraftURL).Body, `name="edit" value="`)
+		edit, _, _ := strings.Cut(rest, `"`)
+		return d.Post(t, d.DraftURL+"/undo?country=GB", url.Values{"edit": {edit}})
+	}
+	for _, want := range []int64{7000, 6150, 0} {
+		if p := undo(); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != want {
+			t.Errorf("undone: %d, base %d, want %d", p.Status, d.Base(t, "plumber"), want)
+		}
+	}
+	if p := d.Post(t, d.DraftURL+"/undo", url.Values{"edit": {"1"}}); p.Status != http.StatusConflict {
+		t.Errorf("with nothing to undo: %d", p.Status)
+	}
+	if p := d.Get(t, d.DraftURL+"?tab=edits"); strings.Count(p.Body, "by pricing_manager@example.com") != 3 {
+		t.Errorf("%s", p.Text())
+	}
+	d.CheckAuditTrail(t)
+}
+
+// What no cell can hold is refused at the cell, with what to write instead, and kept.
+func TestCellMistakes(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	for typed, want := range map[string]string{
+		"-5": "must be above 0", "0": "must be above 0", "45.605": "at most two decimals", "1e3": "is not an amount", "9999999": "is above 1000000",
+		"45 EUR": "GB is priced in GBP, not in EUR", "eur45": "GB is priced in GBP, not in EUR", "€45": "GB is priced in GBP", "$45": "not in USD",
+		"45,60": "Write 45.60", "1,204.50": "Write 1204.50", "forty": "is not an amount", admintest.HostileText: "is not an amount", "99999999999999999999": "is not an amount",
+	} {
+		for _, part := range []string{"", "rows"} {
+			f := []string{"part", part}
+			if part == "" {
+				f = nil
+			}
+			p := d.Cell(t, "plumber", "0", typed, f...)
+			if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, want) || !strings.Contains(p.Body, `id="f-base-plumber-error"`) || !strings.Contains(p.Body, `href="#f-base-plumber"`) || !strings.Contains(p.Body, `aria-invalid="true"`) {
+				t.Errorf("%q: %d %s", typed, p.Status, p.Text())
+			}
+			if typed != admintest.HostileText && !strings.Contains(p.Body, `value="`+typed+`"`) {
+				t.Errorf("%q is not kept", typed)
+			}
+		}
+	}
+	for _, good := range []string{"45 GBP", "GBP 45.6", "£45"} {
+		if p := d.Cell(t, "plumber", fmt.Sprint(d.Base(t, "plumber")), good); p.Status != http.StatusSeeOther {
+			t.Errorf("%q: %d %s", good, p.Status, p.Text())
+		}
+	}
+	if p := d.Cell(t, "zebra-groomer", "0", "45"); p.Status != http.StatusUnprocessableEntity {
+		t.Errorf("no industry: %d", p.Status)
+	}
+}
+
+// Two change one cell: the second sees the first's, and overwrites nothing unseen.
+func TestTwoChangeOneCell(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	plumber := pricingrules.Target{Industry: "plumber", Country: "GB"}
+	if err := d.Service(models.Administrator).SetBase(t.Context(), d.Draft.ID, plumber, 0, 5100); err != nil {
+		t.Fatal(err)
+	}
+	p := d.Cell(t, "plumber", "0", "49")
+	if p.Status != http.StatusConflict || !strings.Contains(p.Body, "it is 51.00 GBP now") || !strings.Contains(p.Body, `value="49"`) || !strings.Contains(p.Body, `name="was" value="5100"`) || d.Base(t, "plumber") != 5100 {
+		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
+	}
+	if p := d.Cell(t, "plumber", "5100", "49"); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 4900 {
+		t.Errorf("knowing of it: %d", p.Status)
+	}
+	stale := url.Values{"version": {"1"}, "mode": {"paste"}, "lines": {"plumber\t1\r\narborist\t2"}}
+	if p := d.Post(t, d.DraftURL+"/cells?country=GB", stale); p.Status != http.StatusConflict || !strings.Contains(p.Body, "pricing_manager@example.com") || d.Base(t, "arborist") != 0 {
+		t.Errorf("a column on what has changed: %d %s", p.Status, p.Text())
+	}
+}
+
+// A column is taken as a whole or not at all.
+func TestPastedColumn(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	version := func() string { return admintest.VersionAt(t, d.Get(t, d.DraftURL)) }
+	paste := func(lines string) admintest.Response {
+		return d.Post(t, d.DraftURL+"/cells?country=GB", url.Values{"version": {version()}, "mode": {"paste"}, "lines": {lines}})
+	}
+	if p := paste("arborist\t40\r\narchitect\t41.5\r\ncategory-home-services\t39"); p.Status != http.StatusSeeOther || d.Base(t, "arborist") != 4000 || d.Base(t, "architect") != 4150 {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, "Undo: Pasted 3 bases: GB, any urgency") {
+		t.Errorf("%s", p.Text())
+	}
+	for name, c := range map[string]struct{ lines, want string }{
+		"a wrong one":   {"arborist\t50\r\narchitect\tmuch", "Line 2: &#34;much&#34; is not an amount"},
+		"two columns":   {"arborist\t50\t60\r\narchitect\t51", "Line 1: "},
+		"too long":      {"arborist\t50\r\n\t51", "longer than the rows"},
+		"another table": {"zebra\t50", "no such row"},
+	} {
+		p := paste(c.lines)
+		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, c.want) || !strings.Contains(p.Body, "not even in part") || d.Base(t, "arborist") != 4000 {
+			t.Errorf("%s: %d, base %d: %s", name, p.Status, d.Base(t, "arborist"), p.Text())
+		}
+		if strings.HasPrefix(c.lines, "arborist\t50\r") && !strings.Contains(p.Body, `value="50"`) {
+			t.Errorf("%s: what was pasted is gone", name)
+		}
+	}
+}
+
+// All that is shown is changed at once, once somebody has seen how.
+func TestBulk(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	edits := func() int { return d.Count(t, "rate_card_edits", "true") }
+	send := func(by, amount string, more ...string) admintest.Response {
+		f := url.Values{"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL))}, "mode": {"bulk"}, "by": {by}, "amount": {amount}}
+		for i := 0; i+1 < len(more); i += 2 {
+			f.Set(more[i], more[i+1])
+		}
+		return d.Post(t, d.DraftURL+"/cells?category=home-services&country=GB", f)
+	}
+	for amount, want := range map[string]string{"": "Write a percentage", "5.123": "Write a percentage", "-95": "-90 %", "900.01": "900 %", "0": "0 % changes nothing", admintest.HostileText: "Write a percentage"} {
+		if p := send("percent", amount, "apply", "yes"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, want) || !strings.Contains(p.Body, `id="f-amount-error"`) {
+			t.Errorf("%q: %d %s", amount, p.Status, p.Text())
+		}
+	}
+	for _, amount := range []string{"", "-4", "5 USD"} {
+		if p := send("set", amount, "apply", "yes"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `<option value="set" selected>`) {
+			t.Errorf("%q: %d %s", amount, p.Status, p.Text())
+		}
+	}
+	p := send("percent", "+2.5")
+	if p.Status != http.StatusOK || !strings.Contains(p.Body, "Bases +2.5 %: GB, any urgency, category home-services") || !strings.Contains(p.Body, "inherited") || !strings.Contains(p.Body, " more.") || edits() != 0 {
+		t.Fatalf("%d, %d edits: %s", p.Status, edits(), p.Text())
+	}
+	if p := send("percent", "+2.5", "apply", "yes"); p.Status != http.StatusSeeOther || edits() != 1 {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if rules := testkit.Value[int](t, d.Database, `SELECT rules FROM rate_card_edits`); rules < 50 {
+		t.Errorf("one edit of %d rules", rules)
+	}
+	if p := send("set", "50", "apply", "yes"); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 5000 {
+		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
+	}
+	if p := send("set", "50"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "No base would change") {
+		t.Errorf("what is so already: %d %s", p.Status, p.Text())
+	}
+	if p := send("set", "51", "version", "1"); p.Status != http.StatusConflict {
+		t.Errorf("stale: %d", p.Status)
+	}
+	d.CheckAuditTrail(t)
+}

@@ -1,0 +1,239 @@
+package pricing_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestPublishing(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
+	at := web.DraftURL(card.ID)
+	form := d.Get(t, at+"?tab=publish")
+	form.Expect(t, "the form", http.StatusOK, "What would be published", `name="note"`, `type="datetime-local"`, "Publish")
+	version := admintest.VersionAt(t, form)
+	for name, c := range map[string]struct {
+		values url.Values
+		field  string
+	}{
+		"no note":        {url.Values{}, "note"},
+		"a long note":    {url.Values{"note": {strings.Repeat("x", 201)}}, "note"},
+		"two lines":      {url.Values{"note": {"a\r\nb"}}, "note"},
+		"no text":        {url.Values{"note": {"a\x00\xff"}}, "note"},
+		"no time":        {url.Values{"note": {"x"}, "at": {"tomorrow"}}, "at"},
+		"the past":       {url.Values{"note": {"x"}, "at": {"2020-01-01T09:00"}}, "at"},
+		"years ahead":    {url.Values{"note": {"x"}, "at": {"9999-01-01T09:00"}}, "at"},
+		"a time of tags": {url.Values{"note": {"x"}, "at": {admintest.HostileText}}, "at"},
+	} {
+		c.values.Set("version", version)
+		p := d.Post(t, at+"/publish", c.values)
+		p.Expect(t, name, http.StatusUnprocessableEntity, `id="f-`+c.field+`-error"`, `href="#f-`+c.field+`"`)
+		if strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s: repeats markup as it came", name)
+		}
+	}
+	good := url.Values{"version": {version}, "note": {"Plumbers in Britain are short"}}
+	d.Time.Advance(11 * time.Minute)
+	d.Post(t, at+"/publish", good).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "Plumbers in Britain are short")
+	good.Set("proof", "wrong")
+	d.Post(t, at+"/publish", good).Expect(t, "with a wrong proof", http.StatusUnprocessableEntity, `id="f-proof-error"`)
+	if d.State(t, card) != "draft 0" {
+		t.Fatal(d.State(t, card))
+	}
+	good.Set("proof", admintest.Password)
+	if p := d.Post(t, at+"/publish", good); p.Location() != "/pricing/versions/2" || d.State(t, card) != "published 2" {
+		t.Fatalf("%d to %q: %s", p.Status, p.Location(), p.Text())
+	}
+	d.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "in force", "Plumbers in Britain are short", "plumber", "pricing: publish", "/pricing/drafts/new?from=2", "/pricing/versions/2/export?format=yaml")
+	d.Get(t, at+"?tab=publish").Expect(t, "the draft afterwards", http.StatusOK, `href="/pricing/versions/2"`, "does not change any more")
+	if p := d.Post(t, at+"/publish", good); p.Status != http.StatusConflict || d.Count(t, "rate_cards", "version > 2") != 0 {
+		t.Errorf("again: %d %s", p.Status, p.Text())
+	}
+	d.CheckAuditTrail(t)
+}
+
+// Of two drafts the second is shown what the first one published, and loses nothing.
+func TestPublishingLosesARace(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	d.AddColleague(t)
+	mine := d.AddDraft(t, "Mine", admintest.PlumbersIn("GB", money.GBP, 5000), admintest.PlumbersIn("IE", money.EUR, 6000))
+	theirs := d.AddDraft(t, "Theirs", admintest.PlumbersIn("GB", money.GBP, 7000))
+	form := url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish"))}, "note": {"My note"}}
+	b := d.SignedInColleague(t)
+	first := url.Values{"version": {admintest.VersionAt(t, b.Get(t, web.DraftURL(theirs.ID)+"?tab=publish"))}, "note": {"Their note"}}
+	if p := b.Post(t, web.DraftURL(theirs.ID)+"/publish", first); p.Location() != "/pricing/versions/2" {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form)
+	p.Expect(t, "the second", http.StatusConflict, "Version 2 was published meanwhile", "Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00", "Bring it up to date")
+	if d.State(t, mine) != "draft 0" {
+		t.Fatal(d.State(t, mine))
+	}
+	if n := strings.Count(p.Body, `action="`+web.DraftURL(mine.ID)+`/update"`); n != 1 {
+		t.Errorf("%d forms bring it up to date", n)
+	}
+	updated := d.Post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {admintest.VersionAt(t, p)}})
+	updated.Expect(t, "up to date", http.StatusOK, "up to date with Version 2", "industry plumber, country GB", "base 50.00 GBP")
+	if strings.Contains(updated.Body, "country IE") {
+		t.Error("what only one of the two changed is told as kept")
+	}
+	d.Get(t, web.DraftURL(mine.ID)+"?tab=preview").Expect(t, "the preview", http.StatusOK, "5 prices", "Ireland")
+	form.Set("version", admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish")))
+	if p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form); p.Location() != "/pricing/versions/3" {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	for name, c := range map[string]struct{ country, want string }{"theirs": {"GB", "70.00"}, "mine": {"IE", "industry plumber, country IE"}} {
+		d.Get(t, "/pricing/explain?industry=plumber&country="+c.country).Expect(t, name, http.StatusOK, c.want)
+	}
+	// Up to date it stays so, however often it is asked.
+	next := d.AddDraft(t, "Next", admintest.PlumbersIn("FR", money.EUR, 6000))
+	if p := d.Post(t, web.DraftURL(next.ID)+"/update", url.Values{"version": {"2"}}); p.Location() != web.DraftURL(next.ID)+"?tab=preview" {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	d.CheckAuditTrail(t)
+}
+
+// What is published is what was looked at: an edit since then is shown instead.
+func TestPublishingAnEditedDraft(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	card := d.AddDraft(t, "", admintest.PlumbersIn("GB", money.GBP, 5000))
+	at := web.DraftURL(card.ID)
+	version := admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))
+	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
+	for _, path := range []string{"/publish", "/update"} {
+		p := d.Post(t, at+path, url.Values{"version": {version}, "note": {"My note"}})
+		p.Expect(t, path, http.StatusConflict, "pricing_manager@example.com changed this draft", "Added a rule for industry plumber, country IE")
+		if now := admintest.VersionAt(t, p); path == "/publish" && now == version {
+			t.Errorf("%s: the form still carries %s", path, now)
+		}
+	}
+	if d.State(t, card) != "draft 0" {
+		t.Error(d.State(t, card))
+	}
+}
+
+// Where the policy asks for two, nobody publishes alone.
+func TestPublishingTakesTwo(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
+	d.AddColleague(t)
+	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
+	at := web.DraftURL(card.ID)
+	tab := func(b *admintest.Client) admintest.Response { return b.Get(t, at+"?tab=publish") }
+	tab(d.Client).Expect(t, "the form", http.StatusOK, "Submit for approval")
+	submit := func() {
+		t.Helper()
+		if p := d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, tab(d.Client))}, "note": {"Short of plumbers"}}); p.Location() != at+"?tab=publish" || d.State(t, card) != "submitted 0" {
+			t.Fatalf("%d %s: %s", p.Status, d.State(t, card), p.Text())
+		}
+	}
+	submit()
+	own := tab(d.Client)
+	own.Expect(t, "the submitter's", http.StatusOK, "You submitted it: somebody else", "Take it back")
+	if strings.Contains(own.Body, at+"/approve") {
+		t.Error("the submitter is offered to approve")
+	}
+	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves", http.StatusForbidden, "somebody else approves it")
+	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict || d.State(t, card) != "submitted 0" {
+		t.Errorf("taken back unseen: %d", p.Status)
+	}
+	if p := d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}); p.Location() != at+"?tab=publish" || d.State(t, card) != "draft 0" {
+		t.Fatalf("taken back: %d %s", p.Status, d.State(t, card))
+	}
+	submit()
+	b := d.SignedInColleague(t)
+	form := url.Values{"version": {admintest.VersionAt(t, tab(b))}}
+	d.Time.Advance(11 * time.Minute)
+	b.Post(t, at+"/approve", form).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`)
+	form.Set("proof", admintest.Password)
+	if p := b.Post(t, at+"/approve", form); p.Location() != "/pricing/versions/2" {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	b.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "colleague@example.com", "pricing_manager@example.com", "Approved by")
+	reader := d.SignedInAs(t, models.Auditor)
+	if p := reader.Post(t, at+"/take-back", form); p.Status != http.StatusForbidden {
+		t.Errorf("an auditor takes back: %d", p.Status)
+	}
+	tab(reader).Expect(t, "an auditor's page", http.StatusOK, "does not change any more")
+	d.CheckAuditTrail(t)
+}
+
+func TestPublishingAtATime(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	card, other := d.AddDraft(t, "Monday", admintest.PlumbersIn("GB", money.GBP, 5000)), d.AddDraft(t, "Today", admintest.PlumbersIn("IE", money.EUR, 6000))
+	at, then := web.DraftURL(card.ID), d.Time.Now().UTC().Add(26*time.Hour).Truncate(time.Minute)
+	schedule := func() {
+		t.Helper()
+		form := url.Values{"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))}, "note": {"From Monday"}, "at": {then.Format("2006-01-02T15:04")}}
+		if p := d.Post(t, at+"/publish", form); p.Location() != at+"?tab=publish" || d.State(t, card) != "scheduled 0" {
+			t.Fatalf("%d %s: %s", p.Status, d.State(t, card), p.Text())
+		}
+	}
+	schedule()
+	waiting := d.Get(t, at+"?tab=publish")
+	waiting.Expect(t, "waiting", http.StatusOK, then.Format("2006-01-02 15:04:05 UTC"), "in 1 d", "Take it back")
+	d.Post(t, web.DraftURL(other.ID)+"/publish", url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(other.ID)+"?tab=publish"))}, "note": {"Now"}}).
+		Expect(t, "another meanwhile", http.StatusConflict, "“Monday” is to be published at")
+	if p := d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, waiting)}}); p.Status != http.StatusSeeOther || d.State(t, card) != "draft 0" {
+		t.Fatalf("%d %s", p.Status, d.State(t, card))
+	}
+	schedule()
+	d.Time.Advance(26*time.Hour + time.Second)
+	if did, err := d.Options.Prices.ReleaseDue(t.Context()); err != nil || !did || d.State(t, card) != "published 2" {
+		t.Fatalf("%t, %v, %s", did, err, d.State(t, card))
+	}
+	b := d.SignedInAs(t, models.PricingManager)
+	b.Get(t, at+"?tab=publish").Expect(t, "afterwards", http.StatusOK, `href="/pricing/versions/2"`)
+}
+
+// Every form about a draft, with what no form of ours sends.
+func TestBadPublishingForms(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
+	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
+	rows := func() string {
+		return testkit.Value[string](t, d.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT c::text FROM rate_cards c UNION ALL SELECT r::text FROM pricing_rules r UNION ALL SELECT p::text FROM rate_card_replays p) AS all_of_it(x)`)
+	}
+	all := func(value string) string {
+		return url.Values{"version": {value}, "note": {value}, "at": {value}, "days": {value}, "proof": {value}}.Encode()
+	}
+	before := rows()
+	for name, body := range map[string]string{
+		"nothing": "", "empty": all(""), "hostile": all(admintest.HostileText), "NUL": all("a\x00b"), "long": all(strings.Repeat("9", 3000)), "no UTF-8": "note=%ff&at=%ff&version=%ff&days=%ff",
+		"bad escapes": "note=%zz", "another kind": `{"note":"x"}`, "huge": "version=99999999999999999999&note=x&days=99999999999999999999", "a megabyte": "note=" + strings.Repeat("x", 1<<20),
+	} {
+		for _, path := range []string{"/publish", "/approve", "/take-back", "/update", "/replay"} {
+			p := d.Send(t, http.MethodPost, web.DraftURL(card.ID)+path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			if !slices.Contains([]int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, p.Status) {
+				t.Errorf("%s: %s: %d %.200s", name, path, p.Status, p.Text())
+			}
+			if strings.Contains(p.Body, "<script>alert") {
+				t.Errorf("%s: %s repeats markup as it came", name, path)
+			}
+			if rows() != before {
+				t.Fatalf("%s: %s changed something", name, path)
+			}
+		}
+	}
+	if p := d.Post(t, web.DraftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.Status != http.StatusNotFound {
+		t.Errorf("a draft that is none: %d", p.Status)
+	}
+	d.CheckAuditTrail(t)
+}

@@ -1,0 +1,191 @@
+package pricing_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	pricingpages "github.com/pingpost/pingpost/admin/pricing"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A rule is added, changed and taken out, each on the version that was seen.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	rule := func(more ...string) url.Values { return d.Rule(t, more...) }
+	if p := d.Post(t, d.DraftURL+"/rules/new", rule()); p.Location() != d.DraftURL+"?tab=rules" || d.Base(t, "plumber") != 5800 {
+		t.Fatalf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
+	}
+	list := d.Get(t, d.DraftURL+"?tab=rules&q=scarce")
+	if !strings.Contains(list.Body, "industry plumber, country GB") || !strings.Contains(list.Body, "base 58.00 GBP") || !strings.Contains(list.Body, ">1 rule<") {
+		t.Fatalf("%s", list.Text())
+	}
+	at := d.DraftURL + "/rules/" + fmt.Sprint(testkit.Value[int](t, d.Database, `SELECT position FROM pricing_rules WHERE note = 'Scarce in spring'`))
+	if p := d.Get(t, at); !strings.Contains(p.Body, `value="58.00"`) || !strings.Contains(p.Body, `<option value="plumber" selected>`) || !strings.Contains(p.Body, at+"/remove") {
+		t.Errorf("%s", p.Text())
+	}
+	if p := d.Post(t, at, rule("base-GBP", "59", "multiplier", "1.25", "exclude", "no")); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 5900 {
+		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
+	}
+	if p := d.Post(t, at, rule("version", "1", "base-GBP", "77")); p.Status != http.StatusConflict || !strings.Contains(p.Body, "Changed the rule for industry plumber") || !strings.Contains(p.Body, `value="77"`) || d.Base(t, "plumber") != 5900 {
+		t.Errorf("stale: %d %s", p.Status, p.Text())
+	}
+	if p := d.Post(t, at+"/remove", url.Values{"version": {"1"}}); p.Status != http.StatusConflict {
+		t.Errorf("taken out unseen: %d", p.Status)
+	}
+	if p := d.Post(t, at+"/remove", url.Values{"version": {admintest.VersionAt(t, d.Get(t, at))}}); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
+		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
+	}
+	for _, gone := range []string{at, d.DraftURL + "/rules/0", d.DraftURL + "/rules/x", d.DraftURL + "/rules/99999999999999999999"} {
+		if p := d.Get(t, gone); p.Status != http.StatusNotFound {
+			t.Errorf("%s: %d", gone, p.Status)
+		}
+		if p := d.Post(t, gone, rule()); p.Status != http.StatusNotFound {
+			t.Errorf("sent to %s: %d", gone, p.Status)
+		}
+	}
+	d.CheckAuditTrail(t)
+}
+
+// A rule that cannot be is refused beside its field.
+func TestRuleMistakes(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "set twice for industry plumber") {
+		t.Errorf("a second one: %d %s", p.Status, p.Text())
+	}
+	for field, text := range map[string]string{"base-GBP": "-1", "floor-EUR": "5 GBP", "ceiling-USD": "1,5", "multiplier": "much", "note": "a\x00b"} {
+		if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t, field, text)); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+field+`-error"`) {
+			t.Errorf("%s %q: %d %s", field, text, p.Status, p.Text())
+		}
+	}
+	for field, text := range map[string]string{"industry": "zebra", "category": "home-services", "country": "ZZ", "urgency": "soon", "note": strings.Repeat("x", 500)} {
+		if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t, field, text)); p.Status != http.StatusUnprocessableEntity {
+			t.Errorf("%s %.20q: %d %s", field, text, p.Status, p.Text())
+		}
+	}
+	if p := d.Post(t, d.DraftURL+"/rules/new", url.Values{"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL+"/rules/new"))}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "sets nothing") {
+		t.Errorf("an empty one: %d %s", p.Status, p.Text())
+	}
+}
+
+// A rule that makes cells wrong is marked in the list; pages follow one another.
+func TestRulesList(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	f := url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "floor-GBP": {"900"}}
+	if p := d.Post(t, d.DraftURL+"/rules/new", f); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	wrong := d.Get(t, d.DraftURL+"?tab=rules&only=wrong")
+	if !strings.Contains(wrong.Body, "industry plumber, country GB") || strings.Count(wrong.Body, `class="main"`) != 1 || !strings.Contains(wrong.Body, "floor") {
+		t.Errorf("%s", wrong.Text())
+	}
+	first := d.Get(t, d.DraftURL+"?tab=rules")
+	second := d.Get(t, d.DraftURL+"?tab=rules&older=100")
+	back := d.Get(t, d.DraftURL+"?tab=rules&newer=101")
+	if strings.Count(first.Body, `class="main"`) != pricingpages.RulesPage || !strings.Contains(first.Body, "older=100") || strings.Contains(first.Body, "newer=") || !strings.Contains(second.Body, "newer=101") || !strings.Contains(back.Body, "older=100") {
+		t.Errorf("%d rules: %s", strings.Count(first.Body, `class="main"`), first.Text())
+	}
+	d.Cell(t, "plumber", "0", "61.5")
+	if p := d.Get(t, d.DraftURL+"?q=plumber"); !strings.Contains(p.Body, "no price") {
+		t.Errorf("a gap is not shown: %s", p.Text())
+	}
+}
+
+// Whoever may only look sees a draft without its forms.
+func TestPricingRead(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	b := d.SignedInAs(t, models.Auditor)
+	for _, path := range []string{"/pricing", d.DraftURL, d.DraftURL + "?tab=rules", d.DraftURL + "?tab=edits"} {
+		p := b.Get(t, path)
+		if p.Status != http.StatusOK || strings.Contains(p.Body, `name="base"`) || strings.Contains(p.Body, "/rules/") || strings.Contains(p.Body, "/import") || strings.Contains(p.Body, "/drafts/new") {
+			t.Errorf("%s: %d %s", path, p.Status, p.Text())
+		}
+	}
+	if p := b.Get(t, d.DraftURL); !strings.Contains(p.Body, "look at this draft, not change it") {
+		t.Errorf("%s", p.Text())
+	}
+	if p := b.Get(t, d.DraftURL+"/export?format=yaml"); p.Status != http.StatusOK {
+		t.Errorf("%d", p.Status)
+	}
+}
+
+// A draft that waits for somebody's word does not change meanwhile.
+func TestSubmittedDraft(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	d.Cell(t, "plumber", "0", "61.5")
+	d.Exec(t, `UPDATE rate_cards SET state = 'submitted', submitter = 'x', row_version = row_version + 1 WHERE id = $1`, d.Draft.ID)
+	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, "waits for approval, and does not change") || strings.Contains(p.Body, `name="base"`) {
+		t.Errorf("%s", p.Text())
+	}
+	if p := d.Cell(t, "plumber", "6150", "70"); p.Status != http.StatusConflict || !strings.Contains(p.Body, "waits for approval: take it back") || d.Base(t, "plumber") != 6150 {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := d.Upload(t, map[string]string{"kind": "csv", "apply": "yes", "version": "3", "text": "industry,country,base\nplumber,GB,70\n"}, "", ""); p.Status != http.StatusConflict || d.Base(t, "plumber") != 6150 {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+}
+
+// Every form about drafts, with what no form of ours sends, as who may send it.
+func TestBadPricingForms(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	d.Cell(t, "plumber", "0", "61.5")
+	state := func() string {
+		return testkit.Value[string](t, d.Database, `SELECT md5(string_agg(x::text, '' ORDER BY x::text)) FROM (SELECT c::text FROM rate_cards c UNION ALL
+			SELECT r::text FROM pricing_rules r UNION ALL SELECT e::text FROM rate_card_edits e) AS all_of_it(x)`)
+	}
+	fields := []string{
+		"title", "from", "version", "name", "industry", "category", "country", "urgency", "was", "base", "mode", "lines", "by", "amount", "apply", "edit", "part",
+		"base-GBP", "floor-EUR", "ceiling-AUD", "multiplier", "exclude", "note", "kind", "text", "file", "days", "at",
+	}
+	everywhere := func(value string) string {
+		form := url.Values{}
+		for _, name := range fields {
+			form.Set(name, value)
+		}
+		return form.Encode()
+	}
+	before := state()
+	for name, body := range map[string]string{
+		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(admintest.HostileText), "NUL": everywhere("a\x00b"),
+		"no UTF-8":    "title=%ff&note=%c3%28&industry=%ff&category=&base=%ff&was=0&amount=%ff&by=set&mode=bulk&lines=%ff&version=2&multiplier=%ff&kind=csv&text=%ff&name=%ff",
+		"bad escapes": "title=%zz&industry=%", "a megabyte": "title=x&industry=plumber&was=0&base=" + strings.Repeat("x", 1<<20), "another kind": `{"title":"x"}`,
+		"a huge version": "version=99999999999999999999&title=x&name=discard&base-GBP=5&industry=roofer&mode=bulk&by=set&amount=5&apply=yes&edit=99999999999999999999&kind=csv&text=x",
+	} {
+		for _, r := range d.Routes("/pricing") {
+			if r.Method != http.MethodPost || r.Path == "/pricing/drafts/new" && (name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
+				continue // a draft needs no title
+			}
+			if (strings.HasSuffix(r.Path, "/remove") || strings.HasSuffix(r.Path, "/update")) && name == "no UTF-8" {
+				continue // take a version alone, and this is the right one
+			}
+			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.Draft.ID), "{position}", "1").Replace(r.Path)
+			p := d.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			switch p.Status {
+			case http.StatusBadRequest, http.StatusConflict, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+			default:
+				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
+			}
+			if strings.Contains(p.Body, "<script>alert") || strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
+				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
+			}
+			if now := state(); now != before {
+				t.Fatalf("%s: %s changed something", name, r.Path)
+			}
+		}
+	}
+	d.CheckAuditTrail(t)
+}

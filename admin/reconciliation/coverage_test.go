@@ -1,0 +1,55 @@
+package reconciliation_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/models"
+)
+
+// The page and the exported file show which leads were left out, and a comparison with
+// all leads of the period reports them as missing.
+func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	pound, price := b.Deliver(t, b.Harbour())
+	euro, _ := b.DeliverFrom(t, b.Harbour(), "DE")
+	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", pound+","+price.Decimal()+",GBP")
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="coverage" value="file" checked`)
+	b.Compare(t, at, b.ColumnForm(t, at))
+
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "1 lead in GBP", "1 lead in EUR", `href="`+at+`?finding=left_out#lines"`)
+	b.Get(t, at+"?finding=left_out").ExpectTexts(t, http.StatusOK, euro)
+	if p := b.Get(t, at+"?finding=missing"); strings.Contains(p.Body, euro) {
+		t.Error("a lead in a currency that the file does not have is missing from it")
+	}
+	if p := b.Get(t, at+"/lines.csv?finding=left_out"); p.Status != http.StatusOK || !strings.Contains(p.Body, "\n,left_out,currency_not_in_file,"+euro+",") {
+		t.Errorf("%d %s", p.Status, p.Body)
+	}
+
+	form := b.ColumnForm(t, at)
+	form.Set("coverage", "some")
+	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusUnprocessableEntity, `id="f-coverage-error"`)
+	form.Set("coverage", "all")
+	b.Compare(t, at, form)
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "2 leads in all currencies", `name="coverage" value="all" checked`)
+	b.Get(t, at+"?finding=missing").ExpectTexts(t, http.StatusOK, euro)
+
+	form = b.ColumnForm(t, at)
+	b.Compare(t, at, form)
+	if p := b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if n := b.Count(t, "reconciliation_lines", `finding = 'left_out'`); n != 1 || b.StateOf(t, at) != models.ReconciliationKept {
+		t.Errorf("%d lines, %s", n, b.StateOf(t, at))
+	}
+	if p := b.Get(t, at+"?finding=left_out"); strings.Contains(p.Body, "/settle") {
+		t.Error("a lead that was left out can be settled")
+	}
+	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
+		t.Errorf("settling a lead that was left out: %d", p.Status)
+	}
+}

@@ -1,0 +1,334 @@
+package reconciliation_test
+
+import (
+	"encoding/csv"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	reconciliationpages "github.com/pingpost/pingpost/admin/reconciliation"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// From the file to a line that is settled, as the finance person does it.
+func TestReconciliation(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	rows, foreign := admintest.EveryFinding(b, t)
+	at := b.UploadList(t, "harbour-leads", rows...)
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "march.csv", "8 rows", "7 leadIds", `value="leadId" selected`, `value="amount" selected`, `value="in:currency" selected`)
+	b.Get(t, "/reconciliation").ExpectTexts(t, http.StatusOK, "waits for its columns", "none yet", `href="`+at+`"`)
+	b.Post(t, at+"/keep", url.Values{"version": {"1"}}).ExpectTexts(t, http.StatusConflict, "compare the list first")
+	form := b.ColumnForm(t, at)
+	b.Compare(t, at, form)
+
+	dry := b.Get(t, at)
+	dry.ExpectTexts(t, http.StatusOK, "This is a dry run", "Amount differs", "−2.50", "Compare once more", `action="`+at+`/keep"`)
+	if strings.Contains(dry.Body, "/settle") {
+		t.Error("a dry run's lines can be settled")
+	}
+	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
+		t.Errorf("settling a dry run: %d", p.Status)
+	}
+	for finding, want := range map[string]string{
+		"matched": "/leads/ld_", "amount_differs": "account harbour-leads-main", "unknown": "A lead of meadow-media.", "duplicate": "Row 2 has it already.", "missing": "not in it",
+		"outside_period": "2026-02-11", "unreadable": "more than two decimals",
+	} {
+		b.Get(t, at+"?finding="+finding).ExpectTexts(t, http.StatusOK, want)
+	}
+	if p := b.Get(t, at+"?finding=unknown"); strings.Contains(p.Body, `href="/leads/`+foreign) {
+		t.Error("another partner's lead is linked")
+	}
+
+	// What somebody else did meanwhile is told, and nothing is done over it.
+	b.Post(t, at+"/keep", form).ExpectTexts(t, http.StatusConflict, "changed this reconciliation while you had it open")
+	if got := b.StateOf(t, at); got != models.ReconciliationCompared {
+		t.Errorf("it is %s", got)
+	}
+	if p := b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "finance@example.com", "Kept", "1, 1 open", "2, 2 open", "/lines/2/settle")
+	b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}).ExpectTexts(t, http.StatusConflict, "does not change any more")
+	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusConflict, "does not change any more")
+	b.Get(t, "/reconciliation?state=kept&partner=harbour-leads").ExpectTexts(t, http.StatusOK, "1 matched, 1 with another amount, 2 unknown, 1 duplicate, 1 missing, 1 outside the period, 2 unreadable, 1 left out")
+
+	checkSettlements(b, t, at)
+	checkExports(b, t, at)
+	b.Get(t, "/jump?q="+strings.TrimPrefix(at, "/reconciliation/")).ExpectTexts(t, http.StatusSeeOther)
+	b.CheckAuditTrail(t)
+}
+
+// checkSettlements settles the line of row 3, whose amount differs.
+func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
+	t.Helper()
+	line := at + "/lines/2/settle"
+	b.Get(t, line).ExpectTexts(t, http.StatusOK, "Settle row 3", "Amount differs")
+	for name, note := range map[string]string{"nothing": "", "blanks": "  \n", "no text": "a\x00b", "too much": strings.Repeat("x", 2001)} {
+		if p := b.Post(t, line, url.Values{"note": {note}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-note-error"`) {
+			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+		}
+	}
+	if n := b.Count(t, "reconciliation_settlements", "true"); n != 0 {
+		t.Errorf("%d settlements", n)
+	}
+	p := b.Post(t, line, url.Values{"note": {"Agreed by phone:\n<b>2.50 is theirs</b>"}})
+	if want := at + "?finding=amount_differs&after=1#line-2"; p.Status != http.StatusSeeOther || p.Location() != want {
+		t.Errorf("%d to %s, want %s", p.Status, p.Location(), want)
+	}
+	b.Get(t, at+"?finding=amount_differs").ExpectTexts(t, http.StatusOK, "Agreed by phone:\n&lt;b&gt;2.50 is theirs&lt;/b&gt;", "finance@example.com", "1, 0 open", "Settle anew")
+	b.Get(t, at+"?finding=amount_differs&after=3000000000").ExpectTexts(t, http.StatusOK, "Agreed by phone")
+	b.Get(t, at+"?finding=amount_differs&open=yes").ExpectTexts(t, http.StatusOK, "Nothing matches")
+	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle", "/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // the first has matched
+		if p := b.Get(t, at+one); p.Status != http.StatusNotFound {
+			t.Errorf("%s: %d", one, p.Status)
+		}
+	}
+}
+
+// checkExports reads the lines as CSV.
+func checkExports(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
+	t.Helper()
+	for query, want := range map[string]int{"": 10, "?finding=unknown": 2, "?finding=unreadable": 2} {
+		p := b.Get(t, at+"/lines.csv"+query)
+		rows, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
+		if err != nil || len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(p.Header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
+			t.Errorf("%q: %d rows, %v, %v", query, len(rows), err, p.Header)
+		}
+		if strings.Contains(p.Body, "=1+1") {
+			t.Errorf("%q: a formula comes through", query)
+		}
+	}
+	if p := b.Get(t, at+"/lines.csv?finding=zebra"); p.Status != http.StatusBadRequest {
+		t.Errorf("%d", p.Status)
+	}
+	if n := b.Count(t, "audit_events", `action = 'reconciliation.export'`); n != 3 {
+		t.Errorf("%d exports are in the audit trail", n)
+	}
+}
+
+// What the columns are is asked where it is open, and what is missing is said there.
+func TestMappingsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	at := b.UploadList(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x", lead+";2,500;03/04/2026;y")
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "How the amounts are written", "How the dates are written", `value="31/01/2006"`, "semicolon-separated, UTF-8")
+	good := url.Values{"version": {"1"}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"GBP"}, "numbers": {"1.234,56"}, "from": {"2026-01-01"}, "to": {"2026-01-31"}}
+	for name, c := range map[string]struct{ field, value, wrong string }{
+		"no leadIds":         {"lead_id", "", "lead_id"},
+		"no such column":     {"lead_id", admintest.HostileText, "lead_id"},
+		"no amounts":         {"amount", "", "amount"},
+		"the same column":    {"amount", "leadId", "amount"},
+		"no currency":        {"currency", "", "currency"},
+		"none of ours":       {"currency", "XBT", "currency"},
+		"no such currencies": {"currency", "in:" + admintest.HostileText, "currency"},
+		"numbers not said":   {"numbers", "", "numbers"},
+		"numbers somehow":    {"numbers", "1_234", "numbers"},
+		"dates not said":     {"date", "when", "dates"},
+		"no first day":       {"from", "", "from"},
+		"no day":             {"from", "2026-02-30", "from"},
+		"the last first":     {"to", "2025-12-31", "to"},
+		"a NUL":              {"from", "\x00", "from"},
+	} {
+		form := url.Values{}
+		for field, values := range good {
+			form[field] = slices.Clone(values)
+		}
+		form.Set(c.field, c.value)
+		p := b.Post(t, at+"/compare", form)
+		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.wrong+`-error"`) || strings.Contains(p.Body, "<script>alert") {
+			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+		}
+		if c.field != "to" && !strings.Contains(p.Body, `value="2026-01-31"`) {
+			t.Errorf("%s: what was typed is lost", name)
+		}
+	}
+	form := url.Values{"version": {"7"}}
+	for field, values := range good {
+		if field != "version" {
+			form[field] = values
+		}
+	}
+	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusConflict, "changed this reconciliation", `value="1.234,56" checked`)
+	if got := b.StateOf(t, at); got != models.ReconciliationUploaded {
+		t.Errorf("it is %s", got)
+	}
+	b.Compare(t, at, good)
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "more than two decimals") // 1,234 has three, and is no amount
+}
+
+// Of dates that may be meant in two ways each way says of which days the list is, and
+// what is chosen is taken where no days are given.
+func TestDaysOfTheDatesThatWereMeant(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	at := b.UploadList(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "of 2026-03-02 to 2026-04-03", "of 2026-02-03 to 2026-03-04")
+	form := url.Values{"version": {"1"}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"in:currency"}, "date": {"when"}}
+	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusUnprocessableEntity, `id="f-dates-error"`, `id="f-from-error"`)
+	form.Set("dates", "01/31/2006")
+	b.Compare(t, at, form)
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "2026-02-03 to 2026-03-04")
+}
+
+// A currency that is none of ours makes its row unreadable, not the column unusable.
+func TestAColumnOfCurrenciesWithAnother(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP", id.Format(id.Lead, uuid.New())+",1.50,CHF")
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, `value="in:currency"`)
+	b.Compare(t, at, b.ColumnForm(t, at))
+	b.Get(t, at+"?finding=unreadable").ExpectTexts(t, http.StatusOK, "The currency is none of GBP")
+}
+
+// The same file again is noticed, and the columns are what they were last time.
+func TestTheSameListAgain(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	rows, _ := admintest.EveryFinding(b, t)
+	first := b.UploadList(t, "harbour-leads", rows...)
+	b.Compare(t, first, b.ColumnForm(t, first))
+	b.Console.Time.Advance(time.Second)
+	second := b.UploadList(t, "harbour-leads", rows...)
+	b.Get(t, second).ExpectTexts(t, http.StatusOK, "This very file was given before", `href="`+first+`"`, "as last time")
+	if p := b.Get(t, first); strings.Contains(p.Body, "This very file") {
+		t.Error("the first is told of one that was given later")
+	}
+	b.Get(t, second+"/discard").ExpectTexts(t, http.StatusOK, "The file is deleted")
+	if p := b.Post(t, second+"/discard", url.Values{"version": {"1"}}); p.Status != http.StatusSeeOther || p.Location() != "/reconciliation" {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	b.Get(t, second).ExpectTexts(t, http.StatusOK, "was discarded")
+	if p := b.Get(t, second+"/lines.csv"); p.Status != http.StatusNotFound {
+		t.Errorf("lines of what was discarded: %d", p.Status)
+	}
+	third := b.UploadList(t, "harbour-leads", "leadId,amount", "x,1")
+	b.Exec(t, `DELETE FROM files WHERE id = (SELECT file_id FROM reconciliations WHERE id = $1)`, admintest.IDOf(t, third))
+	b.Get(t, third).ExpectTexts(t, http.StatusOK, "The file is not kept any more", `href="/reconciliation/new?partner=harbour-leads"`)
+}
+
+// Whoever looks after some partners sees and makes reconciliations of those only; of
+// another's there is nothing, to the byte, and nothing of another's is in theirs.
+func TestReconciliationsOfSomePartners(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	rows, _ := admintest.EveryFinding(b, t)
+	mine, theirs := b.UploadList(t, "harbour-leads", rows...), b.UploadList(t, "meadow-media", "leadId,amount,currency", "x,1,GBP")
+	b.Compare(t, mine, b.ColumnForm(t, mine))
+	partner := b.Harbour().ID
+	b.AddStaff(t, "mine@example.com", models.StaffRole{Role: models.Finance, PartnerID: &partner})
+	b.Reload(t)
+	v := b.Console.NewClient(t)
+	v.SignIn(t, "mine@example.com")
+
+	none := v.Get(t, "/no-such-page")
+	for _, r := range b.Routes("/reconciliation") {
+		if !strings.Contains(r.Path, "{id}") {
+			continue
+		}
+		path := admintest.FillIn(r.Path, strings.TrimPrefix(theirs, "/reconciliation/"))
+		p := v.Send(t, r.Method, path, strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != none.Body {
+			t.Errorf("%s %s: %d %s", r.Method, r.Path, p.Status, p.Text())
+		}
+	}
+	if p := v.Get(t, "/reconciliation"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, mine) {
+		t.Error(p.Text())
+	}
+	if p := v.Get(t, "/reconciliation/new"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, "harbour-leads") {
+		t.Error(p.Text())
+	}
+	v.Get(t, "/reconciliation?partner=meadow-media").ExpectTexts(t, http.StatusOK, "Nothing matches")
+	v.Upload(t, "meadow-media", "a.csv", strings.Join(rows, "\n")).ExpectTexts(t, http.StatusUnprocessableEntity, "Choose whose list it is.")
+	for _, path := range []string{mine + "?finding=unknown", mine + "/lines.csv", mine + "/lines.csv?finding=unknown"} {
+		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") || strings.Contains(p.Body, id.Format(id.Partner, b.Other.ID)) {
+			t.Errorf("%s: %d tells whose lead it is: %s", path, p.Status, p.Text())
+		}
+	}
+	auditor := b.Console.SignedInAs(t, models.Auditor)
+	if p := auditor.Get(t, mine); p.Status != http.StatusOK || strings.Contains(p.Body, mine+"/") && strings.Contains(p.Body, `action="`+mine) {
+		t.Errorf("an auditor is offered what they may not: %d", p.Status)
+	}
+}
+
+// A comparison can be stopped; the page says so, and what the columns were is kept.
+func TestStoppingAComparison(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{}) // whose desk does not work
+	b := admintest.ConsoleWithDeliveries{Console: h, Client: h.SignedInAs(t, models.Finance), Platform: testkit.NewPlatform(t, h.Database)}
+	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
+	if p := b.Post(t, at+"/compare", b.ColumnForm(t, at)); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "Waits for its turn", `hx-get="`+at+`/live"`, at+"/stop")
+	if p := b.Get(t, at+"/live"); p.Status != http.StatusOK || strings.Contains(p.Body, "<main") || p.Header.Get("HX-Refresh") != "" {
+		t.Errorf("%d %s", p.Status, p.Body)
+	}
+	b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}).ExpectTexts(t, http.StatusConflict, "being compared")
+	for range 2 { // pressed again, it is over already
+		if p := b.Post(t, at+"/stop", nil); p.Status != http.StatusSeeOther || p.Location() != at {
+			t.Errorf("%d %s", p.Status, p.Text())
+		}
+	}
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "Cancelled by finance@example.com", `value="2026-01-31"`, `value="in:currency" selected`)
+	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {
+		t.Errorf("%v", p.Header)
+	}
+	if n := b.Count(t, "audit_events", `action = 'work.cancel' AND outcome = $1`, models.AuditDone); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// What a command that died was comparing can be compared or discarded in the console.
+func TestAComparisonThatDied(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
+	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "What the columns are", at+"/discard")
+	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {
+		t.Errorf("%v", p.Header)
+	}
+	b.Compare(t, at, b.ColumnForm(t, at))
+}
+
+// The list is paged by key, within its filter.
+func TestReconciliationsByPage(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	b.Get(t, "/reconciliation").ExpectTexts(t, http.StatusOK, "No reconciliations yet", `href="/reconciliation/new"`)
+	service := b.Options.Reconcile.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
+	for range reconciliationpages.ReconciliationPage + 1 {
+		if _, err := service.Upload(t.Context(), scope.System, b.Harbour().ID, "a.csv", strings.NewReader("leadId,amount\nx,1\n")); err != nil {
+			t.Fatal(err)
+		}
+		b.Console.Time.Advance(time.Second)
+	}
+	p := b.Get(t, "/reconciliation?partner=harbour-leads")
+	p.ExpectTexts(t, http.StatusOK, `rel="next"`)
+	_, rest, _ := strings.Cut(p.Body, `<nav class="pager"`)
+	_, rest, _ = strings.Cut(rest, `href="`)
+	link, _, _ := strings.Cut(rest, `"`)
+	older := b.Get(t, strings.ReplaceAll(link, "&amp;", "&"))
+	older.ExpectTexts(t, http.StatusOK, `rel="prev"`, "partner=harbour-leads")
+	if n := strings.Count(older.Body, `class="main" href="/reconciliation/rn_`); n != 1 {
+		t.Errorf("%d rows on the last page", n)
+	}
+	b.Get(t, "/reconciliation?state=kept").ExpectTexts(t, http.StatusOK, "Nothing matches", "Clear the filters")
+	for _, odd := range []string{"?state=zebra", "?partner=nobody", "?partner=%00", "?before=x", "?after=%ff", "?state=%27"} {
+		if p := b.Get(t, "/reconciliation"+odd); p.Status != http.StatusOK {
+			t.Errorf("%s: %d", odd, p.Status)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package admin_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A page that is left open requests its live part every two seconds. That does not
+// keep the session alive, and a page that a person opens does.
+func TestLivePartsDoNotKeepASessionAlive(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	partner := web.PartnerURL(h.AddPartner(t, "north-road"))
+	for path, want := range map[string]int{partner + "/onboarding": http.StatusOK, partner + "/onboarding/live": http.StatusSeeOther} {
+		b, last := h.SignedInAs(t, models.AccountManager), admintest.Response{}
+		for range 4 { // the session may be idle for half an hour
+			last = b.Get(t, path)
+			h.Time.Advance(10 * time.Minute)
+		}
+		if last = b.Get(t, path); last.Status != want {
+			t.Errorf("%s answers %d after 40 minutes of requests, want %d", path, last.Status, want)
+		}
+	}
+}

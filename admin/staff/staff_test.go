@@ -1,0 +1,196 @@
+package staff_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+)
+
+// stepUp: what changes who can do what asks again after ten minutes.
+func TestStaffChangesAskAgain(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
+	path := "/staff/" + h.StaffID(models.Auditor)
+	roles := func(with string) url.Values {
+		return url.Values{"version": {strconv.Itoa(versionOf(h, t, models.Auditor))}, "role": {"auditor", "finance"}, "proof": {with}}
+	}
+	h.Time.Advance(11 * time.Minute)
+	if p := b.Get(t, path); !strings.Contains(p.Body, `name="proof"`) {
+		t.Error("the form does not ask")
+	}
+	for _, wrong := range []string{"", "wrong"} {
+		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "neither your password nor a code") || !strings.Contains(p.Body, `value="finance" checked`) {
+			t.Errorf("%q: %d %s", wrong, p.Status, p.Text())
+		}
+	}
+	if h.Count(t, "staff_roles", "role = 'finance' AND staff_id = $1", h.People[models.Auditor].ID) != 0 {
+		t.Fatal("changed without a proof")
+	}
+	if p := b.Post(t, path+"/roles", roles(admintest.Password)); p.Status != http.StatusSeeOther {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := b.Get(t, path); strings.Contains(p.Body, `name="proof"`) {
+		t.Error("the form asks again at once")
+	}
+	h.Time.Advance(11 * time.Minute)
+	if p := b.Get(t, "/account/second-factor"); p.Location() != "/account/confirm?next=%2Faccount%2Fsecond-factor" {
+		t.Errorf("%d %q", p.Status, p.Location())
+	}
+	if p := b.Post(t, "/account/confirm", url.Values{"proof": {admintest.Password}, "next": {"/account/second-factor"}}); p.Location() != "/account/second-factor" {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := b.Get(t, "/account/second-factor"); p.Status != http.StatusOK {
+		t.Errorf("%d", p.Status)
+	}
+	h.CheckAuditTrail(t)
+}
+
+func versionOf(h *admintest.Console, t *testing.T, role models.Role) int {
+	t.Helper()
+	p, err := h.StaffService.Find(t.Context(), h.StaffID(role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.RowVersion
+}
+
+// Two administrators change one person: the second is shown the other's change, and
+// nothing is overwritten unless they send it again.
+func TestTwoChangeOnePerson(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	h.AddStaff(t, "second@example.com", models.StaffRole{Role: models.Administrator})
+	h.Reload(t)
+	first, second := h.SignedInAs(t, models.Administrator), h.NewClient(t)
+	second.SignIn(t, "second@example.com")
+	path := "/staff/" + h.StaffID(models.Auditor)
+	stale := strconv.Itoa(versionOf(h, t, models.Auditor))
+	if p := first.Post(t, path+"/roles", url.Values{"version": {stale}, "role": {"finance"}}); p.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	p := second.Post(t, path+"/roles", url.Values{"version": {stale}, "role": {"pricing_manager"}})
+	if p.Status != http.StatusConflict || !strings.Contains(p.Body, "administrator@example.com") || !strings.Contains(p.Body, "finance at *") || !strings.Contains(p.Body, `value="pricing_manager" checked`) {
+		t.Fatalf("%d %s", p.Status, p.Text())
+	}
+	if h.Count(t, "staff_roles", "staff_id = $1 AND role = 'finance'", h.People[models.Auditor].ID) != 1 {
+		t.Error("the other's change was overwritten")
+	}
+	fresh := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(p.Body)
+	if fresh == nil || fresh[1] == stale {
+		t.Fatalf("the form's version is %v", fresh)
+	}
+	if p := second.Post(t, path+"/roles", url.Values{"version": {fresh[1]}, "role": {"pricing_manager"}}); p.Status != http.StatusSeeOther {
+		t.Errorf("sent again: %d %s", p.Status, p.Text())
+	}
+	h.CheckAuditTrail(t)
+}
+
+// What the rules refuse is said on the person's page, and is in the audit trail.
+func TestRulesOfStaff(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Administrator)
+	self, other := "/staff/"+h.StaffID(models.Administrator), "/staff/"+h.StaffID(models.Auditor)
+	if p := b.Get(t, self); !strings.Contains(p.Body, "Nobody changes their own roles") {
+		t.Error(p.Text())
+	}
+	for path, c := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		self + "/roles":      {url.Values{"version": {"1"}, "role": {"administrator", "finance"}}, "Nobody gives a role to themselves"},
+		self + "/deactivate": {url.Values{"version": {"1"}, "name": {"administrator@example.com"}}, "Nobody deactivates themselves"},
+		other + "/invite":    {nil, "accepted already"},
+	} {
+		if p := b.Post(t, path, c.form); p.Status != http.StatusForbidden && p.Status != http.StatusConflict || !strings.Contains(p.Body, c.want) {
+			t.Errorf("%s: %d %s", path, p.Status, p.Text())
+		}
+	}
+	if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'"); n != 3 {
+		t.Errorf("%d refusals are in the audit trail", n)
+	}
+	auditor := h.SignedInAs(t, models.Auditor)
+	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"somebody"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "Type auditor@example.com") {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"auditor@example.com"}}); p.Status != http.StatusSeeOther {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := auditor.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
+		t.Errorf("somebody who was deactivated still sees %d", p.Status)
+	}
+	if p := b.Post(t, other+"/reactivate", url.Values{"version": {"2"}}); p.Status != http.StatusSeeOther {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	h.Reload(t)
+	auditor.SignIn(t, "auditor@example.com")
+	page := b.Get(t, other+"?tab=sessions")
+	end := regexp.MustCompile(`action="(/staff/[^"]+/sessions/se_[^"]+/end)"`).FindStringSubmatch(page.Body)
+	if end == nil {
+		t.Fatal(page.Text())
+	}
+	if p := b.Post(t, end[1], nil); p.Status != http.StatusSeeOther {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if p := auditor.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
+		t.Errorf("a session that was ended still sees %d", p.Status)
+	}
+	h.CheckAuditTrail(t)
+}
+
+// A role that is taken away holds no longer, once the node has heard of it.
+func TestRolesAreInForce(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	b := h.SignedInAs(t, models.Auditor)
+	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
+		t.Fatalf("%d", p.Status)
+	}
+	if err := h.StaffService.SetRoles(t.Context(), audit.Operator, h.People[models.Auditor].ID, 1, []models.StaffRole{{Role: models.Finance}}); err != nil {
+		t.Fatal(err)
+	}
+	h.Reload(t)
+	if p := b.Get(t, "/staff"); p.Status != http.StatusForbidden || !strings.Contains(p.Body, "administrator or auditor") {
+		t.Errorf("%d %s", p.Status, p.Text())
+	}
+	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A role at one partner shows that partner's part, and of the whole platform nothing.
+func TestARoleAtOnePartner(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	mine, theirs := h.AddPartner(t, "mine"), h.AddPartner(t, "theirs")
+	h.AddStaff(t, "narrow@example.com", models.StaffRole{Role: models.Auditor, PartnerID: &mine})
+	h.Reload(t)
+	b := h.NewClient(t)
+	b.SignIn(t, "narrow@example.com")
+	for path, want := range map[string]int{"/": http.StatusOK, "/audit": http.StatusOK, "/staff": http.StatusForbidden, "/staff/" + h.StaffID(models.Auditor): http.StatusForbidden, "/account": http.StatusOK} {
+		if p := b.Get(t, path); p.Status != want || strings.Contains(p.Body, `href="/staff"`) {
+			t.Errorf("%s: %d", path, p.Status)
+		}
+	}
+	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusForbidden {
+		t.Errorf("verifying everybody's trail: %d", p.Status)
+	}
+	p := b.Get(t, "/audit")
+	if mine, theirs := id.Format(id.Partner, mine), id.Format(id.Partner, theirs); !strings.Contains(p.Body, mine) || strings.Contains(p.Body, theirs) || strings.Contains(p.Body, "administrator@example.com") {
+		t.Errorf("sees %s", p.Text())
+	}
+	if p := b.Get(t, "/audit?object="+id.Format(id.Partner, theirs)); strings.Count(p.Body, `class="more"`) != 0 {
+		t.Errorf("finds another partner's events: %s", p.Text())
+	}
+}

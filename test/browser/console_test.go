@@ -1,0 +1,399 @@
+package browser_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// TestInBrowser uses the console as people do.
+func TestInBrowser(t *testing.T) {
+	chromium := browser.Start(t)
+	for name, use := range map[string]func(*testing.T, *browser.Browser){
+		"every page": everyPage, "every page of a partner": everyPartnerPage, "every page that asks for a proof": everyProofPage, "every page of a draft": everyDraftPage, "every page of publishing prices": everyPublishingPage, "every page of a lead": everyLeadPage, "leads looked up": findInBrowser,
+		"every page of reconciliation": everyReconciliationPage, "reconciling without script": reconcileWithoutScript, "every page of the payouts": everyPayoutPage, "payouts without script": payoutsWithoutScript, "work is heard": workIsHeard, "leaving in peace": leavesInPeace, "pressed while it comes": pressedWhileItComes,
+		"the grid": gridInBrowser, "a column in the grid": columnInBrowser, "the grid without script": gridWithoutScript, "a form is sent once": sentOnce, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
+		"revoked": revokedInBrowser, "without script": withoutScript, "jump": jumpInBrowser, "filter": filterInBrowser,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			use(t, chromium)
+		})
+	}
+}
+
+// signIn logs a person in as they do.
+func signIn(h *admintest.Console, p *browser.Page, email string) {
+	p.Open(h.URL + "/login")
+	p.Type(`input[name="email"]`, email)
+	p.Type(`input[name="password"]`, admintest.Password)
+	p.Submit(`form[action="/login"] button[type="submit"]`)
+}
+
+// quiet forgets that the browser saw a page with a status of refusal, and fails for
+// anything else that it said.
+func quiet(t *testing.T, p *browser.Page) {
+	t.Helper()
+	for _, c := range p.Complaints() {
+		if !strings.Contains(c, "Failed to load resource") {
+			t.Error(c)
+		}
+	}
+}
+
+// everyPage looks at each page: nothing keeps people from using it, nothing is wider
+// than the window, and the browser has nothing to complain of. With SCREENSHOTS it
+// writes pictures into that folder.
+func everyPage(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	h.AddPartner(t, "harbour-leads")
+	h.AddMonthOfTraffic(t)
+	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
+		t.Fatal(err)
+	}
+	person := "/staff/" + h.StaffID(models.Finance)
+	p := chromium.Page(t, browser.Look{})
+	p.Open(h.URL + "/login")
+	see(p, "login")
+	signIn(h, p, "administrator@example.com")
+	pages := []address{
+		{"overview", "/"}, {"overview-month", "/?range=30d"}, {"audit", "/audit"}, {"audit-no-match", "/audit?object=pt_nothing"}, {"staff", "/staff"}, {"staff-no-match", "/staff?q=nobody"},
+		{"staff-invite", "/staff/invite"}, {"person", person}, {"person-sessions", person + "?tab=sessions"}, {"person-audit", person + "?tab=audit"}, {"person-access", person + "/access"},
+		{"person-deactivate", person + "/deactivate"}, {"person-self", "/staff/" + h.StaffID(models.Administrator)}, {"account", "/account"}, {"second-factor", "/account/second-factor"},
+		{"keys", "/keys"}, {"jump-nothing", "/jump?q=nothing"}, {"not-found", "/no-such-page"}, {"design", "/design"},
+	}
+	for _, one := range pages {
+		p.Open(h.URL + one.path)
+		see(p, one.name)
+	}
+	auditor := chromium.Page(t, browser.Look{})
+	signIn(h, auditor, "auditor@example.com")
+	auditor.Open(h.URL + "/staff/invite")
+	see(auditor, "forbidden")
+	quiet(t, auditor)
+	unbroken(t, h, p, pages)
+	quiet(t, p)
+}
+
+// everyPartnerPage looks at the pages of a partner that sells, as its account manager.
+func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	partner := h.AddSellingPartner(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "account_manager@example.com")
+	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
+	account := partner + "/accounts/" + id.Format(id.Account, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM accounts WHERE identifier = 'HARBOUR-100'`))
+	pages := []address{
+		{"partners", "/partners"}, {"partners-no-match", "/partners?q=zebra"}, {"partner-new", "/partners/new"}, {"partner-accounts", partner}, {"partner-details", partner + "?tab=details"},
+		{"partner-signing", partner + "?tab=signing"}, {"partner-secrets", partner + "?tab=secrets"}, {"partner-traffic", partner + "?tab=traffic"}, {"partner-refusals", partner + "?tab=refusals"},
+		{"partner-documentation", partner + "?tab=documentation"}, {"partner-audit", partner + "?tab=audit"}, {"partner-onboarding", partner + "/onboarding"}, {"account-new", partner + "/accounts/new"},
+		{"account-change", account}, {"secret-new", partner + "/secrets/new"}, {"secret-rotate", partner + "/secrets/rotate"}, {"secret-retire", secret + "/retire"}, {"secret-revoke", secret + "/revoke"},
+		{"partner-suspend", partner + "/suspend"}, {"signature-check", partner + "/check"},
+	}
+	for _, one := range pages {
+		p.Open(h.URL + one.path)
+		see(p, one.name)
+	}
+	p.Open(h.URL + partner + "/check")
+	p.Type(`textarea[name="body"]`, `{"transactionId": "tx_1"}`)
+	p.Type(`input[name="timestamp"]`, strconv.FormatInt(h.Time.Now().UnixMilli(), 10))
+	p.Type(`input[name="signature"]`, strings.Repeat("ab", 32))
+	p.Submit(`form[action$="/check"] button[type="submit"]`)
+	see(p, "signature-checked")
+	p.Open(h.URL + partner + "/secrets/new")
+	p.Type(`input[name="label"]`, "of the form")
+	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
+	see(p, "secret-made")
+	quiet(t, p)
+	reader := chromium.Page(t, browser.Look{})
+	signIn(h, reader, "auditor@example.com")
+	reader.Open(h.URL + partner + "?tab=details")
+	see(reader, "partner-details-read")
+	quiet(t, reader)
+	pricing := chromium.Page(t, browser.Look{})
+	signIn(h, pricing, "pricing_manager@example.com")
+	pricing.Open(h.URL + partner + "?tab=prices")
+	pricing.Type(`input[name="adjustment"]`, "+5.25")
+	pricing.Type(`input[name="cap"]`, "400")
+	pricing.Type(`textarea[name="exclusions"]`, "industry roofer, country DE\ncategory legal-services")
+	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
+	see(pricing, "partner-prices")
+	pricing.Type(`input[name="cap"]`, " leads")
+	pricing.Type(`textarea[name="exclusions"]`, "\nroofers")
+	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
+	see(pricing, "partner-prices-refused")
+	pricing.Complaints() // the browser tells of the 422, as it should
+	reader.Open(h.URL + partner + "?tab=prices")
+	see(reader, "partner-prices-read")
+	quiet(t, reader)
+	unbroken(t, h, p, pages)
+	quiet(t, p)
+}
+
+// everyProofPage looks at pages as they are when the last proof is too old, and at a
+// form that is restored after its session expired.
+func everyProofPage(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	partner := h.AddSellingPartner(t)
+	gone := "/staff/" + h.StaffID(models.Finance)
+	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.Finance].ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	fay, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "administrator@example.com")
+	manager := chromium.Page(t, browser.Look{})
+	signIn(h, manager, "account_manager@example.com")
+	h.Time.Advance(11 * time.Minute)
+	for page, all := range map[*browser.Page][]address{
+		p:       {{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"}, {"person-reactivate", gone + "/reactivate"}},
+		manager: {{"partner-new-proof", "/partners/new"}, {"partner-details-proof", partner + "?tab=details"}},
+	} {
+		for _, one := range all {
+			page.Open(h.URL + one.path)
+			see(page, one.name)
+		}
+		unbroken(t, h, page, all)
+		quiet(t, page)
+	}
+	manager.Open(h.URL + "/partners/new")
+	manager.Type(`input[name="slug"]`, "kept-one")
+	manager.Type(`input[name="name"]`, "Kept One")
+	h.Time.Advance(31 * time.Minute)
+	manager.Submit(`form[action="/partners/new"] button[type="submit"]`)
+	manager.Type(`input[name="email"]`, "account_manager@example.com")
+	manager.Type(`input[name="password"]`, admintest.Password)
+	manager.Submit(`form[action^="/login"] button[type="submit"]`)
+	see(manager, "partner-new-restored")
+	quiet(t, manager)
+}
+
+// sentOnce presses a button twice before the answer is there.
+func sentOnce(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	partner := web.PartnerURL(h.AddPartner(t, "harbour-leads"))
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "account_manager@example.com")
+	for made := range 2 { // and again, once one has come back
+		p.Open(h.URL + partner + "/secrets/new")
+		browser.Eval[bool](p, `(() => { const button = document.querySelector("form[action$='/secrets/new'] button"); button.click(); button.click(); return true })()`)
+		p.Wait(`document.querySelector(".once-secret")`)
+		if n := h.Count(t, "signing_secrets", "true"); n != made+1 {
+			t.Errorf("%d secrets were made, want %d", n, made+1)
+		}
+	}
+}
+
+// see looks at a page wide and light, narrow and dark: the components are tried in
+// the other looks by the templates' own tests. Pictures are taken light, dark and narrow.
+func see(p *browser.Page, name string) {
+	folder := os.Getenv("SCREENSHOTS")
+	for _, one := range []struct {
+		name  string
+		look  browser.Look
+		tried bool
+	}{
+		{"light", browser.Look{}, true}, {"dark", browser.Look{Dark: true}, false},
+		{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true}, {"narrow", browser.Look{Width: 320, Height: 700}, false},
+	} {
+		p.At(name + ", " + one.name)
+		if one.tried || folder != "" {
+			p.See(one.look)
+		}
+		if one.tried {
+			p.Axe()
+			p.Fits()
+		}
+		if folder != "" && one.name != "narrow-dark" {
+			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
+		}
+	}
+	p.See(browser.Look{})
+}
+
+func keyboardOnly(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := chromium.Page(t, browser.Look{})
+	p.Open(h.URL + "/login")
+	p.Wait(`document.activeElement.name === "email"`)
+	p.Press("auditor@example.com")
+	p.Press(kb.Tab)
+	p.Press(admintest.Password)
+	p.Press(kb.Enter)
+	p.Wait(`location.pathname === "/" && document.querySelector("h1")?.textContent === "Overview"`)
+	p.Press(kb.Tab) // the skip link comes first
+	p.Wait(`document.activeElement.textContent.includes("Skip to the content")`)
+	p.Press(kb.Enter)
+	p.Wait(`document.activeElement.id === "main" || location.hash === "#main"`)
+	reached := map[string]bool{}
+	p.Open(h.URL + "/staff")
+	for range 40 {
+		p.Press(kb.Tab)
+		at := browser.Eval[string](p, `(() => { const e = document.activeElement, s = getComputedStyle(e); return [e.getAttribute("href") || e.name || e.textContent.trim(), s.outlineStyle !== "none" || s.boxShadow !== "none"].join("|") })()`)
+		what, seen, _ := strings.Cut(at, "|")
+		reached[what] = true
+		if seen != "true" && what != "" && !strings.Contains(at, "Skip") {
+			t.Errorf("the focus cannot be seen on %q", what)
+		}
+	}
+	for _, want := range []string{"/", "/audit", "/staff", "q", "role", "/staff/" + h.StaffID(models.Finance)} {
+		if !reached[want] {
+			t.Errorf("the keyboard does not reach %s", want)
+		}
+	}
+	p.Open(h.URL + "/staff")
+	p.Press("?")
+	p.Wait(`document.querySelector("#keys-dialog").open`)
+	p.Press(kb.Escape)
+	p.Wait(`!document.querySelector("#keys-dialog").open`)
+}
+
+func secondFactorInBrowser(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{SecondFactor: []models.Role{models.Finance}})
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "finance@example.com")
+	p.Wait(`location.pathname === "/login/second-factor" && document.querySelector("img.qr").naturalWidth > 100`)
+	p.Axe()
+	secret := strings.ReplaceAll(p.Text(".once code"), " ", "")
+	p.Type(`input[name="code"]`, h.CodeOf(t, secret))
+	p.Submit(`form[action^="/login/second-factor"] button[type="submit"]`)
+	p.Wait(`document.querySelectorAll(".codes code").length === 10`)
+	p.Axe()
+	p.Submit(`form[action="/account/recovery-codes/kept"] button`)
+	p.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+
+	h.Time.Advance(time.Minute)
+	again := chromium.Page(t, browser.Look{Dark: true})
+	signIn(h, again, "finance@example.com")
+	again.Wait(`location.pathname === "/login/code" && document.activeElement.name === "code"`)
+	again.Axe()
+	again.Type(`input[name="code"]`, "000000")
+	again.Submit(`form[action="/login/code"] button[type="submit"]`)
+	again.Wait(`document.activeElement.id === "error-summary"`)
+	quiet(t, again)
+	again.Type(`input[name="code"]`, h.CodeOf(t, secret))
+	again.Submit(`form[action="/login/code"] button[type="submit"]`)
+	again.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+}
+
+func throttledInBrowser(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := chromium.Page(t, browser.Look{})
+	p.Open(h.URL + "/login")
+	p.Type(`input[name="email"]`, "auditor@example.com")
+	for range 7 {
+		p.Type(`input[name="password"]`, "wrong")
+		p.Submit(`form[action="/login"] button[type="submit"]`)
+	}
+	if text := p.Text("main"); !strings.Contains(text, "30 seconds") {
+		t.Error(text)
+	}
+	p.Axe()
+	h.Time.Advance(30 * time.Second)
+	p.Type(`input[name="password"]`, admintest.Password)
+	p.Submit(`form[action="/login"] button[type="submit"]`)
+	p.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+	quiet(t, p)
+}
+
+func revokedInBrowser(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	ada, bob := chromium.Page(t, browser.Look{}), chromium.Page(t, browser.Look{})
+	signIn(h, bob, "auditor@example.com")
+	bob.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+	signIn(h, ada, "administrator@example.com")
+	ada.Open(h.URL + "/staff/" + h.StaffID(models.Auditor) + "?tab=sessions")
+	ada.Axe()
+	ada.Submit(`form[action$="/end"] button`)
+	ada.Wait(`document.querySelector("main").textContent.includes("Signed in nowhere")`)
+	bob.Submit(`.side a[href="/audit"]`)
+	bob.Wait(`location.pathname === "/login" && location.search === "?next=%2Faudit"`)
+}
+
+// withoutScript signs in, filters, invites and leaves where no script runs.
+func withoutScript(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	signIn(h, p, "administrator@example.com")
+	at := func(path string) {
+		t.Helper()
+		if got := p.Address(); got != h.URL+path {
+			t.Fatalf("at %s, want %s", got, path)
+		}
+	}
+	at("/")
+	p.Open(h.URL + "/staff")
+	p.Type(`.filters input[name="q"]`, "finance")
+	p.Submit(`form.filters button[type="submit"]`)
+	at("/staff?q=finance&role=&status=")
+	if text := p.Text("#list"); !strings.Contains(text, "finance@example.com") || strings.Contains(text, "auditor@example.com") {
+		t.Error(text)
+	}
+	p.Open(h.URL + "/staff/invite")
+	p.Type(`input[name="name"]`, "New Person")
+	p.Type(`input[name="email"]`, "new@example.com")
+	p.Click(`input[name="role"][value="auditor"]`)
+	p.Submit(`form[action="/staff/invite"] button[type="submit"]`)
+	if text := p.Text("main"); !strings.Contains(text, "/invite/") {
+		t.Error(text)
+	}
+	p.Fits()
+	p.Open(h.URL + "/staff/" + h.StaffID(models.Finance))
+	p.Submit(`a[href$="/deactivate"]`)
+	p.Type(`main form[action$="/deactivate"] input[name="name"]`, "finance@example.com")
+	p.Submit(`main form[action$="/deactivate"] button[type="submit"]`)
+	if text := p.Text("main"); !strings.Contains(text, "deactivated") {
+		t.Error(text)
+	}
+	p.Click(`details.menu summary`)
+	p.Submit(`form[action="/logout"] button`)
+	at("/login")
+}
+
+// jumpInBrowser takes an id from the keyboard to its page.
+func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "administrator@example.com")
+	p.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+	p.Press("k", chromedp.ModifierCtrl)
+	p.Wait(`document.querySelector("#jump-dialog").open`)
+	p.Press(h.StaffID(models.Finance))
+	p.Press(kb.Enter)
+	p.Wait(fmt.Sprintf(`location.pathname === "/staff/%s"`, h.StaffID(models.Finance)))
+	p.Open(h.URL + "/audit")
+	p.Press("/")
+	p.Wait(`document.activeElement.name === "person"`)
+}
+
+// filterInBrowser narrows a list while one types, and the address follows.
+func filterInBrowser(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{})
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "administrator@example.com")
+	p.Open(h.URL + "/staff")
+	p.Type(`.filters input[name="q"]`, "finance")
+	p.Wait(`location.search.includes("q=finance") && document.querySelectorAll("#list tbody tr").length === 1`)
+	p.Open(p.Address())
+	p.Wait(`document.querySelector(".filters input[name=q]").value === "finance" && document.querySelectorAll("#list tbody tr").length === 1`)
+}

@@ -1,0 +1,101 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// everyLeadPage looks at the pages about leads, as those who see most of them.
+func everyLeadPage(t *testing.T, chromium *browser.Browser) {
+	s := admintest.NewConsoleWithLeads(t)
+	p := chromium.Page(t, browser.Look{})
+	signIn(s.Console, p, "finance@example.com")
+	p.Open(s.URL + "/leads")
+	see(p, "leads-none")
+	first := s.Sell(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
+	s.Sell(t, s.Other, admintest.JoContact, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
+	trial := s.Sell(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
+	erased := s.Sell(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
+	s.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, erased.ID)
+	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, first.ID, models.WrongContact, "The number rings at a bakery.")
+	if err == nil {
+		err = s.Options.Payouts.AcceptReturn(t.Context(), scope.Everywhere, r.ID, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := []address{
+		{"leads", "/leads"}, {"leads-no-match", "/leads?partner=zebra"}, {"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
+		{"lead", web.LeadURL(first.ID)}, {"lead-sandbox", web.LeadURL(trial.ID)}, {"lead-erased", web.LeadURL(erased.ID)}, {"jump-email", "/jump?q=jo%40example.com"},
+	}
+	for _, one := range pages {
+		p.Open(s.URL + one.path)
+		see(p, one.name)
+	}
+	p.Open(s.URL + "/leads")
+	p.Click(`details.panel summary`)
+	see(p, "leads-find")
+	quiet(t, p)
+	auditor := chromium.Page(t, browser.Look{})
+	signIn(s.Console, auditor, "auditor@example.com")
+	auditor.Open(s.URL + web.LeadURL(first.ID))
+	see(auditor, "lead-explained")
+	quiet(t, auditor)
+	unbroken(t, s.Console, p, pages)
+	quiet(t, p)
+}
+
+// findInBrowser looks leads up by each thing that they can be found by.
+func findInBrowser(t *testing.T, chromium *browser.Browser) {
+	s := admintest.NewConsoleWithLeads(t)
+	first := s.Sell(t, s.Harbour, admintest.JoContact, nil)
+	s.Sell(t, s.Other, admintest.JoContact, nil)
+	alone := s.Sell(t, s.Other, leads.Contact{Email: "sam@example.com", E164: "+442079460111"}, nil)
+	for name, look := range map[string]browser.Look{"with script": {}, "narrow, without script": {NoScript: true, Width: 320, Height: 700}} {
+		p := chromium.Page(t, look)
+		signIn(s.Console, p, "account_manager@example.com")
+		find := func(by, value, country string) {
+			t.Helper()
+			p.Open(s.URL + "/leads")
+			p.Click(`details.panel summary`)
+			p.Type(`select[name="by"]`, by)
+			p.Type(`input[name="value"]`, value)
+			p.Type(`select[name="country"]`, country)
+			p.Submit(`form[action="/leads/find"] button[type="submit"]`)
+			admintest.ExpectNoPersonalData(t, name+": the address", p.Address())
+		}
+		for _, way := range [][3]string{{"Id", admintest.LeadIDOf(alone), "None"}, {"Id", alone.TransactionID, "None"}, {"E-mail", "Sam@example.com", "None"}, {"Phone", "020 7946 0111", "United K"}} {
+			find(way[0], way[1], way[2])
+			if p.Address() != s.URL+web.LeadURL(alone.ID) {
+				t.Errorf("%s: %v leads to %s", name, way, p.Address())
+			}
+		}
+		find("E-mail", "jo.bloggs@example.com", "None")
+		if text := p.Text("main"); !strings.Contains(text, admintest.LeadIDOf(first)) || strings.Contains(strings.ToLower(text), "bloggs") {
+			t.Errorf("%s: %s", name, text)
+		}
+		looked(p, look, "leads-found")
+		find("E-mail", "jo at example", "None")
+		if text := p.Text("#error-summary"); !strings.Contains(text, "one whole e-mail address") {
+			t.Errorf("%s: %s", name, text)
+		}
+		looked(p, look, "leads-not-found")
+		quiet(t, p)
+	}
+}
+
+// looked looks at a page in every way, and at one without scripts as it is.
+func looked(p *browser.Page, look browser.Look, name string) {
+	if look.NoScript {
+		p.Fits()
+		return
+	}
+	see(p, name)
+}

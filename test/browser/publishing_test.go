@@ -1,0 +1,93 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/browser"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+)
+
+// everyPublishingPage looks at what leads from a draft to the next version, in each of its
+// states, and goes that way without script.
+func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
+	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
+	alone := *h
+	alone.Options.Prices = h.Options.Prices.Under(ratecard.Policy{})
+	if _, err := h.Options.Prices.PublishShipped(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.AddStaff(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})
+	h.Reload(t)
+	h.AddRecordedTraffic(t)
+	full, behind, good := web.DraftURL(h.AddFullDraft(t).ID), h.AddDraft(t, "Summer", admintest.PlumbersIn("GB", money.GBP, 5000)), h.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5200), admintest.PlumbersIn("IE", money.EUR, 9900))
+	if _, err := alone.PricingManagerPrices().Publish(t.Context(), good.ID, 3, "Plumbers are short in the whole of Britain and Ireland, and other platforms pay more for them", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	same, sent := h.AddDraft(t, "Nothing yet"), h.AddDraft(t, "Autumn", admintest.PlumbersIn("FR", money.EUR, 5000))
+	if _, err := h.PricingManagerPrices().Publish(t.Context(), sent.ID, 2, "As agreed with finance", h.Time.Now().Add(50*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	p := chromium.Page(t, browser.Look{})
+	signIn(h, p, "pricing_manager@example.com")
+	pages := []address{
+		{"draft-preview", full + "?tab=preview"}, {"draft-preview-none", web.DraftURL(same.ID) + "?tab=preview"}, {"draft-preview-no-match", full + "?tab=preview&q=zebra"}, {"draft-replay-none", full + "?tab=replay"},
+		{"draft-publish-blocked", full + "?tab=publish"}, {"draft-publish", web.DraftURL(same.ID) + "?tab=publish"}, {"draft-behind", web.DraftURL(behind.ID) + "?tab=publish"}, {"draft-submitted", web.DraftURL(sent.ID) + "?tab=publish"},
+		{"draft-published", web.DraftURL(good.ID) + "?tab=publish"}, {"versions", "/pricing/versions"}, {"version", "/pricing/versions/2"}, {"version-first", "/pricing/versions/1"}, {"compare", "/pricing/compare?a=1&b=2"},
+		{"compare-mistake", "/pricing/compare?a=1&b=77"}, {"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"}, {"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
+	}
+	for _, one := range pages {
+		p.Open(h.URL + one.path)
+		see(p, one.name)
+	}
+	replayInBrowser(t, h, p, full)
+	p.Open(h.URL + web.DraftURL(behind.ID) + "?tab=publish")
+	p.Submit(`form[action$="/update"] button`)
+	see(p, "draft-kept")
+	quiet(t, p)
+	approveWithoutScript(t, h, chromium, sent)
+	unbroken(t, h, p, pages)
+	quiet(t, p)
+}
+
+// replayInBrowser watches a replay from its start to its end.
+func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft string) {
+	t.Helper()
+	p.Open(h.URL + draft + "?tab=replay")
+	p.Submit(`form[action$="/replay"] button`)
+	see(p, "draft-replay-waiting")
+	if did, err := h.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
+		t.Fatal(did, err)
+	}
+	p.Wait(`document.querySelector("#replay")?.dataset.news === "The replay is done"`)
+	see(p, "draft-replay")
+}
+
+// approveWithoutScript is the second person, where no script runs.
+func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard) {
+	t.Helper()
+	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	signIn(h, p, "colleague@example.com")
+	p.Open(h.URL + web.DraftURL(sent.ID) + "?tab=preview&q=plumber")
+	p.Fits()
+	p.Open(h.URL + web.DraftURL(sent.ID) + "?tab=publish")
+	p.Submit(`form[action$="/approve"] button`)
+	if text := p.Text("main"); !strings.Contains(text, "Waits for its time") {
+		t.Error(text)
+	}
+	p.Submit(`form[action$="/take-back"] button`)
+	if text := p.Text("main"); !strings.Contains(text, "Submit for approval") {
+		t.Error(text)
+	}
+	p.Type(`input[name="note"]`, "As agreed, at once")
+	p.Submit(`form[action$="/publish"] button`)
+	if text := p.Text("main"); !strings.Contains(text, "You submitted it") {
+		t.Error(text)
+	}
+	p.Fits()
+}
