@@ -44,6 +44,13 @@ screenshots: needs assets ## write ./screenshots: every page of the console, lig
 test: needs assets ## run every test, with the race detector, against a real Postgres
 	$(GO) test -race -timeout 30m ./...
 
+# Packages whose tests take long: they use a browser, kill processes, or measure.
+SLOW_TESTS = ./api ./bench/... ./cmd/... ./internal/devpg ./internal/devstack ./internal/devvault ./soak ./templates ./test/...
+
+.PHONY: test-short
+test-short: assets ## run the tests that need no browser and kill nothing, without the race detector
+	$(GO) test -timeout 5m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
+
 .PHONY: check
 check: assets ## format, vet, staticcheck, generated files, import rules, known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
