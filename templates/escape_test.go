@@ -68,13 +68,13 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"secrets":  partnersview.PartnerSecrets(partnersview.PartnerSecretsView{Head: head, CheckURL: address, Secrets: []partnersview.SecretRow{{Label: text, ID: text, Shown: text, State: text, StateWords: text, MadeBy: text, RetireURL: address, RevokeURL: address}}}),
 		"made":     partnersview.SecretMade(partnersview.SecretMadeView{Shell: s, PartnerName: text, Label: text, Secret: text, BaseURL: text, NextLabel: text, NextURL: address}),
 		"retire":   partnersview.RetireForm(partnersview.RetireFormView{Shell: s, Action: address, Cancel: address, Label: text, Errors: errors}),
-		"check":    partnersview.SignatureCheck(partnersview.CheckView{Head: head, Timestamp: text, Body: text, Signature: text, Result: &partnersview.CheckResult{Verdict: text, Mend: text, Notes: []string{text}, Signed: text}}),
-		"refusals": partnersview.PartnerRefusals(partnersview.PartnerRefusalsView{Head: head, Request: text, Kept: text, CheckURL: address, Refusals: []partnersview.RefusalRow{{Endpoint: text, Outcome: text, Mend: text, Fields: []string{text}, RequestID: text}}}),
+		"check":    partnersview.SignatureCheck(partnersview.CheckView{Head: head, Timestamp: text, Body: text, Signature: text, Result: &partnersview.CheckResult{Verdict: text, Fix: text, Notes: []string{text}, Signed: text}}),
+		"refusals": partnersview.PartnerRefusals(partnersview.PartnerRefusalsView{Head: head, Request: text, Kept: text, CheckURL: address, Refusals: []partnersview.RefusalRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}}}),
 		"handover": partnersview.PartnerHandover(partnersview.PartnerHandoverView{Head: head, Created: s.Now, CanWrite: true}),
 		"link":     partnersview.LinkCreated(partnersview.LinkCreatedView{Shell: s, PartnerName: text, Link: "https://api.example/" + text, NextLabel: text, NextURL: address}),
 		"onboarding": partnersview.Onboarding(partnersview.OnboardingView{
 			Head: head, Steps: []partnersview.OnboardingStep{{Title: text, Text: text, Detail: text, ActionURL: address, ActionLabel: text, Post: true, Also: &ui.Link{Label: text, URL: address}}},
-			Live: partnersview.OnboardingLive{Events: []partnersview.LiveEvent{{Kind: text, What: text, Detail: text, LeadID: text, Mend: text, CheckURL: address}}},
+			Live: partnersview.OnboardingLive{Events: []partnersview.LiveEvent{{Kind: text, What: text, Detail: text, LeadID: text, Fix: text, CheckURL: address}}},
 		}),
 	}
 }
@@ -112,7 +112,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	work := ui.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := payoutsview.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := payoutsview.RunLive{
-		URL: "/payouts/runs/" + text, LiveURL: "/x", ID: text, Prepared: true, Note: text, Reference: text, EndedWhy: text, Deeds: []payoutsview.RunDeed{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
+		URL: "/payouts/runs/" + text, LiveURL: "/x", ID: text, Prepared: true, Note: text, Reference: text, EndedWhy: text, Actions: []payoutsview.RunAction{{What: text, Who: text}}, Work: work, EntriesURL: address, Payments: file,
 		Statements: []payoutsview.StatementRow{{Account: link, Partner: text, Outcome: text}}, Pager: ui.Pager{Older: address},
 	}
 	preparing, cancelled, empty := run, run, run

@@ -31,7 +31,7 @@ func partnerSigning() map[string]templ.Component {
 	wrong.Body = "{\n  \"transactionId\": \"tx_01M7Q5A2E9\",\n  \"email\": \"someone@example.com\"\n}\n"
 	right, refused := wrong, wrong
 	wrong.Result = &partnersview.CheckResult{
-		Verdict: "No secret of this partner made this signature", Mend: "It fits the same body without its last line end: sign the bytes exactly as they are sent.",
+		Verdict: "No secret of this partner made this signature", Fix: "It fits the same body without its last line end: sign the bytes exactly as they are sent.",
 		Notes:  []string{"The timestamp is 4 minutes old, and would be in the window.", "The signature has the right form: 64 hexadecimal digits."},
 		Signed: "1795287764.{⏎\n··\"transactionId\":·\"tx_01M7Q5A2E9\",⏎\n··\"email\":·\"someone@example.com\"⏎\n}⏎\n", Length: 87,
 	}

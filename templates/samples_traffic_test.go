@@ -35,8 +35,8 @@ func partnerTraffic() map[string]templ.Component {
 		Head: head("Refusals"), Outcomes: []ui.Option{{Value: "signature", Label: "Wrong signature"}, {Value: "payload", Label: "Fields at fault"}}, Kept: "the newest 500 are kept", CheckURL: harbour + "/check",
 		State: ui.ListState{ClearURL: harbour + "?tab=refusals"}, Pager: ui.Pager{Count: "about 120 refusals", Older: "/o"},
 		Refusals: []partnersview.RefusalRow{
-			{At: ago(20 * time.Second), Endpoint: "Post", Outcome: "wrong signature", Mend: "Sign the timestamp, a dot and the body's bytes exactly as they are sent, with a secret that is active.", RequestID: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1"},
-			{At: ago(9 * time.Minute), Endpoint: "Ping", Outcome: "fields at fault", Mend: "Give each of these fields a value of the kind that the documentation says.", Fields: []string{"industry", "consent.capturedAt", "phone"}, RequestID: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9"},
+			{At: ago(20 * time.Second), Endpoint: "Post", Outcome: "wrong signature", Fix: "Sign the timestamp, a dot and the body's bytes exactly as they are sent, with a secret that is active.", RequestID: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1"},
+			{At: ago(9 * time.Minute), Endpoint: "Ping", Outcome: "fields at fault", Fix: "Give each of these fields a value of the kind that the documentation says.", Fields: []string{"industry", "consent.capturedAt", "phone"}, RequestID: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9"},
 			{At: ago(3 * time.Hour), Endpoint: "Post", Outcome: "the transaction had expired", RequestID: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
 		},
 	}
@@ -81,7 +81,7 @@ func steps() []partnersview.OnboardingStep {
 func arrivals() partnersview.OnboardingLive {
 	return partnersview.OnboardingLive{URL: "/onboarding-events", Events: []partnersview.LiveEvent{
 		{At: ago(4 * time.Second), Kind: "good", What: "Lead delivered", Detail: "Sandbox account harbour-trial, signed with “first secret”.", LeadID: "ld_01M7Q5A2E9J8K7M6N5P4Q3R2S1", Sandbox: true},
-		{At: ago(50 * time.Second), Kind: "bad", What: "Post refused: wrong signature", Detail: "Sandbox account harbour-trial.", Mend: "Sign the timestamp, a dot and the body's bytes exactly as they are sent.", Sandbox: true, CheckURL: harbour + "/check"},
+		{At: ago(50 * time.Second), Kind: "bad", What: "Post refused: wrong signature", Detail: "Sandbox account harbour-trial.", Fix: "Sign the timestamp, a dot and the body's bytes exactly as they are sent.", Sandbox: true, CheckURL: harbour + "/check"},
 		{At: ago(2 * time.Minute), Kind: "good", What: "Ping priced", Detail: "Account harbour-trial: solar, GB.", Sandbox: true},
 	}}
 }

@@ -144,7 +144,7 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.On
 
 func liveEvent(a reporting.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) view.LiveEvent {
 	if a.Lead == uuid.Nil {
-		e := view.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Mend: web.Reasons[a.Outcome].Mend}
+		e := view.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Fix: web.Reasons[a.Outcome].Fix}
 		if len(a.Fields) > 0 {
 			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
 		}

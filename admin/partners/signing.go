@@ -152,7 +152,7 @@ func (h *Handlers) check(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v.Result = &view.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Mend: found.Mend, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
+	v.Result = &view.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Fix: found.Fix, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
 	return h.showCheck(k, http.StatusOK, p, v)
 }
 

@@ -119,7 +119,7 @@ func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
 	}
 	for _, r := range found.Refusals {
 		v.Refusals = append(v.Refusals, view.RefusalRow{
-			At: r.At, Endpoint: web.Title(r.Endpoint), Outcome: web.Title(web.ReasonWords(r.Outcome)), Mend: web.Reasons[r.Outcome].Mend, Fields: r.Fields, RequestID: id.Format(id.Request, r.RequestID),
+			At: r.At, Endpoint: web.Title(r.Endpoint), Outcome: web.Title(web.ReasonWords(r.Outcome)), Fix: web.Reasons[r.Outcome].Fix, Fields: r.Fields, RequestID: id.Format(id.Request, r.RequestID),
 		})
 	}
 	if n := len(found.Refusals); n > 0 {

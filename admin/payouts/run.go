@@ -67,7 +67,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	url, name := web.RunURL(r.ID), payouts.RunID(r.ID)
 	v = view.RunLive{
 		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: web.AmountOf(r.MinimumMinor, r.Currency), Total: web.AmountOf(r.TotalMinor, r.Currency),
-		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Deeds: runDeeds(r),
+		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Actions: runActions(r),
 		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: web.StepUp(k), Errors: mistakes,
 		OwnRun: r.PreparerID == k.By.Staff, CanApprove: k.Everywhere(web.ApprovePayouts), CanPay: k.Everywhere(web.ApprovePayouts) && r.State == models.RunApproved,
 		CanCancel: k.Everywhere(web.WritePayouts) && cancellable(r),
@@ -94,13 +94,13 @@ func runState(r models.PayoutRun) string {
 	return string(r.State)
 }
 
-func runDeeds(r models.PayoutRun) (all []view.RunDeed) {
+func runActions(r models.PayoutRun) (all []view.RunAction) {
 	for _, d := range []struct {
 		what, who string
 		at        *time.Time
 	}{{"Begun by", r.Preparer, &r.MadeAt}, {"Prepared", "the service", r.PreparedAt}, {"Approved by", r.Approver, r.ApprovedAt}, {"Paid by", r.Payer, r.PaidAt}} {
 		if d.at != nil {
-			all = append(all, view.RunDeed{What: d.what, Who: d.who, At: *d.at})
+			all = append(all, view.RunAction{What: d.what, Who: d.who, At: *d.at})
 		}
 	}
 	return all

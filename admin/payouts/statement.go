@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -133,7 +134,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		}
 		err := h.eachPayment(k, r, func(s payouts.AccountStatement) error {
 			return w.Write([]string{
-				payouts.Cell(s.Partner), payouts.Cell(s.Identifier), payouts.Cell(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+				csvcell.Escape(s.Partner), csvcell.Escape(s.Identifier), csvcell.Escape(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
 		if err == nil { // else a page can tell what failed, as long as nothing was sent

@@ -8,7 +8,7 @@ import (
 )
 
 // why says in words why a request was refused, and what the partner changes.
-type why struct{ words, Mend string }
+type why struct{ words, Fix string }
 
 // Reasons are by the counters' names for them.
 var Reasons = map[string]why{

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +15,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -127,21 +127,12 @@ func (e *Entry) record(into []string) []string {
 	if e.Run != uuid.Nil {
 		run = RunID(e.Run)
 	}
-	return append(into[:0], lead, Cell(e.TransactionID), Cell(e.Partner), Cell(e.Identifier), string(e.Kind), e.Amount().Decimal(), e.Currency,
-		e.OccurredAt.Format(Moment), strconv.FormatInt(e.ID, 10), Cell(e.Reference), run, string(e.RunState), Cell(e.Note))
+	return append(into[:0], lead, csvcell.Escape(e.TransactionID), csvcell.Escape(e.Partner), csvcell.Escape(e.Identifier), string(e.Kind), e.Amount().Decimal(), e.Currency,
+		e.OccurredAt.Format(Moment), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note))
 }
 
 // Moment is the form of exported times, which are UTC.
 const Moment = "2006-01-02T15:04:05.000Z"
-
-// Cell is a text as a spreadsheet takes it for one: what begins like a formula is led by
-// an apostrophe.
-func Cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
-}
 
 // ExportsKept is how long an export can be fetched.
 const ExportsKept = 7 * 24 * time.Hour

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -110,8 +111,8 @@ func (l *Line) record(into []string) []string {
 		settled = l.SettledAt.Format(payouts.Moment)
 	}
 	theirs, ours, difference, currency := l.amounts()
-	return append(into[:0], row, string(l.Finding), problem, lead, payouts.Cell(l.Account), theirs, ours, difference, currency,
-		received, payouts.Cell(l.Settler), settled, payouts.Cell(l.Note))
+	return append(into[:0], row, string(l.Finding), problem, lead, csvcell.Escape(l.Account), theirs, ours, difference, currency,
+		received, csvcell.Escape(l.Settler), settled, csvcell.Escape(l.Note))
 }
 
 // amounts are the line's as they are written: "" for what there is none of.

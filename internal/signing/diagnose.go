@@ -26,15 +26,15 @@ type Known struct {
 
 // Diagnosis says which secret made a signature, or the first mistake that explains it.
 type Diagnosis struct {
-	Matches       bool     // the signature is one of an active secret, in the form that is accepted
-	Key           int      // of the secrets that were given; -1 when none explains the signature
-	Verdict, Mend string   // Mend is empty where there is nothing to mend
-	Notes         []string // what else there is to know
-	Signed        []byte   // what the service takes to be signed
+	Matches      bool     // the signature is one of an active secret, in the form that is accepted
+	Key          int      // of the secrets that were given; -1 when none explains the signature
+	Verdict, Fix string   // Fix is empty if nothing is wrong
+	Notes        []string // what else there is to know
+	Signed       []byte   // what the service takes to be signed
 }
 
 // finding is a mistake, and how it is mended.
-type finding struct{ verdict, mend string }
+type finding struct{ verdict, fix string }
 
 // Diagnose judges a signature as Check and Verify do, and when it is wrong tries what
 // partners get wrong. A post that was sent a while ago is out of the window now: that
@@ -45,10 +45,10 @@ func Diagnose(timestamp, body, signature string, keys []Known, now time.Time) Di
 	switch {
 	case len(body) > MaxDiagnosed:
 		d.Verdict = fmt.Sprintf("The body has %d bytes, and a post at most %d: it was refused before its signature was looked at.", len(body), MaxDiagnosed)
-		d.Mend = "Send less."
+		d.Fix = "Send less."
 		return d
 	case len(keys) == 0:
-		d.Verdict, d.Mend = "This partner has no secret that a signature could be made with.", "Make a secret, and hand it over."
+		d.Verdict, d.Fix = "This partner has no secret that a signature could be made with.", "Make a secret, and hand it over."
 		return d
 	}
 	sig := readSignature(trim(signature))
@@ -100,16 +100,16 @@ func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys 
 func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []Known) {
 	switch {
 	case len(found) > 0:
-		d.Verdict, d.Mend = found[0].verdict, found[0].mend
+		d.Verdict, d.Fix = found[0].verdict, found[0].fix
 		for _, f := range found[1:] {
-			d.Notes = append(d.Notes, "Besides: "+f.verdict+" "+f.mend)
+			d.Notes = append(d.Notes, "Besides: "+f.verdict+" "+f.fix)
 		}
 		if sent.outside.verdict != "" {
-			d.Notes = append(d.Notes, sent.outside.verdict+" "+sent.outside.mend)
+			d.Notes = append(d.Notes, sent.outside.verdict+" "+sent.outside.fix)
 		}
 	case sent.outside.verdict != "":
 		d.Verdict = "The signature is right: it was made with the secret " + keys[d.Key].Name + ". " + sent.outside.verdict
-		d.Mend = sent.outside.mend
+		d.Fix = sent.outside.fix
 	default:
 		d.Verdict = "The signature is right: it was made with the secret " + keys[d.Key].Name + "."
 	}

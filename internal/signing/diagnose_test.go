@@ -37,8 +37,8 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 		if d.Key != i || d.Matches != (key.State == KeyActive) || !strings.Contains(d.Verdict, key.Name) || string(d.Signed) != stamp(0)+"."+compact {
 			t.Errorf("%s: %+v", key.Name, d)
 		}
-		if (d.Mend == "") != d.Matches || key.State != KeyActive && !strings.Contains(d.Verdict, "which is "+key.State) {
-			t.Errorf("%s: %s %s", key.Name, d.Verdict, d.Mend)
+		if (d.Fix == "") != d.Matches || key.State != KeyActive && !strings.Contains(d.Verdict, "which is "+key.State) {
+			t.Errorf("%s: %s %s", key.Name, d.Verdict, d.Fix)
 		}
 		if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "upper case") {
 			t.Errorf("%s: %q", key.Name, d.Notes)
@@ -49,19 +49,19 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 // A signature that is right stays right when its time is over; how far it is off is told.
 func TestDiagnoseTellsTheWindow(t *testing.T) {
 	for _, c := range []struct {
-		offset        int64
-		verdict, mend string
+		offset       int64
+		verdict, fix string
 	}{
 		{300, "", ""}, {-300, "", ""},
 		{301, "301 s after the service's clock", "clock is 301 s fast"},
 		{-4000, "4000 s before the service's clock", "clock is 4000 s slow"},
 	} {
 		d := Diagnose(stamp(c.offset), compact, Sign(secrets[0].Key, stamp(c.offset), []byte(compact)), secrets, now)
-		if !d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.verdict) || !strings.Contains(d.Mend, c.mend) || (d.Mend == "") != (c.mend == "") {
+		if !d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.verdict) || !strings.Contains(d.Fix, c.fix) || (d.Fix == "") != (c.fix == "") {
 			t.Errorf("%d s: %+v", c.offset, d)
 		}
 		wrong := Diagnose(stamp(c.offset), compact, strings.Repeat("0", 64), secrets, now)
-		if wrong.Matches || wrong.Key != -1 || len(wrong.Notes) > 0 != (c.mend != "") {
+		if wrong.Matches || wrong.Key != -1 || len(wrong.Notes) > 0 != (c.fix != "") {
 			t.Errorf("%d s, and wrong: %+v", c.offset, wrong)
 		}
 	}
@@ -97,14 +97,14 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 		{"SHA-512 in base64", compact, base64.StdEncoding.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "in base64"},
 	} {
 		d := Diagnose(ts, c.body, c.signature, secrets, now)
-		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || d.Mend == "" {
-			t.Errorf("%s: %d %s %s", c.name, d.Key, d.Verdict, d.Mend)
+		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || d.Fix == "" {
+			t.Errorf("%s: %d %s %s", c.name, d.Key, d.Verdict, d.Fix)
 		}
 	}
 	for name, signature := range map[string]string{
 		"nothing": "", "cut off": right[:40+9], "a word": "soon", "not hex": strings.Repeat("g", 64), "one digit": "a",
 	} {
-		if d := Diagnose(ts, compact, signature, secrets, now); d.Matches || d.Key != -1 || d.Verdict == "" || d.Mend == "" {
+		if d := Diagnose(ts, compact, signature, secrets, now); d.Matches || d.Key != -1 || d.Verdict == "" || d.Fix == "" {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -152,7 +152,7 @@ func TestDiagnoseTimestamps(t *testing.T) {
 		{"beyond 64 bits", strings.Repeat("9", 40), strings.Repeat("9", 40), "too large", ""},
 	} {
 		d := Diagnose(c.sent, compact, Sign(secrets[0].Key, c.signed, []byte(compact)), secrets, now)
-		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || !strings.Contains(strings.Join(d.Notes, "\n"), c.note) || d.Mend == "" {
+		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || !strings.Contains(strings.Join(d.Notes, "\n"), c.note) || d.Fix == "" {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
@@ -212,7 +212,7 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 			signature = macHex(c.key, c.signed)
 		}
 		d := Diagnose(ts, c.body, signature, secrets, now)
-		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || d.Mend == "" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
+		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || d.Fix == "" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
 			t.Errorf("%s: %d %s %q", c.name, d.Key, d.Verdict, d.Notes)
 		}
 	}
@@ -237,7 +237,7 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 func TestDiagnoseFindsNothing(t *testing.T) {
 	d := Diagnose(stamp(0), compact, macHex("somebody else's secret", stamp(0)+"."+compact), secrets, now)
 	if d.Matches || d.Key != -1 || !strings.Contains(d.Verdict, "none of the usual mistakes") ||
-		!strings.Contains(d.Mend, strconv.Itoa(len(compact)+11)+" bytes") || !strings.Contains(d.Mend, stamp(0)+`.{"zip"`) {
+		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)+" bytes") || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
 		t.Errorf("%+v", d)
 	}
 	if d := Diagnose(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 || !strings.Contains(d.Verdict, "no secret") {
@@ -294,7 +294,7 @@ func FuzzDiagnose(f *testing.F) {
 			t.Fatalf("%+v", d)
 		}
 		for _, k := range secrets {
-			if text := d.Verdict + d.Mend + strings.Join(d.Notes, ""); strings.Contains(text, string(k.Key)) && !strings.Contains(timestamp+body+signature, string(k.Key)) {
+			if text := d.Verdict + d.Fix + strings.Join(d.Notes, ""); strings.Contains(text, string(k.Key)) && !strings.Contains(timestamp+body+signature, string(k.Key)) {
 				t.Fatal("a key is in the diagnosis")
 			}
 		}

@@ -25,7 +25,7 @@ type CheckView struct {
 type CheckResult struct {
 	Matches bool
 	Verdict string // "Signed with “live 2026” (…9f3K)", "No secret of this partner made this signature"
-	Mend    string // what to do; empty where nothing is wrong
+	Fix     string // what to do; empty where nothing is wrong
 	Notes   []string
 	Signed  string // the signed string as the service sees it, blanks and line ends made visible
 	Length  int    // of the signed bytes
@@ -200,15 +200,15 @@ func checkResult(r CheckResult) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if r.Mend != "" {
+			if r.Fix != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<p class=\"mt-1\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var8 string
-				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(r.Mend)
+				templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(r.Fix)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 52, Col: 28}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 52, Col: 27}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 				if templ_7745c5c3_Err != nil {

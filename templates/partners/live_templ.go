@@ -28,7 +28,7 @@ type LiveEvent struct {
 	What     string // "Lead delivered", "Post refused: wrong signature"
 	Detail   string // "Sandbox account harbour-trial, signed with “first secret”"
 	LeadID   string
-	Mend     string
+	Fix      string
 	Sandbox  bool
 	CheckURL string
 }
@@ -204,15 +204,15 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if e.Mend != "" {
+		if e.Fix != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"text-sm\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
-			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(e.Mend)
+			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(e.Fix)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 77, Col: 11}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 77, Col: 10}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {

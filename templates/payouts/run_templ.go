@@ -34,7 +34,7 @@ type RunLive struct {
 	Entries                   int64
 	Payouts, Held             int
 	Prepared                  bool // what it comes to is known
-	Deeds                     []RunDeed
+	Actions                   []RunAction
 	Work                      ui.WorkStatus
 	EntriesURL                string
 	Payments                  ui.Download // no URL where there is nothing to pay yet, or it is not theirs
@@ -49,8 +49,8 @@ type RunLive struct {
 	Errors                    ui.Errors
 }
 
-// RunDeed is what somebody did to it.
-type RunDeed struct {
+// RunAction is what a user did to the run.
+type RunAction struct {
 	What, Who string
 	At        time.Time
 }
@@ -588,7 +588,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, d := range v.Deeds {
+		for _, d := range v.Actions {
 			templ_7745c5c3_Var23 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
