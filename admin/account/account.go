@@ -45,22 +45,28 @@ func (h *Handlers) changePassword(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
+	var mistakes ui.Errors
 	if form.Get("password") != form.Get("again") {
-		return h.showAccount(k, http.StatusUnprocessableEntity, ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}})
+		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}}
 	}
-	if err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password")); err != nil {
-		status, message, other := web.FormError(k, err)
-		if other != nil {
-			return other
-		}
-		field := "password"
-		if f := apperr.As(err); f.Reason == "confirmation" || f.Code == apperr.TooMany {
-			field = "current"
-		}
-		return h.showAccount(k, status, ui.Errors{{Field: field, Message: message}})
-	}
-	k.Notices = append(k.Notices, web.Notice{Kind: "good", Text: "Your password is changed. Everywhere else you are signed out."})
-	return h.showAccount(k, http.StatusOK, nil)
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		Do: func() (string, error) {
+			err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password"))
+			if err != nil {
+				return "", err
+			}
+			k.Notices = append(k.Notices, web.Notice{Kind: "good", Text: "Your password is changed. Everywhere else you are signed out."})
+			return "", h.showAccount(k, http.StatusOK, nil)
+		},
+		FieldOf: func(f *apperr.Error) string {
+			if f.Reason == "confirmation" || f.Code == apperr.TooMany {
+				return "current"
+			}
+			return "password"
+		},
+		Show: func(r web.Rejected) error { return h.showAccount(k, r.Status, r.Errors) },
+	})
 }
 
 // newRecoveryCodes replaces the recovery codes.
@@ -106,12 +112,10 @@ func (h *Handlers) confirm(k *web.Request) error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
-	if err := h.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof")); err != nil {
-		status, message, other := web.FormError(k, err)
-		if other != nil {
-			return other
-		}
-		return h.showConfirm(k, status, message)
-	}
-	return k.Redirect(web.Next(k))
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			return web.Next(k), h.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof"))
+		},
+		Show: func(r web.Rejected) error { return h.showConfirm(k, r.Status, r.Message()) },
+	})
 }

@@ -55,26 +55,24 @@ func (h *Handlers) findLead(k *web.Request) error {
 		err = apperr.New(apperr.Invalid, "value", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
-		return h.showUnfound(k, err, by, web.Short(value), country)
+		return web.Reject(k, err, web.Form{
+			FieldOf: func(f *apperr.Error) string {
+				if f.Reason == "country" {
+					return "country"
+				}
+				return "value"
+			},
+			Show: func(r web.Rejected) error {
+				return k.Show(r.Status, view.LeadsUnfound(view.LeadsUnfoundView{
+					Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, web.Short(value), country, r.Errors),
+				}))
+			},
+		})
 	}
 	if len(found.Rows) == 1 {
 		return k.Redirect(web.LeadURL(found.Rows[0].ID))
 	}
 	return k.Show(http.StatusOK, view.LeadsFound(view.LeadsFoundView{
 		Shell: k.Shell("Leads of one person", allLeads), By: what, Leads: h.leadRows(k, found.Rows), More: found.More, Find: h.findForm(k, by, "", country, nil),
-	}))
-}
-
-func (h *Handlers) showUnfound(k *web.Request, err error, by, value, country string) error {
-	status, message, other := web.FormError(k, err)
-	if other != nil {
-		return other
-	}
-	field := "value"
-	if apperr.As(err).Reason == "country" {
-		field = "country"
-	}
-	return k.Show(status, view.LeadsUnfound(view.LeadsUnfoundView{
-		Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, value, country, ui.Errors{{Field: field, Message: message}}),
 	}))
 }

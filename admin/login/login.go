@@ -32,28 +32,31 @@ func (h *Handlers) login(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	token, session, err := h.Staff.Login(k.R.Context(), staff.Attempt{
-		Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(), By: k.By,
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			token, session, err := h.Staff.Login(k.R.Context(), staff.Attempt{
+				Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(), By: k.By,
+			})
+			if err != nil {
+				return "", err
+			}
+			// Signing in ends the session that this browser had.
+			if k.Session.Stage != "" {
+				if err := h.Staff.End(k.R.Context(), k.Session, "somebody logged in"); err != nil {
+					return "", err
+				}
+			}
+			web.SetSessionCookie(k, token)
+			k.Session = session
+			if session.Stage == models.StageOpen {
+				return web.Next(k), nil
+			}
+			return web.StepAfter(session.Stage) + "?next=" + web.Escape(web.Next(k)), nil
+		},
+		Show: func(r web.Rejected) error {
+			return k.Show(r.Status, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: r.Message(), Next: web.Next(k)}))
+		},
 	})
-	if err != nil {
-		status, message, err := web.FormError(k, err)
-		if err != nil {
-			return err
-		}
-		return k.Show(status, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: message, Next: web.Next(k)}))
-	}
-	// Whoever logs in where somebody was, ends that.
-	if k.Session.Stage != "" {
-		if err := h.Staff.End(k.R.Context(), k.Session, "somebody logged in"); err != nil {
-			return err
-		}
-	}
-	web.SetSessionCookie(k, token)
-	k.Session = session
-	if session.Stage == models.StageOpen {
-		return k.Redirect(web.Next(k))
-	}
-	return k.Redirect(web.StepAfter(session.Stage) + "?next=" + web.Escape(web.Next(k)))
 }
 
 func (h *Handlers) codePage(k *web.Request) error {
@@ -64,20 +67,22 @@ func (h *Handlers) code(k *web.Request) error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
-	token, err := h.Staff.Code(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
-	if f := apperr.As(err); f != nil && f.Reason == "again" {
-		web.SetSessionCookie(k, "")
-		return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: web.Next(k)}))
-	}
-	if err != nil {
-		status, message, err := web.FormError(k, err)
-		if err != nil {
-			return err
-		}
-		return k.Show(status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: message, Next: web.Next(k)}))
-	}
-	web.SetSessionCookie(k, token)
-	return k.Redirect(web.Next(k))
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			token, err := h.Staff.Code(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			if err == nil {
+				web.SetSessionCookie(k, token)
+			}
+			return web.Next(k), err
+		},
+		Show: func(r web.Rejected) error {
+			if apperr.As(r.Err).Reason == "again" {
+				web.SetSessionCookie(k, "")
+				return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: web.Next(k)}))
+			}
+			return k.Show(r.Status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: r.Message(), Next: web.Next(k)}))
+		},
+	})
 }
 
 func (h *Handlers) logout(k *web.Request) error {
@@ -123,18 +128,20 @@ func (h *Handlers) enrol(k *web.Request) error {
 	if err := errors.Join(k.ParseForm(), web.RequireProof(k)); err != nil {
 		return err
 	}
-	token, codes, err := h.Staff.FinishSecondFactor(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
-	if err != nil {
-		status, message, err := web.FormError(k, err)
-		if err != nil {
-			return err
-		}
-		return h.showEnrol(k, status, ui.Errors{{Field: "code", Message: message}})
-	}
-	if token != "" {
-		web.SetSessionCookie(k, token)
-	}
-	return web.ShowRecoveryCodes(k, codes)
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			token, codes, err := h.Staff.FinishSecondFactor(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			if err != nil {
+				return "", err
+			}
+			if token != "" {
+				web.SetSessionCookie(k, token)
+			}
+			return "", web.ShowRecoveryCodes(k, codes)
+		},
+		FieldOf: web.Field("code"),
+		Show:    func(r web.Rejected) error { return h.showEnrol(k, r.Status, r.Errors) },
+	})
 }
 
 func (h *Handlers) codesKept(k *web.Request) error { return k.Redirect("/") }
@@ -170,15 +177,24 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 	if err != nil {
 		return err
 	}
+	var mistakes ui.Errors
 	if form.Get("password") != form.Get("again") {
-		return h.showInvite(k, http.StatusUnprocessableEntity, p, ui.Errors{{Field: "again", Message: "The two are not the same: type the password again."}})
+		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the password again."}}
 	}
-	if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
-		status, message, other := web.FormError(k, err)
-		if other != nil || apperr.As(err).Code != apperr.Invalid {
-			return err
-		}
-		return h.showInvite(k, status, p, ui.Errors{{Field: "password", Message: message}})
-	}
-	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: p.Email, Notice: "Your password is set.", Next: "/"}))
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		Do: func() (string, error) {
+			if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
+				return "", err
+			}
+			return "", k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: p.Email, Notice: "Your password is set.", Next: "/"}))
+		},
+		FieldOf: web.Field("password"),
+		Show: func(r web.Rejected) error {
+			if f := apperr.As(r.Err); f != nil && f.Code != apperr.Invalid {
+				return r.Err // the invitation has ended
+			}
+			return h.showInvite(k, r.Status, p, r.Errors)
+		},
+	})
 }

@@ -175,22 +175,20 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 // runRefused shows the run as it is by now, and what was done to it since the form was
 // made that asked for the action.
 func (h *Handlers) runRefused(k *web.Request, action string, refused error) error {
-	status, mistakes, other := web.FormErrors(k, refused)
-	if other != nil {
-		return other
-	}
-	r, err := h.run(k)
-	if err != nil {
-		return err
-	}
-	if apperr.As(refused).Reason != "stale" {
-		return h.showRun(k, status, r, nil, mistakes)
-	}
-	conflict, err := h.runConflict(k, r, action)
-	if err != nil {
-		return err
-	}
-	return h.showRun(k, status, r, conflict, nil)
+	return web.Reject(k, refused, web.Form{Show: func(r web.Rejected) error {
+		run, err := h.run(k)
+		if err != nil {
+			return err
+		}
+		if apperr.As(refused).Reason != "stale" {
+			return h.showRun(k, r.Status, run, nil, r.Errors)
+		}
+		conflict, err := h.runConflict(k, run, action)
+		if err != nil {
+			return err
+		}
+		return h.showRun(k, r.Status, run, conflict, nil)
+	}})
 }
 
 func (h *Handlers) payRunPage(k *web.Request) error {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -55,22 +54,25 @@ func (h *Handlers) draftCell(k *web.Request) error {
 		return web.ErrForm
 	}
 	key := web.Short(rowKey(ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: target}}))
-	minor, mend := parseBase(f.Get("base"), market)
-	if mend == "" {
-		err = h.prices(k).SetBase(k.R.Context(), d.ID, target, was, minor)
-		if err == nil {
-			return h.cellSaved(k, d, selection, target, key)
-		}
-	} else {
-		err = apperr.New(apperr.Invalid, "amount", mend)
+	minor, wrong := parseBase(f.Get("base"), market)
+	var mistakes ui.Errors
+	if wrong != "" {
+		mistakes = ui.Errors{{Message: wrong}}
 	}
-	status, message, other := web.FormError(k, err)
-	if other != nil {
-		return other
-	}
-	e := entered{typed: map[string]string{key: web.Short(f.Get("base"))}, wrong: map[string]string{key: message}}
-	e.errors = ui.Errors{{Field: "base-" + key, Message: key + ": " + message}}
-	return h.showCell(k, status, selection, target, e)
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		Do: func() (string, error) {
+			if err := h.prices(k).SetBase(k.R.Context(), d.ID, target, was, minor); err != nil {
+				return "", err
+			}
+			return "", h.cellSaved(k, d, selection, target, key)
+		},
+		Show: func(r web.Rejected) error {
+			e := entered{typed: map[string]string{key: web.Short(f.Get("base"))}, wrong: map[string]string{key: r.Message()}}
+			e.errors = ui.Errors{{Field: "base-" + key, Message: key + ": " + r.Message()}}
+			return h.showCell(k, r.Status, selection, target, e)
+		},
+	})
 }
 
 // cellSaved answers a cell that was saved: a script is told what changed with it,
@@ -132,19 +134,18 @@ func (h *Handlers) draftCells(k *web.Request) error {
 
 // refusedCells shows the grid again with what was wrong, over what was typed.
 func (h *Handlers) refusedCells(k *web.Request, selection ratecard.View, err error, e entered) error {
-	status, message, other := web.FormError(k, err)
-	if other != nil {
-		return other
-	}
-	d, err := h.draft(k)
-	if err != nil {
-		return err
-	}
-	if status == http.StatusConflict {
-		message += " " + lastTouch(d)
-	}
-	e.errors = append(ui.Errors{{Message: message}}, e.errors...)
-	return h.showGridOf(k, status, d, selection, e)
+	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
+		d, err := h.draft(k)
+		if err != nil {
+			return err
+		}
+		message := r.Message()
+		if r.Status == http.StatusConflict {
+			message += " " + lastTouch(d)
+		}
+		e.errors = append(ui.Errors{{Message: message}}, e.errors...)
+		return h.showGridOf(k, r.Status, d, selection, e)
+	}})
 }
 
 // lastTouch says who changed a draft last: whose change a stale form met.

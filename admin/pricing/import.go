@@ -73,13 +73,16 @@ func (h *Handlers) importFile(k *web.Request) error {
 	if err == nil && u.kind != kindCSV && u.kind != kindYAML {
 		err = apperr.New(apperr.Invalid, "kind", "Choose what the file holds.")
 	}
+	if f := apperr.As(err); f != nil && f.Reason == web.ErrForm.Reason {
+		return err
+	}
 	if err != nil {
-		f := apperr.As(err)
-		status, message, other := web.FormError(k, err)
-		if other != nil || f.Reason == web.ErrForm.Reason {
-			return err
-		}
-		return h.showImport(k, status, d, u, view.ImportView{Errors: ui.Errors{{Field: f.Reason, Message: message}}})
+		return web.Reject(k, err, web.Form{
+			FieldOf: func(f *apperr.Error) string { return f.Reason },
+			Show: func(r web.Rejected) error {
+				return h.showImport(k, r.Status, d, u, view.ImportView{Errors: r.Errors})
+			},
+		})
 	}
 	if u.apply {
 		return h.applyImport(k, d, u)

@@ -60,11 +60,12 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 	if err == nil {
 		return k.Redirect(reconciliationURL(made.ID))
 	}
-	status, mistakes, other := web.FormErrors(k, err)
-	if other != nil || errors.Is(err, web.ErrForm) || errors.Is(err, web.ErrFormKey) {
+	if errors.Is(err, web.ErrForm) || errors.Is(err, web.ErrFormKey) {
 		return err
 	}
-	return h.showReconciliationNew(k, status, slug, mistakes)
+	return web.Reject(k, err, web.Form{
+		Show: func(r web.Rejected) error { return h.showReconciliationNew(k, r.Status, slug, r.Errors) },
+	})
 }
 
 // takeList reads the form's parts in their order: its key, whose list it is, then the list.

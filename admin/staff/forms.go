@@ -166,18 +166,19 @@ func (h *Handlers) inviteAgain(k *web.Request) error {
 // refusedOnPage shows a rule that refuses on the person's page; Forbidden ones and
 // the last administrator's are in the audit trail too.
 func (h *Handlers) refusedOnPage(k *web.Request, p staff.Person, err error) error {
-	f := apperr.As(err)
-	status, message, other := web.FormError(k, err)
-	if other != nil || f.Code == apperr.NotFound {
-		return err
-	}
-	web.AuditRefusal(k, f)
-	fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
-	if err != nil {
-		return err
-	}
-	k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: message})
-	return h.showPerson(k, status, fresh, nil)
+	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
+		f := apperr.As(r.Err)
+		if f.Code == apperr.NotFound {
+			return r.Err
+		}
+		web.AuditRefusal(k, f)
+		fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
+		if err != nil {
+			return err
+		}
+		k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: r.Message()})
+		return h.showPerson(k, r.Status, fresh, nil)
+	}})
 }
 
 func (h *Handlers) staffRoles(k *web.Request) error {

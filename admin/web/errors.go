@@ -155,9 +155,9 @@ func badForm(err error) error {
 	return ErrForm.WithCause(err)
 }
 
-// FormError is what a form says of an error: its status and message. What is no mistake
+// formError is what a form says of an error: its status and message. What is no mistake
 // of the person's stays an error.
-func FormError(k *Request, err error) (status int, message string, other error) {
+func formError(k *Request, err error) (status int, message string, other error) {
 	f := apperr.As(err)
 	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
 		return 0, "", err
@@ -187,10 +187,15 @@ func objectURL(k *Request, object string) string {
 // FormErrors are what a form shows of a refusal, each with its field; other is what no
 // form shows.
 func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) {
-	status, message, other := FormError(k, err)
+	status, message, other := formError(k, err)
 	if other != nil {
 		return 0, nil, other
 	}
+	return status, fieldErrors(k, err, message), nil
+}
+
+// fieldErrors are an error's texts at the fields that it names, or one text above the form.
+func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	for _, field := range apperr.As(err).Fields {
 		all = append(all, ui.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message})
 	}
@@ -201,7 +206,7 @@ func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) 
 		}
 		all = ui.Errors{e}
 	}
-	return status, all, nil
+	return all
 }
 
 // OrNotFound makes a page that is not there of a thing that is not.

@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 
+	"github.com/pingpost/pingpost/internal/apperr"
+
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -18,8 +20,16 @@ type Form struct {
 	// Reload reads the object again after somebody else changed it, and says what they
 	// changed. It is nil for a form whose object has no version.
 	Reload func() (*ui.Conflict, error)
+	// FieldOf returns the field at which an error is shown. If it is nil, the error is shown at
+	// the fields that it names, or above the form.
+	FieldOf func(*apperr.Error) string
 	// Show shows the form again.
 	Show func(Rejected) error
+}
+
+// Field is [Form.FieldOf] for a form whose errors all belong to one field.
+func Field(name string) func(*apperr.Error) string {
+	return func(*apperr.Error) string { return name }
 }
 
 // Proof says whether a form asks for the password or a code.
@@ -46,6 +56,15 @@ type Rejected struct {
 	Conflict *ui.Conflict // what somebody else changed meanwhile; Errors is empty then
 	StepUp   ui.StepUp
 	Err      error // of Do; nil when it was not called
+	message  string
+}
+
+// Message returns the text of Err, or of the first mistake, for a form that shows one.
+func (r Rejected) Message() string {
+	if r.Err == nil && len(r.Errors) > 0 {
+		return r.Errors[0].Message
+	}
+	return r.message
 }
 
 // Submit submits a form that has been parsed.
@@ -59,15 +78,26 @@ func Submit(k *Request, f Form) error {
 		return f.Show(r)
 	}
 	next, err := f.Do()
-	if err == nil && next == "" {
-		return nil
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+		return f.reject(k, err, r)
+	case next != "":
 		return k.Redirect(next)
 	}
-	r.Err = err
-	if r.Status, r.Errors, err = FormErrors(k, err); err != nil {
-		return err
+	return nil
+}
+
+// Reject shows a form again because of an error. An error that no form shows is returned.
+func Reject(k *Request, err error, f Form) error { return f.reject(k, err, Rejected{}) }
+
+func (f Form) reject(k *Request, err error, r Rejected) error {
+	status, message, other := formError(k, err)
+	if other != nil {
+		return other
+	}
+	r.Status, r.Errors, r.Err, r.message = status, fieldErrors(k, err, message), err, message
+	if f.FieldOf != nil {
+		r.Errors = ui.Errors{{Field: f.FieldOf(apperr.As(err)), Message: message}}
 	}
 	if f.Reload != nil && IsStale(r.Err) {
 		r.Errors = nil

@@ -33,7 +33,7 @@ func checkProof(k *Request) (mistakes ui.Errors, err error) {
 		return nil, nil
 	}
 	if err := k.console.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof")); err != nil {
-		_, message, other := FormError(k, err)
+		_, message, other := formError(k, err)
 		if other != nil {
 			return nil, other
 		}
