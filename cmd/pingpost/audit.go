@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
@@ -54,9 +55,9 @@ func auditVerify() *cobra.Command {
 		case err != nil:
 			return err
 		case v.BrokenAt > 0:
-			return fmt.Errorf("the chain is broken at event %d: it, or the one before it, was changed or taken out; %d events before it are intact", v.BrokenAt, v.Events)
+			return apperr.New(apperr.Conflict, "broken", fmt.Sprintf("the chain is broken at event %d: it, or the one before it, was changed or taken out; %d events before it are intact", v.BrokenAt, v.Events))
 		case v.HeadMissing:
-			return fmt.Errorf("the head %s is in no event: events were taken off the end, or all were written anew", *head)
+			return apperr.New(apperr.Conflict, "head", fmt.Sprintf("the head %s is in no event: events were taken off the end, or all were written anew", *head))
 		}
 		return nil
 	}

@@ -128,6 +128,16 @@ func (o outcome) ok(t *testing.T) string {
 	return o.stdout
 }
 
+// rejected fails the test unless the command failed with 1, one plain message and
+// the error code.
+func (o outcome) rejected(t *testing.T, code string, parts ...string) {
+	t.Helper()
+	o.refused(t, 1, parts...)
+	if !strings.HasSuffix(o.stderr, " ["+code+"]\n") {
+		t.Errorf("the code is not %s: %s", code, o.stderr)
+	}
+}
+
 // refused fails the test unless the command failed with the exit code and one
 // plain message that has all the parts, and printed nothing else.
 func (o outcome) refused(t *testing.T, code int, parts ...string) {
@@ -136,8 +146,8 @@ func (o outcome) refused(t *testing.T, code int, parts ...string) {
 		t.Errorf("exit code %d, want %d; printed %q; %s", o.code, code, o.stdout, o.stderr)
 	}
 	message := o.stderr
-	if strings.HasPrefix(message, "starting on ") { // dev tells where before it fails
-		_, message, _ = strings.Cut(message, "\n")
+	if i := strings.Index(message, "pingpost: "); i > 0 && strings.Count(message[:i], "\n") == 1 { // dev first prints its addresses
+		message = message[i:]
 	}
 	if !strings.HasPrefix(message, "pingpost: ") || strings.Contains(message, "goroutine ") || strings.Contains(message, "Usage:") {
 		t.Errorf("not a plain message: %s", message)

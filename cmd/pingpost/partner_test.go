@@ -31,8 +31,8 @@ func nextSteps(t *testing.T, p *platform) {
 		t.Errorf("missing are %q", again)
 	}
 	shell(t, missing[1])
-	if told := shell(t, steps[2]); told != "eastgate is approved, on every node within a second\n" {
-		t.Errorf("printed %q", told)
+	if left := commands(shell(t, steps[2])); len(left) != 0 {
+		t.Errorf("missing are %q", left)
 	}
 
 	second := printed[secretView](t, p.on(t, "secret", "create", "eastgate", "--json"))
@@ -46,11 +46,8 @@ func nextSteps(t *testing.T, p *platform) {
 	}
 	o := p.on(t, "secret", "revoke", "eastgate", second.ID)
 	o.ok(t)
-	if !strings.Contains(o.stderr, "warning: ") || !strings.Contains(o.stderr, "can sign nothing") || fill.Replace(o.stderr[strings.LastIndex(o.stderr, "pingpost "):]) != steps[1]+"\n" {
+	if !strings.HasPrefix(o.stderr, "warning: ") || fill.Replace(o.stderr[strings.LastIndex(o.stderr, "pingpost "):]) != steps[1]+"\n" {
 		t.Errorf("the last one: %s", o.stderr)
 	}
-	rotated := p.on(t, "secret", "rotate", "eastgate", "--overlap", "3d").ok(t)
-	if !strings.Contains(rotated, "The others are valid until ") {
-		t.Errorf("printed %s", rotated)
-	}
+	p.on(t, "secret", "rotate", "eastgate", "--overlap", "3d").ok(t)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -102,7 +103,7 @@ func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, chan
 	}
 	rules, err := s.SetBases(ctx, d.ID, d.RowVersion, what, []ratecard.BaseChange{change})
 	if err == nil && rules == 0 {
-		err = fmt.Errorf("the draft %s has this base already: nothing was changed", ratecard.ID(d.ID))
+		err = apperr.New(apperr.Invalid, "nothing", fmt.Sprintf("the draft %s has this base already: nothing was changed", ratecard.ID(d.ID)))
 	}
 	return d.RateCard, err
 }
@@ -115,7 +116,7 @@ func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Dr
 	return onlyDraft(ctx, s)
 }
 
-var errNoDrafts = errors.New("no draft is open: pingpost pricing set and pingpost pricing import make one")
+var errNoDrafts = apperr.New(apperr.NotFound, "drafts", "no draft is open: pingpost pricing set and pingpost pricing import make one")
 
 func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err error) {
 	open, err := s.Drafts(ctx)
@@ -135,7 +136,7 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 	case 1:
 		return d, nil
 	}
-	return d, fmt.Errorf("%d drafts are open, name one with --draft: %s", len(names), strings.Join(names, ", "))
+	return d, apperr.New(apperr.Conflict, "drafts", fmt.Sprintf("%d drafts are open, name one with --draft: %s", len(names), strings.Join(names, ", ")))
 }
 
 func pricingPublish() *cobra.Command {

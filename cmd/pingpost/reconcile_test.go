@@ -32,15 +32,14 @@ func TestReconcile(t *testing.T) {
 		text := o.ok(t)
 		for _, want := range []string{
 			"matched         1      GBP", "amount_differs  1      GBP       1.00", "amount_differs: row 3, " + two.id + ", theirs 1.00 GBP, ours 45.60 GBP",
-			"Compared: 2 leads in GBP. Left out: none.", "unreadable: row 4, This is not a leadId", "3 rows of " + seller.slug + ", " + day + " to " + last, "a dry run",
+			"unreadable: row 4, ", "3 rows of " + seller.slug,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)
 			}
 		}
 		for _, want := range []string{
-			"reading the list: 3 of 3 rows", "comparing with the ledger, and writing the findings\n",
-			`leadIds in "leadId", amounts in "Payout", written as 1.234,56, currencies in "Currency", dates in "Date", written as 2006-01-31, ` + day + " to " + last,
+			"3 of 3 ", `"leadId"`, `"Payout"`, " 1.234,56, ", `"Currency"`, `"Date"`, " 2006-01-31, ", day + " to " + last,
 		} {
 			if !strings.Contains(o.stderr, want) {
 				t.Errorf("it does not tell %q: %s", want, o.stderr)
@@ -62,19 +61,19 @@ func TestReconcile(t *testing.T) {
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1, models.ReconciliationKept: 1})
 	})
 	t.Run("the very same file", func(t *testing.T) {
-		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "This very file was given before: rn_") {
+		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "rn_") {
 			t.Errorf("it is not noticed: %s", o.stderr)
 		}
-		p.on(t, append(good, "--keep")...).refused(t, 2, "give --again")
+		p.on(t, append(good, "--keep")...).refused(t, 2, "--again")
 		p.on(t, append(good, "--keep", "--again")...).ok(t)
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 3, models.ReconciliationKept: 2})
 	})
 	t.Run("what is left open", func(t *testing.T) {
 		open := list("open.csv", "leadId,net,gross,when\n"+one.id+",\"1,234\",\"1,234\",01/02/2026\n")
-		p.on(t, open...).refused(t, 2, "--amount COL", "--currency COL|GBP", "--decimal dot|comma", "--dates ymd|dmy|mdy", "--from D", "--to D", `"gross"`)
+		p.on(t, open...).refused(t, 2, "--amount ", "--currency ", "--decimal ", "--dates ", "--from ", "--to ", `"gross"`)
 		p.on(t, append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day, "--to", last)...).ok(t)
 		dates := list("dates.csv", "leadId,payout,ccy,when\n"+one.id+",\"1.50\",GBP,01/02/2026\n")
-		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "\n1 row of "+seller.slug+", 2026-01-02 to 2026-01-02") || !strings.Contains(o.stderr, "1 of 1 row\n") {
+		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "2026-01-02 to 2026-01-02") || !strings.Contains(o.stderr, "1 of 1 ") {
 			t.Errorf("the order of the dates says nothing of the days: %s", o.stdout)
 		}
 	})
@@ -88,16 +87,16 @@ func TestReconcile(t *testing.T) {
 		if whole.LeftOut.Leads != 0 || whole.Compared.Leads != partly.LeftOut.Leads || int64(countOf(whole.Tallies, models.Missing)) != partly.LeftOut.Leads {
 			t.Errorf("%+v", whole)
 		}
-		p.on(t, append(euros, "--coverage", "some")...).refused(t, 2, "--coverage file|all")
+		p.on(t, append(euros, "--coverage", "some")...).refused(t, 2, "--coverage ")
 	})
 	t.Run("refusals", func(t *testing.T) {
-		p.on(t, "reconcile", "--partner", seller.slug).refused(t, 2, "give --partner and --file")
-		p.on(t, append(good, "--decimal", "point")...).refused(t, 2, "--decimal is dot or comma")
-		p.on(t, append(good, "--from", "1/2/2026")...).refused(t, 2, "--from is a day")
+		p.on(t, "reconcile", "--partner", seller.slug).refused(t, 2, "--partner", "--file")
+		p.on(t, append(good, "--decimal", "point")...).refused(t, 2, "--decimal")
+		p.on(t, append(good, "--from", "1/2/2026")...).refused(t, 2, "--from")
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 9, models.ReconciliationKept: 2}) // as before
-		p.on(t, append(good, "--amount", "nothing")...).refused(t, 2, "no such column")
-		p.on(t, list("empty.csv", "")...).refused(t, 1, "The file is empty")
-		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).refused(t, 1, "No such partner")
+		p.on(t, append(good, "--amount", "nothing")...).refused(t, 2, "--amount", `"Payout"`)
+		p.on(t, list("empty.csv", "")...).rejected(t, "invalid/file_empty")
+		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).rejected(t, "not_found/partner")
 	})
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())

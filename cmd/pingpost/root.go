@@ -36,7 +36,7 @@ func run(ctx context.Context, unhook func(), args []string) int {
 		return 2
 	}
 	if !errors.As(err, new(loggedError)) {
-		fmt.Fprintf(os.Stderr, "pingpost: %v\n", plain(err))
+		fmt.Fprintf(os.Stderr, "pingpost: %v%s\n", plain(err), codeSuffix(err))
 	}
 	return 1
 }
@@ -60,6 +60,14 @@ func plain(err error) error {
 		return errors.New(f.Message)
 	}
 	return err
+}
+
+// codeSuffix is an error's code for scripts, such as " [not_found/partner]".
+func codeSuffix(err error) string {
+	if e := apperr.As(err); e != nil {
+		return fmt.Sprintf(" [%s/%s]", e.Code, e.Reason)
+	}
+	return ""
 }
 
 // usageError is a wrong use of the command line.

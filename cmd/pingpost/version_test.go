@@ -34,5 +34,5 @@ func TestVersion(t *testing.T) {
 	if flag := pingpost(t, "--version").ok(t); flag != told {
 		t.Errorf("--version prints %q, version %q", flag, told)
 	}
-	pingpost(t, "version", "extra").refused(t, 2, "takes no arguments")
+	pingpost(t, "version", "extra").refused(t, 2, "version --help")
 }
