@@ -17,7 +17,7 @@ func badFraming(t *testing.T, n *node.Node) {
 		return node.RawRequest{Path: "/api/lead/ping", Length: strings.Join(lengths, "\r\n"), Body: body}
 	}
 	incomplete := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusRequestTimeout, want: refusal("Request Timeout")}
+		return badInput{name: name, send: w, status: http.StatusRequestTimeout, want: refusal(node.RequestTimeout)}
 	}
 	size := strconv.Itoa(len(node.MinimalPing))
 	endure(t, n, []badInput{
@@ -96,10 +96,10 @@ func badTargets(t *testing.T, n *node.Node) {
 		return node.RawRequest{Path: path, Line: requestLine, Body: node.MinimalPing}
 	}
 	notFound := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusNotFound, want: refusal("Not Found")}
+		return badInput{name: name, send: w, status: http.StatusNotFound, want: refusal(node.NotFound)}
 	}
 	notPost := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusMethodNotAllowed, want: refusal("Method Not Allowed")}
+		return badInput{name: name, send: w, status: http.StatusMethodNotAllowed, want: refusal(node.MethodNotAllowed)}
 	}
 	old := target("/api/lead/ping", "POST /api/lead/ping HTTP/1.0")
 	endure(t, n, []badInput{

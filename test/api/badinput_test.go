@@ -41,21 +41,21 @@ func badHeaders(t *testing.T, n *node.Node) {
 	signature := signing.Sign([]byte(n.Required.Secret), ts, []byte(body))
 	send := func(headers ...string) node.RawRequest { return node.RawPost(n.Required, body, headers...) }
 	endure(t, n, []badInput{
-		unauthorized("two signatures", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature), badSignature),
-		unauthorized("two signatures in other letter cases", send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature), badSignature),
-		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature), badSignature),
-		unauthorized("two signatures in one line", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), badSignature),
-		unauthorized("two names that differ", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)), badSignature),
-		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature), timestampFormat),
-		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature), timestampFormat),
-		unauthorized("a timestamp folded in two", send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), timestampFormat),
-		unauthorized("a signature folded in two", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), badSignature),
-		unauthorized("digits of another script", send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature), timestampFormat),
-		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), timestampFormat),
-		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"), badSignature),
-		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"), badSignature),
-		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature), noSignature),
-		unauthorized("headers after the body", node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"), noSignature),
+		unauthorized("two signatures", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature), node.BadSignature),
+		unauthorized("two signatures in other letter cases", send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature), node.BadSignature),
+		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature), node.BadSignature),
+		unauthorized("two signatures in one line", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), node.BadSignature),
+		unauthorized("two names that differ", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)), node.BadSignature),
+		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature), node.TimestampFormat),
+		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature), node.TimestampFormat),
+		unauthorized("a timestamp folded in two", send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), node.TimestampFormat),
+		unauthorized("a signature folded in two", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), node.BadSignature),
+		unauthorized("digits of another script", send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature), node.TimestampFormat),
+		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), node.TimestampFormat),
+		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"), node.BadSignature),
+		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"), node.BadSignature),
+		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature), node.SignatureMissing),
+		unauthorized("headers after the body", node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"), node.SignatureMissing),
 		bare("a name beyond ASCII", send("X-Tïmestamp: "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a blank before the colon", send("X-Timestamp : "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a line without a colon", send("X-Timestamp: "+ts, node.Marker), http.StatusBadRequest),
@@ -79,21 +79,21 @@ func badTimestamps(t *testing.T, n *node.Node) {
 	}
 	now := n.Now()
 	endure(t, n, []badInput{
-		unauthorized("negative", at("-"+now), timestampFormat),
-		unauthorized("a plus sign", at("+"+now), timestampFormat),
-		unauthorized("empty", at(""), timestampFormat),
-		unauthorized("a word", at(node.Marker), timestampFormat),
-		unauthorized("a fraction", at(now+".5"), timestampFormat),
-		unauthorized("an exponent", at("1767e6"), timestampFormat),
-		unauthorized("a blank within", at(now[:4]+" "+now[4:]), timestampFormat),
-		unauthorized("an underscore within", at(now[:4]+"_"+now[4:]), timestampFormat),
-		unauthorized("zero", at("0"), timestampWindow),
-		unauthorized("milliseconds", at(now+"000"), timestampWindow),
-		unauthorized("2^63", at("9223372036854775808"), timestampWindow),
-		unauthorized("2^64 more, which wraps around to now", at("18446744075476872061"), timestampWindow),
-		unauthorized("four hundred digits", at(strings.Repeat("9", 400)), timestampWindow),
-		unauthorized("301 s late", at(n.NowPlus(-301)), timestampWindow),
-		unauthorized("301 s early", at(n.NowPlus(301)), timestampWindow),
+		unauthorized("negative", at("-"+now), node.TimestampFormat),
+		unauthorized("a plus sign", at("+"+now), node.TimestampFormat),
+		unauthorized("empty", at(""), node.TimestampFormat),
+		unauthorized("a word", at(node.Marker), node.TimestampFormat),
+		unauthorized("a fraction", at(now+".5"), node.TimestampFormat),
+		unauthorized("an exponent", at("1767e6"), node.TimestampFormat),
+		unauthorized("a blank within", at(now[:4]+" "+now[4:]), node.TimestampFormat),
+		unauthorized("an underscore within", at(now[:4]+"_"+now[4:]), node.TimestampFormat),
+		unauthorized("zero", at("0"), node.TimestampWindow),
+		unauthorized("milliseconds", at(now+"000"), node.TimestampWindow),
+		unauthorized("2^63", at("9223372036854775808"), node.TimestampWindow),
+		unauthorized("2^64 more, which wraps around to now", at("18446744075476872061"), node.TimestampWindow),
+		unauthorized("four hundred digits", at(strings.Repeat("9", 400)), node.TimestampWindow),
+		unauthorized("301 s late", at(n.NowPlus(-301)), node.TimestampWindow),
+		unauthorized("301 s early", at(n.NowPlus(301)), node.TimestampWindow),
 		accepted("300 s late", at(n.NowPlus(-300))),
 		accepted("300 s early", at(n.NowPlus(300))),
 		accepted("leading zeros", at("0000000000000000000000"+now)),
@@ -114,17 +114,17 @@ func badSignatures(t *testing.T, n *node.Node) {
 	escaped := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
 	escaped.Body = strings.Replace(escaped.Body, "@", `\u0040`, 1)
 	endure(t, n, []badInput{
-		unauthorized("re-serialised with blanks", rewritten, badSignature),
-		unauthorized("re-serialised in another order", reordered, badSignature),
-		unauthorized("re-serialised with an escape", escaped, badSignature),
-		unauthorized("short", signed(func(s string) string { return s[:62] }), badSignature),
-		unauthorized("long", signed(func(s string) string { return s + s }), badSignature),
-		unauthorized("an odd number of digits", signed(func(s string) string { return s[:63] }), badSignature),
-		unauthorized("prefixed", signed(func(s string) string { return "sha256=" + s }), badSignature),
-		unauthorized("prefixed with 0x", signed(func(s string) string { return "0x" + s }), badSignature),
-		unauthorized("quoted", signed(func(s string) string { return `"` + s + `"` }), badSignature),
-		unauthorized("in colons", signed(func(s string) string { return s[:2] + ":" + s[3:] }), badSignature),
-		unauthorized("empty", signed(func(string) string { return "" }), badSignature),
+		unauthorized("re-serialised with blanks", rewritten, node.BadSignature),
+		unauthorized("re-serialised in another order", reordered, node.BadSignature),
+		unauthorized("re-serialised with an escape", escaped, node.BadSignature),
+		unauthorized("short", signed(func(s string) string { return s[:62] }), node.BadSignature),
+		unauthorized("long", signed(func(s string) string { return s + s }), node.BadSignature),
+		unauthorized("an odd number of digits", signed(func(s string) string { return s[:63] }), node.BadSignature),
+		unauthorized("prefixed", signed(func(s string) string { return "sha256=" + s }), node.BadSignature),
+		unauthorized("prefixed with 0x", signed(func(s string) string { return "0x" + s }), node.BadSignature),
+		unauthorized("quoted", signed(func(s string) string { return `"` + s + `"` }), node.BadSignature),
+		unauthorized("in colons", signed(func(s string) string { return s[:2] + ":" + s[3:] }), node.BadSignature),
+		unauthorized("empty", signed(func(string) string { return "" }), node.BadSignature),
 		accepted("in capitals", signed(strings.ToUpper)),
 		accepted("in mixed letter case", signed(func(s string) string { return strings.ToUpper(s[:32]) + s[32:] })),
 	})
@@ -136,7 +136,7 @@ func badSizes(t *testing.T, n *node.Node) {
 		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)
 	}
 	tooLarge := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")}
+		return badInput{name: name, send: w, status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)}
 	}
 	inPieces := func(w node.RawRequest) node.RawRequest {
 		third := len(w.Body) / 3

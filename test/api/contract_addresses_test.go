@@ -21,7 +21,7 @@ func both(n *node.Node) []string {
 func addresses(t *testing.T, n *node.Node) {
 	notFound := func(method, path string) scenario {
 		return scenario{
-			name: method + " " + path, method: method, path: path, body: node.MinimalPing, status: http.StatusNotFound, want: refusal("Not Found"),
+			name: method + " " + path, method: method, path: path, body: node.MinimalPing, status: http.StatusNotFound, want: refusal(node.NotFound),
 			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Location": ""},
 		}
 	}
@@ -72,7 +72,7 @@ func methods(t *testing.T, n *node.Node) {
 			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker), "post", "POSTS",
 		} {
 			s := scenario{
-				name: method + " " + path, method: method, path: path, status: http.StatusMethodNotAllowed, want: refusal("Method Not Allowed"),
+				name: method + " " + path, method: method, path: path, status: http.StatusMethodNotAllowed, want: refusal(node.MethodNotAllowed),
 				header: map[string]string{"Allow": "POST", "Content-Type": "application/json; charset=utf-8"},
 			}
 			if method == "HEAD" {
@@ -84,7 +84,7 @@ func methods(t *testing.T, n *node.Node) {
 	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css"} {
 		rows = append(rows, scenario{
 			name: "POST " + path, path: path, status: http.StatusMethodNotAllowed,
-			want: refusal("Method Not Allowed"), header: map[string]string{"Allow": "GET, HEAD"},
+			want: refusal(node.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},
 		})
 	}
 	play(t, n, rows)
@@ -102,10 +102,10 @@ func sizes(t *testing.T, n *node.Node) {
 	play(t, n, []scenario{
 		{name: "ping, 64 KiB", path: "/api/lead/ping", body: filled(node.MinimalPing, limit), status: http.StatusOK, want: []string{`"accepted":true`}},
 		{name: "post, 64 KiB", by: required, body: filled(post(), limit), status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead},
-		{name: "ping, a byte more", path: "/api/lead/ping", body: filled(node.MinimalPing, limit+1), status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
-		{name: "post, a byte more", by: required, body: filled(post(), limit+1), status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
-		{name: "post, a megabyte", by: required, body: filled(post(), 1<<20), status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
+		{name: "ping, a byte more", path: "/api/lead/ping", body: filled(node.MinimalPing, limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
+		{name: "post, a byte more", by: required, body: filled(post(), limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
+		{name: "post, a megabyte", by: required, body: filled(post(), 1<<20), status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
 		{name: "the size is judged before the signature", path: n.Required.Base() + "/api/lead/post", body: filled(node.MinimalPing, limit+1),
-			change: []func(*node.Request){with(signatureHeader, node.Marker)}, status: http.StatusRequestEntityTooLarge, want: refusal("Payload Too Large")},
+			change: []func(*node.Request){with(signatureHeader, node.Marker)}, status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
 	})
 }

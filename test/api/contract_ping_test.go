@@ -172,9 +172,9 @@ func entry(code string, path ...string) string {
 
 func pingRefusals(t *testing.T, n *node.Node) {
 	refused := func(name, body string, entries ...string) scenario {
-		s := scenario{name: name, path: "/api/lead/ping", body: body, status: http.StatusBadRequest, want: refusal("Invalid JSON payload")}
+		s := scenario{name: name, path: "/api/lead/ping", body: body, status: http.StatusBadRequest, want: refusal(node.InvalidJSON)}
 		if entries != nil {
-			s.want = append([]string{`{"ok":false,"message":"Invalid lead ping payload","errors":[` + entries[0]}, entries...)
+			s.want = append([]string{`{"ok":false,"message":"` + node.InvalidPing + `","errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
 		return s

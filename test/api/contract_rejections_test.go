@@ -16,15 +16,14 @@ import (
 func postRefusals(t *testing.T, n *node.Node) {
 	refused := func(name, body string, entries ...string) scenario {
 		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
-		if s.want = refusal("Invalid JSON payload"); entries != nil {
-			s.want = append([]string{`{"ok":false,"message":"Invalid lead post payload","errors":[` + entries[0]}, entries...)
+		if s.want = refusal(node.InvalidJSON); entries != nil {
+			s.want = append([]string{`{"ok":false,"message":"` + node.InvalidPost + `","errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
 		return s
 	}
 	const tx, email, yes = `"transactionId":"$TX"`, `"email":"` + node.PersonEmail + `"`, `"consent":{"acknowledged":true}`
-	const affirmative = `affirmative consent acknowledged: true is required"}`
-	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + affirmative }
+	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + node.ConsentRequired + `"}` }
 	play(t, n, []scenario{
 		refused("no JSON", `{`+tx+`,`+email+`,`+yes),
 		refused("no body", ""),
@@ -72,7 +71,7 @@ func transactions(t *testing.T, n *node.Node) {
 		tx := change(n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
 		return scenario{
 			name: name, by: required, body: node.WithTransaction(node.MinimalPost, tx),
-			status: http.StatusBadRequest, want: refusal("Invalid transactionId format"),
+			status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID),
 		}
 	}
 	same := func(tx string) string { return tx }
@@ -80,10 +79,10 @@ func transactions(t *testing.T, n *node.Node) {
 	other.by = off
 	own := scenario{name: "quoted for another partner, on the shared address", by: off, path: "/api/lead/post",
 		body:   strings.Replace(node.WithTransaction(node.MinimalPost, n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID), "{", `{"partnerId":"`+n.Off.Accounts[0]+`",`, 1),
-		status: http.StatusBadRequest, want: refusal("Invalid transactionId format")}
+		status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID)}
 	play(t, n, []scenario{
 		{name: "a quote that the service can no longer honour", by: required, body: node.WithTransaction(node.MinimalPost, unknownIndustry(t, n)),
-			status: http.StatusInternalServerError, want: []string{`{"ok":false,"message":"The quote names an industry that this service no longer knows: ping again. (request rq_`}},
+			status: http.StatusInternalServerError, want: []string{`(request rq_`}},
 		badForm("another text", func(string) string { return node.Marker }),
 		badForm("empty", func(string) string { return "" }),
 		badForm("without the prefix", func(tx string) string { return tx[3:] }),
@@ -100,11 +99,11 @@ func transactions(t *testing.T, n *node.Node) {
 		other, own,
 		{name: "at 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
 		{name: "a millisecond after", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
-			status: http.StatusBadRequest, want: refusal("Transaction has expired")},
-		{name: "a day after", by: required, body: node.MinimalPost, wait: 24 * time.Hour, status: http.StatusBadRequest, want: refusal("Transaction has expired")},
+			status: http.StatusBadRequest, want: refusal(node.TransactionExpired)},
+		{name: "a day after", by: required, body: node.MinimalPost, wait: 24 * time.Hour, status: http.StatusBadRequest, want: refusal(node.TransactionExpired)},
 		{name: "5 seconds before its ping", by: required, body: node.MinimalPost, wait: -5 * time.Second, status: http.StatusOK, stored: node.OneLead},
 		{name: "further before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
-			status: http.StatusBadRequest, want: refusal("Invalid transactionId format")},
+			status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID)},
 	})
 }
 

@@ -11,15 +11,6 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// The specification's refusals of a post's headers. Each is a 401.
-const (
-	noTimestamp     = "Missing X-Timestamp header for replay attack protection"
-	timestampFormat = "Invalid X-Timestamp header format"
-	timestampWindow = "Timestamp outside allowed 300s tolerance window"
-	badSignature    = "Invalid HMAC SHA-256 signature"
-	noSignature     = "Missing required X-Signature-SHA256 header"
-)
-
 const (
 	timestampHeader = "X-Timestamp"
 	signatureHeader = "X-Signature-SHA256"
@@ -62,39 +53,39 @@ func signatures(t *testing.T, n *node.Node) {
 	accepted("leading zeros", at("000"+now))
 	accepted("another media type", with("Content-Type", "text/plain"))
 
-	refused("no X-Timestamp", noTimestamp, away(timestampHeader))
-	refused("no X-Timestamp, and a signature that is none", noTimestamp, away(timestampHeader), with(signatureHeader, node.Marker))
-	refused("an empty X-Timestamp", timestampFormat, at(""))
-	refused("an X-Timestamp in words", timestampFormat, at(node.Marker))
-	refused("a negative X-Timestamp", timestampFormat, at("-"+now))
-	refused("a plus sign", timestampFormat, at("+"+now))
-	refused("a fraction", timestampFormat, at(now+".0"))
-	refused("hex digits", timestampFormat, at("0x6956e945"))
-	refused("a date", timestampFormat, at("2026-01-02T03:04:05Z"))
-	refused("two X-Timestamps", timestampFormat, with(timestampHeader, now, now))
-	refused("301 s late", timestampWindow, at(n.NowPlus(-301)))
-	refused("301 s early", timestampWindow, at(n.NowPlus(301)))
-	refused("milliseconds", timestampWindow, at(now+"678"))
-	refused("more than an integer holds", timestampWindow, at(strings.Repeat("9", 40)))
-	refused("the window is judged before the signature", timestampWindow, at("0"), with(signatureHeader, node.Marker))
+	refused("no X-Timestamp", node.TimestampMissing, away(timestampHeader))
+	refused("no X-Timestamp, and a signature that is none", node.TimestampMissing, away(timestampHeader), with(signatureHeader, node.Marker))
+	refused("an empty X-Timestamp", node.TimestampFormat, at(""))
+	refused("an X-Timestamp in words", node.TimestampFormat, at(node.Marker))
+	refused("a negative X-Timestamp", node.TimestampFormat, at("-"+now))
+	refused("a plus sign", node.TimestampFormat, at("+"+now))
+	refused("a fraction", node.TimestampFormat, at(now+".0"))
+	refused("hex digits", node.TimestampFormat, at("0x6956e945"))
+	refused("a date", node.TimestampFormat, at("2026-01-02T03:04:05Z"))
+	refused("two X-Timestamps", node.TimestampFormat, with(timestampHeader, now, now))
+	refused("301 s late", node.TimestampWindow, at(n.NowPlus(-301)))
+	refused("301 s early", node.TimestampWindow, at(n.NowPlus(301)))
+	refused("milliseconds", node.TimestampWindow, at(now+"678"))
+	refused("more than an integer holds", node.TimestampWindow, at(strings.Repeat("9", 40)))
+	refused("the window is judged before the signature", node.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
 
-	refused("another secret", badSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
-	refused("another timestamp", badSignature, with(timestampHeader, n.NowPlus(1)))
-	refused("another body", badSignature, func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
-	refused("an empty signature", badSignature, with(signatureHeader, ""))
-	refused("a signature that is none", badSignature, with(signatureHeader, node.Marker))
-	refused("a digit too few", badSignature, signature(func(s string) string { return s[1:] }))
-	refused("a digit too many", badSignature, signature(func(s string) string { return s + "0" }))
-	refused("a digit that is none", badSignature, signature(func(s string) string { return s[1:] + "g" }))
-	refused("a digit changed", badSignature, signature(func(s string) string { return swap(s, 7) }))
-	refused("a prefix", badSignature, signature(func(s string) string { return "sha256=" + s }))
-	refused("two signatures", badSignature, func(r *node.Request) {
+	refused("another secret", node.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
+	refused("another timestamp", node.BadSignature, with(timestampHeader, n.NowPlus(1)))
+	refused("another body", node.BadSignature, func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
+	refused("an empty signature", node.BadSignature, with(signatureHeader, ""))
+	refused("a signature that is none", node.BadSignature, with(signatureHeader, node.Marker))
+	refused("a digit too few", node.BadSignature, signature(func(s string) string { return s[1:] }))
+	refused("a digit too many", node.BadSignature, signature(func(s string) string { return s + "0" }))
+	refused("a digit that is none", node.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
+	refused("a digit changed", node.BadSignature, signature(func(s string) string { return swap(s, 7) }))
+	refused("a prefix", node.BadSignature, signature(func(s string) string { return "sha256=" + s }))
+	refused("two signatures", node.BadSignature, func(r *node.Request) {
 		r.SetHeader(signatureHeader, r.Header.Get(signatureHeader), r.Header.Get(signatureHeader))
 	})
-	refused("two names with different values", badSignature, with(aliasHeader, strings.Repeat("0", 64)))
-	refused("an empty alias beside a signature", badSignature, with(aliasHeader, ""))
-	refused("not signed", noSignature, away(timestampHeader), away(signatureHeader))
-	refused("not signed, with a timestamp", noSignature, away(signatureHeader))
+	refused("two names with different values", node.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
+	refused("an empty alias beside a signature", node.BadSignature, with(aliasHeader, ""))
+	refused("not signed", node.SignatureMissing, away(timestampHeader), away(signatureHeader))
+	refused("not signed, with a timestamp", node.SignatureMissing, away(signatureHeader))
 	play(t, n, rows)
 	t.Run("not enforced", func(t *testing.T) { unenforced(t, n) })
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
@@ -111,13 +102,13 @@ func unenforced(t *testing.T, n *node.Node) {
 			{name: name + ", unsigned", by: by, body: node.MinimalPost, change: unsigned, status: http.StatusOK, want: []string{`"hmacVerified":false`}, not: not, stored: node.OneLead},
 			{name: name + ", unsigned with a timestamp", by: by, body: node.MinimalPost, change: unsigned[1:], status: http.StatusOK, want: []string{`"hmacVerified":false`}, stored: node.OneLead},
 			{name: name + ", unsigned with a timestamp that is none", by: by, body: node.MinimalPost, change: []func(*node.Request){unsigned[1], with(timestampHeader, node.Marker)},
-				status: http.StatusUnauthorized, want: refusal(timestampFormat)},
+				status: http.StatusUnauthorized, want: refusal(node.TimestampFormat)},
 			{name: name + ", unsigned with an old timestamp", by: by, body: node.MinimalPost, change: []func(*node.Request){unsigned[1], with(timestampHeader, n.NowPlus(-301))},
-				status: http.StatusUnauthorized, want: refusal(timestampWindow)},
+				status: http.StatusUnauthorized, want: refusal(node.TimestampWindow)},
 			{name: name + ", wrongly signed", by: by, body: node.MinimalPost, change: []func(*node.Request){with(signatureHeader, strings.Repeat("0", 64))},
-				status: http.StatusUnauthorized, want: refusal(badSignature)},
-			{name: name + ", signed without a timestamp", by: by, body: node.MinimalPost, change: unsigned[:1], status: http.StatusUnauthorized, want: refusal(noTimestamp)},
-			{name: name + ", unsigned and no JSON", by: by, body: "{", change: unsigned, status: http.StatusBadRequest, want: refusal("Invalid JSON payload")},
+				status: http.StatusUnauthorized, want: refusal(node.BadSignature)},
+			{name: name + ", signed without a timestamp", by: by, body: node.MinimalPost, change: unsigned[:1], status: http.StatusUnauthorized, want: refusal(node.TimestampMissing)},
+			{name: name + ", unsigned and no JSON", by: by, body: "{", change: unsigned, status: http.StatusBadRequest, want: refusal(node.InvalidJSON)},
 		})
 	}
 }

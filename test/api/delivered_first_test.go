@@ -42,11 +42,11 @@ func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 		if a := n.Post(t, p, body); a.Status != http.StatusOK || a.Body != first.Body || a.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("the retry: answered %d %s, want %s", a.Status, a.Body, first.Body)
 		}
-		rejected(another, http.StatusConflict, "Transaction has already been delivered", true)
-		rejected(undelivered, http.StatusBadRequest, "Invalid transactionId format", false)
+		rejected(another, http.StatusConflict, node.AlreadyDelivered, true)
+		rejected(undelivered, http.StatusBadRequest, node.InvalidTransactionID, false)
 
 		n.Manual.Advance(quote.Validity + time.Millisecond)
-		rejected(body, http.StatusBadRequest, "Transaction has expired", true)
-		rejected(another, http.StatusBadRequest, "Transaction has expired", true)
+		rejected(body, http.StatusBadRequest, node.TransactionExpired, true)
+		rejected(another, http.StatusBadRequest, node.TransactionExpired, true)
 	})
 }

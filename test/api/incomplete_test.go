@@ -62,7 +62,7 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				head, body, _ := strings.Cut(string(raw), "\r\n\r\n")
-				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || body != `{"ok":false,"message":"Request Timeout"}` ||
+				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || body != node.Rejected(node.RequestTimeout) ||
 					!strings.Contains(head, "\r\nConnection: close") || !strings.Contains(head, "\r\nX-Request-Id: rq_") {
 					t.Errorf("answered %s", raw)
 				}

@@ -70,7 +70,7 @@ func (b badInput) check(t *testing.T, a node.Answer) {
 // The answers of bad input, to keep the tables readable.
 
 func invalidJSON(name string, w node.RawRequest) badInput {
-	return badInput{name: name, send: w, status: http.StatusBadRequest, want: refusal("Invalid JSON payload")}
+	return badInput{name: name, send: w, status: http.StatusBadRequest, want: refusal(node.InvalidJSON)}
 }
 
 func invalidPayload(name string, w node.RawRequest, entries ...string) badInput {

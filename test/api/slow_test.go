@@ -25,7 +25,7 @@ func TestSlowClients(t *testing.T) {
 	inPieces.Length = chunkedEncoding
 	endless := node.RawPing("5\r\n{\"a\":\r\n")
 	endless.Length = chunkedEncoding
-	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: `{"ok":false,"message":"Request Timeout"}`}
+	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: node.Rejected(node.RequestTimeout)}
 	malformed := node.Answer{Status: http.StatusBadRequest, Body: "400 Bad Request"} // the library's, of the line as far as it came
 	rows := []struct {
 		name, text string
@@ -44,7 +44,7 @@ func TestSlowClients(t *testing.T) {
 		{name: "chunks without end", text: endless.String(), want: cutOff},
 		{name: "a body byte by byte", text: strings.TrimSuffix(post.String(), post.Body) + "{", drip: " ", want: cutOff},
 		{name: "a length that is only promised", text: promised.String(),
-			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: `{"ok":false,"message":"Payload Too Large"}`}},
+			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: node.Rejected(node.PayloadTooLarge)}},
 	}
 	n.Stores(t, node.Nothing, func() {
 		lines := make([]*node.Connection, len(rows))

@@ -10,25 +10,21 @@ import (
 
 func withoutKEK(n *node.Node) { n.Config.Keys.Local = "" }
 
-const (
-	noKey = "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."
-)
-
 // TestWithoutKeyWrapper runs a node that has no key to encrypt leads with:
 // pings go on, posts are checked in full and then refused, and a node that has
 // the key takes the very same post.
 func TestWithoutKeyWrapper(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, withoutKEK)
-	n.CheckReadiness(t, "/readyz", node.Failing(node.PostChecks, "key_wrapper", "not configured: posts are answered with 503"))
-	n.CheckReadiness(t, "/readyz/ping", node.PingChecks)
+	n.CheckReadiness(t, "/readyz", "key_wrapper")
+	n.CheckReadiness(t, "/readyz/ping")
 	body := n.FreshPost(t, n.Required)
-	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), noKey) })
+	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), node.NoKeyWrapper) })
 	play(t, n, []scenario{
 		{name: "a wrong signature is told first", by: required, body: node.MinimalPost, change: []func(*node.Request){with(signatureHeader, node.Marker)},
-			status: http.StatusUnauthorized, want: refusal(badSignature)},
+			status: http.StatusUnauthorized, want: refusal(node.BadSignature)},
 		{name: "a wrong transactionId is told first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
-		{name: "an expired transaction is told first", by: required, body: node.MinimalPost, wait: 16 * time.Minute, status: http.StatusBadRequest, want: refusal("Transaction has expired")},
+		{name: "an expired transaction is told first", by: required, body: node.MinimalPost, wait: 16 * time.Minute, status: http.StatusBadRequest, want: refusal(node.TransactionExpired)},
 	})
 	n.Manual.Advance(-16 * time.Minute)
 

@@ -76,16 +76,16 @@ func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
 	promoted := standby.URLs(t)
 	seen := clock.System{}.Now()
 	promoted.Exec(t, `SELECT pg_promote()`)
-	checksBecome(t, n, node.PostChecks)
+	n.AwaitReadiness(t)
 	awaitSnapshot(t, n, seen)
 	restart(t, n, func() {
 		standby.Halt(t)
 		primary.Start(t)
 	})
-	n.CheckReadiness(t, "/readyz/ping", node.PingChecks)
+	n.CheckReadiness(t, "/readyz/ping")
 	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), node.NotSaved)
 	standby.Start(t)
-	checksBecome(t, n, node.PostChecks)
+	n.AwaitReadiness(t)
 	n.Deliver(t, n.Required, node.MinimalPost)
 	for server, want := range map[*testkit.Server]int{primary: 0, standby: 1} {
 		if got := testkit.Value[int](t, server.URLs(t), `SELECT count(*) FROM leads`); got != want {

@@ -96,8 +96,8 @@ func TestStopWaits(t *testing.T) {
 	if a := idle.Receive(t, http.MethodPost); a.Status != 0 {
 		t.Errorf("the idle connection: %d", a.Status)
 	}
-	n.CheckReadiness(t, "/readyz", node.Failing(node.PostChecks, "draining", "the node is stopping"))
-	n.CheckReadiness(t, "/readyz/ping", node.Failing(node.PingChecks, "draining", "the node is stopping"))
+	n.CheckReadiness(t, "/readyz", "draining")
+	n.CheckReadiness(t, "/readyz/ping", "draining")
 	n.Get(t, n.Ops+"/healthz")
 	n.Stores(t, node.OneLead, func() {
 		for _, h := range halves {

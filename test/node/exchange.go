@@ -228,14 +228,11 @@ func (n *Node) NowPlus(seconds int64) string {
 // WithTransaction puts the transactionId where a body says $TX.
 func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "$TX", tx) }
 
-// NotSaved is the specification's message of a post that could not be stored.
-const NotSaved = "Unable to save lead record."
-
 // CheckUnavailable checks a 503 of the specification: it asks to come back, stores
 // nothing and spends no transaction.
 func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
 	t.Helper()
-	if want := `{"ok":false,"message":"` + message + `"}`; a.Status != http.StatusServiceUnavailable || a.Body != want || a.Header.Get("Retry-After") != "2" {
+	if want := Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want || a.Header.Get("Retry-After") != "2" {
 		t.Errorf("answered %d, Retry-After %q, %s; want 503, 2, %s", a.Status, a.Header.Get("Retry-After"), a.Body, want)
 	}
 }

@@ -2,9 +2,13 @@ package node
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // Readiness is what /readyz and /readyz/ping answer.
@@ -32,27 +36,43 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 	return r
 }
 
-// What the two answer when every check passes.
-var (
-	PingChecks = map[string]string{"rate_card": "ok", "directory": "ok"}
-	PostChecks = map[string]string{
-		"platform_keys": "ok", "rate_card": "ok", "directory": "ok",
-		"database": "ok", "commits": "ok", "schema": "ok", "clock": "ok", "key_wrapper": "ok", "lead_keys": "ok",
-	}
-)
-
-// Failing is the checks with some of them failing.
-func Failing(checks map[string]string, failing ...string) map[string]string {
-	out := maps.Clone(checks)
-	for i := 0; i < len(failing); i += 2 {
-		out[failing[i]] = failing[i+1]
-	}
-	return out
+// checks are those of each address. Another, draining, is there while a node stops.
+var checks = map[string][]string{
+	"/readyz/ping": {"rate_card", "directory"},
+	"/readyz":      {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock", "key_wrapper", "lead_keys"},
 }
 
-func (n *Node) CheckReadiness(t testing.TB, path string, want map[string]string) {
+// CheckReadiness fails the test unless all checks of an address pass but these.
+func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	t.Helper()
-	if got := n.Readiness(t, path); !maps.Equal(got.Checks, want) {
-		t.Errorf("%s: %d %v, want %v", path, got.Status, got.Checks, want)
+	want := map[string]bool{}
+	for _, check := range checks[path] {
+		want[check] = true
 	}
+	for _, check := range failing {
+		want[check] = false
+	}
+	answer := n.Readiness(t, path)
+	got := map[string]bool{}
+	for check, state := range answer.Checks {
+		got[check] = state == "ok"
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %d %v (-want +got):\n%s", path, answer.Status, answer.Checks, diff)
+	}
+}
+
+// AwaitReadiness waits until all checks of /readyz pass but these.
+func (n *Node) AwaitReadiness(t testing.TB, failing ...string) {
+	t.Helper()
+	testkit.Eventually(t, Patience, "the checks of /readyz fail that should", func() bool {
+		var got []string
+		for check, state := range n.Readiness(t, "/readyz").Checks {
+			if state != "ok" {
+				got = append(got, check)
+			}
+		}
+		slices.Sort(got)
+		return slices.Equal(got, slices.Sorted(slices.Values(failing)))
+	})
 }

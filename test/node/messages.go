@@ -1,0 +1,28 @@
+package node
+
+// The messages of the specification, and of D3, D22 and D26, that partners rely on.
+// No other test repeats them.
+const (
+	InvalidJSON          = "Invalid JSON payload"
+	InvalidPing          = "Invalid lead ping payload"
+	InvalidPost          = "Invalid lead post payload"
+	ConsentRequired      = "affirmative consent acknowledged: true is required"
+	InvalidTransactionID = "Invalid transactionId format"
+	TransactionExpired   = "Transaction has expired"
+	AlreadyDelivered     = "Transaction has already been delivered"
+	TimestampMissing     = "Missing X-Timestamp header for replay attack protection"
+	TimestampFormat      = "Invalid X-Timestamp header format"
+	TimestampWindow      = "Timestamp outside allowed 300s tolerance window"
+	BadSignature         = "Invalid HMAC SHA-256 signature"
+	SignatureMissing     = "Missing required X-Signature-SHA256 header"
+	MethodNotAllowed     = "Method Not Allowed"
+	NotFound             = "Not Found"
+	RequestTimeout       = "Request Timeout"
+	PayloadTooLarge      = "Payload Too Large"
+	TooManyRequests      = "Too Many Requests"
+	NoKeyWrapper         = "Lead intake encryption key (LEAD_VAULT_KEK) is not configured."
+	NotSaved             = "Unable to save lead record."
+)
+
+// Rejected is the body of a rejection that has nothing but its message.
+func Rejected(message string) string { return `{"ok":false,"message":"` + message + `"}` }
