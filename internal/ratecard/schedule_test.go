@@ -37,7 +37,7 @@ func TestSchedule(t *testing.T) {
 	card := w.changed(t, 2000)
 	for _, at := range []time.Time{w.clock.Now(), w.clock.Now().Add(-time.Hour), w.clock.Now().Add(ratecard.MaxAhead + time.Second)} {
 		_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "When?", at)
-		refused(t, err, apperr.Invalid, "at", "in the future", "at most 90 days")
+		refused(t, err, apperr.Invalid, "at")
 	}
 	w.due(t, false) // nothing is scheduled
 	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
@@ -66,10 +66,10 @@ func TestNothingElseIsPublishedMeanwhile(t *testing.T) {
 	other, card := w.changed(t, 3000), w.scheduled(t)
 	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
 		_, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion, "Mine first", at)
-		refused(t, err, apperr.Conflict, "scheduled", "The draft of ann@example.com is to be published at", "take it back first")
+		refused(t, err, apperr.Conflict, "scheduled", "ann@example.com")
 	}
 	must(t, w.SetBase(t.Context(), other.ID, plumbers, 0, 5)) // work goes on
-	refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state", "take it back")
+	refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
 	must(t, w.bob.Withdraw(t.Context(), card.ID, card.RowVersion))
 	if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" {
 		t.Errorf("taken back it is %+v", now)
@@ -144,8 +144,8 @@ func TestNodesReleaseOnce(t *testing.T) {
 // What became impossible meanwhile is a draft again, and the audit trail says why.
 func TestAScheduledCardThatCannotBePublished(t *testing.T) {
 	for name, c := range map[string]struct{ sql, reason string }{
-		"another was published": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "Version 7 was published by someone meanwhile (in between)"},
-		"a gap":                 {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "no rule gives a base in EUR"},
+		"another was published": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "in between"},
+		"a gap":                 {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "EUR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, everywhere(1000))

@@ -142,34 +142,34 @@ func TestListsInWindows1252(t *testing.T) {
 
 func TestListsThatAreRefused(t *testing.T) {
 	long := strings.Repeat("a", 70<<10)
-	for name, c := range map[string]struct{ text, says string }{
-		"nothing":                    {"", "is empty"},
-		"only a mark":                {"\ufeff \n", "is empty"},
-		"a head alone":               {"lead,amount\n", "no row below"},
-		"a workbook":                 {"PK\x03\x04\x14\x00", "save the list as CSV UTF-8"},
-		"UTF-16":                     {"\xff\xfel\x00e\x00", "UTF-16"},
-		"UTF-16 without a mark":      {"l\x00e\x00a\x00d\x00\n\x00", "UTF-16"},
-		"a NUL":                      {"lead,amount\nx\x00,1\n", "not a CSV"},
-		"a NUL far off":              {"lead,amount\n" + strings.Repeat("x,1\n", 30_000) + "x\x00,1\n", "not a CSV"},
-		"no line end":                {long, "no line end"},
-		"no head: a leadId":          {lead(1) + ",x\n" + lead(2) + ",y\n", "has to name the columns"},
-		"no head: an amount":         {"x,12.50\ny,13\n", "has to name the columns"},
-		"the same name twice":        {"lead,amount,amount\nx,1,2\n", `Two columns are named "amount"`},
-		"a name that was given":      {"lead,,column 2\nx,1,2\n", `"column 2"`},
-		"old line ends":              {"lead,amount\rx,1\ry,2\r", "line end"},
-		"neither UTF-8 nor 1252":     {"lead,amount\nx,1\n\ny\x81,2\nz\xe9,1\n", "Row 4 "},
-		"a mark, and not UTF-8":      {"\ufefflead,amount\nx,1\n\ny\xe9,2\n", "Row 4 "},
-		"UTF-8, then not":            {"lead,name\nx,J\u00fcrgen\ny,J\xfcrgen\n", "row 3"},
-		"not UTF-8, then UTF-8":      {"lead,name\nx,J\xfcrgen\ny,J\u00fcrgen\n", "row 3"},
-		"a quote that is not closed": {"lead,amount\nx,1\n\"y,2\nz,3\n", "row 3 "},
-		"a quote closed far off":     {"lead,amount\nx,1\n\"y,2\nz,\"3\n", "row 3 "},
-		"a row without end":          {"lead,amount\nx,1\n\"" + strings.Repeat("y,2\n", 300_000), "Row 3 "},
-		"a line without end":         {"lead,amount\nx,1\n" + strings.Repeat("y", 2<<20), "Row 3 "},
+	for name, c := range map[string]struct{ text, reason, says string }{
+		"nothing":                    {"", "file_empty", ""},
+		"only a mark":                {"\ufeff \n", "file_empty", ""},
+		"a head alone":               {"lead,amount\n", "file_empty", ""},
+		"a workbook":                 {"PK\x03\x04\x14\x00", "file_workbook", ""},
+		"UTF-16":                     {"\xff\xfel\x00e\x00", "file_utf16", ""},
+		"UTF-16 without a mark":      {"l\x00e\x00a\x00d\x00\n\x00", "file_utf16", ""},
+		"a NUL":                      {"lead,amount\nx\x00,1\n", "file_binary", ""},
+		"a NUL far off":              {"lead,amount\n" + strings.Repeat("x,1\n", 30_000) + "x\x00,1\n", "file_binary", ""},
+		"no line end":                {long, "file_lines", ""},
+		"no head: a leadId":          {lead(1) + ",x\n" + lead(2) + ",y\n", "file_head", ""},
+		"no head: an amount":         {"x,12.50\ny,13\n", "file_head", ""},
+		"the same name twice":        {"lead,amount,amount\nx,1,2\n", "file_head", `"amount"`},
+		"a name that was given":      {"lead,,column 2\nx,1,2\n", "file_head", `"column 2"`},
+		"old line ends":              {"lead,amount\rx,1\ry,2\r", "file_head", ""},
+		"neither UTF-8 nor 1252":     {"lead,amount\nx,1\n\ny\x81,2\nz\xe9,1\n", "file_utf8", "Row 4 "},
+		"a mark, and not UTF-8":      {"\ufefflead,amount\nx,1\n\ny\xe9,2\n", "file_utf8", "Row 4 "},
+		"UTF-8, then not":            {"lead,name\nx,J\u00fcrgen\ny,J\xfcrgen\n", "file_encoding", "row 3"},
+		"not UTF-8, then UTF-8":      {"lead,name\nx,J\xfcrgen\ny,J\u00fcrgen\n", "file_encoding", "row 3"},
+		"a quote that is not closed": {"lead,amount\nx,1\n\"y,2\nz,3\n", "file_quotes", "row 3 "},
+		"a quote closed far off":     {"lead,amount\nx,1\n\"y,2\nz,\"3\n", "file_quotes", "row 3 "},
+		"a row without end":          {"lead,amount\nx,1\n\"" + strings.Repeat("y,2\n", 300_000), "file_row", "Row 3 "},
+		"a line without end":         {"lead,amount\nx,1\n" + strings.Repeat("y", 2<<20), "file_row", "Row 3 "},
 	} {
 		_, err := profile(strings.NewReader(c.text))
 		f := apperr.As(err)
-		if f == nil || f.Code != apperr.Invalid || !strings.Contains(f.Message, c.says) || len(f.Fields) != 1 {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if f == nil || f.Code != apperr.Invalid || f.Reason != c.reason || !strings.Contains(f.Message, c.says) || len(f.Fields) != 1 {
+			t.Errorf("%s: %v (%+v), want %s with %q", name, err, f, c.reason, c.says)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestUpload(t *testing.T) {
 		"a list of nothing": second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
 	} {
 		f := apperr.As(err)
-		if f == nil || f.Message != "Not Found" && name != "a list of nothing" {
+		if f == nil || f.Code != apperr.NotFound && name != "a list of nothing" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

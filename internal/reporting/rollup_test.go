@@ -314,7 +314,7 @@ func TestRollupRuns(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { b.roll.Run(ctx) })
 	testkit.Eventually(t, 10*time.Second, "the failure is told", func() bool {
-		return b.log.Count("the figures of partners are behind and will be tried again") == 1
+		return b.log.Count(`"level":"ERROR"`)+b.log.Count(`"level":"WARN"`) == 1
 	})
 	stop()
 	running.Wait()
