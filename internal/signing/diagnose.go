@@ -2,6 +2,7 @@ package signing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,13 +29,14 @@ type Known struct {
 type Diagnosis struct {
 	Matches      bool     // the signature is one of an active secret, in the form that is accepted
 	Key          int      // of the secrets that were given; -1 when none explains the signature
+	Causes       []string // the mistakes by name, that of the verdict first; none for a right signature
 	Verdict, Fix string   // Fix is empty if nothing is wrong
 	Notes        []string // what else there is to know
 	Signed       []byte   // what the service takes to be signed
 }
 
 // finding is a mistake, and how it is mended.
-type finding struct{ verdict, fix string }
+type finding struct{ cause, verdict, fix string }
 
 // Diagnose judges a signature as Check and Verify do, and when it is wrong tries what
 // partners get wrong. A post that was sent a while ago is out of the window now: that
@@ -44,10 +46,12 @@ func Diagnose(timestamp, body, signature string, keys []Known, now time.Time) Di
 	d := Diagnosis{Key: -1, Signed: []byte(timestamp + "." + body)}
 	switch {
 	case len(body) > MaxDiagnosed:
+		d.Causes = []string{"body_too_large"}
 		d.Verdict = fmt.Sprintf("The body has %d bytes, and a post at most %d: it was refused before its signature was looked at.", len(body), MaxDiagnosed)
 		d.Fix = "Send less."
 		return d
 	case len(keys) == 0:
+		d.Causes = []string{"no_secret"}
 		d.Verdict, d.Fix = "This partner has no secret that a signature could be made with.", "Make a secret, and hand it over."
 		return d
 	}
@@ -86,6 +90,7 @@ func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys 
 	right := len(found) == 0
 	if key := keys[d.Key]; key.State != KeyActive {
 		found = append(found, finding{
+			"secret_" + key.State,
 			"The signature was made with the secret " + key.Name + ", which is " + key.State + ".",
 			"Sign with a secret that is active.",
 		})
@@ -98,6 +103,11 @@ func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys 
 
 // conclude puts the first finding into the verdict and the others into the notes.
 func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []Known) {
+	for _, f := range slices.Concat(found, []finding{sent.outside}) {
+		if f.cause != "" {
+			d.Causes = append(d.Causes, f.cause)
+		}
+	}
 	switch {
 	case len(found) > 0:
 		d.Verdict, d.Fix = found[0].verdict, found[0].fix

@@ -74,7 +74,7 @@ func rewritten(body []byte) (out []variant) {
 	for _, end := range []string{"", "\n"} {
 		for i, s := range styles {
 			if len(texts[i]) <= maxWritten {
-				out = append(out, variant{slices.Concat(texts[i], []byte(end)), s.describe(sent, end), sameBytes})
+				out = append(out, variant{slices.Concat(texts[i], []byte(end)), "json_rewritten", s.describe(sent, end), sameBytes})
 			}
 		}
 	}

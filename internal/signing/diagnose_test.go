@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,10 +38,10 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 		if d.Key != i || d.Matches != (key.State == KeyActive) || !strings.Contains(d.Verdict, key.Name) || string(d.Signed) != stamp(0)+"."+compact {
 			t.Errorf("%s: %+v", key.Name, d)
 		}
-		if (d.Fix == "") != d.Matches || key.State != KeyActive && !strings.Contains(d.Verdict, "which is "+key.State) {
+		if (d.Fix == "") != d.Matches || key.State != KeyActive && !slices.Equal(d.Causes, []string{"secret_" + key.State}) {
 			t.Errorf("%s: %s %s", key.Name, d.Verdict, d.Fix)
 		}
-		if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "upper case") {
+		if len(d.Notes) != 1 { // that upper case is accepted
 			t.Errorf("%s: %q", key.Name, d.Notes)
 		}
 	}
@@ -50,18 +51,16 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 func TestDiagnoseTellsTheWindow(t *testing.T) {
 	for _, c := range []struct {
 		offset       int64
-		verdict, fix string
+		cause, shows string
 	}{
-		{300, "", ""}, {-300, "", ""},
-		{301, "301 s after the service's clock", "clock is 301 s fast"},
-		{-4000, "4000 s before the service's clock", "clock is 4000 s slow"},
+		{300, "", ""}, {-300, "", ""}, {301, "timestamp_early", "301 s"}, {-4000, "timestamp_late", "4000 s"},
 	} {
 		d := Diagnose(stamp(c.offset), compact, Sign(secrets[0].Key, stamp(c.offset), []byte(compact)), secrets, now)
-		if !d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.verdict) || !strings.Contains(d.Fix, c.fix) || (d.Fix == "") != (c.fix == "") {
+		if !d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.cause || !strings.Contains(d.Verdict, c.shows) || !strings.Contains(d.Fix, c.shows) || (d.Fix == "") != (c.cause == "") {
 			t.Errorf("%d s: %+v", c.offset, d)
 		}
 		wrong := Diagnose(stamp(c.offset), compact, strings.Repeat("0", 64), secrets, now)
-		if wrong.Matches || wrong.Key != -1 || len(wrong.Notes) > 0 != (c.fix != "") {
+		if wrong.Matches || wrong.Key != -1 || len(wrong.Notes) > 0 != (c.cause != "") {
 			t.Errorf("%d s, and wrong: %+v", c.offset, wrong)
 		}
 	}
@@ -74,31 +73,31 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 	url := base64.RawURLEncoding.EncodeToString(raw)
 	leading := leadingZero(key)
 	for _, c := range []struct {
-		name, body, signature, says string
+		name, body, signature, cause string
 	}{
-		{"sha256=", compact, "sha256=" + right, "prefix sha256="},
-		{"hmac-sha256:", compact, "hmac-sha256: " + right, "prefix hmac-sha256:"},
-		{"v1=", compact, "v1=" + right, "prefix v1="},
-		{"as Stripe has it", compact, "t=" + ts + ",v1=" + right, "prefix t="},
-		{"a long prefix", compact, "HMAC-SHA256 Signature=\u00e9" + right, "a text before"},
-		{"0x", compact, "0x" + right, "prefix 0x"},
-		{"base64", compact, base64.StdEncoding.EncodeToString(raw), "in base64"},
-		{"base64 unpadded", compact, base64.RawStdEncoding.EncodeToString(raw), "in base64"},
-		{"base64url", compact, url, "in base64"},
-		{"base64 of the hex", compact, base64.StdEncoding.EncodeToString([]byte(right)), "base64 of its hex digits"},
-		{"a prefix and base64", compact, "sha256=" + base64.StdEncoding.EncodeToString(raw), "prefix sha256= in front, and is in base64"},
-		{"quotes", compact, `"` + right + `"`, "quotes, blanks or invisible"},
-		{"a no-break space", compact, right + "\u00a0", "quotes, blanks or invisible"},
-		{"a zero-width space", compact, "\u200b" + right, "quotes, blanks or invisible"},
-		{"pairs as C# writes them", compact, strings.ToUpper(inPairs(right, "-")), "digits are separated"},
-		{"a leading zero lost", leading, strings.TrimLeft(Sign(key, ts, []byte(leading)), "0"), "63 hex digits, and not 64"},
-		{"SHA-1", compact, hex.EncodeToString(macOf(sha1.New, key, ts+"."+compact)), "40 hex digits, as of HMAC SHA-1"},
-		{"SHA-512", compact, hex.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "128 hex digits, as of HMAC SHA-512"},
-		{"SHA-512 in base64", compact, base64.StdEncoding.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "in base64"},
+		{"sha256=", compact, "sha256=" + right, "signature_prefix"},
+		{"hmac-sha256:", compact, "hmac-sha256: " + right, "signature_prefix"},
+		{"v1=", compact, "v1=" + right, "signature_prefix"},
+		{"as Stripe has it", compact, "t=" + ts + ",v1=" + right, "signature_prefix"},
+		{"a long prefix", compact, "HMAC-SHA256 Signature=\u00e9" + right, "signature_prefix"},
+		{"0x", compact, "0x" + right, "signature_prefix"},
+		{"base64", compact, base64.StdEncoding.EncodeToString(raw), "signature_base64"},
+		{"base64 unpadded", compact, base64.RawStdEncoding.EncodeToString(raw), "signature_base64"},
+		{"base64url", compact, url, "signature_base64"},
+		{"base64 of the hex", compact, base64.StdEncoding.EncodeToString([]byte(right)), "signature_base64_of_hex"},
+		{"a prefix and base64", compact, "sha256=" + base64.StdEncoding.EncodeToString(raw), "signature_prefix_base64"},
+		{"quotes", compact, `"` + right + `"`, "signature_quoted"},
+		{"a no-break space", compact, right + "\u00a0", "signature_quoted"},
+		{"a zero-width space", compact, "\u200b" + right, "signature_quoted"},
+		{"pairs as C# writes them", compact, strings.ToUpper(inPairs(right, "-")), "signature_separated"},
+		{"a leading zero lost", leading, strings.TrimLeft(Sign(key, ts, []byte(leading)), "0"), "signature_length"},
+		{"SHA-1", compact, hex.EncodeToString(macOf(sha1.New, key, ts+"."+compact)), "signature_hash"},
+		{"SHA-512", compact, hex.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "signature_hash"},
+		{"SHA-512 in base64", compact, base64.StdEncoding.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "signature_base64"},
 	} {
 		d := Diagnose(ts, c.body, c.signature, secrets, now)
-		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || d.Fix == "" {
-			t.Errorf("%s: %d %s %s", c.name, d.Key, d.Verdict, d.Fix)
+		if d.Matches || d.Key != 0 || d.Causes[0] != c.cause || d.Verdict == "" || d.Fix == "" {
+			t.Errorf("%s: %d %v, want %s", c.name, d.Key, d.Causes, c.cause)
 		}
 	}
 	for name, signature := range map[string]string{
@@ -110,8 +109,8 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 	}
 	// Two things wrong: the form first, and the other is not kept back.
 	d := Diagnose(ts, compact, "sha256="+macHex(string(key), compact), secrets, now)
-	if !strings.Contains(d.Verdict, "prefix") || !strings.Contains(strings.Join(d.Notes, "\n"), "The body alone was signed") {
-		t.Errorf("two: %s %q", d.Verdict, d.Notes)
+	if want := []string{"signature_prefix", "joined_body_alone"}; !slices.Equal(d.Causes, want) || len(d.Notes) != 2 {
+		t.Errorf("two: %v %q", d.Causes, d.Notes)
 	}
 }
 
@@ -135,24 +134,24 @@ func inPairs(digits, between string) string {
 
 func TestDiagnoseTimestamps(t *testing.T) {
 	ts, date := stamp(0), now.Format(time.RFC3339)
-	for _, c := range []struct{ name, sent, signed, says, note string }{
-		{"milliseconds", ts + "999", ts + "999", "in milliseconds", ""},
-		{"milliseconds, seconds signed", ts + "999", ts, "in milliseconds", "timestamp that was signed is not the text that was sent: " + ts},
-		{"microseconds", ts + "999000", ts + "999000", "in microseconds", ""},
-		{"nanoseconds", ts + "999000123", ts + "999000123", "in nanoseconds", ""},
-		{"milliseconds signed, seconds sent", ts, ts + "000", "is not the text that was sent", ""},
-		{"leading zeros sent", "00" + ts, ts, "is not the text that was sent", ""},
-		{"a date", date, date, "is a date", ""},
-		{"a date, seconds signed", date, ts, "is a date", "is not the text that was sent"},
-		{"a fraction", ts + ".999", ts + ".999", "has a fraction", ""},
-		{"quotes", `"` + ts + `"`, ts, "has quotes", "is not the text that was sent"},
-		{"a sign", "+" + ts, "+" + ts, "a sign", ""},
-		{"nothing", "", "", "no timestamp", ""},
-		{"a word", "now", "now", "no whole number", ""},
-		{"beyond 64 bits", strings.Repeat("9", 40), strings.Repeat("9", 40), "too large", ""},
+	for _, c := range []struct{ name, sent, signed, causes string }{
+		{"milliseconds", ts + "999", ts + "999", "timestamp_milliseconds"},
+		{"milliseconds, seconds signed", ts + "999", ts, "timestamp_milliseconds timestamp_differs"},
+		{"microseconds", ts + "999000", ts + "999000", "timestamp_microseconds"},
+		{"nanoseconds", ts + "999000123", ts + "999000123", "timestamp_nanoseconds"},
+		{"milliseconds signed, seconds sent", ts, ts + "000", "timestamp_differs"},
+		{"leading zeros sent", "00" + ts, ts, "timestamp_differs"},
+		{"a date", date, date, "timestamp_date"},
+		{"a date, seconds signed", date, ts, "timestamp_date timestamp_differs"},
+		{"a fraction", ts + ".999", ts + ".999", "timestamp_fraction"},
+		{"quotes", `"` + ts + `"`, ts, "timestamp_quoted timestamp_differs"},
+		{"a sign", "+" + ts, "+" + ts, "timestamp_quoted"},
+		{"nothing", "", "", "timestamp_missing"},
+		{"a word", "now", "now", "timestamp_form"},
+		{"beyond 64 bits", strings.Repeat("9", 40), strings.Repeat("9", 40), "timestamp_too_large"},
 	} {
 		d := Diagnose(c.sent, compact, Sign(secrets[0].Key, c.signed, []byte(compact)), secrets, now)
-		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || !strings.Contains(strings.Join(d.Notes, "\n"), c.note) || d.Fix == "" {
+		if d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.causes || d.Verdict == "" || d.Fix == "" {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
@@ -168,82 +167,82 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 	}
 	const windows = "{\r\n\"a\":1\r\n}"
 	for _, c := range []struct {
-		name, body, key, signed, says string
+		name, body, key, signed, causes string
 	}{
-		{"the body alone", compact, first, compact, "body alone"},
-		{"no separator", compact, first, ts + compact, "no dot"},
-		{"a line break", compact, first, ts + "\n" + compact, "a line break and not a dot"},
-		{"a colon", compact, first, ts + ":" + compact, "a colon and not a dot"},
-		{"the timestamp last", compact, first, compact + "." + ts, "after the body"},
-		{"the timestamp last, no dot", compact, first, compact + ts, "after the body, without a dot"},
-		{"as Slack", compact, first, "v0:" + ts + ":" + compact, "Slack"},
-		{"a newline more", compact, first, ts + "." + compact + "\n", "was signed, and not sent"},
-		{"a newline less", compact + "\n", first, ts + "." + compact, "was sent, and not signed"},
-		{"a Windows newline more", compact, first, ts + "." + compact + "\r\n", "A Windows line break at the body's end"},
-		{"a Windows newline less", compact + "\r\n", first, ts + "." + compact, "was sent, and not signed"},
-		{"blanks around", "  " + compact + "\n\n", first, ts + "." + compact, "around the body were sent"},
-		{"Unix signed", windows, first, ts + "." + strings.ReplaceAll(windows, "\r", ""), "line breaks of Unix, and is here"},
-		{"Windows signed", strings.ReplaceAll(windows, "\r", ""), first, ts + "." + windows, "line breaks of Windows, and sent"},
-		{"a BOM sent", "\ufeff" + compact, first, ts + "." + compact, "mark in front of the body was sent"},
-		{"a BOM signed", compact, first, ts + ".\ufeff" + compact, "mark in front of the body was signed"},
-		{"the secret with a newline", compact, first + "\n", ts + "." + compact, "secret that was signed with has a line break"},
-		{"the secret in quotes", compact, `"` + first + `"`, ts + "." + compact, "has quotes around it"},
-		{"the secret without its prefix", compact, first[3:], ts + "." + compact, "prefix was cut off."},
-		{"the secret decoded", compact, string(fromBase64([]byte(first[3:]))), ts + "." + compact, "the rest decoded as base64"},
-		{"SHA-256 behind", compact, "", compact + first, "plain SHA-256 of the text with the secret behind"},
-		{"SHA-256 in front", compact, "", first + ts + "." + compact, "plain SHA-256 of the secret with the text behind"},
-		{"compact signed", `{ "b": 1.50, "a": "x" }`, first, ts + `.{"b":1.50,"a":"x"}`, "what was signed is compact"},
-		{"Python signed", `{"b":1.50,"a":["x"]}`, first, ts + `.{"b": 1.50, "a": ["x"]}`, "what was signed is with a blank after each comma and colon, as Python writes it."},
-		{"Python's ASCII signed", `{"a":"é😀","b":[1,2]}`, first, ts + `.{"a": "\u00e9\ud83d\ude00", "b": [1, 2]}`, "as Python writes it, with \\uXXXX"},
-		{"raw signed", `{"a":"\u00e9\ud83d\ude00"}`, first, ts + `.{"a":"é😀"}`, "what was signed is with its characters as they are."},
-		{"2 blanks", `{"a":{"b":[1,{}]}}`, first, ts + ".{\n  \"a\": {\n    \"b\": [\n      1,\n      {}\n    ]\n  }\n}", "indented by 2 blanks."},
-		{"4 blanks", `{"a":1}`, first, ts + ".{\n    \"a\": 1\n}", "indented by 4 blanks."},
-		{"tabs", `{"a":1}`, first, ts + ".{\n\t\"a\": 1\n}", "indented by tabs."},
-		{"sorted", `{"b":1,"a":{"d":1,"c":2}}`, first, ts + `.{"a":{"c":2,"d":1},"b":1}`, "signed is with its names sorted."},
-		{"PHP", `{"u":"https://a/é"}`, first, ts + `.{"u":"https:\/\/a\/\u00e9"}`, "as PHP writes it."},
-		{"slashes", `{"u":"https://a/é"}`, first, ts + `.{"u":"https:\/\/a\/é"}`, `with \/ for slashes.`},
-		{"Go", `{"html":"<b> & é"}`, first, ts + "." + string(goHTML), "as Go writes it."},
-		{"Go's encoder", `{"html":"<b> & é"}`, first, ts + "." + goLine.String(), "as Go writes it, with a line break at its end."},
-		{".NET", `{"a":"Ö'+ \"<"}`, first, ts + `.{"a":"\u00D6\u0027\u002B \u0022\u003C"}`, "as .NET writes it."},
-		{"Python, and the body alone", `{"b":1,"a":2}`, first, `{"b": 1, "a": 2}`, "body alone was signed, without the timestamp. And: The body's JSON"},
+		{"the body alone", compact, first, compact, "joined_body_alone"},
+		{"no separator", compact, first, ts + compact, "joined_without_dot"},
+		{"a line break", compact, first, ts + "\n" + compact, "joined_with_newline"},
+		{"a colon", compact, first, ts + ":" + compact, "joined_with_colon"},
+		{"the timestamp last", compact, first, compact + "." + ts, "joined_timestamp_last"},
+		{"the timestamp last, no dot", compact, first, compact + ts, "joined_timestamp_last_without_dot"},
+		{"as Slack", compact, first, "v0:" + ts + ":" + compact, "joined_as_slack"},
+		{"a newline more", compact, first, ts + "." + compact + "\n", "body_newline_signed"},
+		{"a newline less", compact + "\n", first, ts + "." + compact, "body_newline_sent"},
+		{"a Windows newline more", compact, first, ts + "." + compact + "\r\n", "body_crlf_signed"},
+		{"a Windows newline less", compact + "\r\n", first, ts + "." + compact, "body_newline_sent"},
+		{"blanks around", "  " + compact + "\n\n", first, ts + "." + compact, "body_blanks_sent"},
+		{"Unix signed", windows, first, ts + "." + strings.ReplaceAll(windows, "\r", ""), "body_lf_signed"},
+		{"Windows signed", strings.ReplaceAll(windows, "\r", ""), first, ts + "." + windows, "body_crlf_inside_signed"},
+		{"a BOM sent", "\ufeff" + compact, first, ts + "." + compact, "body_bom_sent"},
+		{"a BOM signed", compact, first, ts + ".\ufeff" + compact, "body_bom_signed"},
+		{"the secret with a newline", compact, first + "\n", ts + "." + compact, "secret_newline"},
+		{"the secret in quotes", compact, `"` + first + `"`, ts + "." + compact, "secret_quoted"},
+		{"the secret without its prefix", compact, first[3:], ts + "." + compact, "secret_without_prefix"},
+		{"the secret decoded", compact, string(fromBase64([]byte(first[3:]))), ts + "." + compact, "secret_without_prefix_from_base64"},
+		{"SHA-256 behind", compact, "", compact + first, "plain_hash_secret_behind"},
+		{"SHA-256 in front", compact, "", first + ts + "." + compact, "plain_hash_secret_in_front"},
+		{"compact signed", `{ "b": 1.50, "a": "x" }`, first, ts + `.{"b":1.50,"a":"x"}`, "json_rewritten"},
+		{"Python signed", `{"b":1.50,"a":["x"]}`, first, ts + `.{"b": 1.50, "a": ["x"]}`, "json_rewritten"},
+		{"Python's ASCII signed", `{"a":"é😀","b":[1,2]}`, first, ts + `.{"a": "\u00e9\ud83d\ude00", "b": [1, 2]}`, "json_rewritten"},
+		{"raw signed", `{"a":"\u00e9\ud83d\ude00"}`, first, ts + `.{"a":"é😀"}`, "json_rewritten"},
+		{"2 blanks", `{"a":{"b":[1,{}]}}`, first, ts + ".{\n  \"a\": {\n    \"b\": [\n      1,\n      {}\n    ]\n  }\n}", "json_rewritten"},
+		{"4 blanks", `{"a":1}`, first, ts + ".{\n    \"a\": 1\n}", "json_rewritten"},
+		{"tabs", `{"a":1}`, first, ts + ".{\n\t\"a\": 1\n}", "json_rewritten"},
+		{"sorted", `{"b":1,"a":{"d":1,"c":2}}`, first, ts + `.{"a":{"c":2,"d":1},"b":1}`, "json_rewritten"},
+		{"PHP", `{"u":"https://a/é"}`, first, ts + `.{"u":"https:\/\/a\/\u00e9"}`, "json_rewritten"},
+		{"slashes", `{"u":"https://a/é"}`, first, ts + `.{"u":"https:\/\/a\/é"}`, "json_rewritten"},
+		{"Go", `{"html":"<b> & é"}`, first, ts + "." + string(goHTML), "json_rewritten"},
+		{"Go's encoder", `{"html":"<b> & é"}`, first, ts + "." + goLine.String(), "json_rewritten"},
+		{".NET", `{"a":"Ö'+ \"<"}`, first, ts + `.{"a":"\u00D6\u0027\u002B \u0022\u003C"}`, "json_rewritten"},
+		{"Python, and the body alone", `{"b":1,"a":2}`, first, `{"b": 1, "a": 2}`, "joined_body_alone+json_rewritten"},
 	} {
 		signature := sum(c.signed)
 		if c.key != "" {
 			signature = macHex(c.key, c.signed)
 		}
 		d := Diagnose(ts, c.body, signature, secrets, now)
-		if d.Matches || d.Key != 0 || !strings.Contains(d.Verdict, c.says) || d.Fix == "" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
-			t.Errorf("%s: %d %s %q", c.name, d.Key, d.Verdict, d.Notes)
+		if d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.causes || d.Verdict == "" || d.Fix == "" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
+			t.Errorf("%s: %d %v %q", c.name, d.Key, d.Causes, d.Notes)
 		}
 	}
 	for _, c := range []struct {
-		name, key, says string
-		which           int
+		name, key, causes string
+		which             int
 	}{
-		{"blanks cut off", strings.TrimSpace(string(secrets[1].Key)), "blanks at the ends", 1},
-		{"decoded as hex", string(decoded(hex.DecodeString(string(secrets[2].Key)))), "decoded as hex", 2},
-		{"of a retired one", string(secrets[3].Key) + "\n", "has a line break", 3},
+		{"blanks cut off", strings.TrimSpace(string(secrets[1].Key)), "secret_trimmed", 1},
+		{"decoded as hex", string(decoded(hex.DecodeString(string(secrets[2].Key)))), "secret_from_hex", 2},
+		{"of a retired one", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
 	} {
 		d := Diagnose(ts, compact, macHex(c.key, ts+"."+compact), secrets, now)
-		if d.Matches || d.Key != c.which || !strings.Contains(d.Verdict, c.says) || len(d.Notes) != 1 {
+		if d.Matches || d.Key != c.which || strings.Join(d.Causes, " ") != c.causes || len(d.Notes) != 1 {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
-	if d := Diagnose(ts, compact, sum(compact), secrets, now); d.Matches || d.Key != -1 || !strings.Contains(d.Verdict, "no secret is in it") {
+	if d := Diagnose(ts, compact, sum(compact), secrets, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"plain_hash"}) {
 		t.Errorf("no secret: %+v", d)
 	}
 }
 
 func TestDiagnoseFindsNothing(t *testing.T) {
 	d := Diagnose(stamp(0), compact, macHex("somebody else's secret", stamp(0)+"."+compact), secrets, now)
-	if d.Matches || d.Key != -1 || !strings.Contains(d.Verdict, "none of the usual mistakes") ||
-		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)+" bytes") || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
+	if d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"unexplained"}) ||
+		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)) || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
 		t.Errorf("%+v", d)
 	}
-	if d := Diagnose(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 || !strings.Contains(d.Verdict, "no secret") {
+	if d := Diagnose(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"no_secret"}) {
 		t.Errorf("without secrets: %+v", d)
 	}
-	if d := Diagnose(stamp(0), strings.Repeat("x", MaxDiagnosed+1), strings.Repeat("0", 64), secrets, now); d.Matches || !strings.Contains(d.Verdict, "65537 bytes") {
+	if d := Diagnose(stamp(0), strings.Repeat("x", MaxDiagnosed+1), strings.Repeat("0", 64), secrets, now); d.Matches || !slices.Equal(d.Causes, []string{"body_too_large"}) {
 		t.Errorf("too long: %s", d.Verdict)
 	}
 }
@@ -270,7 +269,7 @@ func TestDiagnoseIsBounded(t *testing.T) {
 		}
 	}
 	d := Diagnose(stamp(0), strings.Repeat("[", MaxDiagnosed), strings.Repeat("0", 64), many, now)
-	if d.Key != -1 || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "not every combination") {
+	if d.Key != -1 || len(d.Notes) != 1 {
 		t.Errorf("%s %q", d.Verdict, d.Notes)
 	}
 }

@@ -86,6 +86,7 @@ func nothingFits(signed string) finding {
 		begins = strings.ToValidUTF8(begins[:shown], "") + "…"
 	}
 	return finding{
+		"unexplained",
 		"No secret of this partner gives this signature for this timestamp and body, and none of the usual mistakes explains it.",
 		fmt.Sprintf("Compare what is signed, byte by byte: here it has %d bytes and begins with %s. If it is the same there, the secret is another: compare its last characters, and whether it belongs to this partner.", len(signed), begins),
 	}
@@ -94,21 +95,21 @@ func nothingFits(signed string) finding {
 // joins are the ways to put timestamp and body together that are not ours.
 func joins(timestamp string, body []byte) []variant {
 	const mend = "Sign the timestamp, a dot and the body: {timestamp}.{body}."
-	join := func(what string, parts ...string) variant {
-		return variant{what: what, mend: mend, bytes: []byte(strings.Join(parts, ""))}
+	join := func(cause, what string, parts ...string) variant {
+		return variant{cause: cause, what: what, mend: mend, bytes: []byte(strings.Join(parts, ""))}
 	}
 	b := string(body)
 	out := []variant{
-		join("The body alone was signed, without the timestamp.", b),
-		join("There is no dot between timestamp and body in what was signed.", timestamp, b),
-		join("The timestamp was signed after the body.", b, ".", timestamp),
-		join("The timestamp was signed after the body, without a dot.", b, timestamp),
-		join("What was signed is v0:{timestamp}:{body}, as Slack has it.", "v0:", timestamp, ":", b),
+		join("joined_body_alone", "The body alone was signed, without the timestamp.", b),
+		join("joined_without_dot", "There is no dot between timestamp and body in what was signed.", timestamp, b),
+		join("joined_timestamp_last", "The timestamp was signed after the body.", b, ".", timestamp),
+		join("joined_timestamp_last_without_dot", "The timestamp was signed after the body, without a dot.", b, timestamp),
+		join("joined_as_slack", "What was signed is v0:{timestamp}:{body}, as Slack has it.", "v0:", timestamp, ":", b),
 	}
-	for _, other := range []struct{ name, between string }{
-		{"a line break", "\n"}, {"a colon", ":"}, {"a comma", ","}, {"a blank", " "}, {"a bar", "|"}, {"a hyphen", "-"}, {"a semicolon", ";"},
+	for _, other := range []struct{ cause, name, between string }{
+		{"newline", "a line break", "\n"}, {"colon", "a colon", ":"}, {"comma", "a comma", ","}, {"blank", "a blank", " "}, {"bar", "a bar", "|"}, {"hyphen", "a hyphen", "-"}, {"semicolon", "a semicolon", ";"},
 	} {
-		out = append(out, join("There is "+other.name+" and not a dot between timestamp and body in what was signed.", timestamp, other.between, b))
+		out = append(out, join("joined_with_"+other.cause, "There is "+other.name+" and not a dot between timestamp and body in what was signed.", timestamp, other.between, b))
 	}
 	return out
 }
@@ -128,7 +129,7 @@ func (t *trial) bodies(timestamp string, bodies []variant) (finding, int) {
 			break
 		}
 		if key := t.hmac(slices.Concat([]byte(timestamp+"."), v.bytes)); key >= 0 {
-			return finding{v.what, v.mend}, key
+			return finding{v.cause, v.what, v.mend}, key
 		}
 	}
 	return finding{}, -1
@@ -137,7 +138,7 @@ func (t *trial) bodies(timestamp string, bodies []variant) (finding, int) {
 func (t *trial) timestamps(body string, sent sentTime) (finding, int) {
 	for _, text := range sent.instead {
 		if key := t.hmac([]byte(text + "." + body)); key >= 0 {
-			return finding{"The timestamp that was signed is not the text that was sent: " + text + " was signed.", "Sign the very text that X-Timestamp holds."}, key
+			return finding{"timestamp_differs", "The timestamp that was signed is not the text that was sent: " + text + " was signed.", "Sign the very text that X-Timestamp holds."}, key
 		}
 	}
 	return finding{}, -1
@@ -161,23 +162,23 @@ func (t *trial) otherKeys(signed string) (finding, int) {
 	const mend = "Take the secret as it was shown, as UTF-8, prefix included and nothing decoded, cut off or added."
 	cut := func(key []byte) []byte { return bytes.TrimPrefix(key, []byte("pp_")) }
 	for _, m := range []struct {
-		what string
-		of   func(key []byte) []byte
+		cause, what string
+		of          func(key []byte) []byte
 	}{
-		{"The secret that was signed with has a line break at its end, as one that is read from a file has.", func(k []byte) []byte { return append(bytes.Clone(k), '\n') }},
-		{"The secret that was signed with has a Windows line break at its end.", func(k []byte) []byte { return append(bytes.Clone(k), '\r', '\n') }},
-		{"The secret that was signed with has a blank at its end.", func(k []byte) []byte { return append(bytes.Clone(k), ' ') }},
-		{"The secret that was signed with has a blank in front.", func(k []byte) []byte { return append([]byte{' '}, k...) }},
-		{"The secret that was signed with has quotes around it.", func(k []byte) []byte { return []byte(`"` + string(k) + `"`) }},
-		{"The blanks at the ends of the secret were cut off.", bytes.TrimSpace},
-		{"The secret's prefix was cut off.", cut},
-		{"The secret was decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(k))) }},
-		{"The secret was decoded as base64.", fromBase64},
-		{"The secret's prefix was cut off, and the rest decoded as base64.", func(k []byte) []byte { return fromBase64(cut(k)) }},
-		{"The secret's prefix was cut off, and the rest decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(cut(k)))) }},
+		{"secret_newline", "The secret that was signed with has a line break at its end, as one that is read from a file has.", func(k []byte) []byte { return append(bytes.Clone(k), '\n') }},
+		{"secret_crlf", "The secret that was signed with has a Windows line break at its end.", func(k []byte) []byte { return append(bytes.Clone(k), '\r', '\n') }},
+		{"secret_blank_behind", "The secret that was signed with has a blank at its end.", func(k []byte) []byte { return append(bytes.Clone(k), ' ') }},
+		{"secret_blank_in_front", "The secret that was signed with has a blank in front.", func(k []byte) []byte { return append([]byte{' '}, k...) }},
+		{"secret_quoted", "The secret that was signed with has quotes around it.", func(k []byte) []byte { return []byte(`"` + string(k) + `"`) }},
+		{"secret_trimmed", "The blanks at the ends of the secret were cut off.", bytes.TrimSpace},
+		{"secret_without_prefix", "The secret's prefix was cut off.", cut},
+		{"secret_from_hex", "The secret was decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(k))) }},
+		{"secret_from_base64", "The secret was decoded as base64.", fromBase64},
+		{"secret_without_prefix_from_base64", "The secret's prefix was cut off, and the rest decoded as base64.", func(k []byte) []byte { return fromBase64(cut(k)) }},
+		{"secret_without_prefix_from_hex", "The secret's prefix was cut off, and the rest decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(cut(k)))) }},
 	} {
 		if key := t.any(len(signed), func(i int) []byte { return macOf(sha256.New, m.of(t.keys[i]), signed) }); key >= 0 {
-			return finding{m.what, mend}, key
+			return finding{m.cause, m.what, mend}, key
 		}
 	}
 	return finding{}, -1
@@ -213,13 +214,13 @@ func (t *trial) plainHash(timestamp, body string) (finding, int) {
 	const mend = "Use HMAC SHA-256 with the secret as its key: it is a function of its own, and not the hash of a text that holds the secret."
 	for _, text := range []string{body, timestamp + "." + body} {
 		if key := t.any(len(text), func(i int) []byte { return sha(text + string(t.keys[i])) }); key >= 0 {
-			return finding{"The signature is the plain SHA-256 of the text with the secret behind it, and no HMAC.", mend}, key
+			return finding{"plain_hash_secret_behind", "The signature is the plain SHA-256 of the text with the secret behind it, and no HMAC.", mend}, key
 		}
 		if key := t.any(len(text), func(i int) []byte { return sha(string(t.keys[i]) + text) }); key >= 0 {
-			return finding{"The signature is the plain SHA-256 of the secret with the text behind it, and no HMAC.", mend}, key
+			return finding{"plain_hash_secret_in_front", "The signature is the plain SHA-256 of the secret with the text behind it, and no HMAC.", mend}, key
 		}
 		if hmac.Equal(sha(text), t.mac) {
-			return finding{"The signature is the plain SHA-256 of the text: no secret is in it.", mend}, -1
+			return finding{"plain_hash", "The signature is the plain SHA-256 of the text: no secret is in it.", mend}, -1
 		}
 	}
 	return finding{}, -1
