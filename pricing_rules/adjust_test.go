@@ -131,13 +131,9 @@ func TestParseAdjustment(t *testing.T) {
 			t.Errorf("%q: %d (%v), want %d", text, got, err, want)
 		}
 	}
-	for text, says := range map[string]string{
-		"5,5": "at most two decimals", "5.125": "at most two decimals", "five": "at most two decimals", "+-5": "at most two decimals", "--5": "at most two decimals", "%": "at most two decimals", "5%%": "at most two decimals",
-		"1e3": "at most two decimals", "٥": "at most two decimals", "NaN": "at most two decimals", "-90.01": "between -90 % and +900 %", "900.01": "between -90 % and +900 %",
-		"99999999999999999999": "at most two decimals",
-	} {
-		if got, err := ParseAdjustment(text); err == nil || got != 0 || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %d (%v), want an error with %q", text, got, err, says)
+	for _, text := range []string{"5,5", "5.125", "five", "+-5", "--5", "%", "5%%", "1e3", "٥", "NaN", "-90.01", "900.01", "99999999999999999999"} {
+		if got, err := ParseAdjustment(text); err == nil || got != 0 || !strings.Contains(err.Error(), quoted(text)) {
+			t.Errorf("%q: %d (%v)", text, got, err)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {

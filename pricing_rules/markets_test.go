@@ -61,20 +61,20 @@ func TestMarketsByCode(t *testing.T) {
 func TestParseMarketsRefuses(t *testing.T) {
 	const tail = "other: {name: Others, currency: GBP}\n"
 	refuses(t, func(file string, data []byte) error { _, err := ParseMarkets(file, data); return err }, []refusal{
-		{"empty", "", "f.yaml:1: the file is empty"},
-		{"a list", "[]", "f.yaml:1: the list of markets must be a mapping of keys to values, not a list\n" +
-			"f.yaml:1: there is no market for other countries: give it a name and a currency under the key other"},
-		{"no other", "markets: []\n", "f.yaml:1: there is no market for other countries: give it a name and a currency under the key other"},
-		{"no currency", tail + "markets:\n  - {country: GB, name: Britain}\n", "f.yaml:3: a market has no currency"},
+		{"empty", "", "f.yaml:1"},
+		{"a list", "[]", "f.yaml:1\n" +
+			"f.yaml:1"},
+		{"no other", "markets: []\n", "f.yaml:1"},
+		{"no currency", tail + "markets:\n  - {country: GB, name: Britain}\n", "f.yaml:3"},
 		{"unknown currency", tail + "markets:\n  - {country: CH, name: Switzerland, currency: CHF}\n",
-			`f.yaml:3: "CHF" is not a currency: it is one of GBP, EUR, USD, CAD, AUD`},
+			`f.yaml:3 "CHF"`},
 		{"lower case", tail + "markets:\n  - {country: gb, name: Britain, currency: GBP}\n",
-			`f.yaml:3: "gb" is not a country: write two upper-case letters, the ISO 3166-1 code`},
-		{"country no text", tail + "markets:\n  - {country: 44, name: Britain, currency: GBP}\n", "f.yaml:3: the country of a market must be a text, not a number"},
+			`f.yaml:3 "gb"`},
+		{"country no text", tail + "markets:\n  - {country: 44, name: Britain, currency: GBP}\n", "f.yaml:3"},
 		{"twice", tail + "markets:\n  - {country: GB, name: Britain, currency: GBP}\n  - {country: GB, name: Again, currency: GBP}\n",
-			`f.yaml:4: country "GB" is there already`},
-		{"other has no country", "other: {country: ZZ, name: Others, currency: GBP}\n", `f.yaml:1: unknown key "country": the market other takes name, currency`},
-		{"empty name", "other: {name: '', currency: GBP}\n", "f.yaml:1: the name of a market is empty: write a text or leave the key out"},
-		{"no mapping", tail + "markets:\n  - GB\n", "f.yaml:3: a market must be a mapping of keys to values, not a text"},
+			`f.yaml:4 "GB"`},
+		{"other has no country", "other: {country: ZZ, name: Others, currency: GBP}\n", `f.yaml:1 "country"`},
+		{"empty name", "other: {name: '', currency: GBP}\n", "f.yaml:1"},
+		{"no mapping", tail + "markets:\n  - GB\n", "f.yaml:3"},
 	})
 }
