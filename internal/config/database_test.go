@@ -3,7 +3,7 @@ package config
 import "testing"
 
 func TestDatabaseValidate(t *testing.T) {
-	const form = "database.url: needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded"
+	const form = "database.url"
 	for _, c := range []struct {
 		name   string
 		change func(*Database)
@@ -14,15 +14,15 @@ func TestDatabaseValidate(t *testing.T) {
 			d.URL = "postgresql://u:p@a:5432,b:5432/db?target_session_attrs=read-write"
 		}, nil},
 		{"a socket", func(d *Database) { d.URL = "postgres:///db?host=/run/postgresql" }, nil},
-		{"none", func(d *Database) { d.URL = "" }, []string{"database.url: required; set it in the file or in PINGPOST_DATABASE_URL"}},
+		{"none", func(d *Database) { d.URL = "" }, []string{"database.url PINGPOST_DATABASE_URL"}},
 		{"keywords", func(d *Database) { d.URL = "host=localhost password=hunter2" }, []string{form}},
 		{"another database", func(d *Database) { d.URL = "mysql://u:hunter2@host/db" }, []string{form}},
 		{"nothing after the scheme", func(d *Database) { d.URL = "postgres://" }, []string{form}},
 		{"a space", func(d *Database) { d.URL = "postgres://u:hunter 2@host/db" }, []string{form}},
 		{"numbers", func(d *Database) { d.MaxConnections, d.ConnectTimeout, d.StatementTimeout = 501, 0, 0 }, []string{
-			"database.connect_timeout: must be between 1ms and 1m",
-			"database.max_connections: must be between 2 and 500",
-			"database.statement_timeout: must be between 1ms and 1h",
+			"database.connect_timeout",
+			"database.max_connections",
+			"database.statement_timeout",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

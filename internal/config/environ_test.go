@@ -7,19 +7,19 @@ import (
 
 func TestUnknownVariables(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
-		{"PINGPOST_HTTP_API_ADR=:1", "PINGPOST_HTTP_API_ADR: unknown variable; did you mean PINGPOST_HTTP_API_ADDR?"},
-		{"PINGPOST_API_ADDR=:1", "PINGPOST_API_ADDR: unknown variable; did you mean PINGPOST_HTTP_API_ADDR?"},
-		{"PINGPOST_LOCAL_KEK=x", "PINGPOST_LOCAL_KEK: unknown variable; did you mean PINGPOST_KEYS_LOCAL_KEK?"},
-		{"PINGPOST_PLATFORM_KEY=x", "PINGPOST_PLATFORM_KEY: unknown variable; did you mean PINGPOST_PLATFORM_KEYS?"},
-		{"PINGPOST_DATABASE_URL_FILES=x", "PINGPOST_DATABASE_URL_FILES: unknown variable; did you mean PINGPOST_DATABASE_URL_FILE?"},
-		{"PINGPOST_LOG_LEVEL_FILE=x", "PINGPOST_LOG_LEVEL_FILE: unknown variable"},
-		{"PINGPOST_COLOUR=red", "PINGPOST_COLOUR: unknown variable"},
-		{"PINGPOST_COLOUR=", "PINGPOST_COLOUR: unknown variable"},
-		{"PINGPOST_=red", "PINGPOST_…: unknown variable"},
-		{"PINGPOST_" + keyA + "=red", "PINGPOST_…: unknown variable"},
-		{"PINGPOST_HTTP_PORT=8080", "PINGPOST_HTTP_PORT: unknown variable"},
-		{"PINGPOST_PORT_AUTHORITY=x", "PINGPOST_PORT_AUTHORITY: unknown variable"},
-		{"PINGPOST_PORT_8080_TCP_X=x", "PINGPOST_PORT_8080_TCP_X: unknown variable"},
+		{"PINGPOST_HTTP_API_ADR=:1", "PINGPOST_HTTP_API_ADR PINGPOST_HTTP_API_ADDR"},
+		{"PINGPOST_API_ADDR=:1", "PINGPOST_API_ADDR PINGPOST_HTTP_API_ADDR"},
+		{"PINGPOST_LOCAL_KEK=x", "PINGPOST_LOCAL_KEK PINGPOST_KEYS_LOCAL_KEK"},
+		{"PINGPOST_PLATFORM_KEY=x", "PINGPOST_PLATFORM_KEY PINGPOST_PLATFORM_KEYS"},
+		{"PINGPOST_DATABASE_URL_FILES=x", "PINGPOST_DATABASE_URL_FILES PINGPOST_DATABASE_URL_FILE"},
+		{"PINGPOST_LOG_LEVEL_FILE=x", "PINGPOST_LOG_LEVEL_FILE"},
+		{"PINGPOST_COLOUR=red", "PINGPOST_COLOUR"},
+		{"PINGPOST_COLOUR=", "PINGPOST_COLOUR"},
+		{"PINGPOST_=red", "PINGPOST_…"},
+		{"PINGPOST_" + keyA + "=red", "PINGPOST_…"},
+		{"PINGPOST_HTTP_PORT=8080", "PINGPOST_HTTP_PORT"},
+		{"PINGPOST_PORT_AUTHORITY=x", "PINGPOST_PORT_AUTHORITY"},
+		{"PINGPOST_PORT_8080_TCP_X=x", "PINGPOST_PORT_8080_TCP_X"},
 	} {
 		t.Run(c.variable, func(t *testing.T) {
 			_, err := Load(Source{Environ: append(sufficient(), c.variable), Allow: []string{"PINGPOST_CONFIG"}})
@@ -53,9 +53,9 @@ func TestVariablesThatAreNotSettings(t *testing.T) {
 
 func TestContradictingVariables(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
-		{"PINGPOST_DATABASE_URL_FILE=/x", "PINGPOST_DATABASE_URL_FILE: database.url: contradicts PINGPOST_DATABASE_URL; unset one of the two"},
-		{"PINGPOST_KEYS_PLATFORM_KEYS=" + keyB, "PINGPOST_KEYS_PLATFORM_KEYS: keys.platform_keys: contradicts PINGPOST_PLATFORM_KEYS; unset one of the two"},
-		{"PINGPOST_KEYS_LOCAL_KEK_FILE=/x", "PINGPOST_KEYS_LOCAL_KEK_FILE: keys.local_kek: contradicts LEAD_VAULT_KEK; unset one of the two"},
+		{"PINGPOST_DATABASE_URL_FILE=/x", "PINGPOST_DATABASE_URL_FILE: database.url PINGPOST_DATABASE_URL"},
+		{"PINGPOST_KEYS_PLATFORM_KEYS=" + keyB, "PINGPOST_KEYS_PLATFORM_KEYS: keys.platform_keys PINGPOST_PLATFORM_KEYS"},
+		{"PINGPOST_KEYS_LOCAL_KEK_FILE=/x", "PINGPOST_KEYS_LOCAL_KEK_FILE: keys.local_kek LEAD_VAULT_KEK"},
 	} {
 		_, err := Load(Source{Environ: append(sufficient(), c.variable)})
 		checkProblems(t, err, c.want)
@@ -73,10 +73,10 @@ func TestEnvironmentProblemsNameTheVariable(t *testing.T) {
 	)
 	_, err := load(Source{Environ: environ}, files{}.read)
 	checkProblems(t, err,
-		"PINGPOST_DATABASE_MAX_CONNECTIONS: database.max_connections: needs a whole number",
-		"PINGPOST_KEYS_LOCAL_KEK_FILE: keys.local_kek: the file that is named here cannot be read: file does not exist",
-		"PINGPOST_PLATFORM_KEYS: keys.platform_keys[1]: is the same key as keys.platform_keys[0]; take one away",
-		"PINGPOST_PLATFORM_KEYS: keys.platform_keys[2]: needs 32 bytes in standard base64, as `openssl rand -base64 32` prints them",
+		"PINGPOST_DATABASE_MAX_CONNECTIONS: database.max_connections",
+		"PINGPOST_KEYS_LOCAL_KEK_FILE: keys.local_kek",
+		"PINGPOST_PLATFORM_KEYS: keys.platform_keys[1] keys.platform_keys[0]",
+		"PINGPOST_PLATFORM_KEYS: keys.platform_keys[2]",
 	)
 }
 

@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 				}
 				continue
 			}
-			prints := fmt.Sprintf("%+v %#v", *cfg, *cfg) + cfg.Redacted() + lines(cfg.Warnings())
+			prints := fmt.Sprintf("%+v %#v", *cfg, *cfg) + cfg.Redacted() + cfg.Warnings().Error()
 			if strings.Contains(prints, "c4nary") || strings.Contains(prints, keyA) {
 				t.Fatalf("prints a secret: %s", prints)
 			}

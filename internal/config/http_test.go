@@ -13,13 +13,6 @@ func validHTTP() HTTP {
 }
 
 func TestHTTPValidate(t *testing.T) {
-	const (
-		address = "needs host:port or :port, such as :8080"
-		origin  = "http.public_url: needs an origin, such as https://leads.example.com"
-		ends    = "http.public_url: must end after the host or port: no user, path, trailing slash, query or fragment"
-		https   = "http.public_url: must use https: posts carry personal data; http is for localhost alone"
-		network = "needs a network and its length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address"
-	)
 	for _, c := range []struct {
 		name   string
 		change func(*HTTP)
@@ -31,56 +24,56 @@ func TestHTTPValidate(t *testing.T) {
 		}, nil},
 		{"one port, other addresses", func(h *HTTP) { h.APIAddr, h.AdminAddr = "192.0.2.1:80", "192.0.2.2:80" }, nil},
 		{"any free port thrice", func(h *HTTP) { h.APIAddr, h.AdminAddr, h.OpsAddr = ":0", ":0", ":0" }, nil},
-		{"no port", func(h *HTTP) { h.APIAddr = "localhost" }, []string{"http.api_addr: " + address}},
-		{"a named port", func(h *HTTP) { h.APIAddr = ":http" }, []string{"http.api_addr: " + address}},
-		{"a port too high", func(h *HTTP) { h.OpsAddr = ":65536" }, []string{"http.ops_addr: " + address}},
-		{"no port after the colon", func(h *HTTP) { h.OpsAddr = "localhost:" }, []string{"http.ops_addr: " + address}},
-		{"a URL for an address", func(h *HTTP) { h.AdminAddr = "http://localhost:80" }, []string{"http.admin_addr: " + address}},
+		{"no port", func(h *HTTP) { h.APIAddr = "localhost" }, []string{"http.api_addr"}},
+		{"a named port", func(h *HTTP) { h.APIAddr = ":http" }, []string{"http.api_addr"}},
+		{"a port too high", func(h *HTTP) { h.OpsAddr = ":65536" }, []string{"http.ops_addr"}},
+		{"no port after the colon", func(h *HTTP) { h.OpsAddr = "localhost:" }, []string{"http.ops_addr"}},
+		{"a URL for an address", func(h *HTTP) { h.AdminAddr = "http://localhost:80" }, []string{"http.admin_addr"}},
 		{"a long name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 63) + ".internal:80" }, nil},
-		{"too long a name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 64) + ".internal:80" }, []string{"http.admin_addr: " + address}},
-		{"a name with a gap", func(h *HTTP) { h.AdminAddr = "a..b:80" }, []string{"http.admin_addr: " + address}},
-		{"odd letters in a host", func(h *HTTP) { h.AdminAddr = "a b:80" }, []string{"http.admin_addr: " + address}},
+		{"too long a name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 64) + ".internal:80" }, []string{"http.admin_addr"}},
+		{"a name with a gap", func(h *HTTP) { h.AdminAddr = "a..b:80" }, []string{"http.admin_addr"}},
+		{"odd letters in a host", func(h *HTTP) { h.AdminAddr = "a b:80" }, []string{"http.admin_addr"}},
 		{"two at one port", func(h *HTTP) { h.AdminAddr = ":8080" },
-			[]string{"http.admin_addr: shares its port with http.api_addr; partners, console and operations each need their own"}},
+			[]string{"http.admin_addr http.api_addr"}},
 		{"every address holds each", func(h *HTTP) { h.OpsAddr = "127.0.0.1:8080" },
-			[]string{"http.ops_addr: shares its port with http.api_addr; partners, console and operations each need their own"}},
+			[]string{"http.ops_addr http.api_addr"}},
 		{"two names of loopback", func(h *HTTP) { h.AdminAddr = "localhost:8082" },
-			[]string{"http.ops_addr: shares its port with http.admin_addr; partners, console and operations each need their own"}},
+			[]string{"http.ops_addr http.admin_addr"}},
 		{"one port written in two ways", func(h *HTTP) { h.AdminAddr = "0.0.0.0:08080" },
-			[]string{"http.admin_addr: shares its port with http.api_addr; partners, console and operations each need their own"}},
+			[]string{"http.admin_addr http.api_addr"}},
 
 		{"a port in the origin", func(h *HTTP) { h.PublicURL = "https://leads.example.com:8443" }, nil},
 		{"http on loopback", func(h *HTTP) { h.PublicURL = "http://[::1]:8080" }, nil},
 		{"http on localhost", func(h *HTTP) { h.PublicURL = "http://pingpost.localhost:8080" }, nil},
-		{"http elsewhere", func(h *HTTP) { h.PublicURL = "http://leads.example.com" }, []string{https}},
-		{"http where localhost is a prefix", func(h *HTTP) { h.PublicURL = "http://localhost.example.com" }, []string{https}},
-		{"no scheme", func(h *HTTP) { h.PublicURL = "leads.example.com" }, []string{origin}},
-		{"another scheme", func(h *HTTP) { h.PublicURL = "ftp://leads.example.com" }, []string{origin}},
-		{"no host", func(h *HTTP) { h.PublicURL = "https://:443" }, []string{origin}},
-		{"a port too high in the origin", func(h *HTTP) { h.PublicURL = "https://leads.example.com:70000" }, []string{origin}},
-		{"not a URL", func(h *HTTP) { h.PublicURL = "https://leads .example.com" }, []string{origin}},
-		{"a trailing slash", func(h *HTTP) { h.PublicURL = "https://leads.example.com/" }, []string{ends}},
-		{"a path", func(h *HTTP) { h.PublicURL = "https://leads.example.com/api" }, []string{ends}},
-		{"a query", func(h *HTTP) { h.PublicURL = "https://leads.example.com?" }, []string{ends}},
-		{"a fragment", func(h *HTTP) { h.PublicURL = "https://leads.example.com#" }, []string{ends}},
-		{"a user", func(h *HTTP) { h.PublicURL = "https://user:pw@leads.example.com" }, []string{ends}},
+		{"http elsewhere", func(h *HTTP) { h.PublicURL = "http://leads.example.com" }, []string{"http.public_url"}},
+		{"http where localhost is a prefix", func(h *HTTP) { h.PublicURL = "http://localhost.example.com" }, []string{"http.public_url"}},
+		{"no scheme", func(h *HTTP) { h.PublicURL = "leads.example.com" }, []string{"http.public_url"}},
+		{"another scheme", func(h *HTTP) { h.PublicURL = "ftp://leads.example.com" }, []string{"http.public_url"}},
+		{"no host", func(h *HTTP) { h.PublicURL = "https://:443" }, []string{"http.public_url"}},
+		{"a port too high in the origin", func(h *HTTP) { h.PublicURL = "https://leads.example.com:70000" }, []string{"http.public_url"}},
+		{"not a URL", func(h *HTTP) { h.PublicURL = "https://leads .example.com" }, []string{"http.public_url"}},
+		{"a trailing slash", func(h *HTTP) { h.PublicURL = "https://leads.example.com/" }, []string{"http.public_url"}},
+		{"a path", func(h *HTTP) { h.PublicURL = "https://leads.example.com/api" }, []string{"http.public_url"}},
+		{"a query", func(h *HTTP) { h.PublicURL = "https://leads.example.com?" }, []string{"http.public_url"}},
+		{"a fragment", func(h *HTTP) { h.PublicURL = "https://leads.example.com#" }, []string{"http.public_url"}},
+		{"a user", func(h *HTTP) { h.PublicURL = "https://user:pw@leads.example.com" }, []string{"http.public_url"}},
 
 		{"one proxy", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7/32", "2001:db8::/64"} }, nil},
 		{"a proxy without length, one with host bits", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7", "10.0.0.1/8"} },
-			[]string{"http.trusted_proxies[0]: " + network, "http.trusted_proxies[1]: " + network}},
+			[]string{"http.trusted_proxies[0]", "http.trusted_proxies[1]"}},
 
 		{"times of zero", func(h *HTTP) {
 			h.ReadHeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout, h.DrainDelay, h.ShutdownGrace = 0, 0, 0, 0, 0, 0
 		}, []string{
-			"http.idle_timeout: must be between 1ms and 1h",
-			"http.read_header_timeout: must be between 1ms and 1h",
-			"http.read_timeout: must be between 1ms and 1h",
-			"http.shutdown_grace: must be between 1ms and 1h",
-			"http.write_timeout: must be between 1ms and 1h",
+			"http.idle_timeout",
+			"http.read_header_timeout",
+			"http.read_timeout",
+			"http.shutdown_grace",
+			"http.write_timeout",
 		}},
-		{"a negative delay", func(h *HTTP) { h.DrainDelay = -1 }, []string{"http.drain_delay: must be between 0s and 1h"}},
+		{"a negative delay", func(h *HTTP) { h.DrainDelay = -1 }, []string{"http.drain_delay"}},
 		{"the whole shorter than its part", func(h *HTTP) { h.ReadTimeout = time.Second },
-			[]string{"http.read_timeout: must not be shorter than http.read_header_timeout, which it includes"}},
+			[]string{"http.read_timeout http.read_header_timeout"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := validHTTP()

@@ -6,7 +6,6 @@ import (
 )
 
 func TestKeysValidate(t *testing.T) {
-	const form = "needs 32 bytes in standard base64, as `openssl rand -base64 32` prints them"
 	for _, c := range []struct {
 		name string
 		keys Keys
@@ -14,24 +13,24 @@ func TestKeysValidate(t *testing.T) {
 	}{
 		{"one key", Keys{Platform: []Secret{keyA}}, nil},
 		{"two keys and a wrapper", Keys{Platform: []Secret{keyA, keyB}, Local: keyC, WriteWith: WrapperLocal}, nil},
-		{"none", Keys{}, []string{"keys.platform_keys: required; set it in the file or in PINGPOST_PLATFORM_KEYS"}},
+		{"none", Keys{}, []string{"keys.platform_keys PINGPOST_PLATFORM_KEYS"}},
 		{"short, unpadded, URL alphabet, stray bits, empty",
 			Keys{Platform: []Secret{"QUFB", Secret(keyA[:43]), Secret("__" + keyA[2:]), Secret(keyA[:42] + "F="), ""}},
 			[]string{
-				"keys.platform_keys[0]: " + form, "keys.platform_keys[1]: " + form, "keys.platform_keys[2]: " + form,
-				"keys.platform_keys[3]: " + form, "keys.platform_keys[4]: " + form,
+				"keys.platform_keys[0]", "keys.platform_keys[1]", "keys.platform_keys[2]",
+				"keys.platform_keys[3]", "keys.platform_keys[4]",
 			}},
 		{"a key thrice", Keys{Platform: []Secret{keyA, keyB, keyA, keyA}}, []string{
-			"keys.platform_keys[2]: is the same key as keys.platform_keys[0]; take one away",
-			"keys.platform_keys[3]: is the same key as keys.platform_keys[0]; take one away",
+			"keys.platform_keys[2] keys.platform_keys[0]",
+			"keys.platform_keys[3] keys.platform_keys[0]",
 		}},
-		{"a bad wrapper", Keys{Platform: []Secret{keyA}, Local: "short"}, []string{"keys.local_kek: " + form}},
+		{"a bad wrapper", Keys{Platform: []Secret{keyA}, Local: "short"}, []string{"keys.local_kek"}},
 		{"one key for two purposes", Keys{Platform: []Secret{keyB, keyA}, Local: keyA},
-			[]string{"keys.local_kek: is the same key as keys.platform_keys[1]; each purpose needs its own"}},
+			[]string{"keys.local_kek keys.platform_keys[1]"}},
 		{"vault", Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperVault}, nil},
 		{"local without its key", Keys{Platform: []Secret{keyA}, WriteWith: WrapperLocal},
-			[]string{"keys.write_with: local: not configured; set keys.local_kek or LEAD_VAULT_KEK"}},
-		{"another wrapper", Keys{Platform: []Secret{keyA}, WriteWith: "kms"}, []string{"keys.write_with: must be local or vault"}},
+			[]string{"keys.write_with keys.local_kek LEAD_VAULT_KEK"}},
+		{"another wrapper", Keys{Platform: []Secret{keyA}, WriteWith: "kms"}, []string{"keys.write_with"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			checkProblems(t, c.keys.Validate(), c.want...)
@@ -72,9 +71,9 @@ func TestWhichWrapperWrites(t *testing.T) {
 	}
 	login := []string{"PINGPOST_VAULT_ADDRESS=https://vault.example.com", "PINGPOST_VAULT_ROLE_ID=role", "PINGPOST_VAULT_SECRET_ID=secret"}
 	_, err := loadText("", append(sufficient(), login...)...)
-	checkProblems(t, err, "keys.write_with: must be local or vault: both are configured, and one of them writes")
+	checkProblems(t, err, "keys.write_with")
 	_, err = loadText("keys: {write_with: vault}\n", sufficient()...)
-	checkProblems(t, err, "pingpost.yaml:1: keys.write_with: vault: not configured; set vault.address or PINGPOST_VAULT_ADDRESS")
+	checkProblems(t, err, "pingpost.yaml:1: keys.write_with vault.address PINGPOST_VAULT_ADDRESS")
 	if cfg, err := loadText("keys: {write_with: vault}\n", append(sufficient(), login...)...); err != nil || cfg.Wrapper() != WrapperVault {
 		t.Errorf("%v", err)
 	}

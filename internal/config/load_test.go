@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Keys for tests: 32 times the same letter.
@@ -59,16 +62,29 @@ func mustLoad(t *testing.T, text string, environ ...string) *Config {
 	return cfg
 }
 
-// checkProblems compares the error's problems, one a line, with those wanted.
+// checkProblems compares the essence of the error's problems with what is wanted.
 func checkProblems(t *testing.T, err error, want ...string) {
 	t.Helper()
-	var got []string
-	for _, p := range problemsOf(err) {
-		got = append(got, p.String())
+	if diff := cmp.Diff(strings.Join(want, "\n"), essence(problemsOf(err))); diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("problems:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+}
+
+var (
+	names = regexp.MustCompile(`PINGPOST_\w+|LEAD_VAULT_KEK|\b(?:http|database|keys|vault|signing|limits|retention|console|pricing|payouts|log)\.[a-z_]+(?:\[\d+\])?|\b[a-z]+_[a-z_]+\b`)
+	urls  = regexp.MustCompile(`\b[a-z]+://\S+`)
+)
+
+// essence is problems without their sentences, one a line: where each is, and the
+// settings that its text names.
+func essence(ps Problems) string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		named := names.FindAllString(urls.ReplaceAllString(p.Text, ""), -1)
+		p.Text = ""
+		lines[i] = strings.Join(append([]string{p.String()}, named...), " ")
 	}
+	return strings.Join(lines, "\n")
 }
 
 func TestLoadGivesDefaultsToWhatIsNotGiven(t *testing.T) {
@@ -173,9 +189,9 @@ func TestSecretsFromFiles(t *testing.T) {
 func TestAnUnreadableKeyIsOneProblem(t *testing.T) {
 	const text = "keys: {local_kek_file: /run/kek, write_with: local}\n"
 	_, err := load(Source{File: "pingpost.yaml", Environ: sufficient()[:6]}, files{"pingpost.yaml": text}.read)
-	checkProblems(t, err, "pingpost.yaml:1: keys.local_kek: the file that is named here cannot be read: file does not exist")
+	checkProblems(t, err, "pingpost.yaml:1: keys.local_kek")
 	_, err = loadText("keys: {write_with: local}\n", sufficient()[:6]...)
-	checkProblems(t, err, "pingpost.yaml:1: keys.write_with: local: not configured; set keys.local_kek or LEAD_VAULT_KEK")
+	checkProblems(t, err, "pingpost.yaml:1: keys.write_with keys.local_kek LEAD_VAULT_KEK")
 }
 
 func TestLoadReadsFromDisk(t *testing.T) {
@@ -192,12 +208,12 @@ func TestLoadReadsFromDisk(t *testing.T) {
 		t.Fatalf("url not read from the file: %v", err)
 	}
 	_, err = Load(Source{File: dir, Need: []Section{SectionLog}})
-	checkProblems(t, err, dir+": cannot be read: is a directory")
+	checkProblems(t, err, dir)
 }
 
 func TestAnOddFailureToReadIsNotRepeated(t *testing.T) {
 	_, err := load(Source{File: "pingpost.yaml"}, func(string) ([]byte, error) { return nil, errors.New("hunter2") })
-	checkProblems(t, err, "pingpost.yaml: cannot be read: the operating system refused")
+	checkProblems(t, err, "pingpost.yaml")
 }
 
 func TestNeedLeavesTheOtherSectionsAlone(t *testing.T) {
@@ -219,7 +235,7 @@ func TestNeedLeavesTheOtherSectionsAlone(t *testing.T) {
 
 	disk["pingpost.yaml"] += "log: {levle: debug}\n"
 	_, err = load(src, disk.read)
-	checkProblems(t, err, "pingpost.yaml:3: log.levle: unknown key; did you mean level?")
+	checkProblems(t, err, "pingpost.yaml:3: log.levle")
 }
 
 func TestDevGeneratesWhatIsMissing(t *testing.T) {
@@ -228,10 +244,10 @@ func TestDevGeneratesWhatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkProblems(t, cfg.Validate(),
-		"database.url: required; set it in the file or in PINGPOST_DATABASE_URL",
-		"http.public_url: required; set it in the file or in PINGPOST_HTTP_PUBLIC_URL",
-		"keys.platform_keys: required; set it in the file or in PINGPOST_PLATFORM_KEYS",
-		"keys.write_with: local: not configured; set keys.local_kek or LEAD_VAULT_KEK",
+		"database.url PINGPOST_DATABASE_URL",
+		"http.public_url PINGPOST_HTTP_PUBLIC_URL",
+		"keys.platform_keys PINGPOST_PLATFORM_KEYS",
+		"keys.write_with keys.local_kek LEAD_VAULT_KEK",
 	)
 	cfg.Database.URL = databaseURL
 	cfg.HTTP.PublicURL = "http://127.0.0.1:8080"
@@ -241,30 +257,34 @@ func TestDevGeneratesWhatIsMissing(t *testing.T) {
 	}
 
 	_, err = Load(Source{Defaults: Dev, Environ: []string{"PINGPOST_DATABASE_URL=mysql://x"}})
-	checkProblems(t, err, "PINGPOST_DATABASE_URL: database.url: needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded")
+	checkProblems(t, err, "PINGPOST_DATABASE_URL: database.url")
 }
 
 func TestLoadReportsEverythingAtOnce(t *testing.T) {
 	_, err := loadText("http:\n  api_adr: x\nlog:\n  format: xml\n", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_LOG_LEVLE=info")
-	const want = `10 problems in the configuration:
-  PINGPOST_LOG_LEVLE: unknown variable; did you mean PINGPOST_LOG_LEVEL?
-  database.url: required; set it in the file or in PINGPOST_DATABASE_URL
-  http.admin_addr: required; set it in the file or in PINGPOST_HTTP_ADMIN_ADDR
-  http.api_addr: required; set it in the file or in PINGPOST_HTTP_API_ADDR
-  pingpost.yaml:2: http.api_adr: unknown key; did you mean api_addr?
-  http.ops_addr: required; set it in the file or in PINGPOST_HTTP_OPS_ADDR
-  http.public_url: required; set it in the file or in PINGPOST_HTTP_PUBLIC_URL
-  keys.platform_keys: required; set it in the file or in PINGPOST_PLATFORM_KEYS
-  pingpost.yaml:4: log.format: must be json or text
-  PINGPOST_LOG_LEVEL: log.level: must be debug, info, warn or error`
-	if err == nil || err.Error() != want {
-		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	want := []string{
+		"PINGPOST_LOG_LEVLE PINGPOST_LOG_LEVEL",
+		"database.url PINGPOST_DATABASE_URL",
+		"http.admin_addr PINGPOST_HTTP_ADMIN_ADDR",
+		"http.api_addr PINGPOST_HTTP_API_ADDR",
+		"pingpost.yaml:2: http.api_adr api_addr",
+		"http.ops_addr PINGPOST_HTTP_OPS_ADDR",
+		"http.public_url PINGPOST_HTTP_PUBLIC_URL",
+		"keys.platform_keys PINGPOST_PLATFORM_KEYS",
+		"pingpost.yaml:4: log.format",
+		"PINGPOST_LOG_LEVEL: log.level",
+	}
+	checkProblems(t, err, want...)
+	text := strings.Split(err.Error(), "\n")
+	if len(text) != 1+len(want) || !strings.HasPrefix(text[0], "10 ") {
+		t.Errorf("%d lines: %v", len(text), err)
 	}
 }
 
 func TestOneProblemIsOneLine(t *testing.T) {
 	_, err := loadText("log: {level: loud}", sufficient()...)
-	if want := "pingpost.yaml:1: log.level: must be debug, info, warn or error"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	checkProblems(t, err, "pingpost.yaml:1: log.level")
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than one line: %v", err)
 	}
 }

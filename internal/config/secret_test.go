@@ -44,7 +44,7 @@ func TestNothingPrintsASecret(t *testing.T) {
 
 	prints := map[string]string{
 		"Redacted": cfg.Redacted(),
-		"Warnings": lines(cfg.Warnings()),
+		"Warnings": cfg.Warnings().Error(),
 		"xml":      marshalled(xml.Marshal(cfg.Keys)),
 		"json":     marshalled(stdjson.Marshal(cfg)),
 		"json v2":  marshalled(json.Marshal(cfg)),

@@ -13,7 +13,6 @@ func TestVaultValidate(t *testing.T) {
 		change(&v)
 		return v
 	}
-	const path = "needs a path of letters, digits, hyphens, underscores, dots and slashes, without a slash at its ends"
 	for _, c := range []struct {
 		name  string
 		vault Vault
@@ -25,20 +24,20 @@ func TestVaultValidate(t *testing.T) {
 		{"Kubernetes", with(func(v *Vault) { v.Auth, v.Role, v.RoleID, v.SecretID = LoginKubernetes, "pingpost", "", "" }), nil},
 		{"a token", with(func(v *Vault) { v.Auth, v.Token, v.RoleID, v.SecretID = LoginToken, "hvs.x", "", "" }), nil},
 		{"a mount below another", with(func(v *Vault) { v.Mount, v.AuthMount = "teams/leads/transit", "teams/approle" }), nil},
-		{"in the clear", with(func(v *Vault) { v.Address = "http://vault.example.com" }), []string{"vault.address: must use https: data keys cross this connection; http is for localhost alone"}},
-		{"with a path", with(func(v *Vault) { v.Address = "https://vault.example.com/v1" }), []string{"vault.address: must end after the host or port: no user, path, trailing slash, query or fragment"}},
-		{"no origin", with(func(v *Vault) { v.Address = "vault.example.com" }), []string{"vault.address: needs an origin, such as https://vault.example.com:8200"}},
+		{"in the clear", with(func(v *Vault) { v.Address = "http://vault.example.com" }), []string{"vault.address"}},
+		{"with a path", with(func(v *Vault) { v.Address = "https://vault.example.com/v1" }), []string{"vault.address"}},
+		{"no origin", with(func(v *Vault) { v.Address = "vault.example.com" }), []string{"vault.address"}},
 		{"no login", with(func(v *Vault) { v.RoleID, v.SecretID = "", "" }), []string{
-			"vault.role_id: required; set it in the file or in PINGPOST_VAULT_ROLE_ID", "vault.secret_id: required; set it in the file or in PINGPOST_VAULT_SECRET_ID"}},
-		{"another login", with(func(v *Vault) { v.Auth = "ldap" }), []string{"vault.auth: must be approle, kubernetes or token"}},
+			"vault.role_id PINGPOST_VAULT_ROLE_ID", "vault.secret_id PINGPOST_VAULT_SECRET_ID"}},
+		{"another login", with(func(v *Vault) { v.Auth = "ldap" }), []string{"vault.auth"}},
 		{"Kubernetes without a role", with(func(v *Vault) { v.Auth, v.JWTFile = LoginKubernetes, "" }), []string{
-			"vault.jwt_file: required; set it in the file or in PINGPOST_VAULT_JWT_FILE", "vault.role: required; set it in the file or in PINGPOST_VAULT_ROLE"}},
-		{"no token", with(func(v *Vault) { v.Auth = LoginToken }), []string{"vault.token: required; set it in the file or in PINGPOST_VAULT_TOKEN"}},
+			"vault.jwt_file PINGPOST_VAULT_JWT_FILE", "vault.role PINGPOST_VAULT_ROLE"}},
+		{"no token", with(func(v *Vault) { v.Auth = LoginToken }), []string{"vault.token PINGPOST_VAULT_TOKEN"}},
 		{"paths that lead elsewhere", with(func(v *Vault) { v.Mount, v.Key, v.AuthMount = "../sys", "a b", "/approle" }),
-			[]string{"vault.auth_mount: " + path, "vault.key: " + path, "vault.mount: " + path}},
+			[]string{"vault.auth_mount", "vault.key", "vault.mount"}},
 		{"a login without an address", with(func(v *Vault) { v.Address = "" }), []string{
-			"vault.role_id: is of no use without vault.address", "vault.secret_id: is of no use without vault.address"}},
-		{"no time", with(func(v *Vault) { v.Timeout = time.Minute }), []string{"vault.timeout: must be between 10ms and 30s"}},
+			"vault.role_id vault.address", "vault.secret_id vault.address"}},
+		{"no time", with(func(v *Vault) { v.Timeout = time.Minute }), []string{"vault.timeout"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkProblems(t, c.vault.Validate(), c.want...) })
 	}
