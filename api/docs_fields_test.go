@@ -1,8 +1,9 @@
 package api
 
 import (
-	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestGrouped(t *testing.T) {
@@ -33,7 +34,7 @@ properties:
 		{Name: "list[].n", Type: "integer or string", Required: "no", Rules: code("Default ", "1", ".")},
 		{Name: "in.x", Type: "boolean", Required: "yes", Rules: code("Always ", "true", ".")},
 	}
-	if got := fieldRows("", schema); !reflect.DeepEqual(got, want) {
-		t.Errorf("\n%+v, want\n%+v", got, want)
+	if diff := cmp.Diff(want, fieldRows("", schema), unexported); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

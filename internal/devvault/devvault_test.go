@@ -65,7 +65,7 @@ func TestFind(t *testing.T) {
 	t.Run("nowhere", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		t.Chdir(t.TempDir())
-		if _, err := Find(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "install HashiCorp Vault") {
+		if _, err := Find(t.Context(), nil); err == nil || !strings.Contains(err.Error(), BinaryVariable) {
 			t.Errorf("%v", err)
 		}
 	})

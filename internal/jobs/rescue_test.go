@@ -202,7 +202,7 @@ func TestTheQueuesLogIsSafe(t *testing.T) {
 	log := jobs.Quiet(slog.New(slog.NewJSONHandler(&text, nil)))
 	log.Error("Error fetching jobs", slog.String("err", err.Error()), slog.Any("error", err), slog.Any("cause", err), slog.String("queue", "default"))
 	log.Info("nobody wants to know")
-	if got := text.String(); strings.Contains(got, "canary") || strings.Contains(got, "nobody") || !strings.Contains(got, "cannot connect") || !strings.Contains(got, `"queue":"default"`) {
+	if got := text.String(); strings.Contains(got, "canary") || strings.Contains(got, "nobody") || !strings.Contains(got, `"queue":"default"`) {
 		t.Error(got)
 	}
 }

@@ -3,12 +3,12 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -36,8 +36,8 @@ func checkAccepted(t *testing.T, rows map[string]acceptedPost) {
 			if err != nil {
 				t.Fatal(err, listed(err))
 			}
-			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("read %+v, want %+v", got, c.want)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -54,8 +54,8 @@ func checkRefused(t *testing.T, rows map[string]refusedPost) {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePost([]byte("{" + c.body + "}"))
 			checkFault(t, err, ErrPost, c.want...)
-			if !reflect.DeepEqual(got, Post{TransactionID: got.TransactionID, PartnerID: got.PartnerID}) {
-				t.Errorf("a refused post reads as %+v", got)
+			if diff := cmp.Diff(Post{TransactionID: got.TransactionID, PartnerID: got.PartnerID}, got); diff != "" {
+				t.Errorf("a rejected post (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -150,8 +150,8 @@ func TestRefusedPostNamesItsPartner(t *testing.T) {
 			for i := range body {
 				body[i] = '#'
 			}
-			if want := (Post{TransactionID: c.transaction, PartnerID: c.partner}); !reflect.DeepEqual(got, want) {
-				t.Errorf("gives %+v, want %+v", got, want)
+			if diff := cmp.Diff(Post{TransactionID: c.transaction, PartnerID: c.partner}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -179,8 +179,8 @@ func TestPostDoesNotAliasTheBody(t *testing.T) {
 		Notes:   "The tap drips.",
 		Answers: []byte(`{ "rooms": 3, "owner": true }`),
 	}
-	if !reflect.DeepEqual(post, want) {
-		t.Errorf("reads %+v after the buffer's reuse, want %+v", post, want)
+	if diff := cmp.Diff(want, post); diff != "" {
+		t.Errorf("after the buffer's reuse (-want +got):\n%s", diff)
 	}
 }
 
@@ -201,8 +201,8 @@ func TestPostReadsTheSameHoweverItIsWritten(t *testing.T) {
 		want := leastPost(func(p *Post) {
 			p.Contact.Name, p.Location.Address, p.Consent.DisclosureText, p.Notes = name, address, disclosure, notes
 		})
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("read %+v (%v), want %+v", got, listed(err), want)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatalf("%v (-want +got):\n%s", listed(err), diff)
 		}
 	})
 }
@@ -254,8 +254,8 @@ func FuzzParsePost(f *testing.F) {
 			body[i] = '#'
 		}
 		again, _ := ParsePost(sent)
-		if !reflect.DeepEqual(again, post) {
-			t.Fatalf("%+v became %+v", again, post)
+		if diff := cmp.Diff(post, again); diff != "" {
+			t.Fatalf("read again (-first +second):\n%s", diff)
 		}
 		if err != nil {
 			if err != error(ErrJSON) && len(listed(err)) == 0 {

@@ -3,10 +3,11 @@ package reconcile
 import (
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"golang.org/x/text/encoding/charmap"
 
@@ -62,8 +63,8 @@ func TestFormsOfColumns(t *testing.T) {
 		"short years":            {texts: []string{"26-01-02", "01/02/26"}},
 	} {
 		got := columnOf(t, c.texts...)
-		if !reflect.DeepEqual(got.Numbers, c.numbers) || !reflect.DeepEqual(got.Dates, c.dates) {
-			t.Errorf("%s: %v %v, want %v %v", name, got.Numbers, got.Dates, c.numbers, c.dates)
+		if diff := cmp.Diff(c.numbers, got.Numbers) + cmp.Diff(c.dates, got.Dates); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		var days []string
 		for _, d := range got.Days {
@@ -73,10 +74,10 @@ func TestFormsOfColumns(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, days, c.days)
 		}
 	}
-	if got := columnOf(t, "GBP", "eur", " GBP "); !reflect.DeepEqual(got.Currencies, []string{"GBP", "EUR"}) {
+	if got := columnOf(t, "GBP", "eur", " GBP "); !slices.Equal(got.Currencies, []string{"GBP", "EUR"}) {
 		t.Errorf("currencies %v", got.Currencies)
 	}
-	if got := columnOf(t, many(40, "GBP", "EUR", "CHF", "n/a")...); !reflect.DeepEqual(got.Currencies, []string{"GBP", "EUR"}) {
+	if got := columnOf(t, many(40, "GBP", "EUR", "CHF", "n/a")...); !slices.Equal(got.Currencies, []string{"GBP", "EUR"}) {
 		t.Errorf("currencies with two that are none: %v", got.Currencies)
 	}
 	if got := columnOf(t, many(10, "GBP", "CHF")...); len(got.Currencies) != 0 {

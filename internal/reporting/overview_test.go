@@ -1,10 +1,10 @@
 package reporting_test
 
 import (
-	"reflect"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/money"
@@ -77,8 +77,8 @@ func TestRead(t *testing.T) {
 		"nobody's": {scope.Partners(), reporting.Figures{Steps: steps(0, reporting.Step{At: hour})}},
 	} {
 		got, err := reporting.NewReader(d.DB).Read(t.Context(), c.scope, r)
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
 }

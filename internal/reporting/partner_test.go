@@ -2,10 +2,10 @@ package reporting_test
 
 import (
 	"maps"
-	"reflect"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/id"
@@ -85,8 +85,9 @@ func TestReadPartner(t *testing.T) {
 	}{
 		"everything": {scope.System, full}, "its own": {scope.Partners(f.theirs, f.mine), full}, "another's": {scope.Partners(f.theirs), none}, "nobody's": {scope.Scope{}, none},
 	} {
-		if got, err := reporting.NewReader(f.DB).Partner(t.Context(), c.scope, f.mine, r); err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, got, c.want)
+		got, err := reporting.NewReader(f.DB).Partner(t.Context(), c.scope, f.mine, r)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
 }
@@ -107,8 +108,9 @@ func TestReadSecrets(t *testing.T) {
 
 	r := reporting.Last(now, time.Hour, 3)
 	want := []reporting.SecretTraffic{{f.old, 1, 20}, {f.fresh, 2, 102}}
-	if got, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.mine), f.mine, r); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v (%v), want %+v", got, err, want)
+	secrets, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.mine), f.mine, r)
+	if diff := cmp.Diff(want, secrets); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if got, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.theirs), f.mine, r); err != nil || len(got) != 0 {
 		t.Errorf("of another partner: %+v (%v)", got, err)
@@ -200,8 +202,8 @@ func TestArrivals(t *testing.T) {
 		for i := range got {
 			got[i].At = got[i].At.UTC()
 		}
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("the newest %d: %v\n got %+v\nwant %+v", c.n, err, got, c.want)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("the newest %d: %v (-want +got):\n%s", c.n, err, diff)
 		}
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pingpost/pingpost/test/node"
 )
@@ -61,8 +62,8 @@ func everyField(t *testing.T, n *node.Node) {
 		"email": node.PersonEmail, "name": "Ottilie Quillfeather", "phone": node.PersonPhone, "phoneE164": node.PersonPhone, "address": node.PersonAddress,
 		"notes": node.PersonNotes, "answers": map[string]any{"ownsHome": true, "bird": node.Marker, "rooms": []any{1.0, 2.5, nil}},
 	}
-	if !reflect.DeepEqual(l.Contact, want) {
-		t.Errorf("sealed %v, want %v", l.Contact, want)
+	if diff := cmp.Diff(want, l.Contact); diff != "" {
+		t.Errorf("sealed (-want +got):\n%s", diff)
 	}
 	envelopeIsTheLeads(t, a, d, l)
 }
@@ -109,8 +110,8 @@ func leastFields(t *testing.T, n *node.Node) {
 	if l.AcknowledgedAt != nil || l.DisclosureText != nil || l.RecipientHash != nil || l.FormCertURL != nil || l.ThirdPartyLeadID != nil {
 		t.Errorf("consented to more than was sent: %+v", l)
 	}
-	if want := map[string]any{"email": node.PersonEmail}; !reflect.DeepEqual(l.Contact, want) {
-		t.Errorf("sealed %v, want %v", l.Contact, want)
+	if diff := cmp.Diff(map[string]any{"email": node.PersonEmail}, l.Contact); diff != "" {
+		t.Errorf("sealed (-want +got):\n%s", diff)
 	}
 	envelopeIsTheLeads(t, a, d, l)
 }
