@@ -19,7 +19,7 @@ import (
 // one fails at once, and a cancellation that does is rejected with it.
 func TestHandlerConstraints(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	exists := apperr.New(apperr.Conflict, "exists", "The export exists already.")
 	twice := func(tx *gorm.DB) error {
 		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, made_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`, uuid.New()).Error

@@ -20,7 +20,7 @@ type long struct {
 	runs  atomic.Int64
 }
 
-func (s *shop) long() *long {
+func (s *lineQueue) long() *long {
 	l := &long{begun: make(chan struct{}, 2), letGo: make(chan struct{})}
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		l.runs.Add(1)
@@ -32,7 +32,7 @@ func (s *shop) long() *long {
 }
 
 // endsOnce lets the work go and checks that one worker did it.
-func (s *shop) endsOnce(t *testing.T, l *long, w models.Work) {
+func (s *lineQueue) endsOnce(t *testing.T, l *long, w models.Work) {
 	t.Helper()
 	close(l.letGo)
 	if w = s.becomes(t, w, models.WorkDone); w.Attempt != 1 || l.runs.Load() != 1 || s.wrote(t) != 1 {
@@ -40,7 +40,7 @@ func (s *shop) endsOnce(t *testing.T, l *long, w models.Work) {
 	}
 }
 
-func (s *shop) jobState(t *testing.T, job int64) string {
+func (s *lineQueue) jobState(t *testing.T, job int64) string {
 	t.Helper()
 	return testkit.Value[string](t, s.db, `SELECT state::text FROM river.river_job WHERE id = $1`, job)
 }
@@ -49,7 +49,7 @@ func (s *shop) jobState(t *testing.T, job int64) string {
 // is not one of them.
 func TestJobThatRunsForHoursIsNotRescued(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	l := s.long()
 	runs(t, s.Queue)
 	w := s.ask(t, uuid.Nil)
@@ -69,7 +69,7 @@ func TestJobThatRunsForHoursIsNotRescued(t *testing.T) {
 // first worker is alive.
 func TestJobOfALiveWorkerIsNotClaimed(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	l := s.long()
 	runs(t, s.Queue)
 	w := s.ask(t, uuid.Nil)

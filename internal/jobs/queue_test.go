@@ -26,24 +26,24 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 const soon = 30 * time.Second
 
-// shop is a queue that writes lines into a table of its own.
-type shop struct {
+// lineQueue is a queue that writes lines into a table of its own.
+type lineQueue struct {
 	*jobs.Queue
 	db    *testkit.Database
 	clock *clock.Manual
 	by    audit.Actor
 }
 
-func open(t *testing.T) *shop {
+func newLineQueue(t *testing.T) *lineQueue {
 	t.Helper()
-	s := &shop{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	s := &lineQueue{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
 	s.by = testkit.Actor(t, s.db, "dmitri@example.com")
 	s.Queue = s.queue(t)
 	return s
 }
 
 // queue is another node's, on the same database.
-func (s *shop) queue(t *testing.T) *jobs.Queue {
+func (s *lineQueue) queue(t *testing.T) *jobs.Queue {
 	t.Helper()
 	return jobs.NewQueue(s.db.DB, s.clock, slog.New(slog.DiscardHandler))
 }
@@ -59,7 +59,7 @@ func runs(t *testing.T, d *jobs.Queue) (stop func()) {
 	return stop
 }
 
-func (s *shop) ask(t *testing.T, partner uuid.UUID) models.Work {
+func (s *lineQueue) ask(t *testing.T, partner uuid.UUID) models.Work {
 	t.Helper()
 	var w models.Work
 	err := s.db.Transaction(t.Context(), func(tx *gorm.DB) (err error) {
@@ -72,7 +72,7 @@ func (s *shop) ask(t *testing.T, partner uuid.UUID) models.Work {
 	return w
 }
 
-func (s *shop) get(t *testing.T, w models.Work) models.Work {
+func (s *lineQueue) get(t *testing.T, w models.Work) models.Work {
 	t.Helper()
 	now, err := s.Get(t.Context(), scope.Everywhere, uuid.Nil, w.ID)
 	if err != nil {
@@ -81,14 +81,14 @@ func (s *shop) get(t *testing.T, w models.Work) models.Work {
 	return now
 }
 
-func (s *shop) becomes(t *testing.T, w models.Work, state models.WorkState) models.Work {
+func (s *lineQueue) becomes(t *testing.T, w models.Work, state models.WorkState) models.Work {
 	t.Helper()
 	testkit.Eventually(t, soon, "the work is "+string(state), func() bool { return s.get(t, w).State == state })
 	return s.get(t, w)
 }
 
 // wrote is how many lines the work has written: rows of exports, which has no rules.
-func (s *shop) wrote(t *testing.T) int64 {
+func (s *lineQueue) wrote(t *testing.T) int64 {
 	return testkit.Value[int64](t, s.db, `SELECT count(*) FROM exports`)
 }
 
@@ -98,7 +98,7 @@ func line(tx *gorm.DB) error {
 
 func TestWorkIsDone(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("writing lines", 7, 9)
 		return r.Commit(ctx, line)
@@ -116,7 +116,7 @@ func TestWorkIsDone(t *testing.T) {
 // What is asked for in a transaction that does not commit is not done.
 func TestWorkIsAskedForWithItsTransaction(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	begun := make(chan int64, 2)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		begun <- r.ID
@@ -157,7 +157,7 @@ func TestWorkThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t)
+			s := newLineQueue(t)
 			s.Handle(models.WorkExport, jobs.Handler{
 				Do: func(ctx context.Context, r *jobs.Run) error {
 					if r.Attempt == 1 && c.lines > 0 {
@@ -211,7 +211,7 @@ func onTry(r *jobs.Run, try int, err error) error {
 
 func TestWhoSeesWork(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	mine, theirs := uuid.New(), uuid.New()
 	one, two, whole := s.ask(t, mine), s.ask(t, theirs), s.ask(t, uuid.Nil)
 	for name, c := range map[string]struct {

@@ -25,7 +25,7 @@ import (
 // wrote before is undone.
 func TestWorkIsCancelled(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	written, ended := make(chan struct{}), make(chan error, 1)
 	s.Handle(models.WorkExport, jobs.Handler{
 		Do: func(ctx context.Context, r *jobs.Run) error {
@@ -63,7 +63,7 @@ func TestWorkIsCancelled(t *testing.T) {
 // more, though it lives.
 func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	first, late := make(chan *jobs.Run, 1), make(chan struct{})
 	doer := jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		if r.Attempt > 1 { // on either node
@@ -100,7 +100,7 @@ func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
 // A node that stops hands on what it was doing, and that is no failed try.
 func TestWorkOutlivesANode(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	begun := make(chan struct{}, 1)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		begun <- struct{}{}
@@ -124,7 +124,7 @@ func TestWorkOutlivesANode(t *testing.T) {
 // need not wait for its end.
 func TestALongStepIsSeenAndStopped(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	ended := make(chan error, 1)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("claiming", 3, 9)
@@ -164,7 +164,7 @@ func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t)
+			s := newLineQueue(t)
 			s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
 			w := s.ask(t, uuid.Nil)
 			s.db.Exec(t, job, *w.JobID)
@@ -184,7 +184,7 @@ func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
 // Work whose worker was lost has the attempts that are left, not five more.
 func TestRescuedWorkKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := newLineQueue(t)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
 	w := s.ask(t, uuid.Nil)
 	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.JobID)

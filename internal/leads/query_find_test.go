@@ -21,13 +21,13 @@ import (
 )
 
 // of gives a delivery the digests of a person.
-func (o *office) of(email, phone, e164 string) func(*leads.Delivery) {
+func (o *leadReader) of(email, phone, e164 string) func(*leads.Delivery) {
 	return func(d *leads.Delivery) {
 		d.Lead.EmailDigest, d.Lead.PhoneDigest = leads.Contact{Email: email, Phone: phone, E164: e164}.Digests(o.Keys)
 	}
 }
 
-func (o *office) named(f leads.Found) (names string) {
+func (o *leadReader) named(f leads.Found) (names string) {
 	for _, r := range f.Rows {
 		names += o.names[r.ID]
 	}
@@ -41,7 +41,7 @@ func notFound(err error) bool {
 
 func TestFindTransaction(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	token, q, err := o.Quotes.Append(nil, quote.Quote{Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}}, o.Time.Now(), [quote.RandomSize]byte{7})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestFindTransaction(t *testing.T) {
 
 func TestFindRequest(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	requests := map[string]uuid.UUID{}
 	deliver := func(name string, partner testkit.Partner) uuid.UUID {
 		return o.add(t, name, partner, func(d *leads.Delivery) {
@@ -90,7 +90,7 @@ func TestFindRequest(t *testing.T) {
 
 func TestFindAPerson(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	o.add(t, "a", o.Required, o.of("Jo.Bloggs@Example.com", "020 7946 0018", "+442079460018"))
 	o.Time.Advance(30 * 24 * time.Hour)
 	// The platform's key changes: older leads keep the digest of the one before.
@@ -148,7 +148,7 @@ func TestFindAPerson(t *testing.T) {
 // country's field, not "no lead found", and no lookup is recorded.
 func TestFindPhoneNeedsACountryForANationalNumber(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	o.add(t, "a", o.Required, o.of("jo@example.com", "020 7946 0018", "+442079460018"))
 	for _, number := range []string{"020 7946 0018", "00442079460018", "442079460018", "12"} {
 		_, err := o.FindPhone(t.Context(), scope.Everywhere, number, "")
@@ -166,7 +166,7 @@ func TestFindPhoneNeedsACountryForANationalNumber(t *testing.T) {
 // digest is from before domains were normalised (D30).
 func TestFindEmailNormalisesTheDomain(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	const composed, decomposed, ascii = "Jo@B\u00fccher.example", "jo@bu\u0308cher.example", "jo@XN--bcher-kva.example"
 	before := func(stored string) func(*leads.Delivery) {
 		return func(d *leads.Delivery) {
@@ -208,7 +208,7 @@ func TestAPersonIsLookedUp(t *testing.T) {
 
 func TestFindRefuses(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	for text, find := range map[string]func(string) error{
 		"jo": func(s string) error { _, err := o.FindEmail(t.Context(), scope.Everywhere, s); return err },
 		"":   func(s string) error { _, err := o.FindEmail(t.Context(), scope.Everywhere, s); return err },
@@ -226,7 +226,7 @@ func TestFindRefuses(t *testing.T) {
 
 func TestFindTheNewestOfVeryMany(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	for range leads.MaxFound + 3 {
 		o.add(t, "x", o.Required, o.of("jo@example.com", "", ""))
 	}

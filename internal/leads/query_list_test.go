@@ -16,21 +16,21 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// office is a platform whose leads people look at, each with a name of one letter.
-type office struct {
+// leadReader is a platform whose leads people look at, each with a name of one letter.
+type leadReader struct {
 	*testkit.Platform
 	*leads.Reader
 	names map[uuid.UUID]string
 }
 
-func openOffice(t *testing.T) *office {
+func newLeadReader(t *testing.T) *leadReader {
 	t.Helper()
 	p := platform(t)
-	return &office{p, leads.NewReader(p.DB.DB, p.Keys, p.Time), map[uuid.UUID]string{}}
+	return &leadReader{p, leads.NewReader(p.DB.DB, p.Keys, p.Time), map[uuid.UUID]string{}}
 }
 
 // add delivers a lead a minute after the one before.
-func (o *office) add(t *testing.T, name string, partner testkit.Partner, change func(*leads.Delivery)) uuid.UUID {
+func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, change func(*leads.Delivery)) uuid.UUID {
 	t.Helper()
 	o.Time.Advance(time.Minute)
 	d := delivery(o.Platform, partner)
@@ -48,19 +48,19 @@ func (o *office) add(t *testing.T, name string, partner testkit.Partner, change 
 }
 
 // returned puts a return of a lead there, in a state.
-func (o *office) returned(t *testing.T, lead uuid.UUID, state string) {
+func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 	t.Helper()
 	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, asked_by, asked_at, decided_at)
 		SELECT $2, id, partner_id, account_id, price_minor, currency, 'fraud', 'made up', $3::text, 'dmitri', now(), CASE WHEN $3 <> 'open' THEN now() END FROM leads WHERE id = $1`, lead, id.New(o.Time.Now()), state)
 }
 
-func (o *office) erase(t *testing.T, lead uuid.UUID) {
+func (o *leadReader) erase(t *testing.T, lead uuid.UUID) {
 	t.Helper()
 	o.DB.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, lead)
 }
 
 // list is a page, and the names on it.
-func (o *office) list(t *testing.T, by *leads.Reader, sc scope.Scope, q leads.Query) (page leads.Page, names string) {
+func (o *leadReader) list(t *testing.T, by *leads.Reader, sc scope.Scope, q leads.Query) (page leads.Page, names string) {
 	t.Helper()
 	if q.Size == 0 {
 		q.Size = 100
@@ -77,7 +77,7 @@ func (o *office) list(t *testing.T, by *leads.Reader, sc scope.Scope, q leads.Qu
 
 func TestListFilters(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	o.add(t, "a", o.Required, nil)
 	o.add(t, "b", o.Off, func(d *leads.Delivery) { d.Lead.SecretID, d.Lead.HMACVerified, d.Lead.Industry = nil, false, "roofer" })
 	o.add(t, "c", o.Required, func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.Sandbox = o.Required.Accounts[1].ID, true })
@@ -132,7 +132,7 @@ func TestListFilters(t *testing.T) {
 
 func TestListPagesBothWays(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	want := ""
 	for i := range 23 {
 		name := string(rune('a' + i))
@@ -208,7 +208,7 @@ func TestListPagesBothWays(t *testing.T) {
 // A filter that leaves nothing reads no more of the table than a page may.
 func TestListExaminesSoManyLeads(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	var ids []uuid.UUID
 	for range 12 {
 		ids = append(ids, o.add(t, "x", o.Required, nil))

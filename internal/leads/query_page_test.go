@@ -12,7 +12,7 @@ import (
 
 func TestPageOfALead(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	text, url, other := "I agree", "https://cert.example.com/1", o.Off.ID
 	lead := o.add(t, "a", o.Required, func(d *leads.Delivery) {
 		d.Lead.QuotedPartner, d.Lead.PhoneFlagged = &other, true
@@ -55,7 +55,7 @@ func TestPageOfALead(t *testing.T) {
 
 func TestAccountByItsPartnerID(t *testing.T) {
 	t.Parallel()
-	o := openOffice(t)
+	o := newLeadReader(t)
 	a, err := o.Account(t.Context(), scope.Partners(o.Required.ID), "harbour-leads-main")
 	if err != nil || a.ID != o.Required.Accounts[0].ID || a.PartnerID != o.Required.ID {
 		t.Errorf("%+v, %v", a, err)

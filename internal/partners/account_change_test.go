@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func (o *office) list(t *testing.T, p models.Partner) []models.Account {
+func (o *partnerService) list(t *testing.T, p models.Partner) []models.Account {
 	t.Helper()
 	list, err := o.Accounts(t.Context(), p)
 	if err != nil {
@@ -26,7 +26,7 @@ func (o *office) list(t *testing.T, p models.Partner) []models.Account {
 }
 
 // set changes an account at the version that it has.
-func (o *office) set(t *testing.T, a models.Account, c partners.AccountChange) error {
+func (o *partnerService) set(t *testing.T, a models.Account, c partners.AccountChange) error {
 	t.Helper()
 	now, err := o.FindAccount(t.Context(), scope.System, models.Partner{ID: a.PartnerID}, id.Format(id.Account, a.ID))
 	if err != nil {
@@ -45,7 +45,7 @@ func (o *office) set(t *testing.T, a models.Account, c partners.AccountChange) e
 }
 
 func TestSetAccount(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	first, second := o.account(t, p, "harbour-search"), o.account(t, p, "harbour-social")
 	o.clock.Advance(time.Hour)
@@ -84,7 +84,7 @@ func TestSetAccount(t *testing.T) {
 }
 
 func TestMakeDefault(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	first, second := o.account(t, p, "first"), o.account(t, p, "second")
 	trial, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "trial", Sandbox: true})
@@ -123,7 +123,7 @@ func TestMakeDefault(t *testing.T) {
 
 // Two who each make another account the default leave one.
 func TestTwoDefaultsAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.account(t, p, "first")
 	others := []models.Account{o.account(t, p, "second"), o.account(t, p, "third"), o.account(t, p, "fourth")}
@@ -147,7 +147,7 @@ func TestTwoDefaultsAtOnce(t *testing.T) {
 }
 
 func TestFindAccount(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	a := o.account(t, p, "harbour-search")
 	text := id.Format(id.Account, a.ID)

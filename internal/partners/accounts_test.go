@@ -17,7 +17,7 @@ import (
 )
 
 func TestCreateAccount(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for i, n := range []partners.NewAccount{
 		{Identifier: " harbour-search ", Name: " Search "},
@@ -45,7 +45,7 @@ func TestCreateAccount(t *testing.T) {
 }
 
 func TestCreateAccountRefuses(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	o.account(t, p, "Harbour-Search")
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestCreateAccountRefuses(t *testing.T) {
 // A partner that begins in the sandbox is paid once it has an account in earnest,
 // and a sandbox that it adds later changes nothing (D25).
 func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for i, step := range []struct {
 		new         partners.NewAccount
@@ -107,7 +107,7 @@ func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
 // Which of several is "the first" is never in doubt, and none fails for it: while
 // another holds the partner's row they all wait, and then see what it has made.
 func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	holder := testkit.Connect(t, o.db.RootURL)
 	exec := func(sql string, args ...any) {
@@ -150,7 +150,7 @@ func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
 
 // Every failure of the database comes out without the values of a statement.
 func TestFailuresAreTranslated(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.db.Close()
 	calls := map[string]func() error{

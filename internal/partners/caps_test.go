@@ -26,7 +26,7 @@ import (
 
 // counted is an office with its caps, as one node has them.
 type counted struct {
-	*office
+	*partnerService
 	caps      *partners.Caps
 	directory *snapshot.Holder[partners.Directory]
 	watcher   *snapshot.Watcher
@@ -40,12 +40,12 @@ func openCaps(t *testing.T, db *testkit.Database) *counted {
 
 func openNode(t *testing.T, db *testkit.Database, now *clock.Manual) *counted {
 	t.Helper()
-	o := &office{db: db, clock: now}
+	o := &partnerService{db: db, clock: now}
 	o.Service = partners.NewService(db.DB, testkit.PlatformKeys(t, 1), o.clock)
 	logger, log := testkit.NewLog()
 	directory := snapshot.New("directory", o.LoadDirectory)
 	return &counted{
-		office: o, directory: directory, log: log,
+		partnerService: o, directory: directory, log: log,
 		caps: partners.NewCaps(db.DB, o.clock, logger), watcher: snapshot.NewWatcher(db.Pool, logger, directory),
 	}
 }

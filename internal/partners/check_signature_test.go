@@ -15,7 +15,7 @@ import (
 )
 
 func TestCheckSignature(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	made := map[string]string{}
 	for _, label := range []string{"active", "retiring", "retired", "revoked"} {
@@ -77,7 +77,7 @@ func TestCheckSignature(t *testing.T) {
 // A text field sends every line end as CR LF, whatever was pasted: a body is tried with
 // LF and as it came, and that is one deed in the audit trail.
 func TestCheckSignatureOfLines(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {

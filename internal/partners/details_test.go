@@ -20,7 +20,7 @@ import (
 )
 
 // told is the newest event, and how many there are.
-func (o *office) told(t *testing.T) (e models.AuditEvent, before, after map[string]any, n int) {
+func (o *partnerService) told(t *testing.T) (e models.AuditEvent, before, after map[string]any, n int) {
 	t.Helper()
 	if err := o.db.Gorm.Order("id DESC").Take(&e).Error; err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func (o *office) told(t *testing.T) (e models.AuditEvent, before, after map[stri
 	return e, before, after, testkit.Value[int](t, o.db, `SELECT count(*) FROM audit_events`)
 }
 
-func (o *office) found(t *testing.T, p models.Partner) models.Partner {
+func (o *partnerService) found(t *testing.T, p models.Partner) models.Partner {
 	t.Helper()
 	found, err := o.Find(t.Context(), scope.System, p.Slug)
 	if err != nil {
@@ -55,7 +55,7 @@ func paths(err error) (out []string) {
 }
 
 func TestSetDetails(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	o.clock.Advance(time.Hour)
 	o.Service = o.By(audit.Actor{Name: "jo@example.org"})
@@ -89,7 +89,7 @@ func TestSetDetails(t *testing.T) {
 
 // The audit trail has what changed and no more, and no contact's address or number.
 func TestDetailsInTheAuditTrail(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	d := partners.Details{Name: p.Name, Notes: "new"}
 	set := func() { // at the version that there is
@@ -124,7 +124,7 @@ func TestDetailsInTheAuditTrail(t *testing.T) {
 }
 
 func TestSetDetailsRefusesAllAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	long := strings.Repeat("é", 201)
 	many := make([]partners.Contact, 12)
@@ -163,7 +163,7 @@ func TestSetDetailsRefusesAllAtOnce(t *testing.T) {
 }
 
 func TestTwoSetDetailsAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	errs := atOnce(4, func(i int) error {
 		return o.SetDetails(t.Context(), scope.System, p.ID, 1, partners.Details{Name: fmt.Sprint("name ", i)})
@@ -188,7 +188,7 @@ func TestContactsOfAnotherShape(t *testing.T) {
 }
 
 func TestSetStatusAtAVersion(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved), apperr.NotFound, "partner")
 	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"), apperr.Invalid, "status")
@@ -210,7 +210,7 @@ func TestSetStatusAtAVersion(t *testing.T) {
 }
 
 func TestSetSigning(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true), apperr.NotFound, "partner")
 	err := o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningInherit, true)

@@ -20,7 +20,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-func (o *office) approve(t *testing.T, p models.Partner) {
+func (o *partnerService) approve(t *testing.T, p models.Partner) {
 	t.Helper()
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved); err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func (o *office) approve(t *testing.T, p models.Partner) {
 }
 
 func TestDirectoryFinds(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, pending := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	first, second := o.account(t, p, "Harbour-Search"), o.account(t, p, "harbour-social")
 	o.approve(t, p)
@@ -60,7 +60,7 @@ func TestDirectoryFinds(t *testing.T) {
 
 // Only approved partners with a place may be recognised by their secret alone.
 func TestDirectoryShared(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	for _, slug := range []string{"approved", "pending", "suspended"} {
 		p := o.partner(t, slug)
 		if slug != "pending" {
@@ -87,7 +87,7 @@ func TestDirectoryShared(t *testing.T) {
 }
 
 func TestAccountIsActiveWithItsPartner(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	a := o.account(t, p, "harbour-search")
 	for _, partner := range []models.PartnerStatus{models.PartnerPending, models.PartnerApproved, models.PartnerSuspended} {
@@ -104,7 +104,7 @@ func TestAccountIsActiveWithItsPartner(t *testing.T) {
 
 // The account's mode, else its partner's, else the platform's (D14).
 func TestSigningModes(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
 	for i, ofPartner := range append([]models.SigningMode{models.SigningDefault}, every...) {
 		p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("partner-", i), Name: "A partner", Signing: ofPartner})
@@ -143,7 +143,7 @@ func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim
 
 // A secret begins at its first moment and is over at its last.
 func TestSecretsInForce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	old, err := o.CreateSecret(t.Context(), p, "old")
 	if err != nil {
@@ -188,7 +188,7 @@ func TestSecretsInForce(t *testing.T) {
 }
 
 func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {
@@ -212,7 +212,7 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestPrices(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	for slug, c := range map[string]struct {
 		adjustment int
 		exclusions string
@@ -258,7 +258,7 @@ func TestExclusionCovers(t *testing.T) {
 // A row that cannot be read costs its partner what it gives, and nobody else
 // anything: a suspension must reach every node all the same.
 func TestRowsThatCannotBeRead(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	broken, sound := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	lost, err := o.CreateSecret(t.Context(), broken, "")
 	if err != nil {
@@ -297,7 +297,7 @@ func unreadable(t *testing.T, d *partners.Directory, secrets, prices []string) {
 // The directory is read from one moment: no account lacks its partner, however
 // much is added meanwhile.
 func TestDirectoryIsOfOneMoment(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for i := range 30 {

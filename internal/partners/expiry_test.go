@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func (o *office) secret(t *testing.T, p models.Partner, label string) models.SigningSecret {
+func (o *partnerService) secret(t *testing.T, p models.Partner, label string) models.SigningSecret {
 	t.Helper()
 	made, err := o.CreateSecret(t.Context(), p, label)
 	if err != nil {
@@ -22,7 +22,7 @@ func (o *office) secret(t *testing.T, p models.Partner, label string) models.Sig
 }
 
 // now is a secret as it is now.
-func (o *office) now(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
+func (o *partnerService) now(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
 	t.Helper()
 	list, err := o.Secrets(t.Context(), p)
 	if err != nil {
@@ -38,7 +38,7 @@ func (o *office) now(t *testing.T, p models.Partner, secret uuid.UUID) models.Si
 }
 
 func TestRetireSecret(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	s := o.secret(t, p, "first")
 	retire := func(what string, after time.Duration, code apperr.Code, reason string) {
@@ -110,7 +110,7 @@ func TestStateOf(t *testing.T) {
 }
 
 func TestLastActive(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	last := func(s models.SigningSecret, want bool) {
 		t.Helper()
@@ -133,7 +133,7 @@ func TestLastActive(t *testing.T) {
 }
 
 func TestSecretsSayWhoMadeThem(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	by := o.By(audit.Actor{Name: "jo@example.org"})
 	for what, made := range map[string]func() (partners.Created, error){
@@ -157,7 +157,7 @@ func TestSecretsSayWhoMadeThem(t *testing.T) {
 // Two who rotate at once without an overlap would each end what the other has just
 // been shown.
 func TestTwoRotationsAtOnceWithoutOverlap(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.secret(t, p, "first")
 	o.clock.Advance(time.Hour)

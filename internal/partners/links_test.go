@@ -16,7 +16,7 @@ import (
 )
 
 // leadsTo checks whose page a token shows; nil wants nobody's.
-func (o *office) leadsTo(t *testing.T, what, token string, want *models.Partner) {
+func (o *partnerService) leadsTo(t *testing.T, what, token string, want *models.Partner) {
 	t.Helper()
 	p, accounts, err := o.ByLink(t.Context(), token)
 	if want == nil {
@@ -30,7 +30,7 @@ func (o *office) leadsTo(t *testing.T, what, token string, want *models.Partner)
 	}
 }
 
-func (o *office) link(t *testing.T, p models.Partner) string {
+func (o *partnerService) link(t *testing.T, p models.Partner) string {
 	t.Helper()
 	link, err := o.NewLink(t.Context(), everybody, p)
 	if err != nil || link.PartnerID != p.ID || !link.CreatedAt.Equal(o.clock.Now()) || link.RevokedAt != nil {
@@ -39,7 +39,7 @@ func (o *office) link(t *testing.T, p models.Partner) string {
 	return link.Token
 }
 
-func (o *office) seller(t *testing.T, slug string) models.Partner {
+func (o *partnerService) seller(t *testing.T, slug string) models.Partner {
 	t.Helper()
 	p := o.partner(t, slug)
 	o.account(t, p, slug+"-main")
@@ -48,7 +48,7 @@ func (o *office) seller(t *testing.T, slug string) models.Partner {
 }
 
 func TestLinks(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.seller(t, "harbour-leads"), o.seller(t, "meadow-media")
 	if _, ok, err := o.Link(t.Context(), everybody, p); ok || err != nil {
 		t.Errorf("a link before one was made: %t, %v", ok, err)
@@ -83,7 +83,7 @@ func TestLinks(t *testing.T) {
 
 // What no link could be is refused before the database is asked: this one is gone.
 func TestMalformedTokensCostNoQuery(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	token := o.link(t, o.seller(t, "harbour-leads"))
 	o.db.Close()
 	for name, malformed := range map[string]string{
@@ -100,7 +100,7 @@ func TestMalformedTokensCostNoQuery(t *testing.T) {
 }
 
 func TestLinksKeepToTheScope(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.seller(t, "harbour-leads"), o.seller(t, "meadow-media")
 	token := o.link(t, p)
 	for name, sc := range map[string]scope.Scope{"nobody": {}, "another partner": scope.Partners(other.ID)} {
@@ -120,7 +120,7 @@ func TestLinksKeepToTheScope(t *testing.T) {
 }
 
 func TestLinksMadeAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.seller(t, "harbour-leads")
 	const n = 8
 	tokens := make([]string, n)
@@ -144,7 +144,7 @@ func TestLinksMadeAtOnce(t *testing.T) {
 
 // The audit trail tells of links without their tokens.
 func TestLinksInTheAuditTrail(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.seller(t, "harbour-leads")
 	tokens := []string{o.link(t, p), o.link(t, p)}
 	isFault(t, "revoking", o.RevokeLink(t.Context(), everybody, p), "", "")

@@ -13,22 +13,22 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// office is where partners are kept: the service on a test's own database.
-type office struct {
+// partnerService is where partners are kept: the service on a test's own database.
+type partnerService struct {
 	*partners.Service
 	db    *testkit.Database
 	clock *clock.Manual
 }
 
-func open(t *testing.T) *office {
+func newPartnerService(t *testing.T) *partnerService {
 	t.Helper()
-	o := &office{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	o := &partnerService{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 1), o.clock)
 	return o
 }
 
 // partner makes one, pending, without accounts.
-func (o *office) partner(t *testing.T, slug string) models.Partner {
+func (o *partnerService) partner(t *testing.T, slug string) models.Partner {
 	t.Helper()
 	p, err := o.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug})
 	if err != nil {
@@ -37,7 +37,7 @@ func (o *office) partner(t *testing.T, slug string) models.Partner {
 	return p
 }
 
-func (o *office) account(t *testing.T, p models.Partner, identifier string) models.Account {
+func (o *partnerService) account(t *testing.T, p models.Partner, identifier string) models.Account {
 	t.Helper()
 	a, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: identifier})
 	if err != nil {
@@ -46,7 +46,7 @@ func (o *office) account(t *testing.T, p models.Partner, identifier string) mode
 	return a
 }
 
-func (o *office) directory(t *testing.T) *partners.Directory {
+func (o *partnerService) directory(t *testing.T) *partners.Directory {
 	t.Helper()
 	d, err := o.LoadDirectory(t.Context())
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 )
 
 // figure gives a partner the figures of a list.
-func (o *office) figure(t *testing.T, p models.Partner, leads int64, payouts string, seen *time.Time) {
+func (o *partnerService) figure(t *testing.T, p models.Partner, leads int64, payouts string, seen *time.Time) {
 	t.Helper()
 	o.db.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, leads, payouts, seen)
 }
 
-func (o *office) page(t *testing.T, sc scope.Scope, q partners.Query) (page partners.Page, slugs string) {
+func (o *partnerService) page(t *testing.T, sc scope.Scope, q partners.Query) (page partners.Page, slugs string) {
 	t.Helper()
 	if q.Size == 0 {
 		q.Size = 100
@@ -41,7 +41,7 @@ func (o *office) page(t *testing.T, sc scope.Scope, q partners.Query) (page part
 
 func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newPartnerService(t)
 	a, b := o.partner(t, "a"), o.partner(t, "b")
 	seen := testkit.Began().Truncate(time.Minute)
 	o.figure(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
@@ -62,7 +62,7 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 
 func TestPageFinds(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newPartnerService(t)
 	for i, slug := range []string{"a", "b", "c", "d"} {
 		p := o.partner(t, slug)
 		o.db.Exec(t, `UPDATE partners SET name = $2, legal_name = $3, account_manager = $4, signing_mode = $5, status = $6 WHERE id = $1`, p.ID,
@@ -126,7 +126,7 @@ func TestPageFinds(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, o *office, slug string) models.Partner {
+func find(t *testing.T, o *partnerService, slug string) models.Partner {
 	t.Helper()
 	p, err := o.Find(t.Context(), scope.System, slug)
 	if err != nil {
@@ -139,7 +139,7 @@ func find(t *testing.T, o *office, slug string) models.Partner {
 // with the same key too.
 func TestPageByPage(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newPartnerService(t)
 	for i := range 10 {
 		slug := string(rune('a' + i))
 		p := o.partner(t, slug)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestCreate(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, err := o.Create(t.Context(), partners.NewPartner{Slug: " harbour-leads ", Name: " Harbour Leads ", LegalName: " Harbour Leads Ltd ", Manager: " jo@example.org "})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateRefuses(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	o.partner(t, "harbour-leads")
 	for _, c := range []struct {
 		name   string
@@ -71,7 +71,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	text := id.Format(id.Partner, p.ID)
 	for _, by := range []string{"harbour-leads", text, strings.ToLower(text)} {
@@ -94,7 +94,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	second, first := o.partner(t, "meadow-media"), o.partner(t, "harbour-leads")
 	o.account(t, first, "harbour-search")
 	o.account(t, first, "harbour-social")
@@ -137,7 +137,7 @@ func TestList(t *testing.T) {
 }
 
 func TestSetStatus(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	find := func() models.Partner {
 		t.Helper()
@@ -166,7 +166,7 @@ func TestSetStatus(t *testing.T) {
 
 // Pages name the partners of what they show, the house too, and no more than the person sees.
 func TestNamed(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	var ids []uuid.UUID
 	for _, slug := range []string{"harbour-leads", "meadow-media", "zeta"} {
 		p, err := o.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug})

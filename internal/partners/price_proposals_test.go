@@ -16,7 +16,7 @@ import (
 )
 
 // staff is the service on behalf of somebody, where prices take two people.
-func (o *office) staff(t *testing.T, email string) *partners.Service {
+func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	t.Helper()
 	person := uuid.New()
 	if _, err := o.db.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, person, email); err != nil {
@@ -27,7 +27,7 @@ func (o *office) staff(t *testing.T, email string) *partners.Service {
 
 // Where prices take two people, what one proposes holds once another approves it.
 func TestPriceProposal(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	ann, bob := o.staff(t, "ann@example.com"), o.staff(t, "bob@example.com")
 	form := partners.PriceForm{Adjustment: "+5", DailyLeadCap: "40", Exclusions: "country FR"}
@@ -100,7 +100,7 @@ func TestPriceProposal(t *testing.T) {
 
 // Of several decisions at once about one proposal, one counts.
 func TestPriceProposalIsDecidedOnce(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	ann := o.staff(t, "ann@example.com")
 	deciders := []*partners.Service{o.staff(t, "bob@example.com"), o.staff(t, "cy@example.com"), o.staff(t, "dot@example.com")}

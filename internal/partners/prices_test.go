@@ -28,7 +28,7 @@ func taxonomy(t *testing.T) *pricingrules.Taxonomy {
 	return tax
 }
 
-func (o *office) ownPrice(t *testing.T, p models.Partner) partners.OwnPrice {
+func (o *partnerService) ownPrice(t *testing.T, p models.Partner) partners.OwnPrice {
 	t.Helper()
 	own, err := o.OwnPrice(t.Context(), p)
 	if err != nil {
@@ -39,7 +39,7 @@ func (o *office) ownPrice(t *testing.T, p models.Partner) partners.OwnPrice {
 
 // What a partner has of its own is changed, told of, and in force in the directory.
 func TestSetOwnPrice(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	set := func(sc scope.Scope, partner uuid.UUID, version int, f partners.PriceForm) error {
 		return o.SetOwnPrice(t.Context(), sc, partner, version, f, tax)
@@ -100,7 +100,7 @@ func TestSetOwnPrice(t *testing.T) {
 // Terms are agreed when the first of them begins: an edit keeps the time, and terms
 // that begin again after they ended have a new one (D5).
 func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	began := o.clock.Now()
 	set := func(version int, f partners.PriceForm, agreed time.Time) {
@@ -135,7 +135,7 @@ func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 
 // All that is wrong is told at once, each line by its number as it was typed.
 func TestOwnPriceBounds(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	err := o.SetOwnPrice(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
 		Adjustment: "-90.01", DailyLeadCap: "0", Exclusions: "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
@@ -173,7 +173,7 @@ func TestOwnPriceBounds(t *testing.T) {
 
 // Of those who decided on the same version one is first, and the others are told.
 func TestOwnPriceAtOnce(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	for version := range 3 { // the first time there is no row to lock
 		errs := atOnce(8, func(i int) error {
@@ -198,7 +198,7 @@ func TestOwnPriceAtOnce(t *testing.T) {
 
 // What a hand wrote and nobody understands gives no price until it is set anew.
 func TestOwnPriceUnread(t *testing.T) {
-	o, tax := open(t), taxonomy(t)
+	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, p.ID)
 	own := o.ownPrice(t, p)

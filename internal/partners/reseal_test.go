@@ -15,13 +15,13 @@ import (
 )
 
 // under is the same office with other platform keys, the writing one first.
-func (o *office) under(t *testing.T, keys ...byte) *office {
+func (o *partnerService) under(t *testing.T, keys ...byte) *partnerService {
 	t.Helper()
-	return &office{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}
+	return &partnerService{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}
 }
 
 // signs reports whether the partner may sign with a secret.
-func (o *office) signs(t *testing.T, p models.Partner, plain string) bool {
+func (o *partnerService) signs(t *testing.T, p models.Partner, plain string) bool {
 	t.Helper()
 	body, now := []byte("a post"), o.clock.Now()
 	return o.directory(t).ByID(p.ID).Verify(claim(t, plain, now, body), body, now) != nil
@@ -30,7 +30,7 @@ func (o *office) signs(t *testing.T, p models.Partner, plain string) bool {
 // Every secret comes to the first key, whatever its state, and nothing else of it
 // changes; what no key opens is named and left.
 func TestReseal(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plain []string
 	keep := func(made partners.Created, err error) models.SigningSecret {
@@ -97,7 +97,7 @@ func TestReseal(t *testing.T) {
 	}
 }
 
-func (o *office) secretsByLabel(t *testing.T, p models.Partner) map[string]models.SigningSecret {
+func (o *partnerService) secretsByLabel(t *testing.T, p models.Partner) map[string]models.SigningSecret {
 	t.Helper()
 	list, err := o.Secrets(t.Context(), p)
 	if err != nil {
@@ -124,7 +124,7 @@ func same(a, b models.SigningSecret) bool {
 // Two commands at once, while secrets are revoked: each secret moves once, and
 // stays revoked.
 func TestResealAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made := [30]partners.Created{}
 	for i := range made {

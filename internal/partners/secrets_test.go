@@ -49,7 +49,7 @@ func TestGeneratedSecrets(t *testing.T) {
 }
 
 func TestCreateSecret(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestCreateSecret(t *testing.T) {
 const varied = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
 
 func TestImportSecret(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for _, c := range []struct {
 		name, plain, reason string
@@ -116,7 +116,7 @@ func TestImportSecret(t *testing.T) {
 
 // A secret belongs to one partner for ever: whoever it matched could be either.
 func TestASecretIsUniqueOnThePlatform(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	mine, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {
@@ -158,7 +158,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 }
 
 func TestRotateSecret(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	first, err := o.CreateSecret(t.Context(), p, "first")
 	if err != nil {
@@ -213,7 +213,7 @@ func TestRotateSecret(t *testing.T) {
 }
 
 func TestTwoRotationsAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestTwoRotationsAtOnce(t *testing.T) {
 
 // Platform keys that are not the platform's make no secret: no node could read it.
 func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {
@@ -266,7 +266,7 @@ func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
 }
 
 func TestRevokeAndFindSecret(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	made, err := o.CreateSecret(t.Context(), p, "")
 	if err != nil {
@@ -296,7 +296,7 @@ func TestRevokeAndFindSecret(t *testing.T) {
 // Whatever was done with a secret, no column of any table holds it in a form
 // that can be read.
 func TestSecretsAreNowhereInTheClear(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plains []string
 	for _, newSecret := range []func() (partners.Created, error){

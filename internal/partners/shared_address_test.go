@@ -13,7 +13,7 @@ import (
 // Each partner at the shared address costs every anonymous post a comparison, so
 // that the places are bounded, however many are made at once (D13).
 func TestPlacesAtTheSharedAddress(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	if _, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedAddress: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestPlacesAtTheSharedAddress(t *testing.T) {
 }
 
 // switchPlaces gives places up and takes them again, with all of them taken at first.
-func (o *office) switchPlaces(t *testing.T) {
+func (o *partnerService) switchPlaces(t *testing.T) {
 	t.Helper()
 	take := func(slug string, place bool) error {
 		p, err := o.Find(t.Context(), everybody, slug)

@@ -12,7 +12,7 @@ import (
 
 // A person is told which character it is that cannot be seen to be wrong.
 func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
 	for text, says := range map[string]string{
 		"h\u0430rbour":   "\"\u0430\" (U+0430, Cyrillic)",
@@ -45,7 +45,7 @@ func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
 
 // Everything that is wrong is told at once, also what only the database knows.
 func TestCreationTellsAllAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
 	o.account(t, p, "meadow-1")
 	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "meadow-media", LegalName: "a\ab", Signing: "sometimes"})
@@ -61,7 +61,7 @@ func TestCreationTellsAllAtOnce(t *testing.T) {
 
 // Of several that look alike and are made at once, one is made.
 func TestLookAlikesMadeAtOnce(t *testing.T) {
-	o := open(t)
+	o := newPartnerService(t)
 	slugs := []string{"oil-1", "0il-l", "o1l-i", "0l1-1"}
 	errs := atOnce(len(slugs), func(i int) error {
 		_, err := o.Create(t.Context(), partners.NewPartner{Slug: slugs[i], Name: "Oil"})

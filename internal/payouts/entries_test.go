@@ -27,7 +27,7 @@ func page(size int) postgres.Page { return postgres.Page{Size: size} }
 
 // sandboxQuote is a quote of the sandbox account of the partner that signatures are
 // required of.
-func (tr *trade) sandboxQuote(t testing.TB) string {
+func (tr *paidLedger) sandboxQuote(t testing.TB) string {
 	t.Helper()
 	r, err := tr.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: tr.Required.Slug, Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)})
 	if err != nil || !r.Accepted {
@@ -38,7 +38,7 @@ func (tr *trade) sandboxQuote(t testing.TB) string {
 
 func TestTheLedgerByFilter(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	ctx := t.Context()
 	a := tr.deliver(t, tr.Required, "GB")
@@ -123,7 +123,7 @@ func TestTheLedgerByFilter(t *testing.T) {
 
 func TestSandboxLeadsAreInNoBalance(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	if _, err := tr.post(t, tr.Required, 1, tr.sandboxQuote(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestSandboxLeadsAreInNoBalance(t *testing.T) {
 
 func TestBalancesByPage(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	for _, by := range []testkit.Partner{tr.Required, tr.ReportOnly, tr.Off} {
 		tr.deliver(t, by, "GB")
 	}
@@ -170,7 +170,7 @@ func TestBalancesByPage(t *testing.T) {
 // numbers, whatever their sign.
 func TestExportedCells(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	d := tr.deliver(t, tr.Required, "GB")
 	for _, why := range []string{`=HYPERLINK("http://x")`, "+1", "-1", "@x", `a "quoted", one`} {
 		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Amount: money.Amount{Minor: -5, Currency: money.GBP}, Why: why})
@@ -199,7 +199,7 @@ func TestExportedCells(t *testing.T) {
 
 // An export holds some thousand entries at a time, whatever there are.
 func TestExportsAreStreamed(t *testing.T) {
-	tr := open(t)
+	tr := newPaidLedger(t)
 	const entries = 200_000
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
 		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3 FROM generate_series(1, $4::int) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began(), entries)
@@ -226,7 +226,7 @@ func TestExportsAreStreamed(t *testing.T) {
 
 func TestAPreparedExport(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	ctx := t.Context()
 	mine, _ := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "GB")

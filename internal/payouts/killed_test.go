@@ -51,7 +51,7 @@ func beNode(url string) {
 // A run whose node is killed, again and again, claims every entry once.
 func TestARunIsKilledHalfway(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	const accounts, kills = 400, 3
 	tr.DB.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 		SELECT gen_random_uuid(), $1, 'many-' || n, 'Many', false, false, 'active', 'inherit', now(), now() FROM generate_series(1, $2::int) n`, tr.Required.ID, accounts)

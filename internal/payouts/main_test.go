@@ -24,25 +24,25 @@ import (
 
 const window = 30 * 24 * time.Hour
 
-// trade is a platform with people who pay its partners.
-type trade struct {
+// paidLedger is a platform with people who pay its partners.
+type paidLedger struct {
 	*testkit.Platform
 	in    *intake.Intake
 	queue *jobs.Queue
-	office
-	dmitri, fay office // two people of finance
+	financeUser
+	dmitri, fay financeUser // two people of finance
 }
 
-// office is the service on behalf of one person.
-type office struct {
+// financeUser is the service on behalf of one person.
+type financeUser struct {
 	*payouts.Service
 	who audit.Actor
 }
 
-func open(t testing.TB) *trade {
+func newPaidLedger(t testing.TB) *paidLedger {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
-	tr := &trade{Platform: p, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	tr := &paidLedger{Platform: p, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
 	log, lines := testkit.NewLog()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -51,12 +51,12 @@ func open(t testing.TB) *trade {
 	})
 	tr.queue = jobs.NewQueue(p.DB.DB, p.Time, log)
 	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
-	person := func(name string) office {
+	person := func(name string) financeUser {
 		who := testkit.Actor(t, p.DB, name+"@example.com")
-		return office{s.By(who), who}
+		return financeUser{s.By(who), who}
 	}
 	tr.dmitri, tr.fay = person("dmitri"), person("fay")
-	tr.office = tr.dmitri
+	tr.financeUser = tr.dmitri
 	return tr
 }
 
@@ -68,7 +68,7 @@ type delivered struct {
 }
 
 // quote is a ping's transactionId.
-func (tr *trade) quote(t testing.TB, country string) string {
+func (tr *paidLedger) quote(t testing.TB, country string) string {
 	t.Helper()
 	r, err := tr.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
 	if err != nil || !r.Accepted {
@@ -78,7 +78,7 @@ func (tr *trade) quote(t testing.TB, country string) string {
 }
 
 // post delivers a lead on a quote, signed by the partner, for one of its accounts.
-func (tr *trade) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
+func (tr *paidLedger) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
 	t.Helper()
 	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transaction, by.Accounts[account].Identifier)
 	r, err := tr.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(tr.Time.Now(), body)})
@@ -86,7 +86,7 @@ func (tr *trade) post(t testing.TB, by testkit.Partner, account int, transaction
 }
 
 // deliver is a lead, delivered now.
-func (tr *trade) deliver(t testing.TB, by testkit.Partner, country string) delivered {
+func (tr *paidLedger) deliver(t testing.TB, by testkit.Partner, country string) delivered {
 	t.Helper()
 	d, err := tr.post(t, by, 0, tr.quote(t, country))
 	if err != nil {
@@ -96,7 +96,7 @@ func (tr *trade) deliver(t testing.TB, by testkit.Partner, country string) deliv
 }
 
 // works has the queue work until the test ends, or until stop is called.
-func (tr *trade) works(t testing.TB) (stop func()) {
+func (tr *paidLedger) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
@@ -107,7 +107,7 @@ func (tr *trade) works(t testing.TB) (stop func()) {
 }
 
 // run begins one of everything until now, and waits until it is prepared.
-func (tr *trade) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
+func (tr *paidLedger) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
 	t.Helper()
 	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: c, Cutoff: tr.Time.Now(), Minimum: minimum})
 	if err != nil {
@@ -117,7 +117,7 @@ func (tr *trade) run(t testing.TB, c money.Currency, minimum int64) models.Payou
 	return tr.get(t, r)
 }
 
-func (tr *trade) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
+func (tr *paidLedger) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	t.Helper()
 	r, err := tr.Run(t.Context(), scope.Everywhere, r.ID)
 	if err != nil {
@@ -127,7 +127,7 @@ func (tr *trade) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
 }
 
 // pays has a run approved by another person and paid.
-func (tr *trade) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
+func (tr *paidLedger) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	t.Helper()
 	if err := tr.fay.ApproveRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func refused(t testing.TB, what string, err error, code apperr.Code, reason stri
 }
 
 // owed is what the ledger has for a partner in a currency.
-func (tr *trade) owed(t testing.TB, partner uuid.UUID, c money.Currency) int64 {
+func (tr *paidLedger) owed(t testing.TB, partner uuid.UUID, c money.Currency) int64 {
 	t.Helper()
 	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Partner: partner, Currency: c})
 	if err != nil {

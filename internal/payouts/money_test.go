@@ -24,33 +24,33 @@ type account struct {
 	currency money.Currency
 }
 
-type booked struct{ told, returned, adjusted, paid int64 }
+type expectedTotals struct{ told, returned, adjusted, paid int64 }
 
-// dealings drives a trade at random and keeps the partners' own books beside it.
-type dealings struct {
-	*trade
+// ledgerModel drives a trade at random and keeps the partners' own books beside it.
+type ledgerModel struct {
+	*paidLedger
 	t      *testing.T
-	books  map[account]*booked
-	leads  []sold
+	books  map[account]*expectedTotals
+	leads  []deliveredLead
 	stop   func()
 	checks int
 }
 
-type sold struct {
+type deliveredLead struct {
 	delivered
 	by       testkit.Partner
 	returned bool
 }
 
-func (d *dealings) book(p testkit.Partner, c money.Currency) *booked {
+func (d *ledgerModel) book(p testkit.Partner, c money.Currency) *expectedTotals {
 	a := account{p.Slug, c}
 	if d.books[a] == nil {
-		d.books[a] = &booked{}
+		d.books[a] = &expectedTotals{}
 	}
 	return d.books[a]
 }
 
-func (d *dealings) partners() []testkit.Partner {
+func (d *ledgerModel) partners() []testkit.Partner {
 	return []testkit.Partner{d.Required, d.ReportOnly, d.Off}
 }
 
@@ -63,7 +63,7 @@ func TestMoneyAddsUp(t *testing.T) {
 	if err := flag.Set("rapid.checks", "12"); err != nil { // of some thirty steps each
 		t.Fatal(err)
 	}
-	d := &dealings{trade: open(t), t: t, books: map[account]*booked{}}
+	d := &ledgerModel{paidLedger: newPaidLedger(t), t: t, books: map[account]*expectedTotals{}}
 	d.InSmallSteps()
 	d.stop = d.works(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -80,18 +80,18 @@ func TestMoneyAddsUp(t *testing.T) {
 	}
 }
 
-func (d *dealings) anyPartner(rt *rapid.T) testkit.Partner {
+func (d *ledgerModel) anyPartner(rt *rapid.T) testkit.Partner {
 	return d.partners()[rapid.IntRange(0, 2).Draw(rt, "partner")]
 }
 
-func (d *dealings) sells(rt *rapid.T) {
+func (d *ledgerModel) sells(rt *rapid.T) {
 	by := d.anyPartner(rt)
 	one := d.deliver(d.t, by, rapid.SampledFrom([]string{"GB", "DE", "US"}).Draw(rt, "country"))
-	d.leads = append(d.leads, sold{one, by, false})
+	d.leads = append(d.leads, deliveredLead{one, by, false})
 	d.book(by, one.payout.Currency).told += one.payout.Minor
 }
 
-func (d *dealings) anyLead(rt *rapid.T) *sold {
+func (d *ledgerModel) anyLead(rt *rapid.T) *deliveredLead {
 	if len(d.leads) == 0 {
 		rt.Skip("nothing was sold yet")
 	}
@@ -100,7 +100,7 @@ func (d *dealings) anyLead(rt *rapid.T) *sold {
 
 // retries posts again what was answered already: while the quote is valid the answer is
 // the same, and afterwards it says so.
-func (d *dealings) retries(rt *rapid.T) {
+func (d *ledgerModel) retries(rt *rapid.T) {
 	l := d.anyLead(rt)
 	again, err := d.post(d.t, l.by, 0, l.transaction)
 	if f := apperr.As(err); f != nil && f.Code == apperr.Expired {
@@ -111,7 +111,7 @@ func (d *dealings) retries(rt *rapid.T) {
 	}
 }
 
-func (d *dealings) expires(rt *rapid.T) {
+func (d *ledgerModel) expires(rt *rapid.T) {
 	by := d.anyPartner(rt)
 	tx := d.quote(d.t, "GB")
 	d.Time.Advance(15*time.Minute + time.Millisecond)
@@ -120,7 +120,7 @@ func (d *dealings) expires(rt *rapid.T) {
 	}
 }
 
-func (d *dealings) returns(rt *rapid.T) {
+func (d *ledgerModel) returns(rt *rapid.T) {
 	l := d.anyLead(rt)
 	ctx := d.t.Context()
 	r, err := d.RequestReturn(ctx, scope.Everywhere, l.lead, models.WrongContact, "the number belongs to somebody else")
@@ -148,7 +148,7 @@ func (d *dealings) returns(rt *rapid.T) {
 	d.book(l.by, l.payout.Currency).returned -= l.payout.Minor
 }
 
-func (d *dealings) adjusts(rt *rapid.T) {
+func (d *ledgerModel) adjusts(rt *rapid.T) {
 	by, c := d.anyPartner(rt), rapid.SampledFrom(money.Currencies[:3]).Draw(rt, "currency")
 	a := payouts.NewAdjustment{
 		Own: d.NewAdjustmentID(), Account: by.Accounts[0].ID, Why: "a correction",
@@ -164,14 +164,14 @@ func (d *dealings) adjusts(rt *rapid.T) {
 }
 
 // restarts stops the node, whatever it is doing, and starts another.
-func (d *dealings) restarts(*rapid.T) {
+func (d *ledgerModel) restarts(*rapid.T) {
 	d.stop()
 	d.stop = d.works(d.t)
 }
 
 // runs pays somebody, or nobody: it is prepared, on a node that may stop meanwhile, and
 // then paid, or cancelled and prepared anew.
-func (d *dealings) runs(rt *rapid.T) {
+func (d *ledgerModel) runs(rt *rapid.T) {
 	c := rapid.SampledFrom(money.Currencies[:3]).Draw(rt, "currency")
 	ctx := d.t.Context()
 	r, err := d.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{Currency: c, Cutoff: d.Time.Now(), Minimum: rapid.Int64Range(0, 9000).Draw(rt, "minimum")})
@@ -211,7 +211,7 @@ func (d *dealings) runs(rt *rapid.T) {
 }
 
 // addsUp compares the ledger with the partners' own books.
-func (d *dealings) addsUp(rt *rapid.T) {
+func (d *ledgerModel) addsUp(rt *rapid.T) {
 	d.checks++
 	page, err := d.Balances(d.t.Context(), scope.Everywhere, "", "", 10)
 	if err != nil {
@@ -221,13 +221,13 @@ func (d *dealings) addsUp(rt *rapid.T) {
 	for _, b := range page.Balances {
 		a := account{b.Partner, b.Currency}
 		seen[a] = true
-		own := cmp.Or(d.books[a], &booked{})
+		own := cmp.Or(d.books[a], &expectedTotals{})
 		if b.Accrued != own.told || b.Returned != own.returned || b.Adjusted != own.adjusted || b.Paid != -own.paid || b.Owed() != own.told+own.returned+own.adjusted-own.paid {
 			rt.Fatalf("%s, %s: the ledger has %+v, the partner %+v", a.partner, a.currency, b.Sum, *own)
 		}
 	}
 	for a, own := range d.books {
-		if !seen[a] && *own != (booked{}) {
+		if !seen[a] && *own != (expectedTotals{}) {
 			rt.Fatalf("%s, %s is in no balance, and is %+v", a.partner, a.currency, *own)
 		}
 	}

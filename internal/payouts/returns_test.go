@@ -19,7 +19,7 @@ import (
 
 func TestAReturnIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.WrongContact, " the number is a bakery's\r\n ")
 	if err != nil || r.Evidence != "the number is a bakery's" || r.AmountMinor != d.payout.Minor || r.State != models.ReturnOpen {
@@ -62,7 +62,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 
 func TestARefusedReturn(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "the same person as last week")
 	if err != nil {
@@ -90,7 +90,7 @@ func TestARefusedReturn(t *testing.T) {
 
 func TestWhatCannotBeReturned(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	sandbox, err := tr.post(t, tr.Required, 1, tr.sandboxQuote(t))
 	if err != nil {
@@ -131,7 +131,7 @@ func TestWhatCannotBeReturned(t *testing.T) {
 // Browsers end each line of what a person writes with CR and LF.
 func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	ret, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "a\r\nb")
 	if err != nil || ret.Evidence != "a\nb" {
@@ -156,7 +156,7 @@ func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
 
 func TestReturnsByPage(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	ctx := t.Context()
 	var made []uuid.UUID
 	for i := range 5 {
@@ -204,7 +204,7 @@ func TestReturnsByPage(t *testing.T) {
 
 func TestAdjustments(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	good := payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Lead: d.lead, Amount: money.Amount{Minor: -120, Currency: money.GBP}, Why: "agreed by telephone"}
 	for name, c := range map[string]struct {

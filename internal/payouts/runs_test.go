@@ -19,7 +19,7 @@ import (
 
 func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	one, two, euro := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "DE")
 	tr.Time.Advance(time.Hour)
@@ -71,7 +71,7 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 // what comes to nothing is closed.
 func TestWhatARunHolds(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	ctx := t.Context()
 	small, even, negative := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.ReportOnly, "GB"), tr.deliver(t, tr.Off, "GB")
@@ -110,7 +110,7 @@ func TestWhatARunHolds(t *testing.T) {
 // next one's, whatever its time.
 func TestStragglers(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	first := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
@@ -144,7 +144,7 @@ func TestStragglers(t *testing.T) {
 // A run without entries ends by itself, and does not block the next one.
 func TestARunWithoutEntriesEnds(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	r := tr.run(t, money.GBP, 0)
 	if r.State != models.RunCancelled || r.PreparedAt == nil || r.Entries != 0 || r.Payouts != 0 || r.Held != 0 {
@@ -163,7 +163,7 @@ func TestARunWithoutEntriesEnds(t *testing.T) {
 // The error about an open run names that run.
 func TestABlockedRunNamesTheOpenOne(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
@@ -177,7 +177,7 @@ func TestABlockedRunNamesTheOpenOne(t *testing.T) {
 
 func TestOneRunOfACurrencyAtATime(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	n := payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()}
@@ -207,7 +207,7 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 // Two people who press the button at once pay once.
 func TestARunIsPaidOnce(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	d := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
@@ -218,7 +218,7 @@ func TestARunIsPaidOnce(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		who := []office{tr.dmitri, tr.fay}[i%2]
+		who := []financeUser{tr.dmitri, tr.fay}[i%2]
 		all.Go(func() { errs[i] = who.PayRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, "BACS 1") })
 	}
 	all.Wait()
@@ -238,7 +238,7 @@ func TestARunIsPaidOnce(t *testing.T) {
 
 func TestBadRuns(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	good := payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()}
 	for name, c := range map[string]struct {
 		change func(*payouts.NewRun)

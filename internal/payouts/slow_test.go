@@ -17,7 +17,7 @@ import (
 // the first of it is handed on. And each holds a connection, so that only a few may.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
 		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began())
 	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {

@@ -18,7 +18,7 @@ import (
 // nobody's to see.
 func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.deliver(t, tr.Required, "GB")
 	ctx := t.Context()
 	r, err := tr.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
@@ -51,7 +51,7 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 // was cancelled.
 func TestTheRunsOfAPartner(t *testing.T) {
 	t.Parallel()
-	tr := open(t)
+	tr := newPaidLedger(t)
 	tr.works(t)
 	ctx := t.Context()
 	tr.DB.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)

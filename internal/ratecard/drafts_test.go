@@ -18,7 +18,7 @@ import (
 
 func TestBegin(t *testing.T) {
 	old, live := everywhere(1000), everywhere(2000, pricingrules.Rule{Industry: "plumber", Multiplier: 12_000, Note: "a note"})
-	w := newWorld(t, old, live)
+	w := newRateCards(t, old, live)
 	for from, want := range map[int]pricingrules.Card{0: live, 1: old, 2: live} {
 		card, err := w.Begin(t.Context(), "  Winter ", from)
 		must(t, err)
@@ -47,7 +47,7 @@ func TestBegin(t *testing.T) {
 
 // Nothing is begun where nothing is in force, and not without end.
 func TestBeginHasItsLimits(t *testing.T) {
-	w := newWorld(t)
+	w := newRateCards(t)
 	if _, err := w.Begin(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
 		t.Errorf("beside no version: %v", err)
 	}
@@ -63,7 +63,7 @@ func TestBeginHasItsLimits(t *testing.T) {
 }
 
 func TestRename(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	w.clock.Advance(time.Hour)
 	must(t, w.bob.Rename(t.Context(), card.ID, card.RowVersion, " Summer "))
@@ -82,7 +82,7 @@ func TestRename(t *testing.T) {
 }
 
 func TestDiscard(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	refused(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), apperr.Conflict, "changed")
 	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
@@ -106,7 +106,7 @@ func TestDiscard(t *testing.T) {
 
 // Drafts are listed with what was done to them, the last touched first.
 func TestDrafts(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	first := w.draft(t)
 	w.clock.Advance(time.Minute)
 	second := w.draft(t)
@@ -140,7 +140,7 @@ func TestVersions(t *testing.T) {
 	for n := range int64(5) {
 		cards = append(cards, everywhere(1000+n))
 	}
-	w := newWorld(t, cards...)
+	w := newRateCards(t, cards...)
 	w.draft(t)
 	numbers := func(before, size int) (string, bool) {
 		list, more, err := w.Versions(t.Context(), before, size)
@@ -174,7 +174,7 @@ func TestVersions(t *testing.T) {
 
 // A sheet shows what is wrong with a card, and where its rules are.
 func TestSheet(t *testing.T) {
-	w := newWorld(t, everywhere(1000, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(5)}))
+	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(5)}))
 	card := w.draft(t)
 	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))
 	card = w.now(t, card.ID)

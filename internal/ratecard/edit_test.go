@@ -18,7 +18,7 @@ var (
 )
 
 func TestSetBase(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
 	own := func(minor int64) pricingrules.Rule {
@@ -79,7 +79,7 @@ func TestSetBaseChangesTheRuleThatIsThere(t *testing.T) {
 		"rather the one that has it": {[]pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everywhere(1000, c.had...))
+			w := newRateCards(t, everywhere(1000, c.had...))
 			card := w.draft(t)
 			var was int64
 			for _, rule := range c.had {
@@ -92,7 +92,7 @@ func TestSetBaseChangesTheRuleThatIsThere(t *testing.T) {
 }
 
 func TestSetBaseRefuses(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	for name, c := range map[string]struct {
 		target       pricingrules.Target
@@ -119,7 +119,7 @@ func TestSetBaseRefuses(t *testing.T) {
 
 // Many bases are one edit: all of them or none.
 func TestSetBases(t *testing.T) {
-	w := newWorld(t, everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)))
+	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)))
 	card := w.draft(t)
 	french := pricingrules.Target{Category: "home-services", Country: "FR", Urgency: "urgent"}
 	changes := []ratecard.BaseChange{{Target: plumbers, Minor: 0}, {Target: french, Minor: 77}}
@@ -147,7 +147,7 @@ func TestSetBases(t *testing.T) {
 
 func TestPutAndDropRule(t *testing.T) {
 	first := everywhere(1000).Rules[0]
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	double := pricingrules.Rule{Industry: "plumber", Multiplier: 20_000, Note: "twice", Line: 41}
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double))
@@ -181,7 +181,7 @@ func TestPutAndDropRule(t *testing.T) {
 // Rules that are in both cards keep their positions, by which the pages name them.
 func TestReplace(t *testing.T) {
 	a, b, c := pricingrules.Rule{Industry: "plumber", Multiplier: 11_000}, pricingrules.Rule{Industry: "roofer", Multiplier: 12_000}, pricingrules.Rule{Industry: "locksmith", Multiplier: 13_000}
-	w := newWorld(t, everywhere(1000, a, b))
+	w := newRateCards(t, everywhere(1000, a, b))
 	card := w.draft(t)
 	lined := b
 	lined.Line = 7
@@ -206,7 +206,7 @@ func TestReplace(t *testing.T) {
 
 // A card that is not a draft any more is not edited, and says why.
 func TestOnlyDraftsAreEdited(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	for _, state := range []models.RateCardState{
 		models.RateCardSubmitted, models.RateCardScheduled, models.RateCardPublished, models.RateCardSuperseded, models.RateCardDiscarded,
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 // sheet is of a card that is put into a draft.
-func (w *world) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.Sheet {
+func (w *rateCards) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.Sheet {
 	t.Helper()
 	sheet, err := w.Sheet(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
 	must(t, err)
@@ -23,7 +23,7 @@ func (w *world) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.Sheet 
 func gbp(minor int64) pricingrules.Amounts { return pricingrules.Amounts{money.GBP: minor} }
 
 func TestGrid(t *testing.T) {
-	w := newWorld(t)
+	w := newRateCards(t)
 	sheet := w.sheet(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Category: "home-services", Country: "GB", Base: gbp(2000)},
 		pricingrules.Rule{Industry: "plumber", Base: gbp(3000)}, pricingrules.Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Base: gbp(4000)},
 		pricingrules.Rule{Urgency: "urgent", Multiplier: 15_000}, pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
@@ -73,7 +73,7 @@ func TestGrid(t *testing.T) {
 }
 
 func TestGridOfAPart(t *testing.T) {
-	w := newWorld(t)
+	w := newRateCards(t)
 	sheet := w.sheet(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
 	for _, v := range []ratecard.View{{Country: "PL"}, {Country: ""}, {Country: "GB", Urgency: "soon"}, {Country: "GB", Category: "none"}, {Country: "GB", Search: "nobody-does-this"}} {
 		if rows := w.Grid(sheet, nil, v); len(rows) != 0 {
@@ -133,7 +133,7 @@ func TestBulk(t *testing.T) {
 // What a bulk change gives is what the grid then shows; a base that it would raise above
 // the largest amount names its cell, and nothing is changed.
 func TestBulkOnADraft(t *testing.T) {
-	w := newWorld(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
+	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
 	card := w.draft(t)
 	view := ratecard.View{Country: "GB", Category: "home-services"}
 	grid := func() []ratecard.GridRow {
@@ -156,7 +156,7 @@ func TestBulkOnADraft(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	w := newWorld(t)
+	w := newRateCards(t)
 	sheet := w.sheet(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
 		pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
 	own := pricingrules.Own{Adjustment: 500, Exclusions: []pricingrules.OwnExclusion{{Country: "PL"}, {Category: "legal-services"}}}
@@ -196,7 +196,7 @@ func TestExplain(t *testing.T) {
 
 // Of a draft with gaps a cell without a price is explained as such.
 func TestExplainAGap(t *testing.T) {
-	w := newWorld(t)
+	w := newRateCards(t)
 	e, err := ratecard.Explain(w.sheet(t, pricingrules.Rule{Base: gbp(1000)}), ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
 	if err != nil || !e.Cell.Gap() || len(e.Steps) != 0 || !strings.Contains(e.String(), "plumber/FR/standard: no price") {
 		t.Errorf("%s (%v)", e, err)

@@ -76,8 +76,8 @@ func all(minor int64) (a pricingrules.Amounts) {
 	return a
 }
 
-// world is a database with a version in force, and two people who change prices.
-type world struct {
+// rateCards is a database with a version in force, and two people who change prices.
+type rateCards struct {
 	*testkit.Database
 	*ratecard.Service // on behalf of ann
 	bob               *ratecard.Service
@@ -89,8 +89,8 @@ var (
 	bob = audit.Actor{Name: "bob@example.com", Role: "pricing"}
 )
 
-// newWorld has the cards as its versions 1, 2 and so on, the last of them in force.
-func newWorld(t *testing.T, cards ...pricingrules.Card) *world {
+// newRateCards has the cards as its versions 1, 2 and so on, the last of them in force.
+func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	t.Helper()
 	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
 	for i, card := range cards {
@@ -100,14 +100,14 @@ func newWorld(t *testing.T, cards ...pricingrules.Card) *world {
 		}
 		put(t, d, i+1, state, card)
 	}
-	w := &world{Database: d, clock: c}
+	w := &rateCards{Database: d, clock: c}
 	w.Service = w.node(t, d.DB).By(ann)
 	w.bob = w.Service.By(bob)
 	return w
 }
 
 // node is another program's service on a pool of its own.
-func (w *world) node(t *testing.T, db *postgres.DB) *ratecard.Service {
+func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(db, w.clock)
 	if err != nil {
@@ -117,7 +117,7 @@ func (w *world) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 }
 
 // draft begins one from the version in force.
-func (w *world) draft(t *testing.T) models.RateCard {
+func (w *rateCards) draft(t *testing.T) models.RateCard {
 	t.Helper()
 	card, err := w.Begin(t.Context(), "", 0)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *world) draft(t *testing.T) models.RateCard {
 }
 
 // now is a card's row as it is.
-func (w *world) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
+func (w *rateCards) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
 	t.Helper()
 	if err := w.Gorm.Where("id = ?", card).Take(&row).Error; err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func (w *world) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
 }
 
 // rules are a card's by position.
-func (w *world) rules(t testing.TB, card uuid.UUID) map[int]pricingrules.Rule {
+func (w *rateCards) rules(t testing.TB, card uuid.UUID) map[int]pricingrules.Rule {
 	t.Helper()
 	var rows []models.PricingRule
 	if err := w.Gorm.Where("rate_card_id = ?", card).Order("position").Find(&rows).Error; err != nil {
@@ -154,7 +154,7 @@ func (w *world) rules(t testing.TB, card uuid.UUID) map[int]pricingrules.Rule {
 }
 
 // has requires a card's rules, by position.
-func (w *world) has(t testing.TB, card uuid.UUID, want map[int]pricingrules.Rule) {
+func (w *rateCards) has(t testing.TB, card uuid.UUID, want map[int]pricingrules.Rule) {
 	t.Helper()
 	if got := w.rules(t, card); !maps.Equal(got, want) {
 		t.Errorf("the rules are %+v\nwant %+v", got, want)
@@ -171,7 +171,7 @@ func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
 }
 
 // trail requires what the audit trail has of a card, the oldest first.
-func (w *world) trail(t testing.TB, card uuid.UUID, want ...string) {
+func (w *rateCards) trail(t testing.TB, card uuid.UUID, want ...string) {
 	t.Helper()
 	var got []string
 	err := w.Gorm.Raw(`SELECT actor || ' ' || action FROM audit_events WHERE object_kind = 'rate_card' AND object_id = ? AND outcome = 'done' ORDER BY id`, ratecard.ID(card)).Scan(&got).Error
@@ -184,7 +184,7 @@ func (w *world) trail(t testing.TB, card uuid.UUID, want ...string) {
 }
 
 // snapshotNumber is what nodes watch to load the prices anew.
-func (w *world) snapshotNumber(t testing.TB) int64 {
+func (w *rateCards) snapshotNumber(t testing.TB) int64 {
 	t.Helper()
 	return testkit.Value[int64](t, w.Database, `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`)
 }

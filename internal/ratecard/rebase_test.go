@@ -16,7 +16,7 @@ import (
 )
 
 // supersede publishes a card beside the drafts that there are.
-func (w *world) supersede(t *testing.T, version int, with pricingrules.Card) uuid.UUID {
+func (w *rateCards) supersede(t *testing.T, version int, with pricingrules.Card) uuid.UUID {
 	t.Helper()
 	w.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE state = 'published'`)
 	return put(t, w.Database, version, models.RateCardPublished, with)
@@ -27,7 +27,7 @@ func times(multiplier int64, industry string) pricingrules.Rule {
 }
 
 // unordered counts a card's rules, whose order means nothing.
-func (w *world) unordered(t *testing.T, card uuid.UUID) map[pricingrules.Rule]int {
+func (w *rateCards) unordered(t *testing.T, card uuid.UUID) map[pricingrules.Rule]int {
 	count := map[pricingrules.Rule]int{}
 	for _, rule := range w.rules(t, card) {
 		count[rule]++
@@ -47,7 +47,7 @@ func sameKept(t *testing.T, got, want []ratecard.Kept) {
 
 // upToDate requires that a draft was brought up to date with a version, and that there is
 // nothing to do a second time.
-func (w *world) upToDate(t *testing.T, card uuid.UUID, version int) {
+func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	t.Helper()
 	now := w.now(t, card)
 	if what := w.last(t, card).What; now.BasedOn != version || !strings.HasSuffix(what, " "+strconv.Itoa(version)) {
@@ -78,7 +78,7 @@ func TestUpdate(t *testing.T) {
 		"two rules of one target stay": {append([]pricingrules.Rule{floor}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{floor, times(16_000, "tutor")}, base...), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everywhere(1000, base...))
+			w := newRateCards(t, everywhere(1000, base...))
 			card := w.draft(t)
 			if _, err := w.Replace(t.Context(), card.ID, card.RowVersion, "mine", everywhere(1000, c.mine...)); err != nil {
 				t.Fatal(err)
@@ -112,7 +112,7 @@ func TestUpdate(t *testing.T) {
 // A newer version may be two ahead, or have the very rules that the draft has: then the
 // draft is up to date all the same, and the edit says so.
 func TestUpdateWithoutADifferentRule(t *testing.T) {
-	w := newWorld(t, everywhere(1000), everywhere(2000))
+	w := newRateCards(t, everywhere(1000), everywhere(2000))
 	card, err := w.Begin(t.Context(), "", 1) // rolls back to version 1
 	must(t, err)
 	w.supersede(t, 3, everywhere(2000))

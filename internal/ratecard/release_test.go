@@ -18,7 +18,7 @@ import (
 var at0 time.Time // at once
 
 // changed is a draft that makes every base another one.
-func (w *world) changed(t *testing.T, minor int64) models.RateCard {
+func (w *rateCards) changed(t *testing.T, minor int64) models.RateCard {
 	t.Helper()
 	card := w.draft(t)
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 1, everywhere(minor).Rules[0]))
@@ -26,7 +26,7 @@ func (w *world) changed(t *testing.T, minor int64) models.RateCard {
 }
 
 func TestPublish(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	before := w.snapshotNumber(t)
 	for note, reason := range map[string]string{"": "note", " \t": "note", "two\nlines": "text", strings.Repeat("x", 201): "text"} {
@@ -70,7 +70,7 @@ func TestPublish(t *testing.T) {
 
 // What cannot be published names what to mend, and leaves the draft as it was.
 func TestPublishRefusesACard(t *testing.T) {
-	w := newWorld(t, everywhere(1000, times(12_000, "plumber")))
+	w := newRateCards(t, everywhere(1000, times(12_000, "plumber")))
 	for name, c := range map[string]struct {
 		sql   string
 		names []string
@@ -101,7 +101,7 @@ func TestPublishRefusesACard(t *testing.T) {
 
 // A refusal of a card with very many problems stays readable.
 func TestRefusalsAreBounded(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	w.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) SELECT $1, 10 + n, 'trade-' || n, 5 FROM generate_series(1, 25) n`, card.ID)
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
@@ -113,7 +113,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 
 // Of two drafts of one version the second is told of the first, and changes nothing.
 func TestPublishSuperseded(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	mine, theirs := w.changed(t, 2000), w.changed(t, 3000)
 	if _, err := w.bob.Publish(t.Context(), theirs.ID, theirs.RowVersion, "Bob's reason.", at0); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestPublishSuperseded(t *testing.T) {
 // Two nodes publish at once: one draft is the next version; of the other nothing is
 // stored, and its person is told which version came first, whose, and why.
 func TestPublishAtOnce(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
 	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL)).By(ann), w.node(t, testkit.Open(t, w.AppURL)).By(bob)}
 	names, notes := []string{ann.Name, bob.Name}, []string{"the first note", "the second note"}
@@ -174,7 +174,7 @@ func TestPublishAtOnce(t *testing.T) {
 
 // With a second person what one submits another approves.
 func TestASecondPerson(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	two := ratecard.Policy{SecondPerson: true}
 	anns, bobs := w.Under(two), w.bob.Under(two)
 	if !anns.SecondPerson() || w.SecondPerson() {
@@ -224,7 +224,7 @@ func TestASecondPerson(t *testing.T) {
 
 // What was submitted is approved as long as nothing else was published meanwhile.
 func TestApproveIsJudgedAnew(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	sent, err := w.Under(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)

@@ -38,7 +38,7 @@ const (
 )
 
 // record stores rows as the service would have.
-func (w *world) record(t *testing.T, rows []passed) {
+func (w *rateCards) record(t *testing.T, rows []passed) {
 	t.Helper()
 	conn := testkit.Connect(t, w.RootURL)
 	first, days := w.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -6), 10
@@ -65,7 +65,7 @@ func (w *world) record(t *testing.T, rows []passed) {
 }
 
 // partner makes one, with prices of its own where exclusions are given.
-func (w *world) partner(t *testing.T, slug string, adjustment int, exclusions string) uuid.UUID {
+func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusions string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
 	w.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'required', true, now(), now())`, partner, slug)
@@ -162,7 +162,7 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 		{Urgency: "emergency", Multiplier: 16_001}, {Urgency: "immediate", Multiplier: 14_000}, {Urgency: "flexible", Multiplier: 8_501}, {Country: "other", Multiplier: 7_777},
 		{Industry: "roofer", Exclude: pricingrules.ExcludeTrue}, {Industry: "roofer", Country: "FR", Urgency: "flexible", Exclude: pricingrules.ExcludeFalse},
 	}
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	if _, err := w.Replace(t.Context(), card.ID, card.RowVersion, "prices", everywhere(1999, rules...)); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 }
 
 // randomRows are pings and leads of seven days, up to the day after today.
-func randomRows(r *rand.Rand, w *world, today time.Time, partners []uuid.UUID) (rows []passed) {
+func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUID) (rows []passed) {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	terms := []int{9} // an industry that the program had once
 	for _, slug := range []string{"plumber", "roofer", "locksmith", "taxi", "adoption-lawyer", "accountant"} {

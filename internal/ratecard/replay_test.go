@@ -18,7 +18,7 @@ import (
 )
 
 // result reads that of a replay, which is done.
-func (w *world) result(t *testing.T, card, replay uuid.UUID) *ratecard.Replayed {
+func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.Replayed {
 	t.Helper()
 	r, found, err := w.Replay(t.Context(), card)
 	must(t, err)
@@ -31,7 +31,7 @@ func (w *world) result(t *testing.T, card, replay uuid.UUID) *ratecard.Replayed 
 }
 
 // held keeps a day's pings from being read until it is let go.
-func (w *world) held(t *testing.T, day string) (letGo func()) {
+func (w *rateCards) held(t *testing.T, day string) (letGo func()) {
 	t.Helper()
 	conn := testkit.Connect(t, w.RootURL)
 	for _, sql := range []string{`BEGIN`, `LOCK TABLE pings_` + day + ` IN ACCESS EXCLUSIVE MODE`} {
@@ -48,7 +48,7 @@ func (w *world) held(t *testing.T, day string) (letGo func()) {
 }
 
 // waiting waits until so many readers of pings wait for a lock.
-func (w *world) waiting(t *testing.T, readers int) {
+func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the replay waits", func() bool {
 		return testkit.Value[int](t, w.Database, `SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'pings%')`) == readers
@@ -70,9 +70,9 @@ func play(t *testing.T, node *ratecard.Service) <-chan played {
 }
 
 // replayed is a world with a draft and two pings, of yesterday and of today.
-func replayed(t *testing.T) (*world, models.RateCard) {
+func replayed(t *testing.T) (*rateCards, models.RateCard) {
 	t.Helper()
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	ping := passed{term: 1001, country: "GB", outcome: "priced", minor: 1000, currency: "GBP", at: w.clock.Now().Add(-time.Hour)}
 	yesterday := ping
@@ -265,7 +265,7 @@ func TestReplayFails(t *testing.T) {
 }
 
 // reject makes the database fail updates of replays that meet a condition.
-func (w *world) reject(t *testing.T, condition, sqlState string) {
+func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 	t.Helper()
 	name := "reject_" + sqlState
 	w.Exec(t, `CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+sqlState+`'; END $$`)

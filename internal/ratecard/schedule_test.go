@@ -14,7 +14,7 @@ import (
 )
 
 // scheduled is a draft that is to be published in an hour.
-func (w *world) scheduled(t *testing.T) models.RateCard {
+func (w *rateCards) scheduled(t *testing.T) models.RateCard {
 	t.Helper()
 	card := w.changed(t, 2000)
 	now, err := w.Publish(t.Context(), card.ID, card.RowVersion, "Tomorrow's", w.clock.Now().Add(time.Hour))
@@ -25,7 +25,7 @@ func (w *world) scheduled(t *testing.T) models.RateCard {
 	return now
 }
 
-func (w *world) due(t *testing.T, want bool) {
+func (w *rateCards) due(t *testing.T, want bool) {
 	t.Helper()
 	if did, err := w.ReleaseDue(t.Context()); err != nil || did != want {
 		t.Errorf("released %t (%v), want %t", did, err, want)
@@ -33,7 +33,7 @@ func (w *world) due(t *testing.T, want bool) {
 }
 
 func TestSchedule(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	for _, at := range []time.Time{w.clock.Now(), w.clock.Now().Add(-time.Hour), w.clock.Now().Add(ratecard.MaxAhead + time.Second)} {
 		_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "When?", at)
@@ -62,7 +62,7 @@ func TestSchedule(t *testing.T) {
 
 // Until a scheduled card's time nothing else is published or scheduled.
 func TestNothingElseIsPublishedMeanwhile(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	other, card := w.changed(t, 3000), w.scheduled(t)
 	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
 		_, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion, "Mine first", at)
@@ -83,7 +83,7 @@ func TestNothingElseIsPublishedMeanwhile(t *testing.T) {
 
 // An approval is for the time that was asked for, or at once where that has passed.
 func TestApproveWhatHasATime(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	two := w.Under(ratecard.Policy{SecondPerson: true})
 	for _, late := range []bool{false, true} {
 		card := w.changed(t, 2000+w.clock.Now().Unix()%1000)
@@ -112,7 +112,7 @@ func TestApproveWhatHasATime(t *testing.T) {
 }
 
 func TestNodesReleaseOnce(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(2 * time.Hour)
 	var released atomic.Int64
@@ -148,7 +148,7 @@ func TestAScheduledCardThatCannotBePublished(t *testing.T) {
 		"a gap":                 {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "EUR"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, everywhere(1000))
+			w := newRateCards(t, everywhere(1000))
 			card := w.scheduled(t)
 			number := w.snapshotNumber(t)
 			w.Exec(t, `SET session_replication_role = replica; `+c.sql)
@@ -173,7 +173,7 @@ func TestAScheduledCardThatCannotBePublished(t *testing.T) {
 // Somebody takes a card back in the moment that it is due: then it is not published, and
 // that is no failure.
 func TestTakenBackWhileItIsReleased(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(time.Hour)
 	person := testkit.Connect(t, w.AppURL)

@@ -15,7 +15,7 @@ import (
 // Two people at two nodes work on one draft: what they do to different cells is all
 // there, and can be undone; of one cell the second is told of the first.
 func TestTwoPeopleEditOneDraft(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
 	codes := []string{"GB", "FR", "DE", "US", "other"}
@@ -60,7 +60,7 @@ func TestTwoPeopleEditOneDraft(t *testing.T) {
 // An edit and a publication of one draft take turns: either the edit is in the version,
 // or it is refused, and then it is not.
 func TestEditsAndPublishingTakeTurns(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	editor, publisher := w.node(t, testkit.Open(t, w.AppURL)).By(bob), w.node(t, testkit.Open(t, w.AppURL)).By(ann)
 	var edited, published error
@@ -84,7 +84,7 @@ func TestEditsAndPublishingTakeTurns(t *testing.T) {
 }
 
 func TestACardHasSoManyRules(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	var many pricingrules.Card
 	for n := range ratecard.MaxRules + 1 {

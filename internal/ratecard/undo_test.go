@@ -16,7 +16,7 @@ import (
 )
 
 // last is the newest edit of a draft that was not undone.
-func (w *world) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
+func (w *rateCards) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 	t.Helper()
 	edits, _, _, err := w.Edits(t.Context(), card, firstPage)
 	must(t, err)
@@ -29,7 +29,7 @@ func (w *world) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 
 // Edits are undone from the last to the first, and by whoever saw which is the last.
 func TestUndo(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
 	refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "undone")
@@ -65,7 +65,7 @@ func TestUndo(t *testing.T) {
 }
 
 func TestEditsArePaged(t *testing.T) {
-	w := newWorld(t, everywhere(1000))
+	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	for minor := range int64(5) {
 		must(t, w.SetBase(t.Context(), card.ID, plumbers, minor, minor+1))
@@ -83,7 +83,7 @@ func TestEditsArePaged(t *testing.T) {
 // Whatever is done to a draft, undone step by step it is the identical card again, and
 // what its sheet says is always what the stored rules come to.
 func TestUndoGoesAllTheWayBack(t *testing.T) {
-	w := newWorld(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
+	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(4560), Multiplier: 11_000}))
 	rapid.Check(t, func(rt *rapid.T) {
 		card, err := w.Begin(t.Context(), "", rapid.IntRange(0, 2).Draw(rt, "from"))
@@ -124,7 +124,7 @@ func same(rt *rapid.T, got, want map[int]pricingrules.Rule) {
 }
 
 // compiled compares a draft's sheet with its rows, read and compiled by themselves.
-func (w *world) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
+func (w *rateCards) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 	sheet, err := w.Sheet(t.Context(), w.now(t, card))
 	must(t, err)
 	rules := w.rules(t, card)
@@ -139,7 +139,7 @@ func (w *world) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 }
 
 // randomEdit does one thing to a draft, which may be refused or change nothing.
-func (w *world) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, version int) error {
+func (w *rateCards) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, version int) error {
 	minor := rapid.Int64Range(0, 3).Draw(rt, "minor")
 	position := rapid.IntRange(1, 5).Draw(rt, "position")
 	switch rapid.IntRange(0, 4).Draw(rt, "edit") {

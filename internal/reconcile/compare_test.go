@@ -28,7 +28,7 @@ type comparison struct {
 }
 
 // compare has a list compared over the first days of January.
-func (o *office) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int) comparison {
+func (o *reconcilePlatform) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int) comparison {
 	t.Helper()
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, m, january(1), january(last), func(string, int64, int64) {})
 	if err != nil {
@@ -37,7 +37,7 @@ func (o *office) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.M
 	return comparison{o.get(t, r.ID), o.lines(t, scope.Everywhere, r.ID)}
 }
 
-func (o *office) lines(t testing.TB, sc scope.Scope, r uuid.UUID) []reconcile.Line {
+func (o *reconcilePlatform) lines(t testing.TB, sc scope.Scope, r uuid.UUID) []reconcile.Line {
 	t.Helper()
 	all, _, _, err := o.Lines(t.Context(), sc, reconcile.LineQuery{Reconciliation: r, Size: 1000})
 	if err != nil {
@@ -51,7 +51,7 @@ func january(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, tim
 func decimal(minor int64) string { return money.Amount{Minor: minor, Currency: money.GBP}.Decimal() }
 
 // write puts an entry into the ledger.
-func (o *office) write(t testing.TB, e models.LedgerEntry) {
+func (o *reconcilePlatform) write(t testing.TB, e models.LedgerEntry) {
 	t.Helper()
 	if err := o.DB.Gorm.Create(&e).Error; err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func (o *office) write(t testing.TB, e models.LedgerEntry) {
 
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{Identifier: "acme-s", Name: "s", Sandbox: true})
 	beta := o.AddPartner(t, "beta", models.SigningRequired)
 	late, price := o.deliver(t, acme, 0) // the 2nd
@@ -161,7 +161,7 @@ func told(l reconcile.Line) string {
 // Two errors that cancel out are two findings.
 func TestErrorsThatCancelOut(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	one, price := o.deliver(t, acme, 0)
 	two, _ := o.deliver(t, acme, 0)
@@ -174,7 +174,7 @@ func TestErrorsThatCancelOut(t *testing.T) {
 
 func TestMappingsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency,date", leadID(uuid.New())+",1,GBP,2026-01-01")
 	good := inColumns
@@ -229,7 +229,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 // From a dry run to the result: compared twice, kept, and then as it is for good.
 func TestFromUploadToKept(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	one, price := o.deliver(t, acme, 0)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(one)+","+decimal(price)+",GBP", leadID(uuid.New())+",1,GBP")
@@ -279,7 +279,7 @@ func first2[T any](v T, _ error) T { return v }
 
 func TestDiscard(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
 	if f := apperr.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil || f.Code != apperr.NotFound {
@@ -296,7 +296,7 @@ func TestDiscard(t *testing.T) {
 // A file that has gone is told as such, and the list can be given again.
 func TestFileThatHasGone(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	o.Time.Advance(8 * 24 * time.Hour)

@@ -26,18 +26,18 @@ type earned struct {
 	inPeriod bool
 }
 
-// trade is a partner with three accounts and leads in three currencies, some of them after
+// partnerHistory is a partner with three accounts and leads in three currencies, some of them after
 // the compared period.
-type trade struct {
-	*office
+type partnerHistory struct {
+	*reconcilePlatform
 	partner testkit.Partner
 	leads   []earned
 }
 
-func newTrade(t testing.TB) *trade {
+func newPartnerHistory(t testing.TB) *partnerHistory {
 	t.Helper()
-	o := open(t)
-	w := &trade{office: o, partner: o.AddPartner(t, "acme", models.SigningRequired,
+	o := newReconcilePlatform(t)
+	w := &partnerHistory{reconcilePlatform: o, partner: o.AddPartner(t, "acme", models.SigningRequired,
 		partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{Identifier: "acme-2", Name: "2"}, partners.NewAccount{Identifier: "acme-3", Name: "3"})}
 	for _, inPeriod := range []bool{true, false} {
 		for account := range w.partner.Accounts {
@@ -55,7 +55,7 @@ func newTrade(t testing.TB) *trade {
 func (e earned) row() string { return leadID(e.lead) + "," + decimal(e.minor) + "," + e.currency }
 
 // pick returns the leads of the period that a test wants.
-func (w *trade) pick(want func(earned) bool) (all []earned) {
+func (w *partnerHistory) pick(want func(earned) bool) (all []earned) {
 	for _, l := range w.leads {
 		if l.inPeriod && want(l) {
 			all = append(all, l)
@@ -64,7 +64,7 @@ func (w *trade) pick(want func(earned) bool) (all []earned) {
 	return all
 }
 
-func (w *trade) compareRows(t testing.TB, m reconcile.Mapping, rows ...string) comparison {
+func (w *partnerHistory) compareRows(t testing.TB, m reconcile.Mapping, rows ...string) comparison {
 	t.Helper()
 	return w.compare(t, w.upload(t, w.partner.ID, append([]string{"leadId,amount,currency"}, rows...)...), m, 2)
 }
@@ -82,7 +82,7 @@ func (c comparison) found(f models.Finding) map[string]int64 {
 
 func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 	t.Parallel()
-	w := newTrade(t)
+	w := newPartnerHistory(t)
 	all := func(earned) bool { return true }
 	pounds := w.pick(func(l earned) bool { return l.currency == "GBP" })
 	first := w.pick(func(l earned) bool { return l.account == 0 })
@@ -125,7 +125,7 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 // The coverage that was chosen for a list is proposed for the partner's next one.
 func TestCoverageIsRemembered(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	full := inColumns
 	full.Coverage = reconcile.FullCoverage
@@ -163,7 +163,7 @@ func TestComparedAndLeftOutAreAllLeadsOfThePeriod(t *testing.T) {
 	if err := flag.Set("rapid.checks", "60"); err != nil {
 		t.Fatal(err)
 	}
-	w := newTrade(t)
+	w := newPartnerHistory(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		m := inColumns
 		m.Coverage = rapid.SampledFrom([]reconcile.Coverage{"", reconcile.FileCoverage, reconcile.FullCoverage}).Draw(rt, "coverage")

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// office is a platform with somebody who compares its partners' lists.
-type office struct {
+// reconcilePlatform is a platform with somebody who compares its partners' lists.
+type reconcilePlatform struct {
 	*testkit.Platform
 	*reconcile.Service
 	queue *jobs.Queue
@@ -35,11 +35,11 @@ type office struct {
 	cab   *blobstore.Store
 }
 
-func open(t testing.TB) *office {
+func newReconcilePlatform(t testing.TB) *reconcilePlatform {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
-	o := &office{Platform: p, queue: queue, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	o := &reconcilePlatform{Platform: p, queue: queue, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
 	o.who = audit.Actor{Name: "dmitri@example.com", Role: "finance", Staff: uuid.New()}
 	p.DB.Exec(t, `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`, o.who.Staff, o.who.Name)
 	o.cab = blobstore.NewStore(p.DB.DB, p.Keys, p.Time)
@@ -48,13 +48,13 @@ func open(t testing.TB) *office {
 }
 
 // deliver is a lead, delivered now: its id and what it earned.
-func (o *office) deliver(t testing.TB, by testkit.Partner, account int) (uuid.UUID, int64) {
+func (o *reconcilePlatform) deliver(t testing.TB, by testkit.Partner, account int) (uuid.UUID, int64) {
 	t.Helper()
 	return o.deliverFrom(t, by, account, "GB")
 }
 
 // deliverFrom is deliver in another country, whose currency the lead earns.
-func (o *office) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
+func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
 	t.Helper()
 	o.Reload(t)
 	q, err := o.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
@@ -70,7 +70,7 @@ func (o *office) deliverFrom(t testing.TB, by testkit.Partner, account int, coun
 }
 
 // works has the queue work until the test ends, or until stop is called.
-func (o *office) works(t testing.TB) (stop func()) {
+func (o *reconcilePlatform) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
@@ -81,7 +81,7 @@ func (o *office) works(t testing.TB) (stop func()) {
 }
 
 // upload takes a list in.
-func (o *office) upload(t testing.TB, partner uuid.UUID, list ...string) reconcile.Reconciliation {
+func (o *reconcilePlatform) upload(t testing.TB, partner uuid.UUID, list ...string) reconcile.Reconciliation {
 	t.Helper()
 	r, err := o.Upload(t.Context(), scope.Everywhere, partner, "march.csv", strings.NewReader(strings.Join(list, "\n")))
 	if err != nil {
@@ -91,7 +91,7 @@ func (o *office) upload(t testing.TB, partner uuid.UUID, list ...string) reconci
 	return o.get(t, r.ID)
 }
 
-func (o *office) get(t testing.TB, r uuid.UUID) reconcile.Reconciliation {
+func (o *reconcilePlatform) get(t testing.TB, r uuid.UUID) reconcile.Reconciliation {
 	t.Helper()
 	got, err := o.Get(t.Context(), scope.Everywhere, r)
 	if err != nil {
@@ -102,7 +102,7 @@ func (o *office) get(t testing.TB, r uuid.UUID) reconcile.Reconciliation {
 
 func leadID(lead uuid.UUID) string { return id.Format(id.Lead, lead) }
 
-func csvOf(t testing.TB, o *office, sc scope.Scope, r uuid.UUID, finding models.Finding) string {
+func csvOf(t testing.TB, o *reconcilePlatform, sc scope.Scope, r uuid.UUID, finding models.Finding) string {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := o.CSV(t.Context(), sc, r, finding, &b); err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestSettleAndExport(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
 	beta := o.AddPartner(t, "beta", models.SigningRequired)
 	one, price := o.deliver(t, acme, 0)
@@ -92,7 +92,7 @@ func TestSettleAndExport(t *testing.T) {
 // An export of more lines than are read at once has each of them once, in order.
 func TestExportOfManyLines(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	list := []string{"leadId,amount,currency"}
 	for range 4500 {
@@ -118,7 +118,7 @@ func TestExportOfManyLines(t *testing.T) {
 // compared, the database takes none.
 func TestLinesOfNothing(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	done := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
 	for name, r := range map[string]uuid.UUID{"none": uuid.New(), "one that was compared": done.ID} {

@@ -14,7 +14,7 @@ import (
 // What a list shows is taken, what it leaves open is not, and what is given goes before both.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	one := leadID(uuid.New())
 	dot := reconcile.DotDecimal
@@ -53,7 +53,7 @@ func TestSuggestions(t *testing.T) {
 // was said of one column is not said of another.
 func TestWhatIsRemembered(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	one := leadID(uuid.New())
 	m := reconcile.Mapping{LeadID: "leadId", Amount: "net", Fixed: money.GBP, Numbers: reconcile.CommaDecimal}

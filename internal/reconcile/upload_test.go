@@ -18,7 +18,7 @@ import (
 
 func TestUpload(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	list := "leadId;Payout (GBP);when\n" + leadID(uuid.New()) + ";12,50;31/01/2026\n" + leadID(uuid.New()) + ";1.250,00;01/02/2026\n"
 	made, err := o.Upload(t.Context(), scope.Partners(acme.ID), acme.ID, `C:\lists\ma`+"\x00"+`rch.csv`, strings.NewReader(list))
@@ -58,7 +58,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestTheSameFile(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	list := []string{"leadId,amount", leadID(uuid.New()) + ",1"}
 	one, other, two := o.upload(t, acme.ID, list...), o.upload(t, beta.ID, list...), o.upload(t, acme.ID, list...)
@@ -87,7 +87,7 @@ func ids(all []reconcile.Reconciliation) (ids []uuid.UUID) {
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	var made []uuid.UUID
 	for i := range 5 {
@@ -126,7 +126,7 @@ func TestList(t *testing.T) {
 // A file is bounded, whatever its sender says; nothing of it stays.
 func TestTooLargeAFile(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{left: []byte("leadId,amount\n"), line: []byte("x," + strings.Repeat("x", 4000) + "\n")})
 	if apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {

@@ -18,7 +18,7 @@ import (
 // again.
 func TestComparisonIsCancelled(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	root := testkit.Connect(t, o.DB.RootURL)
@@ -60,7 +60,7 @@ func TestComparisonIsCancelled(t *testing.T) {
 // does.
 func TestComparisonOfACommandThatDied(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	state := func() models.ReconciliationState {
@@ -96,7 +96,7 @@ func TestComparisonOfACommandThatDied(t *testing.T) {
 // A command whose comparison was overtaken leaves the other's alone.
 func TestACommandThatWasOvertaken(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	overtaken := false
@@ -113,7 +113,7 @@ func TestACommandThatWasOvertaken(t *testing.T) {
 
 func TestCompareNowReturnsTheErrorOfUndoing(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	o.DB.Exec(t, `CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
@@ -128,7 +128,7 @@ func TestCompareNowReturnsTheErrorOfUndoing(t *testing.T) {
 // Lines of many rows go in steps, before the list is compared anew and after it was discarded.
 func TestManyLinesGo(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	many := func(r reconcile.Reconciliation) {
 		o.DB.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, r.ID)

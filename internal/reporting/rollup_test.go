@@ -19,30 +19,30 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// books is a ledger with partners, and the roll-up of it.
-type books struct {
+// ledgerRollup is a ledger with partners, and the roll-up of it.
+type ledgerRollup struct {
 	*testkit.Database
 	clock *clock.Manual
 	log   *testkit.Log
 	roll  *reporting.Rollup
 }
 
-func openBooks(t *testing.T) *books {
+func newLedgerRollup(t *testing.T) *ledgerRollup {
 	t.Helper()
-	b := &books{Database: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	b := &ledgerRollup{Database: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
 	b.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`) // leads are not the test's subject
 	b.roll = b.node(b.DB)
 	return b
 }
 
 // node is the roll-up of another node.
-func (b *books) node(db *postgres.DB) *reporting.Rollup {
+func (b *ledgerRollup) node(db *postgres.DB) *reporting.Rollup {
 	log, lines := testkit.NewLog()
 	b.log = lines
 	return reporting.NewRollup(db, b.clock, log)
 }
 
-func (b *books) partner(t *testing.T, slug string) uuid.UUID {
+func (b *ledgerRollup) partner(t *testing.T, slug string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
 	b.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`, partner, slug)
@@ -52,21 +52,21 @@ func (b *books) partner(t *testing.T, slug string) uuid.UUID {
 const entered = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	VALUES ($1, $1, gen_random_uuid(), $2, gen_random_uuid()::text, $3, $4, $5)`
 
-func (b *books) enter(t *testing.T, partner uuid.UUID, kind string, minor int64, currency string, at time.Time) {
+func (b *ledgerRollup) enter(t *testing.T, partner uuid.UUID, kind string, minor int64, currency string, at time.Time) {
 	t.Helper()
 	if _, err := b.Pool.Exec(t.Context(), entered, partner, kind, minor, currency, at); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b *books) accrue(t *testing.T, partner uuid.UUID, at time.Time, minors ...int64) {
+func (b *ledgerRollup) accrue(t *testing.T, partner uuid.UUID, at time.Time, minors ...int64) {
 	t.Helper()
 	for _, minor := range minors {
 		b.enter(t, partner, "accrual", minor, "GBP", at)
 	}
 }
 
-func (b *books) pass(t *testing.T) {
+func (b *ledgerRollup) pass(t *testing.T) {
 	t.Helper()
 	if err := b.roll.Pass(t.Context()); err != nil {
 		t.Fatal(err)
@@ -74,20 +74,20 @@ func (b *books) pass(t *testing.T) {
 }
 
 // days are all of partner_days, a line each.
-func (b *books) days(t *testing.T) string {
+func (b *ledgerRollup) days(t *testing.T) string {
 	t.Helper()
 	return testkit.Value[string](t, b.Database, `SELECT coalesce(string_agg(concat_ws(' ', day, slug, currency, leads, payout_minor), E'\n' ORDER BY day, slug, currency), '')
 		FROM partner_days d JOIN partners p ON p.id = d.partner_id`)
 }
 
 // shown are all of partner_figures but the house's, a line each.
-func (b *books) shown(t *testing.T) string {
+func (b *ledgerRollup) shown(t *testing.T) string {
 	t.Helper()
 	return testkit.Value[string](t, b.Database, `SELECT coalesce(string_agg(concat_ws(' ', slug, leads, payouts, last_traffic_at), E'\n' ORDER BY slug), '')
 		FROM partner_figures f JOIN partners p ON p.id = f.partner_id WHERE slug <> 'house'`)
 }
 
-func (b *books) until(t *testing.T) time.Time {
+func (b *ledgerRollup) until(t *testing.T) time.Time {
 	t.Helper()
 	return testkit.Value[time.Time](t, b.Database, `SELECT added_until FROM partner_figures_state`)
 }
@@ -102,7 +102,7 @@ func want(t *testing.T, what, got string, lines ...string) {
 // An old ledger is added up from 40 days ago; of that the last 30 days are shown.
 func TestRollupAddsUp(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	now := testkit.Began()
 	mine, theirs := b.partner(t, "mine"), b.partner(t, "theirs")
 	b.partner(t, "new")
@@ -146,7 +146,7 @@ func TestRollupAddsUp(t *testing.T) {
 // been over for a quarter of an hour.
 func TestRollupFindsWhatCameLate(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
 	b.accrue(t, mine, testkit.Began().Add(-time.Hour), 100)
 	b.pass(t)
@@ -165,7 +165,7 @@ func TestRollupFindsWhatCameLate(t *testing.T) {
 // A roll-up that stood still for longer than days are kept begins anew.
 func TestRollupCatchesUp(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
 	b.accrue(t, mine, testkit.Began().Add(-time.Hour), 1)
 	b.pass(t)
@@ -182,7 +182,7 @@ func TestRollupCatchesUp(t *testing.T) {
 // twice, and nothing left out.
 func TestRollupsAtOnce(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
 	b.clock.Set(testkit.Began().Truncate(24 * time.Hour).Add(-2 * time.Minute)) // midnight comes while they are at it
 	nodes := []*reporting.Rollup{b.roll, b.node(testkit.Open(t, b.AppURL)), b.node(testkit.Open(t, b.AppURL))}
@@ -207,7 +207,7 @@ func TestRollupsAtOnce(t *testing.T) {
 
 func TestRollupLeavesItToTheNodeAtWork(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	other := testkit.Connect(t, b.AppURL)
 	tx, err := other.Begin(t.Context())
 	if err != nil {
@@ -232,7 +232,7 @@ func TestRollupLeavesItToTheNodeAtWork(t *testing.T) {
 // When nothing has come, only how far it is known that nothing has is written.
 func TestAnIdleRollupWritesNothing(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	for i := range 3 {
 		b.accrue(t, b.partner(t, fmt.Sprint("p", i)), testkit.Began().Add(-time.Hour), 1)
 	}
@@ -308,7 +308,7 @@ func TestRollupKnowsNoSandbox(t *testing.T) {
 // The first pass comes at once; what fails is told, and tried again.
 func TestRollupRuns(t *testing.T) {
 	t.Parallel()
-	b := openBooks(t)
+	b := newLedgerRollup(t)
 	b.Exec(t, `REVOKE SELECT ON ledger_entries FROM pingpost_app`)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup

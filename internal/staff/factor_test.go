@@ -17,7 +17,7 @@ import (
 
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	ada := h.person(t, "ada@example.com", models.Administrator)
 	first, _ := h.in(t, "ada@example.com")
 	other, _ := h.in(t, "ada@example.com")
@@ -105,7 +105,7 @@ func TestSecondFactor(t *testing.T) {
 // One code opens one session, however many try it at once.
 func TestACodeIsUsedOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	_, secret, recovery := h.enrol(t, token)
@@ -139,7 +139,7 @@ func TestSecondFactorByRole(t *testing.T) {
 	t.Parallel()
 	s := settings()
 	s.SecondFactor = []models.Role{models.Finance}
-	h := newHouse(t, s)
+	h := newStaffPlatform(t, s)
 	h.person(t, "ada@example.com", models.Auditor, models.Finance)
 	h.person(t, "bob@example.com", models.Auditor)
 	if _, session := h.in(t, "bob@example.com"); session.Stage != models.StageOpen {
@@ -179,7 +179,7 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 	t.Parallel()
 	s := settings()
 	s.SecondFactor = []models.Role{models.Finance}
-	h := newHouse(t, s)
+	h := newStaffPlatform(t, s)
 	p := h.person(t, "ada@example.com", models.Finance)
 	var sessions [2]staff.Session
 	var codes [2]string
@@ -209,7 +209,7 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 
 // wrongCodes logs in with the right password and gives wrong codes, five in each of
 // as many logins, and returns how many were judged and the wait that the last got.
-func (h house) wrongCodes(t *testing.T, logins int, address func(login int) string) (judged int, wait time.Duration) {
+func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login int) string) (judged int, wait time.Duration) {
 	t.Helper()
 	for login := range logins {
 		token, _, err := h.login(t, "ada@example.com", password, address(login))
@@ -244,7 +244,7 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, settings())
+			h := newStaffPlatform(t, settings())
 			h.person(t, "ada@example.com", models.Administrator)
 			token, _ := h.in(t, "ada@example.com") // home is known from now on
 			_, secret, _ := h.enrol(t, token)
@@ -299,7 +299,7 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 // Wrong codes at once are counted like wrong codes one after the other.
 func TestManyWrongCodesAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	h.enrol(t, token)
@@ -331,7 +331,7 @@ func TestManyWrongCodesAtOnce(t *testing.T) {
 // Codes that are guessed in an open session count as those at the login do.
 func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	token, secret, _ := h.enrol(t, token)
@@ -354,7 +354,7 @@ func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 
 func TestConfirm(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	token, secret, recovery := h.enrol(t, token)

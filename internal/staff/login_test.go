@@ -18,7 +18,7 @@ import (
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	ada := h.person(t, "Ada@example.com", models.Administrator)
 	gone := h.person(t, "gone@example.com", models.Auditor)
 	if err := h.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
@@ -67,7 +67,7 @@ func TestLogin(t *testing.T) {
 // Unknown people cost what known ones do: a hash.
 func TestUnknownPeopleTakeAsLong(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	var known, unknown []time.Duration
 	for n := range 9 {
@@ -88,7 +88,7 @@ func TestUnknownPeopleTakeAsLong(t *testing.T) {
 
 func TestThrottling(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	h.person(t, "bob@example.com", models.Auditor)
 	fail := func(email, address string) error {
@@ -146,7 +146,7 @@ func TestThrottling(t *testing.T) {
 // out where they usually log in.
 func TestAnAttackLocksNobodyOut(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	h.in(t, "ada@example.com") // home is known from now on
 	throttled := 0
@@ -176,7 +176,7 @@ func TestAnAttackLocksNobodyOut(t *testing.T) {
 // budget writes nothing for further e-mail addresses.
 func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	judged, rows := 0, 0
 	for n := range 60 {
 		_, _, err := h.login(t, fmt.Sprintf("person%d@example.com", n), "wrong", fmt.Sprintf("2001:db8:1:2::%x", n))
@@ -202,7 +202,7 @@ func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
 // Guesses at once are counted like guesses one after the other.
 func TestManyGuessesAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	var guesses, throttled atomic.Int64
 	var all sync.WaitGroup
@@ -228,7 +228,7 @@ func TestManyGuessesAtOnce(t *testing.T) {
 
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	ada := h.person(t, "ada@example.com", models.Administrator)
 	h.person(t, "root@example.com", models.Administrator)
 	idle, _ := h.in(t, "ada@example.com")
@@ -273,7 +273,7 @@ func TestSessionsEnd(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	rows := func() int {

@@ -23,8 +23,8 @@ const (
 	away     = "198.51.100.7"
 )
 
-// house is a platform with staff on a test's own database.
-type house struct {
+// staffPlatform is a platform with staff on a test's own database.
+type staffPlatform struct {
 	*testkit.Database
 	*staff.Service
 	time *clock.Manual
@@ -34,14 +34,14 @@ func settings() staff.Settings {
 	return staff.Settings{Idle: 30 * time.Minute, Lifetime: 12 * time.Hour}
 }
 
-func newHouse(t *testing.T, s staff.Settings) house {
+func newStaffPlatform(t *testing.T, s staff.Settings) staffPlatform {
 	t.Helper()
 	keys, err := keyring.NewKeys([][]byte{make([]byte, keyring.KeySize)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
-	return house{d, staff.NewService(d.DB, keys, c, s), c}
+	return staffPlatform{d, staff.NewService(d.DB, keys, c, s), c}
 }
 
 func at(address string) audit.Actor { return audit.Actor{Address: address, RequestID: "rq_1"} }
@@ -54,7 +54,7 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 }
 
 // person is one of the staff with the usual password.
-func (h house) person(t *testing.T, email string, roles ...models.Role) models.Staff {
+func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
 	p, err := h.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: "Ada Example", Roles: everywhere(roles...)}, password)
 	if err != nil {
@@ -63,13 +63,13 @@ func (h house) person(t *testing.T, email string, roles ...models.Role) models.S
 	return p
 }
 
-func (h house) login(t *testing.T, email, with, address string) (string, staff.Session, error) {
+func (h staffPlatform) login(t *testing.T, email, with, address string) (string, staff.Session, error) {
 	t.Helper()
 	return h.Login(t.Context(), staff.Attempt{Email: email, Password: with, UserAgent: "a browser", By: at(address)})
 }
 
 // in logs in, and fails where that does not work at once.
-func (h house) in(t *testing.T, email string) (string, staff.Session) {
+func (h staffPlatform) in(t *testing.T, email string) (string, staff.Session) {
 	t.Helper()
 	token, session, err := h.login(t, email, password, home)
 	if err != nil {
@@ -78,7 +78,7 @@ func (h house) in(t *testing.T, email string) (string, staff.Session) {
 	return token, session
 }
 
-func (h house) session(t *testing.T, token string) staff.Session {
+func (h staffPlatform) session(t *testing.T, token string) staff.Session {
 	t.Helper()
 	s, err := h.Session(t.Context(), token)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h house) session(t *testing.T, token string) staff.Session {
 }
 
 // over fails when a token still opens a session.
-func (h house) over(t *testing.T, token, when string) {
+func (h staffPlatform) over(t *testing.T, token, when string) {
 	t.Helper()
 	if s, err := h.Session(t.Context(), token); reason(err) != "again" {
 		t.Errorf("%s: %+v, %v", when, s.ID, err)
@@ -105,7 +105,7 @@ func reason(err error) string {
 	return ""
 }
 
-func (h house) code(t *testing.T, secret string) string {
+func (h staffPlatform) code(t *testing.T, secret string) string {
 	t.Helper()
 	code, err := totp.GenerateCode(secret, h.time.Now())
 	if err != nil {
@@ -115,7 +115,7 @@ func (h house) code(t *testing.T, secret string) string {
 }
 
 // enrol gives a person a second factor in an open or an enrolling session.
-func (h house) enrol(t *testing.T, token string) (next, secret string, recovery []string) {
+func (h staffPlatform) enrol(t *testing.T, token string) (next, secret string, recovery []string) {
 	t.Helper()
 	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
 	if err != nil {
@@ -131,13 +131,13 @@ func (h house) enrol(t *testing.T, token string) (next, secret string, recovery 
 	return next, key.Secret(), recovery
 }
 
-func (h house) events(t *testing.T, action string, outcome models.AuditOutcome) int {
+func (h staffPlatform) events(t *testing.T, action string, outcome models.AuditOutcome) int {
 	t.Helper()
 	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE action = $1 AND outcome = $2`, action, string(outcome))
 }
 
 // intact checks the audit trail at a test's end.
-func (h house) intact(t *testing.T) {
+func (h staffPlatform) intact(t *testing.T) {
 	t.Helper()
 	v, err := audit.New(h.DB, h.time).Verify(t.Context(), "")
 	if err != nil || !v.Intact() {

@@ -13,7 +13,7 @@ import (
 )
 
 // under is the same house with other platform keys.
-func (h house) under(t *testing.T, keys ...byte) house {
+func (h staffPlatform) under(t *testing.T, keys ...byte) staffPlatform {
 	t.Helper()
 	h.Service = staff.NewService(h.DB, testkit.PlatformKeys(t, keys...), h.time, settings())
 	return h
@@ -22,7 +22,7 @@ func (h house) under(t *testing.T, keys ...byte) house {
 // A second factor follows the platform's keys, so that an older one can be taken away.
 func TestReseal(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings()).under(t, 1)
+	h := newStaffPlatform(t, settings()).under(t, 1)
 	ada := h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	_, secret, _ := h.enrol(t, token)

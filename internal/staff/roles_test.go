@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func (h house) find(t *testing.T, person uuid.UUID) staff.Person {
+func (h staffPlatform) find(t *testing.T, person uuid.UUID) staff.Person {
 	t.Helper()
 	p, err := h.Find(t.Context(), id.Format(id.Staff, person))
 	if err != nil {
@@ -27,12 +27,12 @@ func (h house) find(t *testing.T, person uuid.UUID) staff.Person {
 	return p
 }
 
-func (h house) deactivate(t *testing.T, person uuid.UUID) error {
+func (h staffPlatform) deactivate(t *testing.T, person uuid.UUID) error {
 	t.Helper()
 	return h.Deactivate(t.Context(), audit.Operator, person, h.find(t, person).RowVersion)
 }
 
-func (h house) reactivate(t *testing.T, person uuid.UUID) {
+func (h staffPlatform) reactivate(t *testing.T, person uuid.UUID) {
 	t.Helper()
 	if err := h.Reactivate(t.Context(), audit.Operator, person, h.find(t, person).RowVersion); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func (h house) reactivate(t *testing.T, person uuid.UUID) {
 
 func TestInvitation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	invite := func(n staff.NewPerson) (staff.Invited, error) { return h.Invite(t.Context(), audit.Operator, n) }
 	ada, err := invite(staff.NewPerson{Email: " ada@example.com ", Name: " Ada ", Roles: everywhere(models.Administrator, models.Administrator)})
 	if err != nil || ada.Email != "ada@example.com" || ada.Name != "Ada" || ada.Token == "" {
@@ -110,7 +110,7 @@ func TestInvitation(t *testing.T) {
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Auditor)
 	actor := func(p models.Staff) audit.Actor { return audit.Actor{Staff: p.ID, Name: p.Email} }
 	set := func(by audit.Actor, person models.Staff, roles ...models.Role) error {
@@ -159,7 +159,7 @@ func TestRoles(t *testing.T) {
 // Of two administrators who take the role from each other at once, one is left.
 func TestTheLastAdministratorStays(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	for range 5 {
 		ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Administrator)
 		h.Exec(t, `DELETE FROM staff_roles`)
@@ -186,7 +186,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 
 func TestPasswordChange(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, settings())
+	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, session := h.in(t, "ada@example.com")
 	other, _ := h.in(t, "ada@example.com")
