@@ -59,6 +59,7 @@ func main() {
 type plan struct {
 	PingRounds, PostRounds, MicroRounds int
 	PingRound, PostRound, MicroTime     time.Duration
+	Connections                         int // how many numbers of connections are tried for the best; 0 tries all
 	FineRounds                          int // where two are nearly the same: many short ones
 	FineRound                           time.Duration
 	MemoryPings, ReplayPings            int64

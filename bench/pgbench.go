@@ -48,6 +48,9 @@ func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*c
 func (b *bench) best(ctx context.Context, connections []int, with func(int) (*contender, error)) (best *contender, err error) {
 	var most float64
 	var acknowledged int64
+	if b.plan.Connections > 0 {
+		connections = connections[:b.plan.Connections]
+	}
 	for _, n := range connections {
 		c, err := with(n)
 		if err != nil {

@@ -20,7 +20,7 @@ const (
 	minPostToPgbench = 3.0
 	minPostToBest    = 2.2
 	minPostToGorm    = 4.0
-	// fastestPosts bounds how many posts are made for a round, a second.
+	// fastestPosts bounds how many posts are prepared for each second of a round.
 	fastestPosts = 8000
 )
 
@@ -101,7 +101,7 @@ func (p *product) deliver(ctx context.Context, length time.Duration) (round, err
 func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (round, error) {
 	return func(ctx context.Context, length time.Duration) (round, error) {
 		job.Address, job.Partner, job.QuoteKeys = p.at.Address, p.partner, p.keys.QuoteKeys()
-		job.For, job.Count = length, int(float64(cmp.Or(job.Rate, fastestPosts))*length.Seconds())
+		job.For, job.Count = length, int(float64(cmp.Or(job.Rate, p.fastestPosts))*length.Seconds())
 		mayRefuse := 2 * job.Bad
 		if job.Shed {
 			mayRefuse = 1

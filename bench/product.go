@@ -26,7 +26,8 @@ type product struct {
 	keys    *keyring.Keys
 	kek     []byte
 
-	answered int64 // pings in all
+	fastestPosts int
+	answered     int64 // pings in all
 }
 
 // partnerSlug is whose base URL the measurements use.
@@ -35,7 +36,7 @@ const partnerSlug = "harbour-leads"
 // newProduct prepares a database with one approved partner and starts the
 // service on it in the job's way: with the local key unless a Vault is given.
 func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ *product, err error) {
-	p := &product{kek: newKey()}
+	p := &product{kek: newKey(), fastestPosts: s.fastestPosts}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {
 		return nil, err
 	}

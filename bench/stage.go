@@ -24,13 +24,15 @@ type stage struct {
 
 	root       *pgx.Conn // as the superuser, to any database
 	postmaster int       // Postgres's first process; 0 where the system does not tell
+
+	fastestPosts int // prepared for each second of a round
 }
 
 var passwords = devpg.Passwords{Owner: "owner-of-benchmarks", App: "app-of-benchmarks"}
 
 // openStage starts Postgres among the temporary files: TMPDIR chooses the disk.
 func openStage(ctx context.Context) (_ *stage, err error) {
-	s := &stage{}
+	s := &stage{fastestPosts: fastestPosts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
