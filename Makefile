@@ -52,13 +52,13 @@ test-short: assets ## run the tests that need no browser and kill nothing, witho
 	$(GO) test -timeout 5m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
-check: assets ## format, vet, staticcheck, generated files, import rules, known vulnerabilities
+check: assets ## format, vet, golangci-lint, generated files, import rules, known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "not formatted (make fmt mends it):"; echo "$$unformatted"; exit 1; }
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	$(LINT) staticcheck ./...
+	$(LINT) golangci-lint run
 	@.ci/generated
 	$(GO) test -count=1 ./internal/imports
 	@.ci/vulnerabilities $(LINT) govulncheck ./...

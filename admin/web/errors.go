@@ -76,6 +76,7 @@ func (k *Request) fail(err error) {
 		}
 	case apperr.TooMany, apperr.Unavailable:
 		v.RetryAfter = SetRetryAfter(k, f)
+	default:
 	}
 	if status >= http.StatusInternalServerError {
 		v.RequestID = k.By.RequestID

@@ -83,7 +83,7 @@ func (p *Proxy) accept() {
 		if !p.keep(client) {
 			continue
 		}
-		server, err := net.Dial("tcp4", p.target) //nolint:noctx // on this machine it connects or fails at once
+		server, err := net.Dial("tcp4", p.target)
 		if err != nil {
 			p.drop(client)
 			continue
