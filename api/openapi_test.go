@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/testkit"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 func newContract(t testing.TB) *testkit.Contract {
@@ -138,24 +139,24 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 		status, message string
 		operations      []string
 	}{
-		{"400", "Invalid JSON payload", []string{ping, post}},
-		{"400", "Invalid lead ping payload", []string{ping}},
-		{"400", "Invalid lead post payload", []string{post}},
-		{"400", "Transaction has expired", []string{post}},
-		{"400", "Invalid transactionId format", []string{post}},
-		{"401", "Missing X-Timestamp header for replay attack protection", []string{post}},
-		{"401", "Invalid X-Timestamp header format", []string{post}},
-		{"401", "Timestamp outside allowed 300s tolerance window", []string{post}},
-		{"401", "Invalid HMAC SHA-256 signature", []string{post}},
-		{"401", "Missing required X-Signature-SHA256 header", []string{post}},
-		{"405", "Method Not Allowed", []string{ping, post, read}},
-		{"503", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.", []string{post}},
-		{"503", "Unable to save lead record.", []string{post}},
-		{"404", "Not Found", []string{"pingOnOwnBaseURL", "postOnOwnBaseURL"}},
-		{"409", "Transaction has already been delivered", []string{post}},
-		{"408", "Request Timeout", []string{ping, post}},
-		{"413", "Payload Too Large", []string{ping, post}},
-		{"429", "Too Many Requests", []string{ping, post}},
+		{"400", spec.InvalidJSON, []string{ping, post}},
+		{"400", spec.InvalidPing, []string{ping}},
+		{"400", spec.InvalidPost, []string{post}},
+		{"400", spec.TransactionExpired, []string{post}},
+		{"400", spec.InvalidTransactionID, []string{post}},
+		{"401", spec.TimestampMissing, []string{post}},
+		{"401", spec.TimestampFormat, []string{post}},
+		{"401", spec.TimestampWindow, []string{post}},
+		{"401", spec.BadSignature, []string{post}},
+		{"401", spec.SignatureMissing, []string{post}},
+		{"405", spec.MethodNotAllowed, []string{ping, post, read}},
+		{"503", spec.NoKeyWrapper, []string{post}},
+		{"503", spec.NotSaved, []string{post}},
+		{"404", spec.NotFound, []string{"pingOnOwnBaseURL", "postOnOwnBaseURL"}},
+		{"409", spec.AlreadyDelivered, []string{post}},
+		{"408", spec.RequestTimeout, []string{ping, post}},
+		{"413", spec.PayloadTooLarge, []string{ping, post}},
+		{"429", spec.TooManyRequests, []string{ping, post}},
 	}
 	documented := map[string]bool{} // operation, status, message
 	named := map[string]int{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestBadInput sends one node, byte by byte, what no client library would: each
@@ -41,21 +42,21 @@ func badHeaders(t *testing.T, n *node.Node) {
 	signature := signing.Sign([]byte(n.Required.Secret), ts, []byte(body))
 	send := func(headers ...string) node.RawRequest { return node.RawPost(n.Required, body, headers...) }
 	endure(t, n, []badInput{
-		unauthorized("two signatures", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature), node.BadSignature),
-		unauthorized("two signatures in other letter cases", send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature), node.BadSignature),
-		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature), node.BadSignature),
-		unauthorized("two signatures in one line", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), node.BadSignature),
-		unauthorized("two names that differ", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)), node.BadSignature),
-		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature), node.TimestampFormat),
-		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature), node.TimestampFormat),
-		unauthorized("a timestamp folded in two", send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), node.TimestampFormat),
-		unauthorized("a signature folded in two", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), node.BadSignature),
-		unauthorized("digits of another script", send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature), node.TimestampFormat),
-		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), node.TimestampFormat),
-		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"), node.BadSignature),
-		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"), node.BadSignature),
-		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature), node.SignatureMissing),
-		unauthorized("headers after the body", node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"), node.SignatureMissing),
+		unauthorized("two signatures", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature), spec.BadSignature),
+		unauthorized("two signatures in other letter cases", send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature), spec.BadSignature),
+		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature), spec.BadSignature),
+		unauthorized("two signatures in one line", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), spec.BadSignature),
+		unauthorized("two names that differ", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)), spec.BadSignature),
+		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("a timestamp folded in two", send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("a signature folded in two", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), spec.BadSignature),
+		unauthorized("digits of another script", send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"), spec.BadSignature),
+		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"), spec.BadSignature),
+		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature), spec.SignatureMissing),
+		unauthorized("headers after the body", node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"), spec.SignatureMissing),
 		bare("a name beyond ASCII", send("X-Tïmestamp: "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a blank before the colon", send("X-Timestamp : "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a line without a colon", send("X-Timestamp: "+ts, node.Marker), http.StatusBadRequest),
@@ -79,21 +80,21 @@ func badTimestamps(t *testing.T, n *node.Node) {
 	}
 	now := n.Now()
 	endure(t, n, []badInput{
-		unauthorized("negative", at("-"+now), node.TimestampFormat),
-		unauthorized("a plus sign", at("+"+now), node.TimestampFormat),
-		unauthorized("empty", at(""), node.TimestampFormat),
-		unauthorized("a word", at(node.Marker), node.TimestampFormat),
-		unauthorized("a fraction", at(now+".5"), node.TimestampFormat),
-		unauthorized("an exponent", at("1767e6"), node.TimestampFormat),
-		unauthorized("a blank within", at(now[:4]+" "+now[4:]), node.TimestampFormat),
-		unauthorized("an underscore within", at(now[:4]+"_"+now[4:]), node.TimestampFormat),
-		unauthorized("zero", at("0"), node.TimestampWindow),
-		unauthorized("milliseconds", at(now+"000"), node.TimestampWindow),
-		unauthorized("2^63", at("9223372036854775808"), node.TimestampWindow),
-		unauthorized("2^64 more, which wraps around to now", at("18446744075476872061"), node.TimestampWindow),
-		unauthorized("four hundred digits", at(strings.Repeat("9", 400)), node.TimestampWindow),
-		unauthorized("301 s late", at(n.NowPlus(-301)), node.TimestampWindow),
-		unauthorized("301 s early", at(n.NowPlus(301)), node.TimestampWindow),
+		unauthorized("negative", at("-"+now), spec.TimestampFormat),
+		unauthorized("a plus sign", at("+"+now), spec.TimestampFormat),
+		unauthorized("empty", at(""), spec.TimestampFormat),
+		unauthorized("a word", at(node.Marker), spec.TimestampFormat),
+		unauthorized("a fraction", at(now+".5"), spec.TimestampFormat),
+		unauthorized("an exponent", at("1767e6"), spec.TimestampFormat),
+		unauthorized("a blank within", at(now[:4]+" "+now[4:]), spec.TimestampFormat),
+		unauthorized("an underscore within", at(now[:4]+"_"+now[4:]), spec.TimestampFormat),
+		unauthorized("zero", at("0"), spec.TimestampWindow),
+		unauthorized("milliseconds", at(now+"000"), spec.TimestampWindow),
+		unauthorized("2^63", at("9223372036854775808"), spec.TimestampWindow),
+		unauthorized("2^64 more, which wraps around to now", at("18446744075476872061"), spec.TimestampWindow),
+		unauthorized("four hundred digits", at(strings.Repeat("9", 400)), spec.TimestampWindow),
+		unauthorized("301 s late", at(n.NowPlus(-301)), spec.TimestampWindow),
+		unauthorized("301 s early", at(n.NowPlus(301)), spec.TimestampWindow),
 		accepted("300 s late", at(n.NowPlus(-300))),
 		accepted("300 s early", at(n.NowPlus(300))),
 		accepted("leading zeros", at("0000000000000000000000"+now)),
@@ -114,17 +115,17 @@ func badSignatures(t *testing.T, n *node.Node) {
 	escaped := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
 	escaped.Body = strings.Replace(escaped.Body, "@", `\u0040`, 1)
 	endure(t, n, []badInput{
-		unauthorized("re-serialised with blanks", rewritten, node.BadSignature),
-		unauthorized("re-serialised in another order", reordered, node.BadSignature),
-		unauthorized("re-serialised with an escape", escaped, node.BadSignature),
-		unauthorized("short", signed(func(s string) string { return s[:62] }), node.BadSignature),
-		unauthorized("long", signed(func(s string) string { return s + s }), node.BadSignature),
-		unauthorized("an odd number of digits", signed(func(s string) string { return s[:63] }), node.BadSignature),
-		unauthorized("prefixed", signed(func(s string) string { return "sha256=" + s }), node.BadSignature),
-		unauthorized("prefixed with 0x", signed(func(s string) string { return "0x" + s }), node.BadSignature),
-		unauthorized("quoted", signed(func(s string) string { return `"` + s + `"` }), node.BadSignature),
-		unauthorized("in colons", signed(func(s string) string { return s[:2] + ":" + s[3:] }), node.BadSignature),
-		unauthorized("empty", signed(func(string) string { return "" }), node.BadSignature),
+		unauthorized("re-serialised with blanks", rewritten, spec.BadSignature),
+		unauthorized("re-serialised in another order", reordered, spec.BadSignature),
+		unauthorized("re-serialised with an escape", escaped, spec.BadSignature),
+		unauthorized("short", signed(func(s string) string { return s[:62] }), spec.BadSignature),
+		unauthorized("long", signed(func(s string) string { return s + s }), spec.BadSignature),
+		unauthorized("an odd number of digits", signed(func(s string) string { return s[:63] }), spec.BadSignature),
+		unauthorized("prefixed", signed(func(s string) string { return "sha256=" + s }), spec.BadSignature),
+		unauthorized("prefixed with 0x", signed(func(s string) string { return "0x" + s }), spec.BadSignature),
+		unauthorized("quoted", signed(func(s string) string { return `"` + s + `"` }), spec.BadSignature),
+		unauthorized("in colons", signed(func(s string) string { return s[:2] + ":" + s[3:] }), spec.BadSignature),
+		unauthorized("empty", signed(func(string) string { return "" }), spec.BadSignature),
 		accepted("in capitals", signed(strings.ToUpper)),
 		accepted("in mixed letter case", signed(func(s string) string { return strings.ToUpper(s[:32]) + s[32:] })),
 	})
@@ -136,7 +137,7 @@ func badSizes(t *testing.T, n *node.Node) {
 		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)
 	}
 	tooLarge := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)}
+		return badInput{name: name, send: w, status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)}
 	}
 	inPieces := func(w node.RawRequest) node.RawRequest {
 		third := len(w.Body) / 3

@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // accountSelection walks through the order in which a post finds its partner: the
@@ -40,15 +41,15 @@ func accountSelection(t *testing.T, n *node.Node) {
 		accepted("shared, by the secret", required, shared, node.MinimalPost),
 		accepted("shared, by the secret of another", reportOnly, shared, node.MinimalPost),
 
-		refused("an unknown partnerId", required, shared, named(node.Marker), node.BadSignature),
-		refused("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])), node.BadSignature),
-		refused("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), node.BadSignature),
-		refused("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), node.BadSignature),
-		refused("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), node.BadSignature),
-		refused("a secret that nobody has", required, shared, node.MinimalPost, node.BadSignature, with(signatureHeader, strings.Repeat("0", 64))),
-		refused("an unknown partnerId, unsigned", off, shared, named(node.Marker), node.SignatureMissing, unsigned...),
-		refused("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, node.SignatureMissing, unsigned...),
-		refused("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required), node.SignatureMissing, unsigned...),
+		refused("an unknown partnerId", required, shared, named(node.Marker), spec.BadSignature),
+		refused("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])), spec.BadSignature),
+		refused("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), spec.BadSignature),
+		refused("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), spec.BadSignature),
+		refused("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), spec.BadSignature),
+		refused("a secret that nobody has", required, shared, node.MinimalPost, spec.BadSignature, with(signatureHeader, strings.Repeat("0", 64))),
+		refused("an unknown partnerId, unsigned", off, shared, named(node.Marker), spec.SignatureMissing, unsigned...),
+		refused("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, spec.SignatureMissing, unsigned...),
+		refused("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required), spec.SignatureMissing, unsigned...),
 	})
 	t.Run("accounts", func(t *testing.T) { accountsOf(t, n) })
 	t.Run("suspended", func(t *testing.T) { suspended(t, n) })
@@ -76,11 +77,11 @@ func suspended(t *testing.T, n *node.Node) {
 		t.Fatal(err)
 	}
 	n.Stores(t, node.Nothing, func() {
-		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, node.BadSignature) {
+		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, spec.BadSignature) {
 			t.Errorf("signed: answered %d %s", a.Status, a.Body)
 		}
 		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: node.WithTransaction(node.MinimalPost, tx)})
-		if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, node.SignatureMissing) {
+		if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, spec.SignatureMissing) {
 			t.Errorf("unsigned: answered %d %s", a.Status, a.Body)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // both are the two endpoints, on the shared base URL and on a partner's own.
@@ -21,7 +22,7 @@ func both(n *node.Node) []string {
 func addresses(t *testing.T, n *node.Node) {
 	notFound := func(method, path string) scenario {
 		return scenario{
-			name: method + " " + path, method: method, path: path, body: node.MinimalPing, status: http.StatusNotFound, want: refusal(node.NotFound),
+			name: method + " " + path, method: method, path: path, body: node.MinimalPing, status: http.StatusNotFound, want: refusal(spec.NotFound),
 			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Location": ""},
 		}
 	}
@@ -72,7 +73,7 @@ func methods(t *testing.T, n *node.Node) {
 			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker), "post", "POSTS",
 		} {
 			s := scenario{
-				name: method + " " + path, method: method, path: path, status: http.StatusMethodNotAllowed, want: refusal(node.MethodNotAllowed),
+				name: method + " " + path, method: method, path: path, status: http.StatusMethodNotAllowed, want: refusal(spec.MethodNotAllowed),
 				header: map[string]string{"Allow": "POST", "Content-Type": "application/json; charset=utf-8"},
 			}
 			if method == "HEAD" {
@@ -84,7 +85,7 @@ func methods(t *testing.T, n *node.Node) {
 	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css"} {
 		rows = append(rows, scenario{
 			name: "POST " + path, path: path, status: http.StatusMethodNotAllowed,
-			want: refusal(node.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},
+			want: refusal(spec.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},
 		})
 	}
 	play(t, n, rows)
@@ -102,10 +103,10 @@ func sizes(t *testing.T, n *node.Node) {
 	play(t, n, []scenario{
 		{name: "ping, 64 KiB", path: "/api/lead/ping", body: filled(node.MinimalPing, limit), status: http.StatusOK, want: []string{`"accepted":true`}},
 		{name: "post, 64 KiB", by: required, body: filled(post(), limit), status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead},
-		{name: "ping, a byte more", path: "/api/lead/ping", body: filled(node.MinimalPing, limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
-		{name: "post, a byte more", by: required, body: filled(post(), limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
-		{name: "post, a megabyte", by: required, body: filled(post(), 1<<20), status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
+		{name: "ping, a byte more", path: "/api/lead/ping", body: filled(node.MinimalPing, limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
+		{name: "post, a byte more", by: required, body: filled(post(), limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
+		{name: "post, a megabyte", by: required, body: filled(post(), 1<<20), status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
 		{name: "the size is judged before the signature", path: n.Required.Base() + "/api/lead/post", body: filled(node.MinimalPing, limit+1),
-			change: []func(*node.Request){with(signatureHeader, node.Marker)}, status: http.StatusRequestEntityTooLarge, want: refusal(node.PayloadTooLarge)},
+			change: []func(*node.Request){with(signatureHeader, node.Marker)}, status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // partnerPrices checks what was agreed with one partner and holds for no other: its
@@ -41,7 +42,7 @@ func partnerPrices(t *testing.T, n *node.Node) {
 		{name: "on a quote of the shared address from before", by: func(*node.Node) node.Partner { return p }, body: node.WithTransaction(node.MinimalPost, ordinary.TransactionID),
 			status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead},
 		{name: "on a later quote of the shared address", by: func(*node.Node) node.Partner { return p }, body: node.WithTransaction(node.MinimalPost, later.TransactionID),
-			status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID)},
+			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)},
 	})
 	t.Run("changed", func(t *testing.T) {
 		half := agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "4", Exclusions: notSold})
@@ -116,7 +117,7 @@ func sandboxed(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Stored{}, func() {
 		testkit.Eventually(t, 3*time.Second, "a price of the sandbox is refused for a real lead", func() bool {
 			a := n.Post(t, p, node.WithTransaction(earnest, tx)) // 401 until the node knows the account
-			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, node.InvalidTransactionID)
+			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, spec.InvalidTransactionID)
 		})
 	})
 	if l := n.Lead(t, n.Deliver(t, p, earnest).LeadID); l.Price == 0 || l.Accrued != l.Price {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // serverTiming is the specification's header as D11 has it.
@@ -172,9 +173,9 @@ func entry(code string, path ...string) string {
 
 func pingRefusals(t *testing.T, n *node.Node) {
 	refused := func(name, body string, entries ...string) scenario {
-		s := scenario{name: name, path: "/api/lead/ping", body: body, status: http.StatusBadRequest, want: refusal(node.InvalidJSON)}
+		s := scenario{name: name, path: "/api/lead/ping", body: body, status: http.StatusBadRequest, want: refusal(spec.InvalidJSON)}
 		if entries != nil {
-			s.want = append([]string{`{"ok":false,"message":"` + node.InvalidPing + `","errors":[` + entries[0]}, entries...)
+			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPing + `","errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
 		return s

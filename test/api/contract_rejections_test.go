@@ -10,20 +10,21 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // postRefusals checks what is wrong with the body of a validly signed post.
 func postRefusals(t *testing.T, n *node.Node) {
 	refused := func(name, body string, entries ...string) scenario {
 		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
-		if s.want = refusal(node.InvalidJSON); entries != nil {
-			s.want = append([]string{`{"ok":false,"message":"` + node.InvalidPost + `","errors":[` + entries[0]}, entries...)
+		if s.want = refusal(spec.InvalidJSON); entries != nil {
+			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPost + `","errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
 		return s
 	}
 	const tx, email, yes = `"transactionId":"$TX"`, `"email":"` + node.PersonEmail + `"`, `"consent":{"acknowledged":true}`
-	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + node.ConsentRequired + `"}` }
+	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + spec.ConsentRequired + `"}` }
 	play(t, n, []scenario{
 		refused("no JSON", `{`+tx+`,`+email+`,`+yes),
 		refused("no body", ""),
@@ -71,7 +72,7 @@ func transactions(t *testing.T, n *node.Node) {
 		tx := change(n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
 		return scenario{
 			name: name, by: required, body: node.WithTransaction(node.MinimalPost, tx),
-			status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID),
+			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID),
 		}
 	}
 	same := func(tx string) string { return tx }
@@ -79,7 +80,7 @@ func transactions(t *testing.T, n *node.Node) {
 	other.by = off
 	own := scenario{name: "quoted for another partner, on the shared address", by: off, path: "/api/lead/post",
 		body:   strings.Replace(node.WithTransaction(node.MinimalPost, n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID), "{", `{"partnerId":"`+n.Off.Accounts[0]+`",`, 1),
-		status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID)}
+		status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)}
 	play(t, n, []scenario{
 		{name: "a quote that the service can no longer honour", by: required, body: node.WithTransaction(node.MinimalPost, unknownIndustry(t, n)),
 			status: http.StatusInternalServerError, want: []string{`(request rq_`}},
@@ -99,11 +100,11 @@ func transactions(t *testing.T, n *node.Node) {
 		other, own,
 		{name: "at 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
 		{name: "a millisecond after", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
-			status: http.StatusBadRequest, want: refusal(node.TransactionExpired)},
-		{name: "a day after", by: required, body: node.MinimalPost, wait: 24 * time.Hour, status: http.StatusBadRequest, want: refusal(node.TransactionExpired)},
+			status: http.StatusBadRequest, want: refusal(spec.TransactionExpired)},
+		{name: "a day after", by: required, body: node.MinimalPost, wait: 24 * time.Hour, status: http.StatusBadRequest, want: refusal(spec.TransactionExpired)},
 		{name: "5 seconds before its ping", by: required, body: node.MinimalPost, wait: -5 * time.Second, status: http.StatusOK, stored: node.OneLead},
 		{name: "further before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
-			status: http.StatusBadRequest, want: refusal(node.InvalidTransactionID)},
+			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)},
 	})
 }
 

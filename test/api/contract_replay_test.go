@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // replays sends posts more than once: the same one is answered as before, any
@@ -81,7 +82,7 @@ func anotherBody(t *testing.T, n *node.Node) {
 	first := node.Decode[node.Delivered](t, n.Post(t, n.Off, body))
 	deliveredAt := n.Clock.Now()
 	n.Manual.Advance(time.Minute)
-	const message = `{"ok":false,"message":"` + node.AlreadyDelivered + `"`
+	const message = `{"ok":false,"message":"` + spec.AlreadyDelivered + `"`
 	n.Stores(t, node.Nothing, func() {
 		// A blank more is another body.
 		other := n.Post(t, n.Off, body+" ")
@@ -106,7 +107,7 @@ func anotherPartner(t *testing.T, n *node.Node) {
 	first := node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 	n.Stores(t, node.Nothing, func() {
 		a := n.Post(t, n.Off, body) // the same bytes, on its own base URL
-		if a.Status != http.StatusConflict || a.Body != node.Rejected(node.AlreadyDelivered) {
+		if a.Status != http.StatusConflict || a.Body != spec.Rejected(spec.AlreadyDelivered) {
 			t.Errorf("answered %d %s; %s is not its own", a.Status, a.Body, first.LeadID)
 		}
 	})
@@ -119,7 +120,7 @@ func expiredAfterDelivery(t *testing.T, n *node.Node) {
 	deliveredAt := n.Clock.Now()
 	n.Manual.Advance(15*time.Minute + time.Millisecond)
 	n.Stores(t, node.Nothing, func() {
-		const message = `{"ok":false,"message":"` + node.TransactionExpired + `"`
+		const message = `{"ok":false,"message":"` + spec.TransactionExpired + `"`
 		for name, sent := range map[string]string{"the same body": body, "another": body + " "} {
 			if a, want := n.Post(t, n.Off, sent), message+foundAgain(first, deliveredAt); a.Status != http.StatusBadRequest || a.Body != want {
 				t.Errorf("%s: answered %d %s, want %s", name, a.Status, a.Body, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 const (
@@ -53,39 +54,39 @@ func signatures(t *testing.T, n *node.Node) {
 	accepted("leading zeros", at("000"+now))
 	accepted("another media type", with("Content-Type", "text/plain"))
 
-	refused("no X-Timestamp", node.TimestampMissing, away(timestampHeader))
-	refused("no X-Timestamp, and a signature that is none", node.TimestampMissing, away(timestampHeader), with(signatureHeader, node.Marker))
-	refused("an empty X-Timestamp", node.TimestampFormat, at(""))
-	refused("an X-Timestamp in words", node.TimestampFormat, at(node.Marker))
-	refused("a negative X-Timestamp", node.TimestampFormat, at("-"+now))
-	refused("a plus sign", node.TimestampFormat, at("+"+now))
-	refused("a fraction", node.TimestampFormat, at(now+".0"))
-	refused("hex digits", node.TimestampFormat, at("0x6956e945"))
-	refused("a date", node.TimestampFormat, at("2026-01-02T03:04:05Z"))
-	refused("two X-Timestamps", node.TimestampFormat, with(timestampHeader, now, now))
-	refused("301 s late", node.TimestampWindow, at(n.NowPlus(-301)))
-	refused("301 s early", node.TimestampWindow, at(n.NowPlus(301)))
-	refused("milliseconds", node.TimestampWindow, at(now+"678"))
-	refused("more than an integer holds", node.TimestampWindow, at(strings.Repeat("9", 40)))
-	refused("the window is judged before the signature", node.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
+	refused("no X-Timestamp", spec.TimestampMissing, away(timestampHeader))
+	refused("no X-Timestamp, and a signature that is none", spec.TimestampMissing, away(timestampHeader), with(signatureHeader, node.Marker))
+	refused("an empty X-Timestamp", spec.TimestampFormat, at(""))
+	refused("an X-Timestamp in words", spec.TimestampFormat, at(node.Marker))
+	refused("a negative X-Timestamp", spec.TimestampFormat, at("-"+now))
+	refused("a plus sign", spec.TimestampFormat, at("+"+now))
+	refused("a fraction", spec.TimestampFormat, at(now+".0"))
+	refused("hex digits", spec.TimestampFormat, at("0x6956e945"))
+	refused("a date", spec.TimestampFormat, at("2026-01-02T03:04:05Z"))
+	refused("two X-Timestamps", spec.TimestampFormat, with(timestampHeader, now, now))
+	refused("301 s late", spec.TimestampWindow, at(n.NowPlus(-301)))
+	refused("301 s early", spec.TimestampWindow, at(n.NowPlus(301)))
+	refused("milliseconds", spec.TimestampWindow, at(now+"678"))
+	refused("more than an integer holds", spec.TimestampWindow, at(strings.Repeat("9", 40)))
+	refused("the window is judged before the signature", spec.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
 
-	refused("another secret", node.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
-	refused("another timestamp", node.BadSignature, with(timestampHeader, n.NowPlus(1)))
-	refused("another body", node.BadSignature, func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
-	refused("an empty signature", node.BadSignature, with(signatureHeader, ""))
-	refused("a signature that is none", node.BadSignature, with(signatureHeader, node.Marker))
-	refused("a digit too few", node.BadSignature, signature(func(s string) string { return s[1:] }))
-	refused("a digit too many", node.BadSignature, signature(func(s string) string { return s + "0" }))
-	refused("a digit that is none", node.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
-	refused("a digit changed", node.BadSignature, signature(func(s string) string { return swap(s, 7) }))
-	refused("a prefix", node.BadSignature, signature(func(s string) string { return "sha256=" + s }))
-	refused("two signatures", node.BadSignature, func(r *node.Request) {
+	refused("another secret", spec.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
+	refused("another timestamp", spec.BadSignature, with(timestampHeader, n.NowPlus(1)))
+	refused("another body", spec.BadSignature, func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
+	refused("an empty signature", spec.BadSignature, with(signatureHeader, ""))
+	refused("a signature that is none", spec.BadSignature, with(signatureHeader, node.Marker))
+	refused("a digit too few", spec.BadSignature, signature(func(s string) string { return s[1:] }))
+	refused("a digit too many", spec.BadSignature, signature(func(s string) string { return s + "0" }))
+	refused("a digit that is none", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
+	refused("a digit changed", spec.BadSignature, signature(func(s string) string { return swap(s, 7) }))
+	refused("a prefix", spec.BadSignature, signature(func(s string) string { return "sha256=" + s }))
+	refused("two signatures", spec.BadSignature, func(r *node.Request) {
 		r.SetHeader(signatureHeader, r.Header.Get(signatureHeader), r.Header.Get(signatureHeader))
 	})
-	refused("two names with different values", node.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
-	refused("an empty alias beside a signature", node.BadSignature, with(aliasHeader, ""))
-	refused("not signed", node.SignatureMissing, away(timestampHeader), away(signatureHeader))
-	refused("not signed, with a timestamp", node.SignatureMissing, away(signatureHeader))
+	refused("two names with different values", spec.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
+	refused("an empty alias beside a signature", spec.BadSignature, with(aliasHeader, ""))
+	refused("not signed", spec.SignatureMissing, away(timestampHeader), away(signatureHeader))
+	refused("not signed, with a timestamp", spec.SignatureMissing, away(signatureHeader))
 	play(t, n, rows)
 	t.Run("not enforced", func(t *testing.T) { unenforced(t, n) })
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
@@ -102,13 +103,13 @@ func unenforced(t *testing.T, n *node.Node) {
 			{name: name + ", unsigned", by: by, body: node.MinimalPost, change: unsigned, status: http.StatusOK, want: []string{`"hmacVerified":false`}, not: not, stored: node.OneLead},
 			{name: name + ", unsigned with a timestamp", by: by, body: node.MinimalPost, change: unsigned[1:], status: http.StatusOK, want: []string{`"hmacVerified":false`}, stored: node.OneLead},
 			{name: name + ", unsigned with a timestamp that is none", by: by, body: node.MinimalPost, change: []func(*node.Request){unsigned[1], with(timestampHeader, node.Marker)},
-				status: http.StatusUnauthorized, want: refusal(node.TimestampFormat)},
+				status: http.StatusUnauthorized, want: refusal(spec.TimestampFormat)},
 			{name: name + ", unsigned with an old timestamp", by: by, body: node.MinimalPost, change: []func(*node.Request){unsigned[1], with(timestampHeader, n.NowPlus(-301))},
-				status: http.StatusUnauthorized, want: refusal(node.TimestampWindow)},
+				status: http.StatusUnauthorized, want: refusal(spec.TimestampWindow)},
 			{name: name + ", wrongly signed", by: by, body: node.MinimalPost, change: []func(*node.Request){with(signatureHeader, strings.Repeat("0", 64))},
-				status: http.StatusUnauthorized, want: refusal(node.BadSignature)},
-			{name: name + ", signed without a timestamp", by: by, body: node.MinimalPost, change: unsigned[:1], status: http.StatusUnauthorized, want: refusal(node.TimestampMissing)},
-			{name: name + ", unsigned and no JSON", by: by, body: "{", change: unsigned, status: http.StatusBadRequest, want: refusal(node.InvalidJSON)},
+				status: http.StatusUnauthorized, want: refusal(spec.BadSignature)},
+			{name: name + ", signed without a timestamp", by: by, body: node.MinimalPost, change: unsigned[:1], status: http.StatusUnauthorized, want: refusal(spec.TimestampMissing)},
+			{name: name + ", unsigned and no JSON", by: by, body: "{", change: unsigned, status: http.StatusBadRequest, want: refusal(spec.InvalidJSON)},
 		})
 	}
 }

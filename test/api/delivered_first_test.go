@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestRetryAfterTheDefaultAccountWentLive delivers a sandbox lead, gives the partner
@@ -42,11 +43,11 @@ func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 		if a := n.Post(t, p, body); a.Status != http.StatusOK || a.Body != first.Body || a.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("the retry: answered %d %s, want %s", a.Status, a.Body, first.Body)
 		}
-		rejected(another, http.StatusConflict, node.AlreadyDelivered, true)
-		rejected(undelivered, http.StatusBadRequest, node.InvalidTransactionID, false)
+		rejected(another, http.StatusConflict, spec.AlreadyDelivered, true)
+		rejected(undelivered, http.StatusBadRequest, spec.InvalidTransactionID, false)
 
 		n.Manual.Advance(quote.Validity + time.Millisecond)
-		rejected(body, http.StatusBadRequest, node.TransactionExpired, true)
-		rejected(another, http.StatusBadRequest, node.TransactionExpired, true)
+		rejected(body, http.StatusBadRequest, spec.TransactionExpired, true)
+		rejected(another, http.StatusBadRequest, spec.TransactionExpired, true)
 	})
 }

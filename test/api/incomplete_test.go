@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // A request whose body does not arrive whole is answered 408 and nothing else about it
@@ -62,7 +63,7 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				head, body, _ := strings.Cut(string(raw), "\r\n\r\n")
-				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || body != node.Rejected(node.RequestTimeout) ||
+				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || body != spec.Rejected(spec.RequestTimeout) ||
 					!strings.Contains(head, "\r\nConnection: close") || !strings.Contains(head, "\r\nX-Request-Id: rq_") {
 					t.Errorf("answered %s", raw)
 				}

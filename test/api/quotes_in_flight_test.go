@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestAgreementHonoursQuotesInFlight prices leads on the shared address, on two
@@ -45,7 +46,7 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 
 			n.Manual.Advance(3 * quote.MaxAhead)
 			after := shared()
-			rejects(t, n, p, after, node.InvalidTransactionID)
+			rejects(t, n, p, after, spec.InvalidTransactionID)
 			node.Decode[node.Delivered](t, n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, after.TransactionID)))
 
 			n.Manual.Advance(quote.Validity - 3*quote.MaxAhead)
@@ -63,7 +64,7 @@ func termsBeginAgain(t *testing.T, n *node.Node) {
 	n.Manual.Advance(time.Minute)
 	during := n.Ping(t, "", node.MinimalPing)
 	agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-20"})
-	rejects(t, n, p, during, node.InvalidTransactionID)
+	rejects(t, n, p, during, spec.InvalidTransactionID)
 
 	agreePrice(t, n, p, 2, partners.PriceForm{})
 	n.Manual.Advance(time.Minute)
@@ -72,7 +73,7 @@ func termsBeginAgain(t *testing.T, n *node.Node) {
 	agreePrice(t, n, p, 3, partners.PriceForm{Adjustment: "-30"})
 	node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, between.TransactionID)))
 	n.Manual.Advance(time.Minute)
-	rejects(t, n, p, n.Ping(t, "", node.MinimalPing), node.InvalidTransactionID)
+	rejects(t, n, p, n.Ping(t, "", node.MinimalPing), spec.InvalidTransactionID)
 }
 
 // rejects checks that a post on the quote is rejected and stores nothing.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // chunked is a body in chunks, the last of them included.
@@ -70,7 +71,7 @@ func (b badInput) check(t *testing.T, a node.Answer) {
 // The answers of bad input, to keep the tables readable.
 
 func invalidJSON(name string, w node.RawRequest) badInput {
-	return badInput{name: name, send: w, status: http.StatusBadRequest, want: refusal(node.InvalidJSON)}
+	return badInput{name: name, send: w, status: http.StatusBadRequest, want: refusal(spec.InvalidJSON)}
 }
 
 func invalidPayload(name string, w node.RawRequest, entries ...string) badInput {

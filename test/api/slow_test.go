@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestSlowClients sends requests that take too long. Headers that do not come
@@ -25,7 +26,7 @@ func TestSlowClients(t *testing.T) {
 	inPieces.Length = chunkedEncoding
 	endless := node.RawPing("5\r\n{\"a\":\r\n")
 	endless.Length = chunkedEncoding
-	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: node.Rejected(node.RequestTimeout)}
+	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: spec.Rejected(spec.RequestTimeout)}
 	malformed := node.Answer{Status: http.StatusBadRequest, Body: "400 Bad Request"} // the library's, of the line as far as it came
 	rows := []struct {
 		name, text string
@@ -44,7 +45,7 @@ func TestSlowClients(t *testing.T) {
 		{name: "chunks without end", text: endless.String(), want: cutOff},
 		{name: "a body byte by byte", text: strings.TrimSuffix(post.String(), post.Body) + "{", drip: " ", want: cutOff},
 		{name: "a length that is only promised", text: promised.String(),
-			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: node.Rejected(node.PayloadTooLarge)}},
+			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: spec.Rejected(spec.PayloadTooLarge)}},
 	}
 	n.Stores(t, node.Nothing, func() {
 		lines := make([]*node.Connection, len(rows))

@@ -20,6 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // partnerLink makes the link to a partner's page and returns its path.
@@ -180,7 +181,7 @@ func allUnknown(t *testing.T, n *node.Node, replaced, suspended string) {
 		if i == 0 {
 			first = a
 		}
-		if a.Status != http.StatusNotFound || a.Body != node.Rejected(node.NotFound) || !slices.Equal(flat(a.Header), flat(first.Header)) {
+		if a.Status != http.StatusNotFound || a.Body != spec.Rejected(spec.NotFound) || !slices.Equal(flat(a.Header), flat(first.Header)) {
 			t.Errorf("%.60s: answered %d %s %v", path, a.Status, a.Body, a.Header)
 		}
 	}

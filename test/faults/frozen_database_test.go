@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // longestAnswer is what no answer of the partner API may exceed (D27).
@@ -49,7 +50,7 @@ func TestPostsToAFrozenDatabase(t *testing.T) {
 						t.Errorf("answered %d after %s", a.Status, took)
 					}
 					if a.Status != http.StatusOK {
-						n.CheckUnavailable(t, a, node.NotSaved)
+						n.CheckUnavailable(t, a, spec.NotSaved)
 					}
 				})
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // withSnapshot has a node keep a snapshot in a folder of the test's own, which it
@@ -108,8 +109,8 @@ func TestARestartWithoutTheDatabaseAnswersPings(t *testing.T) {
 	if got := n.Ping(t, suspended.Base(), node.MinimalPing); got.Reason != "paused" {
 		t.Errorf("a suspended partner gets %+v", got)
 	}
-	n.CheckUnavailable(t, n.Post(t, n.Required, body), node.NotSaved)
-	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), node.NotSaved)
+	n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NotSaved)
+	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), spec.NotSaved)
 	if resp, err := n.Client.Get(n.Admin + "/login"); err != nil || resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("the console answers %v %v", resp, err)
 	}
@@ -201,7 +202,7 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 			if a := n.Do(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: "{"}); a.Status != http.StatusInternalServerError {
 				t.Errorf("a wrong ping is answered with %d %s", a.Status, a.Body)
 			}
-			n.CheckUnavailable(t, n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))), node.NotSaved)
+			n.CheckUnavailable(t, n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))), spec.NotSaved)
 			n.Get(t, n.Ops+"/metrics")
 			testkit.Eventually(t, node.Patience, "the log says why", func() bool { return n.Log.Count(`"snapshot":"`+c.why+`"`) > 0 })
 		})

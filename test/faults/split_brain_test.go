@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // severalHosts is a URL of all these servers' database, in this order.
@@ -83,7 +84,7 @@ func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
 		primary.Start(t)
 	})
 	n.CheckReadiness(t, "/readyz/ping")
-	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), node.NotSaved)
+	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), spec.NotSaved)
 	standby.Start(t)
 	n.AwaitReadiness(t)
 	n.Deliver(t, n.Required, node.MinimalPost)

@@ -9,6 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // TestDatabaseAway cuts the database off a running node, and then only holds up
@@ -44,9 +45,9 @@ func TestDatabaseAway(t *testing.T) {
 			n.Stores(t, node.Nothing, func() {
 				var all sync.WaitGroup
 				for _, body := range bodies {
-					all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), node.NotSaved) })
+					all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NotSaved) })
 				}
-				all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Off, used), node.NotSaved) }) // nobody can say that it was delivered
+				all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Off, used), spec.NotSaved) }) // nobody can say that it was delivered
 				all.Wait()
 			})
 			if took := (clock.System{}).Now().Sub(started); took > c.within {
@@ -95,7 +96,7 @@ func TestTablesLocked(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for _, body := range bodies {
-		all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), node.NotSaved) })
+		all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NotSaved) })
 	}
 	all.Wait()
 	n.CheckReadiness(t, "/readyz")

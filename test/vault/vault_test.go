@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/test/node"
+	"github.com/pingpost/pingpost/test/spec"
 )
 
 // vaultNode is a node that writes with Vault, behind a proxy that can disturb.
@@ -110,7 +111,7 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 	case a.Status == http.StatusOK:
 		l.stored.Add(1)
 		return true
-	case a.Status == http.StatusServiceUnavailable && a.Body == `{"ok":false,"message":"`+node.NotSaved+`"}` && a.Header.Get("Retry-After") == "2":
+	case a.Status == http.StatusServiceUnavailable && a.Body == `{"ok":false,"message":"`+spec.NotSaved+`"}` && a.Header.Get("Retry-After") == "2":
 		l.refused.Add(1)
 	default:
 		t.Errorf("a post was answered %d: %s", a.Status, a.Body)

@@ -1,7 +1,7 @@
-package node
+// Package spec holds the messages that partners rely on: those of the
+// specification, and of D3, D22 and D26. No test repeats them.
+package spec
 
-// The messages of the specification, and of D3, D22 and D26, that partners rely on.
-// No other test repeats them.
 const (
 	InvalidJSON          = "Invalid JSON payload"
 	InvalidPing          = "Invalid lead ping payload"
