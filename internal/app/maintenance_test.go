@@ -27,7 +27,7 @@ func TestAStepOfRetentionGivesUp(t *testing.T) {
 		if took := time.Since(start); took >= maintainEvery {
 			t.Errorf("%d steps took %s, longer than until the next", steps, took)
 		}
-		if told := strings.Count(log.String(), "retention is behind"); told != steps {
+		if told := strings.Count(log.String(), "level="); told != steps {
 			t.Errorf("told %d times of %d", told, steps)
 		}
 	})
