@@ -64,7 +64,7 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 	stop := make(chan struct{})
 	var pings atomic.Int64
 	var senders sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		senders.Go(func() {
 			for {
 				select {

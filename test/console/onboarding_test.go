@@ -185,7 +185,7 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	changed.Secret = fresh
 	awaitStatus(t, n, changed, http.StatusOK)
 	secret.Store(&fresh)
-	for end := time.Now().Add(20 * time.Second); sent.Load() < before+50 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); sent.Load() < before+50 && time.Now().Before(end); {
 		postStatus(t, n, changed)
 	}
 	close(stop)
