@@ -133,7 +133,7 @@ func TestStopCutsOff(t *testing.T) {
 // TestStopLeavesNothingRunning counts what a node had running. It is not
 // parallel: another test's goroutines would be taken for the node's.
 func TestStopLeavesNothingRunning(t *testing.T) {
-	testkit.Postgres(t) // stays for the other tests
+	testkit.NewDatabase(t).Close() // starts what stays for the other tests
 	before := goleak.IgnoreCurrent()
 	n := node.Start(t)
 	n.Deliver(t, n.Required, node.MinimalPost)
