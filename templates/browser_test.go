@@ -51,14 +51,17 @@ func serve(t *testing.T) *httptest.Server {
 	return server
 }
 
+// looks are those in which every page is tried. The second of each pair differs in its
+// colours only.
 var looks = []struct {
-	name string
-	look browser.Look
+	name    string
+	look    browser.Look
+	colours bool
 }{
-	{"light", browser.Look{}},
-	{"dark", browser.Look{Dark: true}},
-	{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}},
-	{"narrow", browser.Look{Width: 320, Height: 700}},
+	{"light", browser.Look{}, false},
+	{"dark", browser.Look{Dark: true}, true},
+	{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, false},
+	{"narrow", browser.Look{Width: 320, Height: 700}, true},
 }
 
 // TestInBrowser tries the pages in one Chromium, side by side.
@@ -94,6 +97,10 @@ func tryLooks(p *browser.Page, name string) {
 		p.At(name + " " + one.name)
 		p.See(one.look)
 		p.Fits()
-		p.Axe()
+		if one.colours {
+			p.AxeColours()
+		} else {
+			p.Axe()
+		}
 	}
 }

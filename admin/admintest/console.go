@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"github.com/pquerna/otp/totp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,8 +72,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	keys := testkit.PlatformKeys(t, 1)
 	h.StaffService = staff.NewService(h.DB, keys, h.Time, staff.Settings{
 		SecondFactor: k.SecondFactor, Idle: 30 * time.Minute, Lifetime: 12 * time.Hour,
-		// Hashing as in production would take most of the tests' time.
-		PasswordCost: &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
+		PasswordCost: testkit.CheapPasswords(),
 	})
 	for _, role := range models.Roles {
 		h.People[role] = h.AddStaff(t, string(role)+"@example.com", models.StaffRole{Role: role})

@@ -38,6 +38,18 @@ type violation struct {
 // concern: the policy stays as it is, and is still measured.
 func (p *Page) Axe() {
 	p.t.Helper()
+	p.axe(`["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`)
+}
+
+// AxeColours is Axe for a page that was tried already and differs in its colours only: it
+// applies the rules about colours.
+func (p *Page) AxeColours() {
+	p.t.Helper()
+	p.axe(`{type: "rule", values: ["color-contrast", "link-in-text-block"]}`)
+}
+
+func (p *Page) axe(runOnly string) {
+	p.t.Helper()
 	source, err := axeSource()
 	if err != nil {
 		p.t.Fatal("axe-core is not there: run `make assets`")
@@ -45,7 +57,7 @@ func (p *Page) Axe() {
 	if Eval[bool](p, `!window.axe`) {
 		do(p, chromedp.Evaluate[chromedp.Void](source))
 	}
-	report := do(p, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
+	report := do(p, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: ` + runOnly + `}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
 	var found []violation
 	if err := json.Unmarshal([]byte(report), &found); err != nil {
 		p.t.Fatal(err)

@@ -64,10 +64,23 @@ func TestLogin(t *testing.T) {
 	h.intact(t)
 }
 
+func TestPasswordsAreHashedAtOWASPsCost(t *testing.T) {
+	t.Parallel()
+	production := settings()
+	production.PasswordCost = nil
+	h := newStaffPlatform(t, production)
+	h.person(t, "ada@example.com", models.Administrator)
+	if hash := testkit.Value[string](t, h.Database, `SELECT password_hash FROM staff`); !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Error(hash[:min(len(hash), 40)])
+	}
+}
+
 // Unknown people cost what known ones do: a hash.
 func TestUnknownPeopleTakeAsLong(t *testing.T) {
 	t.Parallel()
-	h := newStaffPlatform(t, settings())
+	production := settings()
+	production.PasswordCost = nil
+	h := newStaffPlatform(t, production)
 	h.person(t, "ada@example.com", models.Administrator)
 	var known, unknown []time.Duration
 	for n := range 9 {

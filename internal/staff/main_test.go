@@ -31,7 +31,7 @@ type staffPlatform struct {
 }
 
 func settings() staff.Settings {
-	return staff.Settings{Idle: 30 * time.Minute, Lifetime: 12 * time.Hour}
+	return staff.Settings{Idle: 30 * time.Minute, Lifetime: 12 * time.Hour, PasswordCost: testkit.CheapPasswords()}
 }
 
 func newStaffPlatform(t *testing.T, s staff.Settings) staffPlatform {

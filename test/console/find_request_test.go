@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
 )
@@ -29,7 +30,7 @@ func TestSearchFindsALeadByTheRequestThatDeliveredIt(t *testing.T) {
 		t.Fatal(first.Status, retry.Status, rejected.Status)
 	}
 
-	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour})
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour, PasswordCost: testkit.CheapPasswords()})
 	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: staffEmail, Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, staffPassword); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
 )
@@ -29,7 +30,7 @@ const (
 // a second factor, and returns its secret.
 func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	t.Helper()
-	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour})
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour, PasswordCost: testkit.CheapPasswords()})
 	by := audit.Actor{Address: ownersAddress}
 	_, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: staffEmail, Name: "Dmitri Sand", Roles: []models.StaffRole{{Role: models.Finance}}}, staffPassword)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/test/node"
 )
@@ -41,7 +42,7 @@ func TestPartnersInBrowser(t *testing.T) {
 func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Page {
 	t.Helper()
 	const password = "correct horse battery"
-	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour})
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour, PasswordCost: testkit.CheapPasswords()})
 	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
 		t.Fatal(err)
 	}
