@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -42,7 +43,7 @@ func statusOf(f *apperr.Error) int {
 	if f.Is(errNotPost) {
 		return http.StatusMethodNotAllowed
 	}
-	return statuses[f.Code]
+	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }
 
 // refuse answers an error. What is not a fault is ours: it is logged, and the

@@ -112,7 +112,7 @@ func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
 	return web.PartnerURL(p.ID)
 }
 
-// account is which account of the partner the address names.
+// accountOf is which account of the partner the address names.
 func (h *Handlers) accountOf(k *web.Request, p models.Partner) (models.Account, error) {
 	a, err := h.Partners.FindAccount(k.R.Context(), k.Scope, p, k.R.PathValue("account"))
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {

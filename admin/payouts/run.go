@@ -273,12 +273,10 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 		Do: func() (string, error) {
 			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reason"))
 		},
+		FieldOf: web.Field("reason"),
 		Show: func(r web.Rejected) error {
-			switch {
-			case r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid:
+			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
 				return h.runRefused(k, "payout_run.cancel", r.Err)
-			case r.Err != nil:
-				r.Errors[0].Field = "reason"
 			}
 			return h.showCancelRun(k, r.Status, run, r.Errors)
 		},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -39,6 +40,11 @@ var statuses = map[apperr.Code]int{
 	apperr.Internal:     http.StatusInternalServerError,
 }
 
+// statusOf returns the HTTP status of an error.
+func statusOf(f *apperr.Error) int {
+	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
+}
+
 // fail answers an error with a page. What is not a fault is logged, and told as a
 // service that is not ready: nearly always it is the database.
 func (k *Request) fail(err error) {
@@ -53,7 +59,7 @@ func (k *Request) fail(err error) {
 		k.signIn()
 		return
 	}
-	status := statuses[f.Code]
+	status := statusOf(f)
 	if errors.Is(f, errMethod) {
 		status = http.StatusMethodNotAllowed
 	}
@@ -169,7 +175,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 	if f.RetryAfter > 0 {
 		message = " Wait " + ui.Wait(SetRetryAfter(k, f)) + "."
 	}
-	status = statuses[f.Code]
+	status = statusOf(f)
 	if f.Code == apperr.Invalid {
 		status = http.StatusUnprocessableEntity
 	}

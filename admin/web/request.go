@@ -29,7 +29,7 @@ type Request struct {
 	Route    Route
 	Now      time.Time
 	Scope    scope.Scope // where the route's permission holds
-	By       audit.Actor
+	By       audit.Actor // the user, as the audit trail names them
 	Notices  []Notice
 	restored *staff.KeptForm     // the values to restore in the page's form, or nil
 	logged   *httpserver.Request // for the access log and the metrics
@@ -135,7 +135,8 @@ func (k *Request) enter() error {
 	return nil
 }
 
-// Show answers with a page, compressed where the client accepts that.
+// Show answers with a page, compressed where the client accepts that. It returns nil, so that
+// handlers can return it.
 func (k *Request) Show(status int, page templ.Component) error {
 	if k.restored != nil {
 		page = restoredPage(page, k.restored)
@@ -171,7 +172,7 @@ func (k *Request) openedByAnotherSite() bool {
 	return true
 }
 
-// Redirect answers a form with another page.
+// Redirect answers a form with another page. It returns nil, so that handlers can return it.
 func (k *Request) Redirect(path string) error {
 	http.Redirect(k.W, k.R, path, http.StatusSeeOther)
 	return nil

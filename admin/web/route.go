@@ -18,8 +18,8 @@ type Route struct {
 	Login        models.SessionStage // for whoever is at this step of signing in
 	Limit        int64               // of a request's bytes, where it is not that of a form
 	Long         bool                // a file on its way in or out: may take longer than a page
-	Creates      string              // the page of what the form creates, see [Request.created]; a form sent twice leads there
-	Form         string              // the page that shows the form, where it can be restored; see [Request.keepForm]
+	Creates      string              // the page of what the form creates, see [created]; a form sent twice leads there
+	Form         string              // the page that shows the form, where it can be restored; see [keepForm]
 	ShownOnce    bool                // the form's answer shows a secret that is not shown again
 	Handle       func(*Request) error
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// reach is how an operator's command finds the database: --data-dir of a
+// dbFlags is how an operator's command finds the database: --data-dir of a
 // running dev, else the configuration.
 type dbFlags struct{ dataDir, config string }
 

@@ -282,7 +282,7 @@ func (k *keyRing) mayDecrypt(ctx context.Context) error {
 	return errors.New("the Vault identity of this command may not decrypt leads: set vault.role_id and vault.secret_id to one with the policy pingpost-rewrap (docs/vault.md)")
 }
 
-// tell writes to the audit trail what was done to the keys. It was done in many
+// auditAction writes to the audit trail what was done to the keys. It was done in many
 // steps, or elsewhere, so that it cannot share a transaction with them.
 func (k *keyRing) auditAction(ctx context.Context, action string, what map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // what was done before somebody stopped it is told too

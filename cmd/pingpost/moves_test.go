@@ -190,7 +190,7 @@ func (tr *trade) goesOn(t *testing.T) {
 	testkit.Eventually(t, patience, "deliveries go on", func() bool { return tr.delivered() >= want })
 }
 
-// forgetQuotes: those given so far are past their time when a key is taken away.
+// forgetQuotes drops the quotes: those given so far are past their time when a key is taken away.
 func (tr *trade) forgetQuotes() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

@@ -180,7 +180,7 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// tellingWhatIsUnread logs what a new directory could not read, each time that it
+// warnUnreadable logs what a new directory could not read, each time that it
 // is something else.
 func (a *App) warnUnreadable(load func(context.Context) (*partners.Directory, error)) func(context.Context) (*partners.Directory, error) {
 	var toldSecrets, toldPrices string

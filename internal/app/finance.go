@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/reconcile"
 )
 
-// openDesk builds what finance works with, and the queue that does their long work.
+// openJobs builds what finance works with, and the queue that does their long work.
 func (a *App) openJobs(keys *keyring.Keys) {
 	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
 	a.files = blobstore.NewStore(a.db, keys, a.clock)

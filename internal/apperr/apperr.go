@@ -1,4 +1,4 @@
-// Package fault holds the errors that callers of the platform may see.
+// Package apperr holds the errors that callers of the platform may see.
 //
 // A fault has a code, which api and admin map to an HTTP status, and a public
 // message: the specification's text where it gives one. Whatever else is known

@@ -1,4 +1,4 @@
-// Package files keeps files for as long as somebody needs them: what a partner sent,
+// Package blobstore keeps files for as long as somebody needs them: what a partner sent,
 // what a person is to fetch. Any node can read what another wrote.
 //
 // A file is a stream, compressed and cut into parts, each sealed under the platform keys
@@ -175,7 +175,7 @@ func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
 	return postgres.Translate(err)
 }
 
-// Forget deletes files that have expired and returns how many.
+// DeleteExpired deletes files that have expired and returns how many.
 func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, c.db.Pool, `DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
 }

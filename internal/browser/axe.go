@@ -57,7 +57,7 @@ func (p *Page) axe(runOnly string) {
 	if Eval[bool](p, `!window.axe`) {
 		do(p, chromedp.Evaluate[chromedp.Void](source))
 	}
-	report := do(p, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: ` + runOnly + `}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
+	report := do(p, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: `+runOnly+`}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
 	var found []violation
 	if err := json.Unmarshal([]byte(report), &found); err != nil {
 		p.t.Fatal(err)

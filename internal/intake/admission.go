@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// gate lets a bounded number through at once; of the rest a bounded number waits,
+// admission lets a bounded number through at once; of the rest a bounded number waits,
 // for a bounded time. Who finds even the queue full is told so at once: under ten
 // times the load, waiting would only make everybody late.
 type admission struct {

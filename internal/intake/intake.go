@@ -64,7 +64,7 @@ type Settings struct {
 	PostWait         time.Duration      // for a place among them
 }
 
-// Parts are what intake works with. All are required.
+// Deps are what intake works with. All are required.
 type Deps struct {
 	Directory *snapshot.Holder[partners.Directory]
 	Card      *snapshot.Holder[ratecard.Snapshot]

@@ -9,7 +9,7 @@ import (
 // at once: an attacker with that many addresses is not held by a budget of each.
 const budgetSpenders = 100_000
 
-// budget counts what each spender (an address, a partner) spends in a window of
+// rateLimiter counts what each spender (an address, a partner) spends in a window of
 // time. A new window begins with the first look at it after the last is over.
 type rateLimiter[K comparable] struct {
 	most   int // 0 for no bound

@@ -1,4 +1,4 @@
-// Package work keeps what people asked for and a page cannot wait for: payout runs,
+// Package jobs keeps what people asked for and a page cannot wait for: payout runs,
 // reconciliations, large exports. A row of work says what it is, how far it is and
 // what became of it; River hands it to a node, tries it again, and stops it.
 //
@@ -70,7 +70,7 @@ func (job) Kind() string { return "work" }
 // tries is how often work is begun before it is given up.
 const tries = 5
 
-// Ask puts work in, in the caller's transaction: it is done when that commits, and not
+// Enqueue puts work in, in the caller's transaction: it is done when that commits, and not
 // when it does not. partner is Nil for what is not one partner's.
 func (d *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, partner uuid.UUID) (models.Work, error) {
 	w := models.Work{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: d.clock.Now()}
@@ -225,7 +225,7 @@ func (d *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure 
 // keepEnded is how long ended work is listed.
 const keepEnded = 30 * 24 * time.Hour
 
-// Forget deletes work that ended long ago and returns how much.
+// DeleteExpired deletes work that ended long ago and returns how much.
 func (d *Queue) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, d.db.Pool, `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`, d.clock.Now().Add(-keepEnded))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// quiet is the log for River, which tells of each of its steps otherwise, and of errors in
+// riverLog is the log for River, which tells of each of its steps otherwise, and of errors in
 // the words of the driver: with hosts, users and databases.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(errorsOnly{log.Handler()}) }
 

@@ -93,6 +93,7 @@ func (d *Queue) do(ctx context.Context, j *river.Job[job]) error {
 		return river.JobCancel(err)
 	}
 	if err != nil {
+		d.log.Warn("a job could not be claimed and is tried again", "work", j.Args.Work, "error", postgres.Translate(err))
 		return river.JobSnooze(lookEvery)
 	}
 	beating, stop := context.WithCancel(ctx)
@@ -146,6 +147,9 @@ func (d *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 		d.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
 		return context.Cause(ctx)
 	case told != nil:
+		if cause := errors.Unwrap(told); cause != nil {
+			d.log.Warn("work failed", "kind", r.Kind, "work", r.ID, "reason", told.Reason, "error", postgres.Translate(cause))
+		}
 		return d.giveUp(ending, r, told.Message)
 	case j.Attempt >= j.MaxAttempts:
 		d.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", postgres.Translate(err))
@@ -156,7 +160,7 @@ func (d *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	return errors.New("the attempt failed; the log has its error")
 }
 
-// tell records the state of a try. When that fails, the work is taken up again like that
+// saveState records the state of a try. When that fails, the work is taken up again like that
 // of a worker that died.
 func (d *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(d.db.Gorm.WithContext(ctx), columns); err != nil {
@@ -172,6 +176,7 @@ func (d *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 		return d.fail(tx, r.Work, failure)
 	})
 	if err != nil && !errors.Is(err, ErrLost) {
+		d.log.Error("the failure of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
 		return errors.New("that the work failed could not be written down")
 	}
 	return river.JobCancel(errors.New(failure))

@@ -1,4 +1,4 @@
-// Package sealed holds the platform keys and what derives from them (D23).
+// Package keyring holds the platform keys and what derives from them (D23).
 //
 // From each platform key HKDF-SHA256 derives, by purpose, the quote key, the
 // key that seals secrets at rest, and the digest keys. The first platform key

@@ -22,8 +22,8 @@ const (
 
 var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record.")
 
-// waiting is a post on its way into a group.
-type waiting struct {
+// waitingDelivery is a post on its way into a group.
+type waitingDelivery struct {
 	delivery *Delivery
 	deadline time.Time
 	queued   context.Context // ends when the post has too little time left for a group
@@ -31,7 +31,7 @@ type waiting struct {
 	result
 }
 
-func (w *waiting) answered() bool {
+func (w *waitingDelivery) answered() bool {
 	select {
 	case <-w.done:
 		return true
@@ -46,57 +46,57 @@ type result struct {
 	err     error
 }
 
-// group lets concurrent posts share a database transaction. There is no writer
+// batcher lets concurrent posts share a database transaction. There is no writer
 // of its own: of the posts that wait, one takes all that are there, its own
 // included or not, and stores them for the others. A lone post finds nobody and
 // goes at once.
 type batcher struct {
-	commit func(context.Context, []*waiting)
+	commit func(context.Context, []*waitingDelivery)
 	size   int
-	lead   chan struct{} // one place for each writer
+	slots  chan struct{} // one place for each writer
 
 	mu    sync.Mutex
-	queue []*waiting
+	queue []*waitingDelivery
 }
 
-func newBatcher(size, writers int, commit func(context.Context, []*waiting)) *batcher {
-	return &batcher{commit: commit, size: size, lead: make(chan struct{}, writers)}
+func newBatcher(size, writers int, commit func(context.Context, []*waitingDelivery)) *batcher {
+	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
 // deliver returns when the post has been stored, or could not be stored by ctx's
 // deadline, which is required. ctx serves the group's other posts too and must not end
 // with one client.
-func (g *batcher) deliver(ctx context.Context, d *Delivery) result {
+func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitWithin))
 	defer cancel()
-	return g.await(ctx, g.join(queued, d, deadline))
+	return b.await(ctx, b.join(queued, d, deadline))
 }
 
-func (g *batcher) join(queued context.Context, d *Delivery, deadline time.Time) *waiting {
-	w := &waiting{delivery: d, deadline: deadline, queued: queued, done: make(chan struct{})}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.queue = append(g.queue, w)
+func (b *batcher) join(queued context.Context, d *Delivery, deadline time.Time) *waitingDelivery {
+	w := &waitingDelivery{delivery: d, deadline: deadline, queued: queued, done: make(chan struct{})}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(b.queue, w)
 	return w
 }
 
-func (g *batcher) await(ctx context.Context, w *waiting) result {
+func (b *batcher) await(ctx context.Context, w *waitingDelivery) result {
 	for {
 		select {
 		case <-w.done:
 			return w.result
-		case g.lead <- struct{}{}:
+		case b.slots <- struct{}{}:
 			if w.answered() { // both were ready, and select chose: nobody waits for this post
-				<-g.lead
+				<-b.slots
 				return w.result
 			}
-			if !g.leadOne(ctx) {
+			if !b.commitNext(ctx) {
 				<-w.done // nobody waits, so another writer has it
 				return w.result
 			}
 		case <-w.queued.Done():
-			if g.withdraw(w) {
+			if b.withdraw(w) {
 				return result{err: errBusy}
 			}
 			<-w.done // taken already: whoever took it answers
@@ -105,13 +105,13 @@ func (g *batcher) await(ctx context.Context, w *waiting) result {
 	}
 }
 
-// leadOne stores the next group and gives the place free; false when nobody waits.
-func (g *batcher) leadOne(ctx context.Context) bool {
-	defer func() { <-g.lead }()
+// commitNext stores the next group and gives the place free; false when nobody waits.
+func (b *batcher) commitNext(ctx context.Context) bool {
+	defer func() { <-b.slots }()
 	// Whoever is about to join runs first. Nobody is waited for: with nothing else
 	// to do this takes no time, and under load the groups become larger.
 	runtime.Gosched()
-	taken := g.take()
+	taken := b.take()
 	if len(taken) == 0 {
 		return false
 	}
@@ -123,7 +123,7 @@ func (g *batcher) leadOne(ctx context.Context) bool {
 	}()
 	// A post that has too little time left does not take it from the others.
 	var earliest time.Time
-	inTime := make([]*waiting, 0, len(taken))
+	inTime := make([]*waitingDelivery, 0, len(taken))
 	for _, w := range taken {
 		w.err = errBusy
 		if w.queued.Err() != nil {
@@ -139,29 +139,29 @@ func (g *batcher) leadOne(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithDeadline(ctx, earliest)
 	defer cancel()
-	g.commit(ctx, inTime)
+	b.commit(ctx, inTime)
 	return true
 }
 
-func (g *batcher) take() []*waiting {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := min(len(g.queue), g.size)
-	taken := g.queue[:n:n]
-	g.queue = g.queue[n:]
-	if len(g.queue) == 0 {
-		g.queue = nil // the taken ones hold the array
+func (b *batcher) take() []*waitingDelivery {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(len(b.queue), b.size)
+	taken := b.queue[:n:n]
+	b.queue = b.queue[n:]
+	if len(b.queue) == 0 {
+		b.queue = nil // the taken ones hold the array
 	}
 	return taken
 }
 
 // withdraw takes a post out of the queue; false when a writer has it already.
-func (g *batcher) withdraw(w *waiting) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, one := range g.queue {
+func (b *batcher) withdraw(w *waitingDelivery) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, one := range b.queue {
 		if one == w {
-			g.queue = append(g.queue[:i:i], g.queue[i+1:]...)
+			b.queue = append(b.queue[:i:i], b.queue[i+1:]...)
 			return true
 		}
 	}

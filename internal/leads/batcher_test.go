@@ -11,7 +11,7 @@ import (
 func TestAnAnswerThatIsThereIsTaken(t *testing.T) {
 	for range 100 {
 		committed := 0
-		g := newBatcher(groupSize, writers, func(context.Context, []*waiting) { committed++ })
+		g := newBatcher(groupSize, writers, func(context.Context, []*waitingDelivery) { committed++ })
 		ctx, cancel := context.WithTimeout(t.Context(), Within)
 		deadline, _ := ctx.Deadline()
 		mine := g.join(t.Context(), &Delivery{}, deadline)
@@ -22,7 +22,7 @@ func TestAnAnswerThatIsThereIsTaken(t *testing.T) {
 		if got := g.await(ctx, mine); !got.stored || committed > 0 {
 			t.Fatalf("stored %t, after %d groups of others", got.stored, committed)
 		}
-		if len(g.lead) > 0 {
+		if len(g.slots) > 0 {
 			t.Fatal("a writer's place is lost")
 		}
 		cancel()
@@ -34,8 +34,8 @@ func TestAnAnswerThatIsThereIsTaken(t *testing.T) {
 func TestALatePostDoesNotShortenItsGroup(t *testing.T) {
 	t.Parallel()
 	near, far := time.Now().Add(time.Second), time.Now().Add(time.Minute)
-	var stored []*waiting
-	g := newBatcher(10, 1, func(ctx context.Context, group []*waiting) {
+	var stored []*waitingDelivery
+	g := newBatcher(10, 1, func(ctx context.Context, group []*waitingDelivery) {
 		stored = group
 		if deadline, _ := ctx.Deadline(); !deadline.Equal(far) {
 			t.Errorf("the group ends at %s, want %s", deadline, far)

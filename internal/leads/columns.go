@@ -16,7 +16,7 @@ import (
 type column struct {
 	name  string
 	kind  string                          // its Postgres type
-	array func([]*waiting) any            // its values of a group
+	array func([]*waitingDelivery) any    // its values of a group
 	field func(into *models.Lead) (p any) // where a lead's is scanned to; nil for what is not in leads
 }
 
@@ -88,7 +88,7 @@ func childColumns() []column {
 }
 
 func newColumn[T any](name, kind string, value func(*Delivery) T) column {
-	return column{name: name, kind: kind, array: func(rows []*waiting) any {
+	return column{name: name, kind: kind, array: func(rows []*waitingDelivery) any {
 		values := make([]T, len(rows))
 		for i, w := range rows {
 			values[i] = value(w.delivery)
@@ -156,7 +156,7 @@ func newStatement() statement {
 }
 
 // arguments are the statement's parameters for a group.
-func (s statement) arguments(rows []*waiting) []any {
+func (s statement) arguments(rows []*waitingDelivery) []any {
 	args := make([]any, len(s.columns))
 	for i, c := range s.columns {
 		args[i] = c.array(rows)

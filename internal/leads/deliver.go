@@ -73,7 +73,7 @@ func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored boo
 }
 
 // commit stores a group and fills in everyone's result.
-func (s *Store) commit(ctx context.Context, rows []*waiting) {
+func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	stored, err := s.insert(ctx, rows)
 	switch {
 	case err == nil:
@@ -104,7 +104,7 @@ const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', tru
 // insert runs the statement and returns which leads it stored. It leaves time for
 // a read-back before ctx's deadline. The server's own timeout does not help when
 // the network in between is gone.
-func (s *Store) insert(ctx context.Context, rows []*waiting) (stored map[uuid.UUID]bool, err error) {
+func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackWithin))
 	defer cancel()
@@ -132,7 +132,7 @@ func (s *Store) insert(ctx context.Context, rows []*waiting) (stored map[uuid.UU
 
 // answer fills in the results of a group that was committed: what was not
 // stored is a lead that the transaction held already, or nobody's any more.
-func (s *Store) answer(ctx context.Context, rows []*waiting, stored map[uuid.UUID]bool) {
+func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[uuid.UUID]bool) {
 	var others []uuid.UUID
 	for _, w := range rows {
 		if !stored[w.delivery.Lead.ID] {
@@ -159,7 +159,7 @@ func (s *Store) answer(ctx context.Context, rows []*waiting, stored map[uuid.UUI
 // readBack asks on a fresh connection what became of a statement whose answer
 // was lost. Not found is no proof that it never commits, so that is a failure
 // too: the same post again gives the truth (D21).
-func (s *Store) readBack(ctx context.Context, rows []*waiting, lost error) {
+func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost error) {
 	transactions := make([]uuid.UUID, len(rows))
 	for i, w := range rows {
 		transactions[i] = w.delivery.Lead.Transaction

@@ -5,9 +5,9 @@ import "context"
 // DeliverTogether stores deliveries as one group, in this order. Which posts
 // happen to share a group is otherwise up to their arrival.
 func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
-	group := make([]*waiting, len(all))
+	group := make([]*waitingDelivery, len(all))
 	for i, d := range all {
-		group[i] = &waiting{delivery: d}
+		group[i] = &waitingDelivery{delivery: d}
 	}
 	ctx, cancel := context.WithTimeout(ctx, Within)
 	defer cancel()

@@ -15,7 +15,7 @@ const (
 	KeepSandbox = 7 * 24 * time.Hour
 )
 
-// ForgetBodies drops what only a retry needs, body digest and answered key, of
+// DeleteExpiredBodies drops what only a retry needs, body digest and answered key, of
 // leads received before the day that ends at now, and returns how many. Lead ids
 // are times, so that the bound is one of the partial index on the leads that
 // still have a digest.

@@ -36,7 +36,7 @@ func (e *edit) set(column, field string, had, wants any) {
 	}
 }
 
-// tell is set for a value that the audit trail tells of in other words.
+// record is set for a value that the audit trail tells of in other words.
 func (e *edit) record(column string, value any, field string, before, after any) {
 	if e.columns == nil {
 		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}

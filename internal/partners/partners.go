@@ -53,7 +53,7 @@ func (s *Service) By(who audit.Actor) *Service {
 	return &c
 }
 
-// tell writes what was done to a partner to the audit trail, as the last thing that
+// auditChange writes what was done to a partner to the audit trail, as the last thing that
 // the transaction does.
 func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after})

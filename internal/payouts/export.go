@@ -137,7 +137,7 @@ const Moment = "2006-01-02T15:04:05.000Z"
 // ExportsKept is how long an export can be fetched.
 const ExportsKept = 7 * 24 * time.Hour
 
-// wanted is an export's filter with what its asker may see.
+// exportRequest is an export's filter with what its asker may see.
 type exportRequest struct {
 	Filter
 	All      bool        `json:"all,omitempty"`
@@ -242,7 +242,7 @@ func (s *Service) Fetch(ctx context.Context, sc scope.Scope, e models.Export) (i
 	return s.files.Open(ctx, *e.FileID)
 }
 
-// ForgetExports deletes those whose file has gone and returns how many.
+// DeleteExpiredExports deletes those whose file has gone and returns how many.
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-ExportsKept))
 }

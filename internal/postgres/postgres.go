@@ -1,4 +1,4 @@
-// Package store opens the database and translates what it refuses.
+// Package postgres opens the database and translates what it refuses.
 //
 // There is one pool. GORM works on it through database/sql; COPY, the posts'
 // statement and LISTEN use its pgx connections directly.

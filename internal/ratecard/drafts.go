@@ -196,7 +196,7 @@ func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any
 	return done.Error
 }
 
-// tell writes to the audit trail, as the last thing that the transaction does.
+// auditChange writes to the audit trail, as the last thing that the transaction does.
 func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: "rate_card", Object: ID(card.ID), Before: before, After: after})
 }

@@ -88,7 +88,7 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 	})
 }
 
-// aDraftAgain are the columns of a card that is not to be published after all.
+// reopenDraft are the columns of a card that is not to be published after all.
 func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }

@@ -42,7 +42,7 @@ func (s *Service) dropLines(ctx context.Context, reconciliation uuid.UUID, step 
 	}
 }
 
-// Forget lets go of all such lines, and returns of how many reconciliations.
+// DeleteExpired lets go of all such lines, and returns of how many reconciliations.
 func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')

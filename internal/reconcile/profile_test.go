@@ -17,7 +17,7 @@ import (
 
 func lead(n int) string { return id.Format(id.Lead, uuid.UUID{14: byte(n >> 8), 15: byte(n)}) }
 
-// column puts texts into a list of their own.
+// columnOf puts texts into a list of their own.
 func columnOf(t *testing.T, texts ...string) Column {
 	t.Helper()
 	p, err := profile(strings.NewReader("x\tfill\n" + strings.Join(texts, "\t.\n") + "\t.\n"))

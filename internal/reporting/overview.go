@@ -1,4 +1,4 @@
-// Package figures adds up what passed: pings, posts, refusals and payouts over a
+// Package reporting adds up what passed: pings, posts, refusals and payouts over a
 // range of time. It reads the counters by minute and the ledger, and owns neither.
 package reporting
 

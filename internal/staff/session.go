@@ -200,7 +200,7 @@ func (s *Service) proven(ctx context.Context, by audit.Actor, session Session, b
 // the addresses they log in from.
 const keepEnded = knownFor
 
-// Forget deletes expired sessions, invitations and kept forms, and login attempts and
+// DeleteExpired deletes expired sessions, invitations and kept forms, and login attempts and
 // form submissions from more than a day ago. It returns the number of deleted rows.
 func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()

@@ -22,7 +22,7 @@ func Number[N ~int | ~int64](n N) string {
 	return sign + s
 }
 
-// amount is the figure of a sum of money, without its currency: 1,204.50.
+// Amount is the figure of a sum of money, without its currency: 1,204.50.
 func Amount(a money.Amount) string {
 	figure, _, _ := strings.Cut(a.String(), " ")
 	whole, cents, _ := strings.Cut(strings.TrimPrefix(figure, "-"), ".")
@@ -82,7 +82,7 @@ func Took(d time.Duration) string {
 	}
 }
 
-// plural puts a number before the right form of a word.
+// Plural puts a number before the right form of a word.
 func Plural[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -90,7 +90,7 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 	return Number(n) + " " + many
 }
 
-// fieldID is the id of a field's control. Forms that share a page set themselves
+// FieldID is the id of a field's control. Forms that share a page set themselves
 // apart by a prefix.
 func FieldID(prefix, name string) string {
 	if prefix == "" {

@@ -10,7 +10,7 @@ type TrafficStep struct {
 	Pings, Posts int64
 }
 
-// trafficChart draws pings and posts; words end its sentence: "in the last hour".
+// TrafficChart draws pings and posts; words end its sentence: "in the last hour".
 func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	c := Chart{ID: "traffic", Title: "Pings and posts", Steps: head, Series: []Series{{Name: "Pings"}, {Name: "Posts"}}}
 	var pings, posts int64
