@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"html/template"
@@ -10,20 +9,8 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/internal/yamldoc"
+	view "github.com/pingpost/pingpost/templates/docs"
 )
-
-//go:embed docs.html
-var docsHTML string
-
-//go:embed partner.html
-var partnerHTML string
-
-// docsCSS is the stylesheet of both pages, to be served at /docs.css:
-// they have no inline style, which a strict Content-Security-Policy
-// would refuse.
-//
-//go:embed docs.css
-var docsCSS []byte
 
 // renderDocs makes the documentation page for partners out of the OpenAPI
 // document. publicURL is the origin that partners reach the service at, such as
@@ -35,24 +22,11 @@ func renderDocs(document []byte, publicURL, support string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tmpl, err := docsTemplates()
+	tmpl, err := view.Pages()
 	if err != nil {
 		return nil, err
 	}
 	return execute(tmpl, "docs", page)
-}
-
-// docsTemplates are the general page, "docs", and a partner's own, "partner",
-// which is made of the same parts.
-func docsTemplates() (*template.Template, error) {
-	tmpl, err := template.New("docs").Parse(docsHTML)
-	if err == nil {
-		_, err = tmpl.New("partner").Parse(partnerHTML)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("parsing the templates of the documentation: %w", err)
-	}
-	return tmpl, nil
 }
 
 func execute(tmpl *template.Template, name string, page any) ([]byte, error) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	view "github.com/pingpost/pingpost/templates/docs"
 )
 
 func renderedDocs(t *testing.T) string {
@@ -201,7 +203,7 @@ func TestRenderDocsEscapes(t *testing.T) {
 
 // WCAG 2.2, 1.4.3: text has 4.5:1 against what it stands on.
 func TestDocsContrast(t *testing.T) {
-	css := string(docsCSS)
+	css := string(view.Stylesheet)
 	variable := regexp.MustCompile(`--([a-z]+): #([0-9a-f]{6});`)
 	schemes := strings.Split(css, ":root {")[1:]
 	if len(schemes) != 3 {

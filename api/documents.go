@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/pingpost/pingpost/internal/httpserver"
+	view "github.com/pingpost/pingpost/templates/docs"
 )
 
 // published is something published that does not change while the service runs.
@@ -48,7 +49,7 @@ func (s *server) documents() (map[string]published, error) {
 		"/api/industries": publish(contentJSON[0], industries),
 		"/openapi.yaml":   publish("application/yaml; charset=utf-8", Document()),
 		"/docs":           publish("text/html; charset=utf-8", docs),
-		"/docs.css":       publish("text/css; charset=utf-8", docsCSS),
+		"/docs.css":       publish("text/css; charset=utf-8", view.Stylesheet),
 	}, nil
 }
 

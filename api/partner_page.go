@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	view "github.com/pingpost/pingpost/templates/docs"
 )
 
 // partnerPages makes the documentation page of each partner. What is the same for
@@ -72,7 +73,7 @@ func newPartnerPages(o Options) (*partnerPages, error) {
 		return nil, err
 	}
 	p := &partnerPages{docs: docs, defaultMode: o.DefaultMode}
-	if p.page, err = docsTemplates(); err != nil {
+	if p.page, err = view.Pages(); err != nil {
 		return nil, err
 	}
 	if p.samples, err = readSamples(); err != nil {

@@ -29,7 +29,7 @@ var floors = map[string]int{
 	"internal/leads": 3, "internal/jobs": 3, "internal/partners": 3, "internal/ratecard": 3, "internal/staff": 3,
 	"internal/httpserver": 4, "internal/reporting": 4, "internal/payouts": 4, "internal/reconcile": 4,
 	"internal/intake": 5, "templates/ui": 5, "admin/assets": 5,
-	"templates/account": 6, "templates/design": 6, "templates/jobs": 6, "templates/leads": 6, "templates/login": 6, "templates/overview": 6, "templates/partners": 6,
+	"templates/account": 6, "templates/design": 6, "templates/docs": 6, "templates/jobs": 6, "templates/leads": 6, "templates/login": 6, "templates/overview": 6, "templates/partners": 6,
 	"templates/payouts": 6, "templates/pricing": 6, "templates/reconciliation": 6, "templates/staff": 6, "templates": 7, // its tests
 	"admin/web": 6,
 	// The console's areas do not import each other.
