@@ -39,7 +39,7 @@ func (s *server) ping(c *gin.Context, x *httpserver.Request) error {
 	return nil
 }
 
-// post is POST {base_url}/api/lead/post.
+// post is POST {base_url}/api/lead/post. The listener logs it: see [httpserver.AccessLog].
 func (s *server) post(c *gin.Context, x *httpserver.Request) error {
 	slug, err := s.read(c, x, intake.EndpointPost)
 	if err != nil {

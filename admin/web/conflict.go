@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/apperr"
@@ -8,6 +9,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
+
+// FormVersion returns the object's version that a form was opened with, or 0, which is stale.
+func FormVersion(k *Request) int {
+	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
+	return max(n, 0)
+}
 
 // Conflict describes the last change of an object that was changed while the form was open.
 func Conflict(k *Request, kind, object string, at time.Time) (*ui.Conflict, error) {

@@ -3,7 +3,6 @@ package web
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -60,12 +59,6 @@ func CheckTypedName(k *Request, name string) ui.Errors {
 		return ui.Errors{{Field: "name", Message: "Type " + name + ", to be sure that it is this one."}}
 	}
 	return nil
-}
-
-// FormVersion is the one that the form was made from; what is none is stale.
-func FormVersion(k *Request) int {
-	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
-	return max(n, 0)
 }
 
 // SearchText is a filter as it was given; what no row can hold matches none.

@@ -34,7 +34,8 @@ func NewAccessLog(out io.Writer, text bool) *AccessLog {
 	return &AccessLog{out, lineFormat{start: "{", end: "}\n", sep: ",", is: ":", quote: `"`}}
 }
 
-func (a *AccessLog) write(x *Request, method string, status int, took time.Duration) {
+// writeRequest writes the line of one request.
+func (a *AccessLog) writeRequest(x *Request, method string, status int, took time.Duration) {
 	f := &a.format
 	b := append(x.line[:0], f.start...)
 	b = append(f.key(b, "time"), f.quote...)

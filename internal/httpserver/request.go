@@ -69,7 +69,7 @@ func (l *Listener) Endpoint(route string, handle func(*gin.Context, *Request) er
 		default:
 			refuse(c, x, err)
 		}
-		l.finish(c, x, counted)
+		l.logAndCount(c, x, counted)
 		x.Cause = nil
 		requests.Put(x)
 		if errors.Is(err, http.ErrAbortHandler) {
@@ -101,13 +101,15 @@ func (l *Listener) protect(c *gin.Context, x *Request, handle func(*gin.Context,
 	return handle(c, x)
 }
 
-func (l *Listener) finish(c *gin.Context, x *Request, counted *routeMetrics) {
+// logAndCount writes the access log's line for a request, an error's line for a failure of
+// ours, and counts the request in the metrics.
+func (l *Listener) logAndCount(c *gin.Context, x *Request, counted *routeMetrics) {
 	took := l.Clock.Now().Sub(x.Start)
 	status := c.Writer.Status()
 	counted.observe(answer{status, x.Outcome}, took)
 	if status < http.StatusInternalServerError {
 		if l.AccessLog != nil {
-			l.AccessLog.write(x, method(c.Request.Method), status, took)
+			l.AccessLog.writeRequest(x, method(c.Request.Method), status, took)
 		}
 		return
 	}

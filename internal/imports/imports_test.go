@@ -25,7 +25,7 @@ var floors = map[string]int{
 	"migrations": 0,
 	"models":     1, "pricing_rules": 1, "internal/quote": 1, "internal/signing": 1, "internal/envelope": 1,
 	"internal/postgres": 1, "internal/snapshot": 1, "internal/config": 1, "internal/keyring": 1, "internal/devpg": 1, "internal/devvault": 1,
-	"internal/audit": 2, "internal/authz": 2, "internal/ledger": 2, "internal/payload": 2, "internal/transit": 2, "internal/blobstore": 2,
+	"internal/signing/diagnose": 2, "internal/audit": 2, "internal/authz": 2, "internal/ledger": 2, "internal/payload": 2, "internal/transit": 2, "internal/blobstore": 2,
 	"internal/leads": 3, "internal/jobs": 3, "internal/partners": 3, "internal/ratecard": 3, "internal/staff": 3,
 	"internal/httpserver": 4, "internal/reporting": 4, "internal/payouts": 4, "internal/reconcile": 4,
 	"internal/intake": 5, "templates/ui": 5, "admin/assets": 5,

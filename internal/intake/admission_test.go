@@ -172,7 +172,7 @@ func TestNoPlaceToWait(t *testing.T) {
 	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
 	in.storingUnsigned.enter(t.Context())
 	_, err := in.readPost(PostRequest{}, &partners.Directory{}, budgetStart)
-	if f := apperr.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
+	if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
 		t.Errorf("refused with %v", err)
 	}
 }
@@ -204,7 +204,7 @@ func TestNoPlaceToStore(t *testing.T) {
 	_, delivering := in.deliver(t.Context(), authenticated{})
 	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {
-		if f := apperr.As(err); !errors.Is(err, errStoring) || f.RetryAfter != retryAfter {
+		if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
 			t.Errorf("refused with %v", err)
 		}
 	}

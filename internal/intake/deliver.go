@@ -14,7 +14,7 @@ import (
 func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {
-		return PostResult{}, errStoring
+		return PostResult{}, errNotStored
 	}
 	defer gate.leave()
 	deadline, _ := ctx.Deadline()
@@ -49,22 +49,24 @@ func (in *Intake) store(ctx context.Context, p authenticated, industry string) (
 	defer key.Zero()
 	delivery, err := in.delivery(p, key, industry)
 	if err != nil {
-		return leads.Receipt{}, false, errStoring.WithCause(err)
+		return leads.Receipt{}, false, errNotStored.WithCause(err)
 	}
 	receipt, stored, err := in.Leads.Deliver(ctx, delivery)
 	if err != nil && !errors.Is(err, leads.ErrInactive) {
-		err = errStoring.WithCause(err)
+		err = errNotStored.WithCause(err)
 	}
 	return receipt, stored, err
 }
 
+// dataKey takes a data key that Vault, or the local key, has wrapped. While Vault is away
+// there are keys until those held ready are used up (package envelope), and then an error.
 func (in *Intake) dataKey(ctx context.Context) (envelope.DataKey, error) {
 	if !in.Wrappers.Configured() {
 		return envelope.DataKey{}, errNoWrapper
 	}
 	key, err := in.Wrappers.DataKey(ctx)
 	if err != nil {
-		return key, errStoring.WithCause(err)
+		return key, errNotStored.WithCause(err)
 	}
 	return key, nil
 }

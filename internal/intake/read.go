@@ -43,7 +43,7 @@ type post struct {
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {
-		return p, errStoring // the database has been away since the start
+		return p, errNotStored // the database has been away since the start
 	}
 	var err error
 	if p.base, err = base(d, req.Slug); err != nil {
@@ -53,7 +53,7 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 		return p, p.claimErr
 	}
 	if in.admission(p.claim).full() {
-		return p, errStoring // before its bytes have cost anything: there are more than can be stored
+		return p, errNotStored // before its bytes have cost anything: there are more than can be stored
 	}
 	p.payload, p.payloadErr = payload.ParsePost(req.Body)
 	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)

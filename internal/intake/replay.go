@@ -45,7 +45,7 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	case errors.Is(rejection, errExpired):
 		return PostResult{}, errExpired.Retry(retryAfter)
 	}
-	return PostResult{}, errStoring.WithCause(err)
+	return PostResult{}, errNotStored.WithCause(err)
 }
 
 // mayHaveDelivered reports whether a lead could change the rejection: not if the
@@ -65,7 +65,7 @@ func (p authenticated) mayHaveDelivered(rejection error) bool {
 func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {
-		return leads.Receipt{}, errStoring
+		return leads.Receipt{}, errNotStored
 	}
 	defer gate.leave()
 	ctx, cancel := context.WithTimeout(ctx, findWithin)

@@ -27,7 +27,7 @@ func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want r
 
 // Without a data key nothing is stored, but pings are priced and what was
 // delivered before is found again (D21, D23).
-func TestWithoutADataKey(t *testing.T) {
+func TestVaultAway(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)
 	vault := testkit.NewVault(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/scope"
-	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -21,9 +21,9 @@ const maxTried = 100
 // CheckSignature says which of a partner's secrets made a signature, those that are
 // over too, or what is wrong with it. Nothing of the post that was signed is kept, or
 // looked up. The body is as a form sends it, where every line ends with CR LF.
-func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string) (signing.Diagnosis, error) {
+func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string) (diagnose.Diagnosis, error) {
 	if !sc.Allows(partner.ID) {
-		return signing.Diagnosis{}, errNoPartner
+		return diagnose.Diagnosis{}, errNoPartner
 	}
 	var rows []models.SigningSecret
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -34,7 +34,7 @@ func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner mo
 		return s.auditChange(tx, "signature.check", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
 	})
 	if err != nil {
-		return signing.Diagnosis{}, err
+		return diagnose.Diagnosis{}, err
 	}
 	keys, unread := s.known(rows)
 	defer func() {
@@ -42,7 +42,7 @@ func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner mo
 			clear(k.Key)
 		}
 	}()
-	d := diagnose(timestamp, body, signature, keys, s.clock.Now())
+	d := diagnoseSignature(timestamp, body, signature, keys, s.clock.Now())
 	for _, name := range unread {
 		d.Notes = append(d.Notes, "The secret "+name+" was left out: no platform key that is configured here opens it.")
 	}
@@ -53,13 +53,13 @@ func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner mo
 }
 
 // diagnose takes the body with the line ends that it may have had, LF first.
-func diagnose(timestamp, body, signature string, keys []signing.Known, now time.Time) signing.Diagnosis {
+func diagnoseSignature(timestamp, body, signature string, keys []diagnose.CandidateKey, now time.Time) diagnose.Diagnosis {
 	plain := strings.ReplaceAll(body, "\r\n", "\n")
-	d := signing.Diagnose(timestamp, plain, signature, keys, now)
+	d := diagnose.Signature(timestamp, plain, signature, keys, now)
 	if d.Matches || plain == body {
 		return d
 	}
-	if windows := signing.Diagnose(timestamp, body, signature, keys, now); windows.Matches {
+	if windows := diagnose.Signature(timestamp, body, signature, keys, now); windows.Matches {
 		windows.Notes = append(windows.Notes, "Its lines end with CR LF.")
 		return windows
 	}
@@ -67,7 +67,7 @@ func diagnose(timestamp, body, signature string, keys []signing.Known, now time.
 }
 
 // known opens secrets for a diagnosis, and names those that it cannot open.
-func (s *Service) known(rows []models.SigningSecret) (keys []signing.Known, unread []string) {
+func (s *Service) known(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
 	now := s.clock.Now()
 	for _, row := range rows {
 		name := row.Label + " (…" + row.LastFour + ")"
@@ -78,9 +78,9 @@ func (s *Service) known(rows []models.SigningSecret) (keys []signing.Known, unre
 		}
 		state := StateOf(row, now)
 		if state == StateRetiring {
-			state = signing.KeyActive
+			state = diagnose.KeyActive
 		}
-		keys = append(keys, signing.Known{Name: name, Key: plain, State: state})
+		keys = append(keys, diagnose.CandidateKey{Name: name, Key: plain, State: state})
 	}
 	return keys, unread
 }

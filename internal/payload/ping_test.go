@@ -243,7 +243,7 @@ func TestPingDoesNotAliasTheBody(t *testing.T) {
 
 // The fewest of many runs counts: the race detector makes pools, jsontext's
 // among them, forget at random.
-func TestPingAllocations(t *testing.T) {
+func TestParsePingAllocations(t *testing.T) {
 	tax := taxonomy(t)
 	body := []byte(typicalPing)
 	fewest := 100.0

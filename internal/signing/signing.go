@@ -55,14 +55,14 @@ func Check(h Headers, now time.Time) (Claim, error) {
 	case len(h.Timestamp) > 1:
 		return claim, ErrTimestampFormat
 	}
-	claim.timestamp = trim(h.Timestamp[0])
-	if err := checkTimestamp(claim.timestamp, now); err != nil {
+	claim.timestamp = TrimBlanks(h.Timestamp[0])
+	if err := CheckTimestamp(claim.timestamp, now); err != nil {
 		return claim, err
 	}
 	if !claim.Signed {
 		return claim, nil
 	}
-	mac, ok := parseSignature(h)
+	mac, ok := ParseSignature(h)
 	if !ok {
 		return claim, ErrSignature
 	}
@@ -70,7 +70,8 @@ func Check(h Headers, now time.Time) (Claim, error) {
 	return claim, nil
 }
 
-func checkTimestamp(text string, now time.Time) error {
+// CheckTimestamp checks that a timestamp is Unix time in seconds within [Tolerance] of now.
+func CheckTimestamp(text string, now time.Time) error {
 	if text == "" {
 		return ErrTimestampFormat
 	}
@@ -88,7 +89,8 @@ func checkTimestamp(text string, now time.Time) error {
 	return nil
 }
 
-func parseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
+// ParseSignature decodes the signature of the headers; ok is false if its form is wrong.
+func ParseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 	if len(h.Signature) > 1 || len(h.Alias) > 1 {
 		return mac, false
 	}
@@ -98,7 +100,7 @@ func parseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 		}
 		var one [sha256.Size]byte
 		var digits [2 * len(one)]byte
-		text := trim(values[0])
+		text := TrimBlanks(values[0])
 		if len(text) != copy(digits[:], text) || len(text) != len(digits) {
 			return mac, false
 		}
@@ -113,9 +115,9 @@ func parseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 	return mac, true
 }
 
-// trim removes what HTTP calls optional white space, and nothing else: a
+// TrimBlanks removes what HTTP calls optional white space, and nothing else: a
 // no-break space is part of the value and makes it malformed.
-func trim(s string) string {
+func TrimBlanks(s string) string {
 	for s != "" && blank(s[0]) {
 		s = s[1:]
 	}

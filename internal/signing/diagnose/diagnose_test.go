@@ -1,4 +1,4 @@
-package signing
+package diagnose
 
 import (
 	"bytes"
@@ -13,10 +13,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pingpost/pingpost/internal/signing"
 )
 
+var now = time.Date(2026, 1, 2, 3, 4, 5, 999_000_000, time.UTC)
+
+func stamp(offset int64) string { return strconv.FormatInt(now.Unix()+offset, 10) }
+
 // secrets are two of a partner's, and what became of others.
-var secrets = []Known{
+var secrets = []CandidateKey{
 	{"first (…aaaa)", []byte("pp_Zm9yIHRoZSBmaXJzdCBzZWNyZXQgb2YgdGhlbQ"), KeyActive},
 	{"second (…bbbb)", []byte("  00112233445566778899aabbccddeeff "), KeyActive},
 	{"hex (…eeff)", []byte("00112233445566778899aabbccddeeffeedd"), KeyActive},
@@ -34,7 +40,7 @@ func sum(text string) string { return hex.EncodeToString(sha(text)) }
 
 func TestDiagnoseFindsTheSecret(t *testing.T) {
 	for i, key := range secrets {
-		d := Diagnose(" "+stamp(0)+"\t", compact, strings.ToUpper(Sign(key.Key, stamp(0), []byte(compact))), secrets, now)
+		d := Signature(" "+stamp(0)+"\t", compact, strings.ToUpper(signing.Sign(key.Key, stamp(0), []byte(compact))), secrets, now)
 		if d.Key != i || d.Matches != (key.State == KeyActive) || !strings.Contains(d.Verdict, key.Name) || string(d.Signed) != stamp(0)+"."+compact {
 			t.Errorf("%s: %+v", key.Name, d)
 		}
@@ -55,11 +61,11 @@ func TestDiagnoseTellsTheWindow(t *testing.T) {
 	}{
 		{300, "", ""}, {-300, "", ""}, {301, "timestamp_early", "301 s"}, {-4000, "timestamp_late", "4000 s"},
 	} {
-		d := Diagnose(stamp(c.offset), compact, Sign(secrets[0].Key, stamp(c.offset), []byte(compact)), secrets, now)
+		d := Signature(stamp(c.offset), compact, signing.Sign(secrets[0].Key, stamp(c.offset), []byte(compact)), secrets, now)
 		if !d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.cause || !strings.Contains(d.Verdict, c.shows) || !strings.Contains(d.Fix, c.shows) || (d.Fix == "") != (c.cause == "") {
 			t.Errorf("%d s: %+v", c.offset, d)
 		}
-		wrong := Diagnose(stamp(c.offset), compact, strings.Repeat("0", 64), secrets, now)
+		wrong := Signature(stamp(c.offset), compact, strings.Repeat("0", 64), secrets, now)
 		if wrong.Matches || wrong.Key != -1 || len(wrong.Notes) > 0 != (c.cause != "") {
 			t.Errorf("%d s, and wrong: %+v", c.offset, wrong)
 		}
@@ -68,7 +74,7 @@ func TestDiagnoseTellsTheWindow(t *testing.T) {
 
 func TestDiagnoseMalformedSignatures(t *testing.T) {
 	key, ts := secrets[0].Key, stamp(0)
-	right := Sign(key, ts, []byte(compact))
+	right := signing.Sign(key, ts, []byte(compact))
 	raw, _ := hex.DecodeString(right)
 	url := base64.RawURLEncoding.EncodeToString(raw)
 	leading := leadingZero(key)
@@ -90,12 +96,12 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 		{"a no-break space", compact, right + "\u00a0", "signature_quoted"},
 		{"a zero-width space", compact, "\u200b" + right, "signature_quoted"},
 		{"pairs as C# writes them", compact, strings.ToUpper(inPairs(right, "-")), "signature_separated"},
-		{"a leading zero lost", leading, strings.TrimLeft(Sign(key, ts, []byte(leading)), "0"), "signature_length"},
+		{"a leading zero lost", leading, strings.TrimLeft(signing.Sign(key, ts, []byte(leading)), "0"), "signature_length"},
 		{"SHA-1", compact, hex.EncodeToString(macOf(sha1.New, key, ts+"."+compact)), "signature_hash"},
 		{"SHA-512", compact, hex.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "signature_hash"},
 		{"SHA-512 in base64", compact, base64.StdEncoding.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "signature_base64"},
 	} {
-		d := Diagnose(ts, c.body, c.signature, secrets, now)
+		d := Signature(ts, c.body, c.signature, secrets, now)
 		if d.Matches || d.Key != 0 || d.Causes[0] != c.cause || d.Verdict == "" || d.Fix == "" {
 			t.Errorf("%s: %d %v, want %s", c.name, d.Key, d.Causes, c.cause)
 		}
@@ -103,12 +109,12 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 	for name, signature := range map[string]string{
 		"nothing": "", "cut off": right[:40+9], "a word": "soon", "not hex": strings.Repeat("g", 64), "one digit": "a",
 	} {
-		if d := Diagnose(ts, compact, signature, secrets, now); d.Matches || d.Key != -1 || d.Verdict == "" || d.Fix == "" {
+		if d := Signature(ts, compact, signature, secrets, now); d.Matches || d.Key != -1 || d.Verdict == "" || d.Fix == "" {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
 	// Two things wrong: the form first, and the other is not kept back.
-	d := Diagnose(ts, compact, "sha256="+macHex(string(key), compact), secrets, now)
+	d := Signature(ts, compact, "sha256="+macHex(string(key), compact), secrets, now)
 	if want := []string{"signature_prefix", "joined_body_alone"}; !slices.Equal(d.Causes, want) || len(d.Notes) != 2 {
 		t.Errorf("two: %v %q", d.Causes, d.Notes)
 	}
@@ -118,7 +124,7 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 func leadingZero(key []byte) string {
 	for i := 0; ; i++ {
 		body := `{"n":` + strconv.Itoa(i) + `}`
-		if s := Sign(key, stamp(0), []byte(body)); s[0] == '0' && s[1] != '0' {
+		if s := signing.Sign(key, stamp(0), []byte(body)); s[0] == '0' && s[1] != '0' {
 			return body
 		}
 	}
@@ -150,7 +156,7 @@ func TestDiagnoseTimestamps(t *testing.T) {
 		{"a word", "now", "now", "timestamp_form"},
 		{"beyond 64 bits", strings.Repeat("9", 40), strings.Repeat("9", 40), "timestamp_too_large"},
 	} {
-		d := Diagnose(c.sent, compact, Sign(secrets[0].Key, c.signed, []byte(compact)), secrets, now)
+		d := Signature(c.sent, compact, signing.Sign(secrets[0].Key, c.signed, []byte(compact)), secrets, now)
 		if d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.causes || d.Verdict == "" || d.Fix == "" {
 			t.Errorf("%s: %+v", c.name, d)
 		}
@@ -210,7 +216,7 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		if c.key != "" {
 			signature = macHex(c.key, c.signed)
 		}
-		d := Diagnose(ts, c.body, signature, secrets, now)
+		d := Signature(ts, c.body, signature, secrets, now)
 		if d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.causes || d.Verdict == "" || d.Fix == "" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
 			t.Errorf("%s: %d %v %q", c.name, d.Key, d.Causes, d.Notes)
 		}
@@ -223,35 +229,35 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		{"decoded as hex", string(decoded(hex.DecodeString(string(secrets[2].Key)))), "secret_from_hex", 2},
 		{"of a retired one", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
 	} {
-		d := Diagnose(ts, compact, macHex(c.key, ts+"."+compact), secrets, now)
+		d := Signature(ts, compact, macHex(c.key, ts+"."+compact), secrets, now)
 		if d.Matches || d.Key != c.which || strings.Join(d.Causes, " ") != c.causes || len(d.Notes) != 1 {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
-	if d := Diagnose(ts, compact, sum(compact), secrets, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"plain_hash"}) {
+	if d := Signature(ts, compact, sum(compact), secrets, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"plain_hash"}) {
 		t.Errorf("no secret: %+v", d)
 	}
 }
 
 func TestDiagnoseFindsNothing(t *testing.T) {
-	d := Diagnose(stamp(0), compact, macHex("somebody else's secret", stamp(0)+"."+compact), secrets, now)
+	d := Signature(stamp(0), compact, macHex("somebody else's secret", stamp(0)+"."+compact), secrets, now)
 	if d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"unexplained"}) ||
 		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)) || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
 		t.Errorf("%+v", d)
 	}
-	if d := Diagnose(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"no_secret"}) {
+	if d := Signature(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"no_secret"}) {
 		t.Errorf("without secrets: %+v", d)
 	}
-	if d := Diagnose(stamp(0), strings.Repeat("x", MaxDiagnosed+1), strings.Repeat("0", 64), secrets, now); d.Matches || !slices.Equal(d.Causes, []string{"body_too_large"}) {
+	if d := Signature(stamp(0), strings.Repeat("x", MaxDiagnosed+1), strings.Repeat("0", 64), secrets, now); d.Matches || !slices.Equal(d.Causes, []string{"body_too_large"}) {
 		t.Errorf("too long: %s", d.Verdict)
 	}
 }
 
 // The most that can be asked for is bounded work, and it is said when that was not enough.
 func TestDiagnoseIsBounded(t *testing.T) {
-	many := make([]Known, 100)
+	many := make([]CandidateKey, 100)
 	for i := range many {
-		many[i] = Known{Name: strconv.Itoa(i), Key: bytes.Repeat([]byte{byte(i)}, 40), State: KeyActive}
+		many[i] = CandidateKey{Name: strconv.Itoa(i), Key: bytes.Repeat([]byte{byte(i)}, 40), State: KeyActive}
 	}
 	deep := strings.Repeat("[", 60) + strings.TrimSuffix(strings.Repeat("1,", 32000), ",") + strings.Repeat("]", 60)
 	for _, body := range []string{deep, `"` + strings.Repeat("é", MaxDiagnosed/2-1) + `"`} {
@@ -268,23 +274,23 @@ func TestDiagnoseIsBounded(t *testing.T) {
 			t.Errorf("%.8s…: %d bytes were hashed", body, work.hashed)
 		}
 	}
-	d := Diagnose(stamp(0), strings.Repeat("[", MaxDiagnosed), strings.Repeat("0", 64), many, now)
+	d := Signature(stamp(0), strings.Repeat("[", MaxDiagnosed), strings.Repeat("0", 64), many, now)
 	if d.Key != -1 || len(d.Notes) != 1 {
 		t.Errorf("%s %q", d.Verdict, d.Notes)
 	}
 }
 
 func FuzzDiagnose(f *testing.F) {
-	f.Add(stamp(0), compact, Sign(secrets[0].Key, stamp(0), []byte(compact)))
+	f.Add(stamp(0), compact, signing.Sign(secrets[0].Key, stamp(0), []byte(compact)))
 	f.Add(stamp(0)+"000", "{\"a\": \"\\ud800\"}", "sha256=00")
 	f.Add("2026-01-02T03:04:05Z", "\ufeff[", `"AA-BB"`)
 	f.Fuzz(func(t *testing.T, timestamp, body, signature string) {
-		d := Diagnose(timestamp, body, signature, secrets, now)
-		seconds, _ := strconv.ParseInt(trim(timestamp), 10, 64)
-		claim, err := Check(Headers{Timestamp: []string{timestamp}, Signature: []string{signature}}, time.Unix(seconds, 0))
+		d := Signature(timestamp, body, signature, secrets, now)
+		seconds, _ := strconv.ParseInt(signing.TrimBlanks(timestamp), 10, 64)
+		claim, err := signing.Check(signing.Headers{Timestamp: []string{timestamp}, Signature: []string{signature}}, time.Unix(seconds, 0))
 		verified := false
 		for _, k := range secrets {
-			verified = verified || err == nil && k.State == KeyActive && NewVerifier(k.Key).Verify(claim, []byte(body))
+			verified = verified || err == nil && k.State == KeyActive && signing.NewVerifier(k.Key).Verify(claim, []byte(body))
 		}
 		if d.Matches != verified && len(body) <= MaxDiagnosed && seconds < 1e11 {
 			t.Fatalf("matches: %t, verified: %t", d.Matches, verified)

@@ -1,25 +1,29 @@
-package signing
+// Package diagnose finds out what is wrong with a signature, for the partner who made it.
+package diagnose
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pingpost/pingpost/internal/signing"
 )
 
 // MaxDiagnosed bounds the body that is diagnosed: a post has no more (D22).
 const MaxDiagnosed = 64 << 10
 
-// The states of a Known key.
+// The states of a CandidateKey key.
 const (
 	KeyActive  = "active"
 	KeyRetired = "retired"
 	KeyRevoked = "revoked"
 )
 
-// Known is a secret that a signature may have been made with. Name tells it from
+// CandidateKey is a secret that a signature may have been made with. Name tells it from
 // others in the diagnosis, in which Key never is.
-type Known struct {
+type CandidateKey struct {
 	Name  string
 	Key   []byte
 	State string
@@ -38,11 +42,11 @@ type Diagnosis struct {
 // finding is a mistake, and how it is mended.
 type finding struct{ cause, verdict, fix string }
 
-// Diagnose judges a signature as Check and Verify do, and when it is wrong tries what
+// Signature judges a signature as signing.Check and Verify do, and when it is wrong tries what
 // partners get wrong. A post that was sent a while ago is out of the window now: that
 // is told, and does not make its signature wrong.
-func Diagnose(timestamp, body, signature string, keys []Known, now time.Time) Diagnosis {
-	timestamp = trim(timestamp)
+func Signature(timestamp, body, signature string, keys []CandidateKey, now time.Time) Diagnosis {
+	timestamp = signing.TrimBlanks(timestamp)
 	d := Diagnosis{Key: -1, Signed: []byte(timestamp + "." + body)}
 	switch {
 	case len(body) > MaxDiagnosed:
@@ -55,7 +59,7 @@ func Diagnose(timestamp, body, signature string, keys []Known, now time.Time) Di
 		d.Verdict, d.Fix = "This partner has no secret that a signature could be made with.", "Make a secret, and hand it over."
 		return d
 	}
-	sig := readSignature(trim(signature))
+	sig := readSignature(signing.TrimBlanks(signature))
 	sent := readTimestamp(timestamp, now)
 	var found []finding
 	for _, f := range []finding{sig.wrong, sent.wrong} {
@@ -72,8 +76,8 @@ func Diagnose(timestamp, body, signature string, keys []Known, now time.Time) Di
 }
 
 // judge finds the secret, and what is wrong beyond the form of the headers.
-func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys []Known, malformed bool) (found []finding) {
-	if len(t.mac) == len(Claim{}.mac) {
+func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool) (found []finding) {
+	if len(t.mac) == sha256.Size {
 		if d.Key = t.hmac(d.Signed); d.Key < 0 {
 			f, key := t.explain(timestamp, body, sent)
 			d.Key, found = key, append(found, f)
@@ -102,7 +106,7 @@ func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys 
 }
 
 // conclude puts the first finding into the verdict and the others into the notes.
-func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []Known) {
+func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []CandidateKey) {
 	for _, f := range slices.Concat(found, []finding{sent.outside}) {
 		if f.cause != "" {
 			d.Causes = append(d.Causes, f.cause)

@@ -1,6 +1,7 @@
-package signing
+package diagnose
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/pingpost/pingpost/internal/signing"
 )
 
 // readSig is a signature as far as it can be read. mac is nil when it cannot be; its
@@ -26,7 +29,7 @@ func readSignature(text string) readSig {
 	if text == "" {
 		return readSig{wrong: finding{"signature_missing", "There is no signature.", "Send it as X-Signature-SHA256: 64 hex digits."}}
 	}
-	if mac, ok := parseSignature(Headers{Signature: []string{text}}); ok {
+	if mac, ok := signing.ParseSignature(signing.Headers{Signature: []string{text}}); ok {
 		out := readSig{mac: mac[:]}
 		if text != strings.ToLower(text) {
 			out.note = "The hex digits are in upper case: that is accepted."
@@ -90,7 +93,7 @@ func countedHex(text string) readSig {
 			return readSig{}
 		}
 	}
-	const want = 2 * len(Claim{}.mac)
+	const want = 2 * sha256.Size
 	n := len(text)
 	var mac []byte
 	padded := text
@@ -119,7 +122,7 @@ func inBase64(text string) readSig {
 	if err != nil {
 		return readSig{}
 	}
-	if inner, err := hex.DecodeString(string(mac)); err == nil && len(inner) == len(Claim{}.mac) {
+	if inner, err := hex.DecodeString(string(mac)); err == nil && len(inner) == sha256.Size {
 		return readSig{mac: inner, wrong: finding{"signature_base64_of_hex", "The signature is " + name + " of its hex digits.", digitsAlone}}
 	}
 	if hashName(len(mac)) == "" {
@@ -178,7 +181,7 @@ func readTimestamp(text string, now time.Time) sentTime {
 		}
 	}
 	out := sentTime{instead: []string{digits, digits + "000"}}
-	if checkTimestamp(text, now) != nil {
+	if signing.CheckTimestamp(text, now) != nil {
 		out.outside = outside(now.Unix() - seconds)
 	}
 	return out

@@ -1,4 +1,4 @@
-package signing
+package diagnose
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ type trial struct {
 	hashed int
 }
 
-func newTrial(mac []byte, keys []Known) *trial {
+func newTrial(mac []byte, keys []CandidateKey) *trial {
 	t := &trial{mac: mac}
 	for _, k := range keys {
 		t.keys = append(t.keys, k.Key)
