@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
@@ -115,10 +114,7 @@ func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
 // accountOf is which account of the partner the address names.
 func (h *Handlers) accountOf(k *web.Request, p models.Partner) (models.Account, error) {
 	a, err := h.Partners.FindAccount(k.R.Context(), k.Scope, p, k.R.PathValue("account"))
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return a, web.ErrNotFound
-	}
-	return a, err
+	return a, web.OrNotFound(err)
 }
 
 func (h *Handlers) accountPage(k *web.Request) error {

@@ -37,7 +37,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: one, Needs: web.ReadPartners, Handle: h.partnerPage},
 		{Method: get, Path: one + "/onboarding", Needs: web.WritePartners, Handle: h.onboardingPage},
 		{Method: get, Path: one + "/onboarding/live", Needs: web.WritePartners, Handle: h.onboardingLive},
-		{Method: post, Path: one + "/details", Needs: web.WritePartners, Form: one + "?tab=details", Handle: h.details},
+		{Method: post, Path: one + "/details", Needs: web.WritePartners, Form: one + "?tab=details", Handle: h.setDetails},
 		{Method: post, Path: one + "/approve", Needs: web.WritePartners, Handle: h.approve},
 		{Method: get, Path: one + "/suspend", Needs: web.WritePartners, Handle: h.suspendPage},
 		{Method: post, Path: one + "/suspend", Needs: web.WritePartners, Form: one + "/suspend", Handle: h.suspend},

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
@@ -139,10 +138,7 @@ func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Crea
 // secretOf is which secret of the partner the address names.
 func (h *Handlers) secretOf(k *web.Request, p models.Partner) (models.SigningSecret, error) {
 	s, err := h.Partners.FindSecret(k.R.Context(), p, k.R.PathValue("secret"))
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return s, web.ErrNotFound
-	}
-	return s, err
+	return s, web.OrNotFound(err)
 }
 
 // partnerAndSecret are those that the address names.

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
@@ -62,10 +61,7 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 		return r, web.ErrNotFound
 	}
 	r, err = h.Reconcile.Look(k.R.Context(), k.Scope, named)
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return r, web.ErrNotFound
-	}
-	return r, err
+	return r, web.OrNotFound(err)
 }
 
 // reconciliationForm reads a form about it.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/internal/id"
@@ -80,10 +79,7 @@ func (h *Handlers) person(k *web.Request) (staff.Person, error) {
 		return staff.Person{}, web.ErrNotFound
 	}
 	p, err := h.Staff.Find(k.R.Context(), k.R.PathValue("id"))
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return p, web.ErrNotFound
-	}
-	return p, err
+	return p, web.OrNotFound(err)
 }
 
 // personForm is what the roles' form shows besides the person as they are.

@@ -1,0 +1,30 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/partners"
+)
+
+func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
+	head, err := h.head(k, p, "audit")
+	if err != nil {
+		return err
+	}
+	v := view.PartnerAuditView{Head: head}
+	if !k.MayAt(web.ReadAudit, p.ID) {
+		v.State.Failed = "None of your roles lets you see the audit trail."
+		return k.Show(http.StatusOK, view.PartnerAudit(v))
+	}
+	q := k.R.URL.Query()
+	found, err := h.Audit.List(k.R.Context(), scope.Partners(p.ID), audit.Filter{}, web.KeyPage(q))
+	if err != nil {
+		return err
+	}
+	v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(head.URL, q, found)
+	return k.Show(http.StatusOK, view.PartnerAudit(v))
+}

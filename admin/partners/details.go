@@ -1,0 +1,94 @@
+package partners
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
+	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{
+		Name: p.Name, LegalName: p.LegalName, Address: p.Address, TaxID: p.TaxID, PaymentTerms: p.PaymentTerms, Notes: p.Notes,
+		Contacts: contactRows(partners.Contacts(p)), Version: int64(p.RowVersion),
+	}, p.AccountManager)
+}
+
+func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v view.PartnerDetailsView, manager string) (err error) {
+	if v.Head, err = h.head(k, p, "details"); err != nil {
+		return err
+	}
+	if v.Managers, err = h.managers(k, manager); err != nil {
+		return err
+	}
+	if !v.Head.CanWrite {
+		v.Locked = "Your roles let you look at this partner, not change it."
+		return k.Show(status, view.PartnerDetails(v))
+	}
+	for range min(2, partners.MaxContacts-len(v.Contacts)) {
+		v.Contacts = append(v.Contacts, view.ContactRow{})
+	}
+	return k.Show(status, view.PartnerDetails(v))
+}
+
+func contactRows(all []partners.Contact) (rows []view.ContactRow) {
+	for _, c := range all {
+		rows = append(rows, view.ContactRow(c))
+	}
+	return rows
+}
+
+// payeeName is the name that payouts are made to.
+func payeeName(legalName, name string) string {
+	return cmp.Or(strings.TrimSpace(legalName), strings.TrimSpace(name))
+}
+
+func (h *Handlers) setDetails(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	d, version := readDetails(k.R.PostForm), int64(web.FormVersion(k))
+	return web.Submit(k, web.Form{
+		Proof: web.ProofWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), d)
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if p, err = h.partner(k); err != nil {
+				return nil, err
+			}
+			version = int64(p.RowVersion)
+			return web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
+				d.Contacts = d.Contacts[:len(d.Contacts)-1]
+			}
+			return h.showDetails(k, r.Status, p, view.PartnerDetailsView{
+				Name: d.Name, LegalName: d.LegalName, Address: d.Address, TaxID: d.TaxID, PaymentTerms: d.PaymentTerms, Notes: d.Notes,
+				Contacts: contactRows(d.Contacts), Version: version, StepUp: r.StepUp, Conflict: r.Conflict, Errors: r.Errors,
+			}, d.Manager)
+		},
+	})
+}
+
+func readDetails(f url.Values) partners.Details {
+	d := partners.Details{
+		Name: f.Get("name"), LegalName: f.Get("legal_name"), Address: f.Get("address"), TaxID: f.Get("tax_id"),
+		PaymentTerms: f.Get("payment_terms"), Manager: f.Get("manager"), Notes: f.Get("notes"),
+	}
+	for i := range partners.MaxContacts {
+		at := func(name string) string { return f.Get(fmt.Sprintf("contact-%d-%s", i, name)) }
+		d.Contacts = append(d.Contacts, partners.Contact{Name: at("name"), Role: at("role"), Email: at("email"), Phone: at("phone")})
+	}
+	return d
+}

@@ -1,0 +1,72 @@
+package partners
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) suspendView(k *web.Request, p models.Partner, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}), Prefix: "suspend", Action: web.PartnerURL(p.ID) + "/suspend",
+		Consequence: "Within a second its pings get no price and its posts are refused, on every node. Quotes that it holds cannot be delivered while it is suspended. What it sold stays, and is owed.",
+		TypeName:    p.Slug, Submit: "Suspend", Cancel: web.PartnerURL(p.ID), Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+	}
+}
+
+func (h *Handlers) suspendPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, ui.Confirm(*h.suspendView(k, p, nil)))
+}
+
+func (h *Handlers) suspend(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	if mistake := web.CheckTypedName(k, p.Slug); len(mistake) > 0 {
+		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, mistake)))
+	}
+	return h.setStatus(k, p, models.PartnerSuspended)
+}
+
+func (h *Handlers) approve(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	return h.setStatus(k, p, models.PartnerApproved)
+}
+
+func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			return h.back(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), to)
+		},
+		Show: func(r web.Rejected) error {
+			for _, one := range r.Errors {
+				k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: one.Message})
+			}
+			p, err := h.partner(k)
+			if err != nil {
+				return err
+			}
+			return h.showAccounts(k, r.Status, p)
+		},
+	})
+}
+
+// back is where a form wants to return to, one of the partner's own pages.
+func (h *Handlers) back(k *web.Request, partner string) string {
+	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
+		return to
+	}
+	return partner
+}
