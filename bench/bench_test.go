@@ -26,7 +26,7 @@ func tiny() plan {
 		PostRounds: 1, PostRound: 600 * time.Millisecond, Connections: 2,
 		FineRounds: 1, FineRound: 200 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
-		MemoryPings: 500,
+		ManyPartners: 500, MemoryPings: 500,
 		ReplayPings: 3000, ReplayRounds: 1,
 		FinanceRows: 3000, FinanceRounds: 1,
 		RewrapLeads: 100, RewrapRounds: 1,

@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// manyPartners are in the directory in which one is looked up by its name.
-	manyPartners = 10_000
 	// candidates of them post to the shared address and may be recognised by their
 	// secret; D13 has no more.
 	candidates = 100
@@ -63,7 +61,7 @@ func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
 		return nil, err
 	}
 	f := benchdata.Filler{DB: db, Keys: keys, Wrappers: envelope.NewWrappers(nil), Taxonomy: taxonomy, Now: clock.System{}.Now(), Tell: func(string, int, int) {}}
-	if err := f.Fill(ctx, benchdata.Plan{Partners: manyPartners}); err != nil {
+	if err := f.Fill(ctx, benchdata.Plan{Partners: b.plan.ManyPartners}); err != nil {
 		return nil, err
 	}
 	if _, err := d.root.Exec(ctx, `UPDATE partners SET shared_address = id IN (SELECT id FROM partners ORDER BY id DESC LIMIT $1)`, candidates); err != nil {

@@ -62,6 +62,7 @@ type plan struct {
 	Connections                         int // how many numbers of connections are tried for the best; 0 tries all
 	FineRounds                          int // where two are nearly the same: many short ones
 	FineRound                           time.Duration
+	ManyPartners                        int // in the directory in which one is looked up by its name
 	MemoryPings, ReplayPings            int64
 	ReplayRounds                        int
 	FinanceRows                         int64 // of a partner's list, and of an export
@@ -77,7 +78,7 @@ func fullPlan() plan {
 		PostRounds: 5, PostRound: 5 * time.Second,
 		FineRounds: 21, FineRound: 2 * time.Second,
 		MicroRounds: 4, MicroTime: 200 * time.Millisecond,
-		MemoryPings: 1_000_000,
+		ManyPartners: 10_000, MemoryPings: 1_000_000,
 		ReplayPings: 1_000_000, ReplayRounds: 5,
 		FinanceRows: 1_000_000, FinanceRounds: 3,
 		RewrapLeads: 100_000, RewrapRounds: 12,
@@ -92,7 +93,7 @@ func quickPlan() plan {
 		PostRounds: 3, PostRound: time.Second,
 		FineRounds: 3, FineRound: time.Second,
 		MicroRounds: 3, MicroTime: 50 * time.Millisecond,
-		MemoryPings: 100_000,
+		ManyPartners: 10_000, MemoryPings: 100_000,
 		ReplayPings: 100_000, ReplayRounds: 3,
 		FinanceRows: 100_000, FinanceRounds: 3,
 		RewrapLeads: 10_000, RewrapRounds: 3,

@@ -135,7 +135,7 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 		{what: "verify a post of 2 KiB", limit: 2000, product: verifyPost, floor: bare.hashPost},
 		{what: "envelope with the local key", limit: 1500, product: func(b *testing.B) { sealContact(ctx, b, wrappers) }, floor: bare.sealContact},
 		{what: "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed", limit: 500_000, product: b.crowd.search, floor: bare.hashPosts},
-		{what: "find the account that a post names among " + grouped(manyPartners), limit: 2000, product: b.crowd.named},
+		{what: "find the account that a post names among " + grouped(int64(b.plan.ManyPartners)), limit: 2000, product: b.crowd.named},
 	}, nil
 }
 
