@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"golang.org/x/net/html"
 
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -83,6 +84,29 @@ func (p Response) Text() string {
 
 // Location returns the Location header.
 func (p Response) Location() string { return p.Header.Get("Location") }
+
+// Values returns the values of an attribute in the order of the page.
+func (p Response) Values(attribute string) (all []string) {
+	for z := html.NewTokenizer(strings.NewReader(p.Body)); z.Next() != html.ErrorToken; {
+		for _, a := range z.Token().Attr {
+			if a.Key == attribute {
+				all = append(all, a.Val)
+			}
+		}
+	}
+	return all
+}
+
+// State returns the first state on the page, which is that of its subject, or nothing.
+func (p Response) State() string {
+	if all := p.Values("data-state"); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// Errors returns the names of the fields that have an error.
+func (p Response) Errors() []string { return p.Values("data-error") }
 
 // Get requests a page.
 func (b *Client) Get(t testing.TB, path string) Response {

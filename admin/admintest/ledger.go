@@ -65,7 +65,7 @@ func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/runs/po_") {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return strings.Contains(c.Get(t, at+"/live").Body, "waits for approval") })
+	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
 	return at
 }
 

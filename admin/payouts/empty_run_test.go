@@ -24,18 +24,18 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 			t.Fatalf("%d %s", p.Status, p.Text())
 		}
 		at := p.Location()
-		testkit.Eventually(t, time.Minute, "the run ends", func() bool { return !strings.Contains(c.Get(t, at+"/live").Body, "being prepared") })
+		testkit.Eventually(t, time.Minute, "the run ends", func() bool { return c.Get(t, at+"/live").State() != "preparing" })
 		return at
 	}
 	at := begin()
 	page := c.Get(t, at)
-	page.Expect(t, "the run", http.StatusOK, "nothing to pay", "0 to pay, 0 held")
-	for _, not := range []string{"waits for approval", at + "/cancel", at + "/approve"} {
+	page.Expect(t, "the run", http.StatusOK, `data-state="empty"`, `data-payouts="0" data-held="0"`)
+	for _, not := range []string{`data-state="prepared"`, at + "/cancel", at + "/approve"} {
 		if strings.Contains(page.Body, not) {
 			t.Errorf("a run that has nothing to pay offers %q", not)
 		}
 	}
-	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, "nothing to pay")
+	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-state="empty"`)
 	if next := begin(); next == at {
 		t.Errorf("%s again", next)
 	}

@@ -46,7 +46,7 @@ func TestLedger(t *testing.T) {
 	} {
 		for i, b := range []*admintest.Client{c.Client, mine} {
 			p := b.Get(t, "/payouts?"+query)
-			if got := len(regexp.MustCompile(`>entry \d`).FindAllString(p.Body, -1)); p.Status != http.StatusOK || got != want[i] {
+			if got := len(regexp.MustCompile(`data-entry="\d`).FindAllString(p.Body, -1)); p.Status != http.StatusOK || got != want[i] {
 				t.Errorf("%s, %d: %d with %d entries, want %d", query, i, p.Status, got, want[i])
 			}
 			if query == "older=1" {
@@ -57,7 +57,7 @@ func TestLedger(t *testing.T) {
 			}
 		}
 	}
-	c.Get(t, "/payouts?partner=harbour-leads").Expect(t, "sums", http.StatusOK, "58.00<span", "99.00<span", "The current filter, 3 entries, no personal data.", "Harbour Leads")
+	c.Get(t, "/payouts?partner=harbour-leads").Expect(t, "sums", http.StatusOK, "58.00<span", "99.00<span", `href="/payouts/ledger.csv?partner=harbour-leads"`, "Harbour Leads")
 	if p := mine.Get(t, "/payouts"); strings.Contains(p.Body, "=Meadow") || strings.Contains(p.Body, `href="/payouts/runs"`) {
 		t.Errorf("%s", p.Text())
 	}

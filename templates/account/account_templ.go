@@ -241,12 +241,12 @@ func ownSecondFactor(v AccountView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.SecondFactor {
-			templ_7745c5c3_Err = ui.Status("good", "on").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", "on", "on").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Status("warn", "off").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("warn", "off", "off").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -380,31 +380,31 @@ func designWords(now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("good", "active").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("good", "active", "active").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("wait", "waiting").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("wait", "waiting", "waiting").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("busy", "running").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("busy", "running", "running").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("info", "new").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("info", "new", "new").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("warn", "retiring in 23 h").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("warn", "retiring", "retiring in 23 h").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("bad", "revoked").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("bad", "revoked", "revoked").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("idle", "off").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("idle", "off", "off").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -686,22 +686,22 @@ func leadStates(words []string) templ.Component {
 		for _, word := range words {
 			switch word {
 			case "delivered":
-				templ_7745c5c3_Err = ui.Status("good", word).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("good", word, word).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			case "returned":
-				templ_7745c5c3_Err = ui.Status("warn", word).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("warn", word, word).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			case "erased":
-				templ_7745c5c3_Err = ui.Status("idle", word).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("idle", word, word).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			default:
-				templ_7745c5c3_Err = ui.Status("info", word).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("info", word, word).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -575,17 +575,17 @@ func leadReturn(r LeadReturn, now time.Time) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				switch r.State {
 				case "open":
-					templ_7745c5c3_Err = ui.Status("wait", r.State).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("wait", r.State, r.State).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				case "accepted":
-					templ_7745c5c3_Err = ui.Status("good", r.State).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("good", r.State, r.State).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				default:
-					templ_7745c5c3_Err = ui.Status("idle", r.State).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("idle", r.State, r.State).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -686,7 +686,7 @@ func leadContact(c LeadContact) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if c.PhoneFlagged {
-				templ_7745c5c3_Err = ui.Status("warn", "not a number of its country, kept as sent").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not a number of its country, kept as sent").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -834,12 +834,12 @@ func leadConsent(c LeadConsent, now time.Time) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if c.Acknowledged {
-				templ_7745c5c3_Err = ui.Status("good", "yes").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("good", "acknowledged", "yes").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = ui.Status("bad", "no record").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("bad", "no_record", "no record").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -458,12 +458,12 @@ func accountStatus(word string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if word == "active" {
-			templ_7745c5c3_Err = ui.Status("good", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Status("bad", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("bad", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

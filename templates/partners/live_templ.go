@@ -88,7 +88,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Waiting {
-			templ_7745c5c3_Err = ui.Status("busy", "Waiting for the first post…").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("busy", "waiting", "Waiting for the first post…").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -169,12 +169,12 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status(e.Kind, e.What).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status(e.Kind, e.Kind, e.What).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if e.Sandbox {
-			templ_7745c5c3_Err = ui.Status("info", "sandbox: pays nobody").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", "sandbox", "sandbox: pays nobody").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

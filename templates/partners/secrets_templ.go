@@ -655,17 +655,17 @@ func secretState(s SecretRow) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch s.State {
 		case "active":
-			templ_7745c5c3_Err = ui.Status("good", s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", s.State, s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "retiring":
-			templ_7745c5c3_Err = ui.Status("wait", s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", s.State, s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.Status("idle", s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", s.State, s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

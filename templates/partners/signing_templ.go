@@ -591,7 +591,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Mistake(ui.FieldID("", "shared_address"), v.Errors.For("shared_address")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Mistake(ui.FieldID("", "shared_address"), "shared_address", v.Errors.For("shared_address")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -228,7 +228,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
-							templ_7745c5c3_Err = ui.Status(r.Kind, r.Outcome).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.Status(r.Kind, r.Kind, r.Outcome).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -237,7 +237,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 								return templ_7745c5c3_Err
 							}
 						} else {
-							templ_7745c5c3_Err = ui.Status(r.Kind, r.Outcome).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.Status(r.Kind, r.Kind, r.Outcome).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

@@ -854,7 +854,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					if r.Outlier {
-						templ_7745c5c3_Err = ui.Status("warn", "outlier").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.Status("warn", "outlier", "outlier").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

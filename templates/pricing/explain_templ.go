@@ -347,7 +347,7 @@ func explainField(f ui.Field, list string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Mistake(f.InputID(), f.Error).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Mistake(f.InputID(), f.Name, f.Error).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

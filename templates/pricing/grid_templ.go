@@ -503,7 +503,7 @@ func baseForm(g PriceGrid, r PriceRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Mistake(ui.FieldID("", r.field()), r.Error).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Mistake(ui.FieldID("", r.field()), r.field(), r.Error).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -591,12 +591,12 @@ func priceWord(text string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch text {
 		case "no price":
-			templ_7745c5c3_Err = ui.Status("bad", text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("bad", "no_price", text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "excluded":
-			templ_7745c5c3_Err = ui.Status("idle", text).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", "excluded", text).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -490,32 +490,32 @@ func cardState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "published":
-			templ_7745c5c3_Err = ui.Status("good", "in force").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", word, "in force").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "superseded":
-			templ_7745c5c3_Err = ui.Status("idle", "superseded").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", word, "superseded").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "submitted":
-			templ_7745c5c3_Err = ui.Status("wait", "waits for approval").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waits for approval").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "scheduled":
-			templ_7745c5c3_Err = ui.Status("wait", "scheduled").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "scheduled").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "discarded":
-			templ_7745c5c3_Err = ui.Status("idle", "discarded").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", word, "discarded").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.Status("info", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -143,7 +143,7 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Status("good", "Every lead has a price or is excluded, and no rules clash.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", "complete", "Every lead has a price or is excluded, and no rules clash.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

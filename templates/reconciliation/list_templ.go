@@ -447,27 +447,27 @@ func reconciliationState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "uploaded":
-			templ_7745c5c3_Err = ui.Status("wait", "waits for its columns").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waits for its columns").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "comparing":
-			templ_7745c5c3_Err = ui.Status("busy", "being compared").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("busy", word, "being compared").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "compared":
-			templ_7745c5c3_Err = ui.Status("info", "dry run, not kept yet").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", word, "dry run, not kept yet").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "kept":
-			templ_7745c5c3_Err = ui.Status("good", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.Status("idle", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -626,7 +626,7 @@ func ReconciliationNew(v ReconciliationNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Mistake("f-file", v.Errors.For("file")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Mistake("f-file", "file", v.Errors.For("file")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

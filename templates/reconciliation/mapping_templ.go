@@ -230,7 +230,7 @@ func mappingForm(f MappingForm, v ReconciliationView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if f.Remembered {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"hint mb-2\">Preselected as last time: this partner's list had the same columns.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"hint mb-2\" data-remembered>Preselected as last time: this partner's list had the same columns.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

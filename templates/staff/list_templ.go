@@ -321,12 +321,12 @@ func staffRow(p StaffRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				if p.SecondFactor {
-					templ_7745c5c3_Err = ui.Status("good", "on").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("good", "on", "on").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = ui.Status("warn", "off").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("warn", "off", "off").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -422,17 +422,17 @@ func staffStatus(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "active":
-			templ_7745c5c3_Err = ui.Status("good", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "invited":
-			templ_7745c5c3_Err = ui.Status("wait", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.Status("idle", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -151,12 +151,12 @@ func StaffPerson(v StaffPersonView) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				if v.SecondFactor {
-					templ_7745c5c3_Err = ui.Status("good", "on").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("good", "on", "on").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = ui.Status("warn", "off").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("warn", "off", "off").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -956,17 +956,17 @@ func outcome(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "done":
-			templ_7745c5c3_Err = Status("good", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("good", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "refused":
-			templ_7745c5c3_Err = Status("warn", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("warn", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = Status("bad", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("bad", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -200,7 +200,7 @@ func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Compone
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Mistake(FieldID(prefix, "role"), errors.For("role")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Mistake(FieldID(prefix, "role"), "role", errors.For("role")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -445,7 +445,7 @@ func FormError(text string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if text != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<div id=\"error-summary\" role=\"alert\" tabindex=\"-1\" autofocus>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<div id=\"error-summary\" role=\"alert\" tabindex=\"-1\" autofocus data-errors=\"1\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -59,27 +59,27 @@ func WorkState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "waiting":
-			templ_7745c5c3_Err = Status("wait", "waits for its turn").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("wait", word, "waits for its turn").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "running":
-			templ_7745c5c3_Err = Status("busy", "under way").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("busy", word, "under way").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "done":
-			templ_7745c5c3_Err = Status("good", "done").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("good", word, "done").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "failed":
-			templ_7745c5c3_Err = Status("bad", "failed").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("bad", word, "failed").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = Status("idle", word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("idle", word, word).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

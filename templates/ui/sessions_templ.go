@@ -102,7 +102,7 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
-							templ_7745c5c3_Err = Status("good", "this one").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = Status("good", "current", "this one").Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
