@@ -65,6 +65,9 @@ func TestARunIsKilledHalfway(t *testing.T) {
 	done := func() int64 {
 		return testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM statements WHERE run_id = $1`, r.ID)
 	}
+	waits := func() bool {
+		return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payout_run_entries%')`)
+	}
 	root := testkit.Connect(t, tr.DB.RootURL)
 	for i := range kills {
 		// An entry in the middle is held, so that the node stops there, in its transaction.
@@ -81,9 +84,7 @@ func TestARunIsKilledHalfway(t *testing.T) {
 		if err := node.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, time.Minute, "the node waits for the entry that is held", func() bool {
-			return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payout_run_entries%')`)
-		})
+		testkit.Eventually(t, time.Minute, "the node waits for the entry that is held", waits)
 		before := done()
 		if err := node.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -92,6 +93,7 @@ func TestARunIsKilledHalfway(t *testing.T) {
 		if err := held.Rollback(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		testkit.Eventually(t, time.Minute, "the killed node's statement has ended", func() bool { return !waits() })
 		if before < int64(90*(i+1)) || before >= accounts {
 			t.Fatalf("killed after %d statements of %d", before, accounts)
 		}

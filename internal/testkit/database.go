@@ -80,7 +80,14 @@ func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpo
 	defer cancel()
 	pool, err := r.open(url)
 	if err == nil {
-		err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return use(ctx, c) })
+		err = pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+			if err := use(ctx, c); err != nil {
+				return err
+			}
+			// Statistics are reported at once, as when a connection ends: tests read them.
+			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // the use may have ended the connection
+			return nil
+		})
 	}
 	if err != nil {
 		t.Fatal(err)
