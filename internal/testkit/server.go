@@ -30,7 +30,7 @@ func NewServer(t testing.TB) *Server {
 
 func serverOptions(t testing.TB) devpg.Options {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "pingpost-test-server-")
+	folder, err := os.MkdirTemp(serverParent(), "pingpost-test-server-")
 	if err != nil {
 		t.Fatal(err)
 	}
