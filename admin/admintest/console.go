@@ -48,6 +48,7 @@ type Console struct {
 	Time         *clock.Manual
 	StaffService *staff.Service
 	Jobs         *jobs.Queue
+	transport    *http.Transport
 	watcher      *snapshot.Watcher
 	People       map[models.Role]models.Staff
 	Options      admin.Options
@@ -102,6 +103,8 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	h.URL = server.URL
+	h.transport = &http.Transport{DisableCompression: true} // it is slow with the race detector; Packed asks for it
+	t.Cleanup(h.transport.CloseIdleConnections)
 	return h
 }
 
@@ -167,7 +170,12 @@ func (h *Console) NewClient(t testing.TB) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Client{&http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, h}
+	return &Client{&http.Client{
+		Transport:     h.transport,
+		Jar:           jar,
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, h}
 }
 
 // SignedInAs returns a client of the user with a role.
