@@ -98,7 +98,7 @@ const memoryNeeded = 6 << 30
 // and TMPDIR is not set, otherwise "", the default folder for temporary files.
 func serverParent() string {
 	var s syscall.Statfs_t
-	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memoryFolder, &s) != nil || int64(s.Bavail)*int64(s.Bsize) < memoryNeeded {
+	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memoryFolder, &s) != nil || s.Bavail*uint64(s.Bsize) < memoryNeeded {
 		return ""
 	}
 	return memoryFolder

@@ -88,7 +88,7 @@ func TestLockedVaultRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	v.Write(t, "sys/auth/"+devvault.AuthMount+"/tune", map[string]any{
-		"user_lockout_config": map[string]any{"lockout_threshold": strconv.Itoa(lockThreshold), "lockout_duration": "3s", "lockout_counter_reset_duration": "3s"},
+		"user_lockout_config": map[string]any{"lockout_threshold": strconv.Itoa(lockThreshold), "lockout_duration": "10s", "lockout_counter_reset_duration": "10s"},
 	})
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), func(n *node.Node) { n.Clock = n.Manual })
 	testkit.Eventually(t, 5*time.Second, "the node is ready", answersReady(t, n))
@@ -106,7 +106,7 @@ func TestLockedVaultRole(t *testing.T) {
 	another := n.Beside(t)
 	testkit.Eventually(t, 5*time.Second, "Vault rejects the login of a node that starts", func() bool { return vaultLogins(t, another, "login") == 1 })
 	n.Deliver(t, n.Required, node.MinimalPost)
-	testkit.Eventually(t, 10*time.Second, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
+	testkit.Eventually(t, 20*time.Second, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
 	n.Manual.Advance(time.Minute)
 	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", answersReady(t, another))
 }
