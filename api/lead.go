@@ -23,7 +23,7 @@ import (
 
 // ping is POST {base_url}/api/lead/ping.
 func (s *server) ping(c *gin.Context, x *httpserver.Request) error {
-	slug, err := s.read(c, x, intake.EndpointPing)
+	slug, err := s.readPartnerBody(c, x, intake.EndpointPing)
 	if err != nil {
 		return err
 	}
@@ -34,14 +34,14 @@ func (s *server) ping(c *gin.Context, x *httpserver.Request) error {
 	}
 	x.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
 	x.Answer = appendPing(x.Answer, &r)
-	s.time(c, x, &r.Quote, r.Industry, r.Timing)
+	s.setTimingHeaders(c, x, &r.Quote, r.Industry, r.Timing)
 	write(c, x, http.StatusOK)
 	return nil
 }
 
 // post is POST {base_url}/api/lead/post. The listener logs it: see [httpserver.AccessLog].
 func (s *server) post(c *gin.Context, x *httpserver.Request) error {
-	slug, err := s.read(c, x, intake.EndpointPost)
+	slug, err := s.readPartnerBody(c, x, intake.EndpointPost)
 	if err != nil {
 		return err
 	}
@@ -59,17 +59,17 @@ func (s *server) post(c *gin.Context, x *httpserver.Request) error {
 		c.Writer.Header()["Idempotent-Replayed"] = []string{"true"}
 	}
 	x.Answer = appendPost(x.Answer, &r)
-	s.time(c, x, &r.Quote, r.Industry, r.Timing)
+	s.setTimingHeaders(c, x, &r.Quote, r.Industry, r.Timing)
 	write(c, x, http.StatusOK)
 	return nil
 }
 
-// read takes in the body and says whose base URL it was sent to.
-func (s *server) read(c *gin.Context, x *httpserver.Request, endpoint string) (slug string, err error) {
+// readPartnerBody takes in the body and says whose base URL it was sent to.
+func (s *server) readPartnerBody(c *gin.Context, x *httpserver.Request, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
 	if err := readBody(c, x); err != nil {
 		if unknown == nil {
-			s.Intake.Refused(endpoint, slug, x.ID, x.Start, err)
+			s.Intake.RecordRejection(endpoint, slug, x.ID, x.Start, err)
 		}
 		return "", err
 	}
@@ -134,8 +134,8 @@ func appendPost(b []byte, r *intake.PostResult) []byte {
 	return append(b, `}}`...)
 }
 
-// time sets Server-Timing and X-Response-Time (D11).
-func (s *server) time(c *gin.Context, x *httpserver.Request, q *quote.Quote, industry string, t intake.Timing) {
+// setTimingHeaders sets Server-Timing and X-Response-Time (D11).
+func (s *server) setTimingHeaders(c *gin.Context, x *httpserver.Request, q *quote.Quote, industry string, t intake.Timing) {
 	total := s.Clock.Now().Sub(x.Start)
 	b := make([]byte, 0, 160)
 	b = append(b, "auction;dur="...)

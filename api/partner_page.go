@@ -112,7 +112,7 @@ func (p *partnerPages) render(partner models.Partner, accounts []models.Account)
 	for _, a := range accounts {
 		page.Accounts = append(page.Accounts, accountRow{
 			PartnerID: a.Identifier, Default: a.IsDefault, Sandbox: a.Sandbox, Suspended: a.Status != models.AccountActive,
-			Mode: wordsOf(partners.ModeInForce(a.SigningMode, partner.SigningMode, p.defaultMode)),
+			Mode: wordsOf(partners.EffectiveMode(a.SigningMode, partner.SigningMode, p.defaultMode)),
 		})
 	}
 	if i := slices.IndexFunc(page.Accounts, func(a accountRow) bool { return a.Sandbox && !a.Suspended }); i >= 0 {

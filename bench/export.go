@@ -34,7 +34,7 @@ type exported struct {
 // exports measures exports of a large ledger, each in a fresh process.
 func (b *bench) exports(ctx context.Context) (err error) {
 	b.progress("export: filling a ledger of %s entries", grouped(b.plan.FinanceRows))
-	k, err := b.stage.newBooks(ctx, "export", b.plan.FinanceRows*2/3)
+	k, err := b.stage.newFilledLedger(ctx, "export", b.plan.FinanceRows*2/3)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (b *bench) exports(ctx context.Context) (err error) {
 	return nil
 }
 
-func export(ctx context.Context, k *books) (e exported, err error) {
+func export(ctx context.Context, k *filledLedger) (e exported, err error) {
 	p, err := child.Start(ctx, roleExport, exportJob{k.appURL})
 	if err != nil {
 		return e, err

@@ -104,13 +104,13 @@ func quickPlan() plan {
 
 // bench is one run.
 type bench struct {
-	plan     plan
-	stage    *stage
-	crowd    *crowd // made when it is needed first
-	report   report
-	profiles string // folder; "" for none
-	patience time.Duration
-	tell     io.Writer
+	plan         plan
+	stage        *stage
+	manyPartners *manyPartners // made when it is needed first
+	report       report
+	profiles     string // folder; "" for none
+	patience     time.Duration
+	tell         io.Writer
 }
 
 func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, format+"\n", args...) }

@@ -105,9 +105,9 @@ func timed(b *testing.B) (report func()) {
 }
 
 func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
-	if b.crowd == nil {
+	if b.manyPartners == nil {
 		var err error
-		if b.crowd, err = b.newCrowd(ctx); err != nil {
+		if b.manyPartners, err = b.newManyPartners(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +124,7 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 		return nil, err
 	}
 	wrappers := envelope.NewWrappers(local)
-	bare, err := newFloors()
+	bare, err := newBareOperations()
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 		{what: "open a quote", limit: 600, product: func(b *testing.B) { openQuote(b, quotes) }, floor: bare.openQuote},
 		{what: "verify a post of 2 KiB", limit: 2000, product: verifyPost, floor: bare.hashPost},
 		{what: "envelope with the local key", limit: 1500, product: func(b *testing.B) { sealContact(ctx, b, wrappers) }, floor: bare.sealContact},
-		{what: "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed", limit: 500_000, product: b.crowd.search, floor: bare.hashPosts},
-		{what: "find the account that a post names among " + grouped(int64(b.plan.ManyPartners)), limit: 2000, product: b.crowd.named},
+		{what: "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed", limit: 500_000, product: b.manyPartners.search, floor: bare.hashPosts},
+		{what: "find the account that a post names among " + grouped(int64(b.plan.ManyPartners)), limit: 2000, product: b.manyPartners.named},
 	}, nil
 }
 

@@ -86,7 +86,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		}
 	}
 	b.report.posts(append(all, best))
-	if err := b.mixes(ctx, p); err != nil {
+	if err := b.mixedPosts(ctx, p); err != nil {
 		return err
 	}
 	return b.rewraps(ctx, v)

@@ -33,7 +33,7 @@ type compared struct{ upload, product, psql []float64 }
 // reconciliations measures comparisons of a partner's list beside psql's, in turns.
 func (b *bench) reconciliations(ctx context.Context) (err error) {
 	b.progress("reconcile: filling a ledger of %s leads", grouped(b.plan.FinanceRows*3/2))
-	k, err := b.stage.newBooks(ctx, "reconcile", b.plan.FinanceRows)
+	k, err := b.stage.newFilledLedger(ctx, "reconcile", b.plan.FinanceRows)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 }
 
 // byProduct takes the list in and compares it, as the queue does.
-func (k *books) byProduct(ctx context.Context, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
+func (k *filledLedger) byProduct(ctx context.Context, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
 	file, err := os.Open(k.list)
 	if err != nil {
 		return r, err
@@ -103,7 +103,7 @@ func (k *books) byProduct(ctx context.Context, s *reconcile.Service, took *compa
 func since(began time.Time) float64 { return clock.System{}.Now().Sub(began).Seconds() }
 
 // byPsql does the same by hand.
-func (k *books) byPsql(ctx context.Context, took *compared) error {
+func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 	if _, err := k.root.Exec(ctx, `TRUNCATE result`); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (k *books) byPsql(ctx context.Context, took *compared) error {
 }
 
 // agree fails when the two found something different, and clears the way for another round.
-func (k *books) agree(ctx context.Context, r reconcile.Reconciliation) error {
+func (k *filledLedger) agree(ctx context.Context, r reconcile.Reconciliation) error {
 	var different, lines int64
 	err := k.root.QueryRow(ctx, `SELECT count(*) FILTER (WHERE (a.finding, a.theirs_minor, a.ours_minor) IS DISTINCT FROM (b.finding, b.theirs_minor, b.ours_minor)), count(*)
 		FROM (SELECT * FROM reconciliation_lines WHERE reconciliation_id = $1) a FULL JOIN result b ON b.line = a.line`, r.ID).Scan(&different, &lines)

@@ -101,7 +101,7 @@ func (r *report) steadyPings(product, bare *contender) {
 	)
 }
 
-func (r *report) mixes(plain, again, bad, steady, single *contender) {
+func (r *report) mixedPosts(plain, again, bad, steady, single *contender) {
 	const part = "post"
 	at := "a post's 99th percentile at " + grouped(steadyPosts) + " a second"
 	r.add(

@@ -93,7 +93,7 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 		return err
 	}
 	defer db.Close()
-	move := &leads.Move{Leads: leads.NewStore(db.Pool), Wrappers: envelope.NewWrappers(key), Clock: clock.System{}, Tell: func(leads.Moved) {}}
+	move := &leads.KeyRotation{Leads: leads.NewStore(db.Pool), Wrappers: envelope.NewWrappers(key), Clock: clock.System{}, Tell: func(leads.RotationProgress) {}}
 
 	var through bool // nothing is left to move
 	var moved []float64
@@ -142,7 +142,7 @@ func (b *bench) fill(ctx context.Context, v *vaulted) error {
 
 // deliverBeside delivers posts while leads move; ended says that the last one had
 // moved before the posts were through.
-func (v *vaulted) deliverBeside(ctx context.Context, length time.Duration, move *leads.Move) (r round, done leads.Moved, ended bool, err error) {
+func (v *vaulted) deliverBeside(ctx context.Context, length time.Duration, move *leads.KeyRotation) (r round, done leads.RotationProgress, ended bool, err error) {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
 	result := make(chan error, 1)

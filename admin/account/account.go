@@ -71,7 +71,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 
 // newRecoveryCodes replaces the recovery codes.
 func (h *Handlers) newRecoveryCodes(k *web.Request) error {
-	if err := web.RequireProof(k); err != nil {
+	if err := web.RequireStepUp(k); err != nil {
 		return err
 	}
 	codes, err := h.Staff.NewRecoveryCodes(k.R.Context(), k.By, k.Session.Staff.ID)

@@ -112,7 +112,7 @@ func (h *Console) RunJobs(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
-	go func() { defer close(ended); h.Jobs.Work(ctx) }()
+	go func() { defer close(ended); h.Jobs.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
 }
 

@@ -217,7 +217,7 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sheet, err := d.Options.Prices.Sheet(t.Context(), now.RateCard)
+	sheet, err := d.Options.Prices.CompileCard(t.Context(), now.RateCard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Lead(v))
 }
 
-func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Return) view.LeadView {
+func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Return) view.LeadView {
 	currency, _ := money.ParseCurrency(l.Currency) // the database knows the five only
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
@@ -64,7 +64,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.File, returns []models.Retur
 }
 
 // leadTimeline is what happened to a lead, in order.
-func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []view.LeadStep {
+func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.LeadStep {
 	quoted, signed := "For no partner in particular", "Without a signature"
 	if l.QuotedFor != "" {
 		quoted = "For " + l.QuotedFor
@@ -83,7 +83,7 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.File) []view.LeadStep {
 		case "delivered":
 			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
 		case "returned":
-			step.Detail = web.Title(payouts.ReasonWords(models.ReturnReason(web.ValueWords(detail, "reason"))))
+			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(web.ValueWords(detail, "reason"))))
 			if k.MayAt(web.ReadPayouts, l.PartnerID) {
 				step.More = returnLink(web.ValueWords(detail, "return"))
 			}

@@ -26,7 +26,7 @@ const leadEntries = 100
 
 // leadMoney shows what a lead earned and what became of it, and adds to the timeline that
 // it was paid.
-func (h *Handlers) leadMoney(k *web.Request, l leads.File, returns []models.Return, v *view.LeadView) error {
+func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.LeadView) error {
 	sc, _ := k.ScopeOf(web.ReadPayouts)
 	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
 	if err != nil {
@@ -46,7 +46,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.File, returns []models.Retu
 		}
 	}
 	for _, r := range returns {
-		m.Returns = append(m.Returns, view.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReasonWords(r.Reason), At: r.AskedAt})
+		m.Returns = append(m.Returns, view.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReturnReasonLabel(r.Reason), At: r.AskedAt})
 	}
 	v.Money = m
 	return nil
@@ -65,7 +65,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 }
 
 // leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.
-func (h *Handlers) leadQuote(k *web.Request, l leads.File, price money.Amount) (q view.LeadQuote, err error) {
+func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.LeadQuote, err error) {
 	q = view.LeadQuote{Industry: l.Industry, Country: l.QuotedCountry, Postcode: l.QuotedPostcode, Urgency: l.Urgency, For: l.QuotedFor, Card: h.cardLink(k, l.CardVersion), Price: price}
 	if !k.May(web.ReadPricing) {
 		return q, nil
@@ -78,7 +78,7 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.File, price money.Amount) (
 	if err != nil {
 		return q, err
 	}
-	sheet, err := h.Prices.Sheet(k.R.Context(), card)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), card)
 	if err != nil {
 		return q, err
 	}

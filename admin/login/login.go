@@ -34,7 +34,7 @@ func (h *Handlers) login(k *web.Request) error {
 	form := k.R.PostForm
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			token, session, err := h.Staff.Login(k.R.Context(), staff.Attempt{
+			token, session, err := h.Staff.Login(k.R.Context(), staff.LoginAttempt{
 				Email: form.Get("email"), Password: form.Get("password"), UserAgent: k.R.UserAgent(), By: k.By,
 			})
 			if err != nil {
@@ -69,7 +69,7 @@ func (h *Handlers) code(k *web.Request) error {
 	}
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			token, err := h.Staff.Code(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			token, err := h.Staff.VerifyCode(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
 			if err == nil {
 				web.SetSessionCookie(k, token)
 			}
@@ -95,7 +95,7 @@ func (h *Handlers) logout(k *web.Request) error {
 
 // enrolPage shows the seed of a second factor, while signing in or on one's own account.
 func (h *Handlers) enrolPage(k *web.Request) error {
-	if err := web.RequireProof(k); err != nil {
+	if err := web.RequireStepUp(k); err != nil {
 		return err
 	}
 	return h.showEnrol(k, http.StatusOK, nil)
@@ -125,7 +125,7 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 }
 
 func (h *Handlers) enrol(k *web.Request) error {
-	if err := errors.Join(k.ParseForm(), web.RequireProof(k)); err != nil {
+	if err := errors.Join(k.ParseForm(), web.RequireStepUp(k)); err != nil {
 		return err
 	}
 	return web.Submit(k, web.Form{

@@ -16,7 +16,7 @@ import (
 func (h *Handlers) overview(k *web.Request) error {
 	r, links := web.ChosenRange(k, "/?")
 	v := view.OverviewView{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
-	f, err := h.Reporting.Read(k.R.Context(), k.Scope, reporting.Last(k.Now, r.Step, r.Steps))
+	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
 		h.Log.Error("the figures of the overview could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
@@ -125,7 +125,7 @@ func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
 	if pending > 0 {
 		all = append(all, ui.Need{Text: web.CountWords(pending, false, "partner waits", "partners wait") + " for approval", URL: "/partners?status=pending", Detail: "Until then they get no price."})
 	}
-	ending, err := h.Partners.EndingBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
+	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (h *Handlers) accountNew(k *web.Request) error {
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	n := partners.NewAccount{Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes"}
 	return web.Submit(k, web.Form{
-		Proof: web.ProofWhen(web.AcceptsUnsigned(signing)),
+		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			_, err := h.partners(k).CreateAccount(k.R.Context(), p, n)
 			return h.afterAccount(k, p), err
@@ -169,7 +169,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
 	}
 	return web.Submit(k, web.Form{
-		Proof: web.NeedsProof,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormVersion(k), change)
 		},

@@ -58,7 +58,7 @@ func (h *Handlers) setDetails(k *web.Request) error {
 	}
 	d, version := readDetails(k.R.PostForm), int64(web.FormVersion(k))
 	return web.Submit(k, web.Form{
-		Proof: web.ProofWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
+		StepUp: web.StepUpWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), d)
 		},

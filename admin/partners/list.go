@@ -125,7 +125,7 @@ func (h *Handlers) partnerNew(k *web.Request) error {
 	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	return web.Submit(k, web.Form{
-		Proof: web.ProofWhen(web.AcceptsUnsigned(signing)),
+		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{
 				Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,

@@ -118,7 +118,7 @@ func (h *Handlers) onboardingLive(k *web.Request) error {
 }
 
 func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.OnboardingLive, err error) {
-	all, err := h.Reporting.Arrivals(k.R.Context(), k.Scope, p.ID, k.Now.Add(-arrivalsWithin), 10)
+	all, err := h.Reporting.Activity(k.R.Context(), k.Scope, p.ID, k.Now.Add(-arrivalsWithin), 10)
 	if err != nil {
 		return v, err
 	}
@@ -142,7 +142,7 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.On
 	return v, nil
 }
 
-func liveEvent(a reporting.Arrival, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) view.LiveEvent {
+func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) view.LiveEvent {
 	if a.Lead == uuid.Nil {
 		e := view.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Fix: web.Reasons[a.Outcome].Fix}
 		if len(a.Fields) > 0 {

@@ -96,25 +96,25 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 }
 
 func (h *Handlers) approvePrices(k *web.Request) error {
-	return h.decidePrices(k, web.NeedsProof, func(p models.Partner, proposal uuid.UUID) error {
+	return h.decidePrices(k, web.StepUpRequired, func(p models.Partner, proposal uuid.UUID) error {
 		return h.partners(k).ApprovePrice(k.R.Context(), k.Scope, p.ID, proposal)
 	})
 }
 
 func (h *Handlers) withdrawPrices(k *web.Request) error {
-	return h.decidePrices(k, web.NoProof, func(p models.Partner, proposal uuid.UUID) error {
+	return h.decidePrices(k, web.NoStepUp, func(p models.Partner, proposal uuid.UUID) error {
 		return h.partners(k).WithdrawPrice(k.R.Context(), k.Scope, p.ID, proposal)
 	})
 }
 
 // decidePrices does something with the proposal that the form names.
-func (h *Handlers) decidePrices(k *web.Request, proof web.Proof, do func(models.Partner, uuid.UUID) error) error {
+func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(models.Partner, uuid.UUID) error) error {
 	p, err := h.formOf(k)
 	if err != nil {
 		return err
 	}
 	return web.Submit(k, web.Form{
-		Proof: proof,
+		StepUp: proof,
 		Do: func() (string, error) {
 			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // anything else names no proposal
 			return web.PartnerURL(p.ID) + "?tab=prices", do(p, proposal)
@@ -138,11 +138,11 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.Par
 	if !k.May(web.ReadPricing) {
 		return nil, nil
 	}
-	card, err := h.Prices.InForce(k.R.Context())
+	card, err := h.Prices.Current(k.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	sheet, err := h.Prices.Sheet(k.R.Context(), card)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), card)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (h *Handlers) setPrices(k *web.Request) error {
 	f := pricesForm{version: int64(web.FormVersion(k))}
 	f.Adjustment, f.DailyLeadCap, f.Exclusions = form.Get("adjustment"), form.Get("cap"), form.Get("exclusions")
 	return web.Submit(k, web.Form{
-		Proof: web.NeedsProof,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			err := h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), f.PriceForm, h.Prices.Taxonomy())
 			return web.PartnerURL(p.ID) + "?tab=prices", err

@@ -85,7 +85,7 @@ func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partne
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := do(p)
 			if err != nil || k.R.PostForm.Get("import") != "" { // whoever typed it has it
@@ -189,7 +189,7 @@ func (h *Handlers) retire(k *web.Request) error {
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RetireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
 		},
@@ -238,7 +238,7 @@ func (h *Handlers) revoke(k *web.Request) error {
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: web.CheckTypedName(k, p.Slug),
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)
 		},

@@ -64,7 +64,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	day := reporting.Last(k.Now, time.Hour, 24)
+	day := reporting.LastSteps(k.Now, time.Hour, 24)
 	traffic, err := h.Reporting.Secrets(k.R.Context(), k.Scope, p.ID, day)
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	form := k.R.PostForm
 	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes", version: int64(web.FormVersion(k))}
 	return web.Submit(k, web.Form{
-		Proof: web.NeedsProof,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), models.SigningMode(f.mode), f.shared)
 			return web.PartnerURL(p.ID) + "?tab=signing", err

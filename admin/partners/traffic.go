@@ -26,7 +26,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	}
 	r, links := web.ChosenRange(k, head.URL+"?tab=traffic&")
 	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
-	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.Last(k.Now, r.Step, r.Steps))
+	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
 		h.Log.Error("a partner's traffic could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()

@@ -65,7 +65,7 @@ func (h *Handlers) adjust(k *web.Request) error {
 	a, mistakes := readAdjustment(f)
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
 			if again := apperr.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it

@@ -48,7 +48,7 @@ func (h *Handlers) ledgerCSV(k *web.Request) error {
 
 // streamEntries sends entries of the ledger, once it is written down that they were taken.
 func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, e audit.Event) error {
-	e.After = f.Words()
+	e.After = f.Describe()
 	if e.Partner == uuid.Max {
 		e.Partner = uuid.Nil
 	}
@@ -120,7 +120,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	if err != nil {
 		return v, err
 	}
-	work, found, err := h.Jobs.Of(k.R.Context(), e.ID)
+	work, found, err := h.Jobs.Latest(k.R.Context(), e.ID)
 	if err != nil {
 		return v, err
 	}
@@ -128,7 +128,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	if found {
 		v.Work = web.JobStatus(k, work)
 	}
-	if h.Payouts.Kept(e) {
+	if h.Payouts.ExportAvailable(e) {
 		v.File = ui.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data."}
 	}
 	return v, nil
@@ -140,7 +140,7 @@ func (h *Handlers) exportFile(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	file, err := h.payouts(k).Fetch(k.R.Context(), k.Scope, e)
+	file, err := h.payouts(k).OpenExport(k.R.Context(), k.Scope, e)
 	if err != nil {
 		return web.OrNotFound(err)
 	}

@@ -55,7 +55,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	}
 	for _, r := range all {
 		v.Returns = append(v.Returns, view.ReturnRow{
-			ID: ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)}, Lead: h.leadLink(k, &r.LeadID, r.PartnerID), Partner: names.Of(r.PartnerID), Reason: payouts.ReasonWords(r.Reason),
+			ID: ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)}, Lead: h.leadLink(k, &r.LeadID, r.PartnerID), Partner: names.Of(r.PartnerID), Reason: payouts.ReturnReasonLabel(r.Reason),
 			State: string(r.State), Amount: web.AmountOf(r.AmountMinor, r.Currency), AskedBy: r.AskedBy, AskedAt: r.AskedAt,
 		})
 	}
@@ -166,7 +166,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		return fmt.Errorf("%s is of a lead that earned nothing", id.Format(id.Return, r.ID))
 	}
 	v := view.ReturnView{
-		Shell: k.Shell("Return of a lead", allReturns), URL: returnURL(r.ID), ID: id.Format(id.Return, r.ID), State: string(r.State), Lead: lead, Reason: payouts.ReasonWords(r.Reason), Evidence: r.Evidence,
+		Shell: k.Shell("Return of a lead", allReturns), URL: returnURL(r.ID), ID: id.Format(id.Return, r.ID), State: string(r.State), Lead: lead, Reason: payouts.ReturnReasonLabel(r.Reason), Evidence: r.Evidence,
 		AskedBy: r.AskedBy, AskedAt: r.AskedAt, DecidedBy: r.DecidedBy, DecidedAt: web.TimeOf(r.DecidedAt), Answer: r.Answer, CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID), StepUp: web.StepUp(k), Errors: mistakes,
 	}
 	if len(mistakes) > 0 && r.State == models.ReturnOpen {
@@ -194,7 +194,7 @@ func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
 		return err
 	}
 	return web.Submit(k, web.Form{
-		Proof: web.NeedsProof,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))
 		},

@@ -76,7 +76,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		v.Payments = ui.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
 	}
 	if r.State == models.RunPreparing {
-		work, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+		work, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 		if found {
 			v.Work = web.JobStatus(k, work)
 		}
@@ -148,7 +148,7 @@ func (h *Handlers) approveRun(k *web.Request) error {
 		return err
 	}
 	return web.Submit(k, web.Form{
-		Proof: web.NeedsProof,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k))
 		},
@@ -225,7 +225,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reference"))
 		},
@@ -269,7 +269,7 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 		return err
 	}
 	return web.Submit(k, web.Form{
-		Proof: web.NeedsProof,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reason"))
 		},

@@ -74,7 +74,7 @@ func (h *Handlers) runNew(k *web.Request) error {
 	n, mistakes := readRun(f)
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			r, err := h.payouts(k).PrepareRun(k.R.Context(), k.Scope, n)
 			return web.RunURL(r.ID), err

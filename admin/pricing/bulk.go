@@ -19,8 +19,8 @@ import (
 const shownChanges = 20
 
 // paste gives a column of rows their bases. Each line names its row, a tab, and the cell.
-func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.View, market pricingrules.Market) error {
-	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
+	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (e entered) keepTyped() entered {
 }
 
 // bulk changes all rows that are shown; a first press shows how.
-func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.View, market pricingrules.Market) error {
+func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
 	var mend, what string
@@ -100,7 +100,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Vie
 	if d.RowVersion != web.FormVersion(k) {
 		return h.refusedCells(k, selection, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
 	}
-	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func baseWords(row ratecard.GridRow) string {
 	return amount + ", inherited"
 }
 
-func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, selection ratecard.View, what string, all bulkOf, lines []view.CellChange) error {
+func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, what string, all bulkOf, lines []view.CellChange) error {
 	f := k.R.PostForm
 	shown := min(len(lines), shownChanges)
 	return k.Show(http.StatusOK, view.DraftBulk(view.DraftBulkView{

@@ -14,7 +14,7 @@ import (
 )
 
 // market is the one that a view is of.
-func (h *Handlers) market(k *web.Request, v ratecard.View) (pricingrules.Market, error) {
+func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Market, error) {
 	at, ok := h.Prices.Markets().ByCode(v.Country)
 	if !ok {
 		return pricingrules.Market{}, web.ErrForm
@@ -24,7 +24,7 @@ func (h *Handlers) market(k *web.Request, v ratecard.View) (pricingrules.Market,
 
 // cellView is gridView for a form, which may say itself which market and urgency it is
 // about.
-func (h *Handlers) cellView(k *web.Request) ratecard.View {
+func (h *Handlers) cellView(k *web.Request) ratecard.GridView {
 	v := h.gridView(k)
 	for name, into := range map[string]*string{"country": &v.Country, "urgency": &v.Urgency} {
 		if k.R.PostForm.Has(name) {
@@ -77,7 +77,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 
 // cellSaved answers a cell that was saved: a script is told what changed with it,
 // anybody else sees the grid again where they were.
-func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, selection ratecard.View, target pricingrules.Target, key string) error {
+func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string) error {
 	if k.R.PostForm.Get("part") == "" {
 		return k.Redirect(gridURL(d, selection) + "#f-base-" + key)
 	}
@@ -85,7 +85,7 @@ func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, selection ratecar
 }
 
 // showCell shows the grid, or a script the rows, as they are now.
-func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.View, target pricingrules.Target, e entered) error {
+func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e entered) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.View,
 		return h.showGridOf(k, status, d, selection, e)
 	}
 	// An industry's cell changes its own row, a category's those of its industries.
-	part := ratecard.View{Country: selection.Country, Urgency: selection.Urgency, Category: target.Category, Search: target.Industry}
+	part := ratecard.GridView{Country: selection.Country, Urgency: selection.Urgency, Category: target.Category, Search: target.Industry}
 	v, err := h.draftGrid(k, d, part, e)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.View,
 	return k.Show(status, view.DraftGridPart(v))
 }
 
-func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, selection ratecard.View, e entered) error {
+func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, selection ratecard.GridView, e entered) error {
 	v, err := h.draftGrid(k, d, selection, e)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (h *Handlers) draftCells(k *web.Request) error {
 }
 
 // refusedCells shows the grid again with what was wrong, over what was typed.
-func (h *Handlers) refusedCells(k *web.Request, selection ratecard.View, err error, e entered) error {
+func (h *Handlers) refusedCells(k *web.Request, selection ratecard.GridView, err error, e entered) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		d, err := h.draft(k)
 		if err != nil {

@@ -47,7 +47,7 @@ func countOutliers(changes []pricingrules.Change) (n int) {
 }
 
 // comparison is the cells that differ, the largest change first.
-func comparison(old, now *ratecard.Sheet) []pricingrules.Change {
+func comparison(old, now *ratecard.CompiledCard) []pricingrules.Change {
 	changes := pricingrules.Diff(old.Table, now.Table)
 	slices.SortStableFunc(changes, func(a, b pricingrules.Change) int { return cmp.Compare(changeSize(b), changeSize(a)) })
 	return changes
@@ -225,11 +225,11 @@ func (h *Handlers) comparePage(k *web.Request) error {
 	if len(v.Errors) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))
 	}
-	old, err := h.Prices.Sheet(k.R.Context(), a)
+	old, err := h.Prices.CompileCard(k.R.Context(), a)
 	if err != nil {
 		return err
 	}
-	now, err := h.Prices.Sheet(k.R.Context(), b)
+	now, err := h.Prices.CompileCard(k.R.Context(), b)
 	if err != nil {
 		return err
 	}

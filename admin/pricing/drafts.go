@@ -33,7 +33,7 @@ func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.
 // source is the version that a draft begins from.
 func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) {
 	if from == "" {
-		card, err := h.Prices.InForce(k.R.Context())
+		card, err := h.Prices.Current(k.R.Context())
 		return card, web.OrNotFound(err)
 	}
 	n, err := strconv.Atoi(from)

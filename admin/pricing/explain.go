@@ -80,7 +80,7 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 	case strings.TrimSpace(v.Version) != "":
 		with.card, err = h.versionNamed(k, "version", v.Version, mistakes)
 	default:
-		with.card, err = h.Prices.InForce(k.R.Context())
+		with.card, err = h.Prices.Current(k.R.Context())
 	}
 	with.name = h.versionLink(k, with.card)
 	return with, web.OrNotFound(err)
@@ -113,7 +113,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 }
 
 func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with explained, own pricingrules.Own) error {
-	sheet, err := h.Prices.Sheet(k.R.Context(), with.card)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), with.card)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // exports are the links to a card's files, with what each holds.
-func exports(address string, v ratecard.View, industries, rules int) (bases, card ui.Download) {
+func exports(address string, v ratecard.GridView, industries, rules int) (bases, card ui.Download) {
 	bases = ui.Download{
 		URL: address + "/export?" + viewQuery(v, "format", kindCSV), Label: "CSV", Holds: "bases and prices of the " + web.CountWords(int64(industries), false, "industry", "industries") + " shown",
 	}
@@ -49,7 +49,7 @@ func (h *Handlers) draftExport(k *web.Request) error {
 
 // export sends a card, or a view of its grid, and writes down that it was taken.
 func (h *Handlers) export(k *web.Request, card models.RateCard, name string) error {
-	sheet, err := h.Prices.Sheet(k.R.Context(), card)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), card)
 	if err != nil {
 		return err
 	}

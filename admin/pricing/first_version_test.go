@@ -14,7 +14,7 @@ func TestFirstVersionOpenedByItsIDLinksToPagesThatExist(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.PricingManager)
-	card, err := h.Options.Prices.InForce(t.Context())
+	card, err := h.Options.Prices.Current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ const firstMarket = "GB"
 var gridFilters = []string{"country", "urgency", "category", "q"}
 
 // gridView is what of a grid the address asks for.
-func (h *Handlers) gridView(k *web.Request) ratecard.View {
+func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	q := k.R.URL.Query()
-	v := ratecard.View{Country: web.SearchText(q, "country"), Urgency: web.SearchText(q, "urgency"), Category: web.SearchText(q, "category"), Search: web.SearchText(q, "q")}
+	v := ratecard.GridView{Country: web.SearchText(q, "country"), Urgency: web.SearchText(q, "urgency"), Category: web.SearchText(q, "category"), Search: web.SearchText(q, "q")}
 	if v.Country == "" {
 		v.Country = firstMarket
 	}
@@ -28,7 +28,7 @@ func (h *Handlers) gridView(k *web.Request) ratecard.View {
 }
 
 // viewQuery is a view as an address has it, after fields of its own.
-func viewQuery(v ratecard.View, more ...string) string {
+func viewQuery(v ratecard.GridView, more ...string) string {
 	q := url.Values{"country": {v.Country}}
 	for i := 0; i+1 < len(more); i += 2 {
 		q.Set(more[i], more[i+1])
@@ -41,11 +41,11 @@ func viewQuery(v ratecard.View, more ...string) string {
 	return q.Encode()
 }
 
-func gridURL(d ratecard.Draft, v ratecard.View) string {
+func gridURL(d ratecard.Draft, v ratecard.GridView) string {
 	return web.DraftURL(d.ID) + "?" + viewQuery(v)
 }
 
-func (h *Handlers) gridFilter(k *web.Request, v ratecard.View, clear string) view.GridFilter {
+func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string) view.GridFilter {
 	return view.GridFilter{
 		Countries: web.Chosen(h.marketOptions(k), v.Country), Urgencies: web.Chosen(urgencyOptions(), v.Urgency), Categories: web.Chosen(h.categoryOptions(k), v.Category),
 		Search: v.Search, Filtered: web.IsFiltered(k.R.URL.Query(), gridFilters...), ClearURL: clear,
@@ -53,7 +53,7 @@ func (h *Handlers) gridFilter(k *web.Request, v ratecard.View, clear string) vie
 }
 
 // grid is a view's rows as a page shows them. Its market may be none: then it is empty.
-func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.View) view.PriceGrid {
+func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.GridView) view.PriceGrid {
 	g := view.PriceGrid{Caption: "Prices by industry, " + viewWords(v), Market: v.Country, PriceHead: "Price, " + v.Urgency, State: ui.ListState{Filtered: true}}
 	if v.Urgency == "" {
 		g.PriceHead = "Price, standard"
@@ -98,7 +98,7 @@ func rowKey(row ratecard.GridRow) string {
 }
 
 // viewWords says in words which part of a grid a view is.
-func viewWords(v ratecard.View) string {
+func viewWords(v ratecard.GridView) string {
 	words := []string{v.Country, "any urgency"}
 	if v.Urgency != "" {
 		words[1] = v.Urgency
@@ -124,11 +124,11 @@ func industriesOf(rows []ratecard.GridRow) (n int) {
 
 func (h *Handlers) pricingPage(k *web.Request) error {
 	ctx := k.R.Context()
-	live, err := h.Prices.InForce(ctx)
+	live, err := h.Prices.Current(ctx)
 	if err != nil {
 		return web.OrNotFound(err)
 	}
-	sheet, err := h.Prices.Sheet(ctx, live)
+	sheet, err := h.Prices.CompileCard(ctx, live)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e ente
 }
 
 // draftGrid is a view of a draft's grid, with what was typed where it was refused.
-func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, selection ratecard.View, e entered) (v view.DraftGridView, err error) {
+func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, selection ratecard.GridView, e entered) (v view.DraftGridView, err error) {
 	sheet, live, err := h.sheets(k, d)
 	if err != nil {
 		return v, err

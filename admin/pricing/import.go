@@ -203,7 +203,7 @@ func (i imported) nothing() bool { return len(i.changes) == 0 && i.rules == 0 }
 // read makes of a file what it would do. The error is the engine's Problems where the
 // file is wrong.
 func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported, err error) {
-	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return i, err
 	}

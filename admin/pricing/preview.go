@@ -18,13 +18,13 @@ const previewMost = 20
 // preview is what publishing a draft would do: measured from the version that it is based
 // on, so that what others published since is not taken for the draft's.
 type preview struct {
-	draft, base *ratecard.Sheet
+	draft, base *ratecard.CompiledCard
 	changes     []pricingrules.Change
 	inversions  []pricingrules.Inversion // that the base has not
 }
 
 func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err error) {
-	if p.draft, err = h.Prices.Sheet(k.R.Context(), d.RateCard); err != nil {
+	if p.draft, err = h.Prices.CompileCard(k.R.Context(), d.RateCard); err != nil {
 		return p, err
 	}
 	p.base = p.draft // of the very first version, which is based on none
@@ -33,7 +33,7 @@ func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err err
 		if err != nil {
 			return p, err
 		}
-		if p.base, err = h.Prices.Sheet(k.R.Context(), base); err != nil {
+		if p.base, err = h.Prices.CompileCard(k.R.Context(), base); err != nil {
 			return p, err
 		}
 	}
@@ -82,7 +82,7 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 
 // previewProblems are what blocks publishing, each with the rule to mend where it is one
 // rule's, and this person may change it.
-func previewProblems(head view.DraftHead, sheet *ratecard.Sheet) (all []view.PreviewProblem) {
+func previewProblems(head view.DraftHead, sheet *ratecard.CompiledCard) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewMost)] {
 		one := view.PreviewProblem{Text: web.Title(p.Message)}
 		if p.Rule >= 0 {

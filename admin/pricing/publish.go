@@ -64,7 +64,7 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, er
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil
 	}
-	live, err := h.Prices.InForce(k.R.Context())
+	live, err := h.Prices.Current(k.R.Context())
 	if err != nil || live.Version == d.BasedOn {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, er
 	if err != nil {
 		return nil, err
 	}
-	old, err := h.Prices.Sheet(k.R.Context(), base)
+	old, err := h.Prices.CompileCard(k.R.Context(), base)
 	if err != nil {
 		return nil, err
 	}
-	now, err := h.Prices.Sheet(k.R.Context(), live)
+	now, err := h.Prices.CompileCard(k.R.Context(), live)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 		f.errors = ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
-	return h.submitPublish(k, d, f, web.NeedsProof, func() (string, error) {
+	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
 		card, err := h.prices(k).Publish(k.R.Context(), d.ID, web.FormVersion(k), f.note, at)
 		return released(card), err
 	})
@@ -113,7 +113,7 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 		return err
 	}
 	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
-	return h.submitPublish(k, d, f, web.NeedsProof, func() (string, error) {
+	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
 		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormVersion(k))
 		return released(card), err
 	})
@@ -129,9 +129,9 @@ func released(card models.RateCard) string {
 
 // submitPublish submits a form of the page that publishes a draft. A rejected form is shown
 // with the draft as it is by now.
-func (h *Handlers) submitPublish(k *web.Request, d ratecard.Draft, f publishForm, proof web.Proof, do func() (string, error)) error {
+func (h *Handlers) submitPublish(k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error)) error {
 	return web.Submit(k, web.Form{
-		Proof:  proof,
+		StepUp: proof,
 		Do:     do,
 		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) (err error) {
@@ -154,7 +154,7 @@ func (h *Handlers) takeBack(k *web.Request) error {
 		return err
 	}
 	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
-	return h.submitPublish(k, d, f, web.NoProof, func() (string, error) {
+	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
 		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormVersion(k))
 	})
 }
@@ -166,7 +166,7 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 		return err
 	}
 	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
-	return h.submitPublish(k, d, f, web.NoProof, func() (string, error) {
+	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
 		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormVersion(k))
 		if err != nil || len(kept) == 0 {
 			return web.DraftURL(d.ID) + "?tab=preview", err
@@ -176,7 +176,7 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 }
 
 // showKept shows what a draft that was brought up to date could not take over.
-func (h *Handlers) showKept(k *web.Request, kept []ratecard.Kept) error {
+func (h *Handlers) showKept(k *web.Request, kept []ratecard.Conflict) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err

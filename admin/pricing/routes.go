@@ -120,7 +120,7 @@ func (h *Handlers) draftPage(k *web.Request) error {
 
 // draftHead is what stands over each page of a draft.
 func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view.DraftHead, error) {
-	live, err := h.Prices.InForce(k.R.Context())
+	live, err := h.Prices.Current(k.R.Context())
 	if err != nil {
 		return view.DraftHead{}, err
 	}
@@ -147,15 +147,15 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 }
 
 // sheets are the rules of a draft and of the version in force.
-func (h *Handlers) sheets(k *web.Request, d ratecard.Draft) (draft, live *ratecard.Sheet, err error) {
-	card, err := h.Prices.InForce(k.R.Context())
+func (h *Handlers) sheets(k *web.Request, d ratecard.Draft) (draft, live *ratecard.CompiledCard, err error) {
+	card, err := h.Prices.Current(k.R.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	if live, err = h.Prices.Sheet(k.R.Context(), card); err != nil {
+	if live, err = h.Prices.CompileCard(k.R.Context(), card); err != nil {
 		return nil, nil, err
 	}
-	draft, err = h.Prices.Sheet(k.R.Context(), d.RateCard)
+	draft, err = h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	return draft, live, err
 }
 

@@ -102,11 +102,11 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
-	at := sheet.Rule(position)
+	at := sheet.RuleIndex(position)
 	if at < 0 {
 		return web.ErrNotFound
 	}
@@ -198,11 +198,11 @@ func (h *Handlers) removeRule(k *web.Request) error {
 	if !ok {
 		return web.ErrNotFound
 	}
-	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
-	at := sheet.Rule(position)
+	at := sheet.RuleIndex(position)
 	if at < 0 {
 		return web.ErrNotFound
 	}

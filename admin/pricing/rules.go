@@ -23,7 +23,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	if err != nil {
 		return err
 	}
-	sheet, err := h.Prices.Sheet(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 }
 
 // ruleRows are the rules that hold a word, in their order, with what is wrong with each.
-func ruleRows(sheet *ratecard.Sheet, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
+func ruleRows(sheet *ratecard.CompiledCard, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {
 		if p.Rule >= 0 {

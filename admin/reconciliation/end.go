@@ -17,7 +17,7 @@ func (h *Handlers) stopComparison(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	} else {
 		m.Fixed, _ = money.ParseCurrency(column) // what is none is refused as one
 	}
-	m.Numbers = reconcile.OneOf(openNumbers(p, m.Amount), reconcile.NumberForm(f.Get("numbers")))
-	m.Dates = reconcile.OneOf(openDates(p, m.Date), reconcile.DateForm(f.Get("dates")))
+	m.Numbers = reconcile.ChooseForm(openNumbers(p, m.Amount), reconcile.NumberForm(f.Get("numbers")))
+	m.Dates = reconcile.ChooseForm(openDates(p, m.Date), reconcile.DateForm(f.Get("dates")))
 	if m.from == "" && m.to == "" {
 		m.propose(p.Period(m.Date, m.Dates)) // which the page could not while the form was open
 	}

@@ -98,7 +98,7 @@ func (h *Handlers) fillSame(k *web.Request, v *view.ReconciliationView, r reconc
 
 // lastFailure is why the last comparison came to nothing, "" where there was none.
 func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (string, error) {
-	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil || !found || w.State != models.WorkFailed && w.State != models.WorkCancelled {
 		return "", err
 	}
@@ -124,7 +124,7 @@ func (h *Handlers) comparisonLive(k *web.Request) error {
 
 func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v view.ComparisonLive, err error) {
 	v = view.ComparisonLive{URL: reconciliationURL(r.ID), CanStop: k.MayAt(web.WriteReconciliation, r.PartnerID), Ended: r.State != models.ReconciliationComparing}
-	w, found, err := h.Jobs.Of(k.R.Context(), r.ID)
+	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil || !found || v.Ended {
 		return v, err
 	}

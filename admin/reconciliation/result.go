@@ -36,7 +36,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
 		Finding: f.Name, Means: f.means, CSV: linesFile(address, f.Finding, f.Name, counts[f.Finding]),
 	}
-	v.Compared, v.LeftOut = r.Result.Words(ui.Number)
+	v.Compared, v.LeftOut = r.Result.Summary(ui.Number)
 	v.LeftOutURL = linesURL(address, models.LeftOut, "")
 	var all int64
 	for _, n := range counts {
@@ -206,7 +206,7 @@ func whyWords(l reconcile.Line) string {
 	case l.Finding == models.Unknown && l.OtherPartner != "":
 		return "A lead of " + l.OtherPartner + "."
 	case l.Problem != "":
-		return reconcile.ProblemWords(l.Problem)
+		return reconcile.ProblemText(l.Problem)
 	}
 	return ""
 }

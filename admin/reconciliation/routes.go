@@ -60,7 +60,7 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	if err != nil {
 		return r, web.ErrNotFound
 	}
-	r, err = h.Reconcile.Look(k.R.Context(), k.Scope, named)
+	r, err = h.Reconcile.GetLive(k.R.Context(), k.Scope, named)
 	return r, web.OrNotFound(err)
 }
 

@@ -33,7 +33,7 @@ func TestJump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published, err := h.Options.Prices.InForce(t.Context())
+	published, err := h.Options.Prices.Current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

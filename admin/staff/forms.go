@@ -125,7 +125,7 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{Email: form.Get("email"), Name: form.Get("name"), Roles: roles})
 			if err != nil {
@@ -158,7 +158,7 @@ func (h *Handlers) showInvited(k *web.Request, made staff.Invited) error {
 func (h *Handlers) inviteAgain(k *web.Request) error {
 	var made staff.Invited
 	return h.confirmed(k, h.inviteAgainView, func(p staff.Person) (err error) {
-		made, err = h.Staff.InviteAgain(k.R.Context(), k.By, p.ID)
+		made, err = h.Staff.RenewInvitation(k.R.Context(), k.By, p.ID)
 		return err
 	}, func(k *web.Request, _ staff.Person) error { return h.showInvited(k, made) })
 }
@@ -198,7 +198,7 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormVersion(k), roles)
 		},
@@ -306,7 +306,7 @@ func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Perso
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
-		Proof:    web.NeedsProof,
+		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			if err := do(p); err != nil {
 				return "", err

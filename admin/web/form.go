@@ -9,11 +9,11 @@ import (
 )
 
 // Form is how a form is submitted. What it changes and what it shows is the area's; the
-// order of the checks, mistakes, the proof of who is asking, what somebody else changed
-// meanwhile, and the page that follows are the same for all.
+// order of the checks, mistakes, step-up, conflicts and the page that follows are the same
+// for all.
 type Form struct {
 	Mistakes ui.Errors // found in the values; the change is not made then
-	Proof    Proof
+	StepUp   StepUpRule
 	// Do makes the change. It returns the address of the page that follows, or "" when it
 	// has written the response itself.
 	Do func() (next string, err error)
@@ -32,21 +32,21 @@ func Field(name string) func(*apperr.Error) string {
 	return func(*apperr.Error) string { return name }
 }
 
-// Proof says whether a form asks for the password or a code.
-type Proof int
+// StepUpRule is when a form requires a step-up.
+type StepUpRule int
 
 const (
-	NoProof    Proof = iota
-	NeedsProof       // the form has a field for it
-	AddsProof        // only what was chosen needs it: the form gets the field once it was submitted without
+	NoStepUp       StepUpRule = iota
+	StepUpRequired            // the form has a field for it
+	StepUpOnSubmit            // only what was chosen needs it: the form gets the field once it was submitted without
 )
 
-// ProofWhen is AddsProof for choices that need one.
-func ProofWhen(needed bool) Proof {
+// StepUpWhen returns StepUpOnSubmit if the chosen values need a step-up.
+func StepUpWhen(needed bool) StepUpRule {
 	if needed {
-		return AddsProof
+		return StepUpOnSubmit
 	}
-	return NoProof
+	return NoStepUp
 }
 
 // Rejected is why a form is shown again.
@@ -70,7 +70,7 @@ func (r Rejected) Message() string {
 // Submit submits a form that has been parsed.
 func Submit(k *Request, f Form) error {
 	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Mistakes}
-	proof, err := prove(k, f.Proof, &r)
+	proof, err := applyStepUp(k, f.StepUp, &r)
 	if err != nil {
 		return err
 	}
@@ -108,21 +108,21 @@ func (f Form) reject(k *Request, err error, r Rejected) error {
 	return f.Show(r)
 }
 
-// prove checks the proof that a form needs, and what the form shows of it.
-func prove(k *Request, p Proof, r *Rejected) (ui.Errors, error) {
+// applyStepUp checks a form's step-up and sets what the form shows of it.
+func applyStepUp(k *Request, p StepUpRule, r *Rejected) (ui.Errors, error) {
 	switch p {
-	case NoProof:
+	case NoStepUp:
 		return nil, nil
-	case AddsProof:
+	case StepUpOnSubmit:
 		r.StepUp = StepUp(k)
 		if r.StepUp.Needed && !k.R.PostForm.Has("proof") {
 			return ui.Errors{{Field: "proof", Message: "Confirm this change with your password or a code."}}, nil
 		}
-		return checkProof(k)
-	case NeedsProof:
-		mistakes, err := checkProof(k)
+		return checkStepUp(k)
+	case StepUpRequired:
+		mistakes, err := checkStepUp(k)
 		r.StepUp = StepUp(k)
 		return mistakes, err
 	}
-	panic("an unknown kind of proof")
+	panic("unknown step-up rule")
 }

@@ -12,7 +12,7 @@ type PartnerNames map[uuid.UUID]string
 
 // NamesOfPartners reads the short names of partners, as far as the user may see them.
 func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
-	all, err := k.console.Partners.Named(k.R.Context(), k.Scope, ids)
+	all, err := k.console.Partners.ByIDs(k.R.Context(), k.Scope, ids)
 	names := make(PartnerNames, len(all))
 	for partner, p := range all {
 		names[partner] = p.Slug

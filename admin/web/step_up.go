@@ -6,9 +6,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// RequireProof leads whoever was not asked for long to a page that asks, and
-// back. Somebody who is signing in was asked a moment ago.
-func RequireProof(k *Request) error {
+// RequireStepUp redirects to the step-up page, unless the user has signed in or confirmed
+// their identity recently.
+func RequireStepUp(k *Request) error {
 	if !k.SignedIn() || k.Session.Confirmed(k.Now) {
 		return nil
 	}
@@ -22,13 +22,13 @@ func RequireProof(k *Request) error {
 	return ErrAnswered
 }
 
-// StepUp says whether a form has to ask for the password or a code.
+// StepUp reports whether a form needs a step-up, and whether a code is accepted for it.
 func StepUp(k *Request) ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
-// checkProof checks the form's proof where one is needed; the mistake is the form's to show.
-func checkProof(k *Request) (mistakes ui.Errors, err error) {
+// checkStepUp checks the password or code of a form, if a step-up is needed.
+func checkStepUp(k *Request) (mistakes ui.Errors, err error) {
 	if !StepUp(k).Needed {
 		return nil, nil
 	}

@@ -290,9 +290,9 @@ func (k *keyRing) auditAction(ctx context.Context, action string, what map[strin
 }
 
 // move tells how far it is once a second.
-func (k *keyRing) move(tell io.Writer) *leads.Move {
+func (k *keyRing) move(tell io.Writer) *leads.KeyRotation {
 	due := onceASecond()
-	return &leads.Move{Leads: k.leads, Wrappers: k.wrappers.Wrappers, Clock: clock.System{}, Tell: func(m leads.Moved) {
+	return &leads.KeyRotation{Leads: k.leads, Wrappers: k.wrappers.Wrappers, Clock: clock.System{}, Tell: func(m leads.RotationProgress) {
 		if due() {
 			fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
 		}
@@ -313,7 +313,7 @@ func onceASecond() func() bool {
 }
 
 // report says what was moved. What could not be moved is a failure.
-func report(w io.Writer, done leads.Moved, err error, where string) error {
+func report(w io.Writer, done leads.RotationProgress, err error, where string) error {
 	fmt.Fprintf(w, "%d leads moved %s\n", done.Leads, where)
 	if done.Failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%d leads could not be moved and stay as they are; the last: %w", done.Failed, done.Cause))

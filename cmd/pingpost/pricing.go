@@ -41,7 +41,7 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 	if err != nil {
 		return err
 	}
-	return use(s.By(audit.Operator).Under(ratecard.Policy{SecondPerson: cfg.Pricing.SecondPerson}))
+	return use(s.By(audit.Operator).WithPolicy(ratecard.Policy{SecondPerson: cfg.Pricing.SecondPerson}))
 }
 
 // cardFlags choose a rate card to look at: a version, or a draft.
@@ -65,7 +65,7 @@ func (f *cardFlags) check(c *cobra.Command) error {
 }
 
 // sheet reads the card, and says which it is.
-func (f *cardFlags) sheet(ctx context.Context, s *ratecard.Service) (name string, sheet *ratecard.Sheet, err error) {
+func (f *cardFlags) sheet(ctx context.Context, s *ratecard.Service) (name string, sheet *ratecard.CompiledCard, err error) {
 	if f.draft == "" {
 		return sheetOf(ctx, s, f.version)
 	}
@@ -73,20 +73,20 @@ func (f *cardFlags) sheet(ctx context.Context, s *ratecard.Service) (name string
 	if err != nil {
 		return "", nil, err
 	}
-	sheet, err = s.Sheet(ctx, d.RateCard)
+	sheet, err = s.CompileCard(ctx, d.RateCard)
 	return "The draft " + ratecard.ID(d.ID) + " of a rate card.", sheet, err
 }
 
 // sheetOf reads the version with a number; 0 for the one in force.
-func sheetOf(ctx context.Context, s *ratecard.Service, n int) (name string, sheet *ratecard.Sheet, err error) {
-	card, err := s.InForce(ctx)
+func sheetOf(ctx context.Context, s *ratecard.Service, n int) (name string, sheet *ratecard.CompiledCard, err error) {
+	card, err := s.Current(ctx)
 	if n != 0 {
 		card, err = s.Version(ctx, n)
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	sheet, err = s.Sheet(ctx, card)
+	sheet, err = s.CompileCard(ctx, card)
 	return fmt.Sprintf("Version %d of the rate card.", card.Version), sheet, err
 }
 
@@ -172,7 +172,7 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
 		begun, err := s.BeginWithCard(ctx, title, what, card)
-		if ratecard.ChangesNothing(err) {
+		if ratecard.IsNoChange(err) {
 			return "The version in force has these rules already, so no draft was made. To see it: pingpost pricing export", nil
 		}
 		return publishNext(begun), err

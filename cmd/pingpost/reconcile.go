@@ -154,7 +154,7 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	if err := s.Discard(ctx, scope.System, r.ID, r.RowVersion); err != nil {
 		return err
 	}
-	return s.DropLines(ctx, r.ID)
+	return s.DeleteLines(ctx, r.ID)
 }
 
 // sameFile says which earlier reconciliations are of the very same file. A second result

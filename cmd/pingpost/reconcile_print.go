@@ -192,7 +192,7 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if err := printTable(w, "FINDING\tLINES\tCURRENCY\tTHEIRS\tOURS\tDIFFERENCE", rows); err != nil {
 		return err
 	}
-	compared, leftOut := r.Result.Words(func(n int64) string { return strconv.FormatInt(n, 10) })
+	compared, leftOut := r.Result.Summary(func(n int64) string { return strconv.FormatInt(n, 10) })
 	if leftOut == "" {
 		leftOut = "none"
 	} else {
@@ -240,7 +240,7 @@ func (l lineView) print(w io.Writer) error {
 	case l.FirstRow > 0:
 		says = append(says, fmt.Sprintf("row %d has this lead already", l.FirstRow))
 	case l.Problem != "":
-		says = append(says, reconcile.ProblemWords(l.Problem))
+		says = append(says, reconcile.ProblemText(l.Problem))
 	}
 	_, err := fmt.Fprintf(w, "%s: %s\n", l.Finding, strings.Join(says, ", "))
 	return err

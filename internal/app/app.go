@@ -149,7 +149,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	a.prices = prices.Under(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
+	a.prices = prices.WithPolicy(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
 	a.directory = snapshot.New("directory", a.warnUnreadable(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
@@ -169,7 +169,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	return a.handlers(o, intake.Deps{
 		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
 		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
-	}, a.prices, partners.NewService(a.db, keys, a.clock).Under(partners.PricePolicy{SecondPerson: a.cfg.Pricing.SecondPerson}))
+	}, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{SecondPerson: a.cfg.Pricing.SecondPerson}))
 }
 
 func staffSettings(c config.Console) staff.Settings {
@@ -215,7 +215,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, o
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
 			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
-			Forgeries: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
+			WrongSignatures: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
 		Partners: office, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
@@ -256,7 +256,7 @@ func (a *App) run(ctx context.Context) {
 	}
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
-			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Work,
+			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Run,
 				reporting.NewRollup(a.db, a.clock, a.log).Run)
 		}
 	})

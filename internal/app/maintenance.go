@@ -37,7 +37,7 @@ func (a *App) retention(now time.Time) []step {
 			return a.db.DropPingPartitions(ctx, now.AddDate(0, 0, -a.cfg.Retention.PingsDays))
 		}},
 		{"traffic", func(ctx context.Context) (int64, error) {
-			return a.db.DeleteTraffic(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
+			return a.db.DeleteTrafficMinutes(ctx, now.AddDate(0, 0, -a.cfg.Retention.TrafficDays))
 		}},
 		{"body digests", func(ctx context.Context) (int64, error) { return a.leads.DeleteExpiredBodies(ctx, now) }},
 		{"sessions", a.staff.DeleteExpired},

@@ -22,7 +22,7 @@ func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	if !p.claim.Signed {
 		return in.authenticateUnsigned(ctx, p)
 	}
-	if ok, wait := in.forged.left(p.Address, p.start); !ok {
+	if ok, wait := in.wrongSignatures.left(p.Address, p.start); !ok {
 		return owner{base: p.base}, errTooMany.Retry(wait)
 	}
 	who, err := in.findOwner(ctx, p)
@@ -30,7 +30,7 @@ func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 		who.secret, err = in.checkSignature(p, who)
 	}
 	if errors.Is(err, signing.ErrSignature) {
-		in.forged.spend(p.Address, p.start)
+		in.wrongSignatures.spend(p.Address, p.start)
 	}
 	return who, err
 }
@@ -69,13 +69,13 @@ func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 	case p.claim.Signed:
 		return in.matchSecret(ctx, p)
 	default:
-		account = p.directory.House()
+		account = p.directory.PlatformAccount()
 	}
 	who := owner{base: p.base, account: account}
 	if account == nil || !account.Active() {
 		who.inactive = account != nil
 		in.verifyDummy(p)
-		return who, in.nobody(p)
+		return who, in.rejectUnknownOwner(p)
 	}
 	return who, nil
 }
@@ -87,9 +87,9 @@ func quotedPartner(p post) uuid.UUID {
 	return p.quote.Partner
 }
 
-// nobody is the refusal of a post whose partner is unknown or not active. It
+// rejectUnknownOwner is the refusal of a post whose partner is unknown or not active. It
 // tells no more than that, so that nobody learns which partners there are.
-func (in *Intake) nobody(p post) error {
+func (in *Intake) rejectUnknownOwner(p post) error {
 	switch {
 	case p.claim.Signed:
 		return signing.ErrSignature
@@ -136,7 +136,7 @@ func (in *Intake) verify(p post, partner *partners.Partner) *partners.Secret {
 // the refusal of nobody's post would come sooner than that of a wrong signature,
 // and time would tell which partnerIds there are (D13).
 func (in *Intake) verifyDummy(p post) {
-	v := in.decoys.Get().(*signing.Verifier)
+	v := in.dummyVerifiers.Get().(*signing.Verifier)
 	v.Verify(p.claim, p.Body)
-	in.decoys.Put(v)
+	in.dummyVerifiers.Put(v)
 }

@@ -21,7 +21,7 @@ func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, err
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	defer cancel()
 
-	result, err := in.result(p)
+	result, err := in.newResult(p)
 	if err != nil {
 		return PostResult{}, err
 	}
@@ -32,7 +32,7 @@ func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, err
 	case !stored:
 		return in.replay(p, result, receipt)
 	}
-	return result.of(receipt), nil
+	return result.withReceipt(receipt), nil
 }
 
 // store seals the contact record and stores the lead. Without a data key an
@@ -47,7 +47,7 @@ func (in *Intake) store(ctx context.Context, p authenticated, industry string) (
 		return receipt, false, nil
 	}
 	defer key.Zero()
-	delivery, err := in.delivery(p, key, industry)
+	delivery, err := in.newDelivery(p, key, industry)
 	if err != nil {
 		return leads.Receipt{}, false, errNotStored.WithCause(err)
 	}

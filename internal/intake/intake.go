@@ -55,7 +55,7 @@ type Settings struct {
 	MatchConcurrency int                // matches by secret at once; 0 for no bound
 	MatchWait        time.Duration      // for a place among them
 	MatchFailures    int                // failed matches an address may have a minute; 0 for no bound
-	Forgeries        int                // wrong signatures an address may send a minute; 0 for no bound
+	WrongSignatures  int                // wrong signatures an address may send a minute; 0 for no bound
 	PingRate         int                // pings an address may send to partners' base URLs a second; 0 for no bound
 	SharedPingRate   int                // pings an address may send to the shared address a second; 0 for no bound
 	PostRate         int                // verified signed posts a partner may send a second; 0 for no bound
@@ -81,20 +81,20 @@ type Deps struct {
 // Intake answers pings and posts. Safe for concurrent use.
 type Intake struct {
 	Deps
-	settings Settings
-	decoys   sync.Pool // verifiers of a secret that nobody has
+	settings       Settings
+	dummyVerifiers sync.Pool // verifiers of a secret that nobody has
 
 	match           *admission
-	matchReserved   *admission // for addresses that matched recently
-	matched         recent     // those addresses
+	matchReserved   *admission      // for addresses that matched recently
+	matched         recentAddresses // those addresses
 	storing         *admission
 	storingUnsigned *admission // separate, so that unsigned posts never fill the one above
 
-	pings     *rateLimiter[netip.Addr] // of partners' base URLs
-	posts     *rateLimiter[uuid.UUID]  // of partners: spent by verified signed posts only (D28)
-	unsigned  *rateLimiter[netip.Addr]
-	unmatched *rateLimiter[netip.Addr] // signatures for which a partner was searched in vain
-	forged    *rateLimiter[netip.Addr] // wrong signatures, whomever they name
+	pings           *rateLimiter[netip.Addr] // of partners' base URLs
+	posts           *rateLimiter[uuid.UUID]  // of partners: spent by verified signed posts only (D28)
+	unsigned        *rateLimiter[netip.Addr]
+	unmatched       *rateLimiter[netip.Addr] // signatures for which a partner was searched in vain
+	wrongSignatures *rateLimiter[netip.Addr] // wrong signatures, whomever they name
 
 	sharedPings    *rateLimiter[netip.Addr]
 	unmatchedSites *rateLimiter[netip.Addr] // unmatched, by IPv6 /48
@@ -132,11 +132,11 @@ func New(p Deps, s Settings) *Intake {
 		unsigned:        newRateLimiter[netip.Addr](s.UnsignedRate, time.Second),
 		unmatched:       newRateLimiter[netip.Addr](s.MatchFailures, time.Minute),
 		unmatchedSites:  newRateLimiter[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
-		forged:          newRateLimiter[netip.Addr](s.Forgeries, time.Minute),
+		wrongSignatures: newRateLimiter[netip.Addr](s.WrongSignatures, time.Minute),
 	}
 	var decoy [32]byte
 	rand.Read(decoy[:])
-	in.decoys.New = func() any { return signing.NewVerifier(decoy[:]) }
+	in.dummyVerifiers.New = func() any { return signing.NewVerifier(decoy[:]) }
 	return in
 }
 
@@ -146,9 +146,9 @@ type Timing struct {
 	Cell    time.Duration // of which the table look-up
 }
 
-// base finds the partner of a base URL: nil for the shared address. It fails for an
+// findBasePartner finds the partner of a base URL: nil for the shared address. It fails for an
 // unknown slug and on a node that has not loaded a directory yet.
-func base(d *partners.Directory, slug string) (*partners.Partner, error) {
+func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {
 	if d == nil {
 		return nil, errNotLoaded
 	}
@@ -169,19 +169,19 @@ func partnerID(p *partners.Partner) uuid.UUID {
 	return p.ID
 }
 
-// Refused counts a request that was refused before it could be read: too large,
+// RecordRejection counts a request that was refused before it could be read: too large,
 // or cut off on its way.
-func (in *Intake) Refused(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
-	partner, unknown := base(in.Directory.Get(), slug)
+func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
+	partner, unknown := findBasePartner(in.Directory.Get(), slug)
 	if unknown == nil {
-		in.refused(Key{Partner: partnerID(partner), Endpoint: endpoint}, request, start, err)
+		in.recordRejection(TrafficKey{Partner: partnerID(partner), Endpoint: endpoint}, request, start, err)
 	}
 }
 
-// refused counts a refusal and keeps it for its partner, by the names of the
+// recordRejection counts a refusal and keeps it for its partner, by the names of the
 // fields at fault and never their values. Its outcome is the error's, unless staff
 // are told more than the partner is.
-func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) {
+func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
 	if f := apperr.As(err); f != nil {
 		outcome = f.Reason
@@ -194,5 +194,5 @@ func (in *Intake) refused(k Key, request uuid.UUID, start time.Time, err error) 
 	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
 		return // nothing about it is recorded but the counter (D26)
 	}
-	in.Traffic.refuse(refusal{Key: k, request: request, at: start, fields: fields})
+	in.Traffic.refuse(refusal{TrafficKey: k, request: request, at: start, fields: fields})
 }

@@ -114,7 +114,7 @@ func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 // Wrong signatures have a budget of their own: neither rightly signed posts nor
 // unsigned ones use it up, and an unknown partnerId costs as much as a known one.
 func forgeriesOfAnAddress(t *testing.T, n *node) {
-	n = n.with(intake.Settings{Forgeries: 3})
+	n = n.with(intake.Settings{WrongSignatures: 3})
 	const here, there = "192.0.2.1", "192.0.2.2"
 	signed := func(secret, slug, address string) intake.PostRequest {
 		r := n.anonymous(t, secret, address)

@@ -15,8 +15,8 @@ type owner struct {
 
 // key is what the post's traffic is counted by, without the outcome unless that is
 // the owner's own.
-func (o owner) key() Key {
-	k := Key{Endpoint: EndpointPost}
+func (o owner) key() TrafficKey {
+	k := TrafficKey{Endpoint: EndpointPost}
 	switch {
 	case o.account != nil:
 		k.Partner, k.Account = o.account.Partner.ID, o.account.ID

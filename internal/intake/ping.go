@@ -42,7 +42,7 @@ type PingResult struct {
 // Ping prices a lead and seals the price. It does no I/O.
 func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	start := in.Clock.Now()
-	partner, err := base(in.Directory.Get(), req.Slug)
+	partner, err := findBasePartner(in.Directory.Get(), req.Slug)
 	if err != nil {
 		return PingResult{}, err
 	}
@@ -50,17 +50,17 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	if card == nil {
 		return PingResult{}, errNotLoaded
 	}
-	k := Key{Partner: partnerID(partner), Endpoint: EndpointPing}
+	k := TrafficKey{Partner: partnerID(partner), Endpoint: EndpointPing}
 	ping, err := in.readPing(req, card, start)
 	if err != nil {
-		in.refused(k, req.ID, start, err)
+		in.recordRejection(k, req.ID, start, err)
 		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // whose refusal it was, for the log
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {
 		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed: ping again.")
 	}
-	in.record(k, &ping, &result, start)
+	in.recordPing(k, &ping, &result, start)
 	return result, nil
 }
 
@@ -89,7 +89,7 @@ func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping
 	if partner != nil && partner.Default != nil {
 		r.Quote.Sandbox = partner.Default.Sandbox
 	}
-	r.Reason = in.reason(cell, partner, industry, ping.Country)
+	r.Reason = in.unpricedReason(cell, partner, industry, ping.Country)
 	r.Accepted = r.Reason == ""
 	if r.Accepted {
 		if err := in.seal(&r, cell.Minor, start); err != nil {
@@ -116,8 +116,8 @@ func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) 
 	return err
 }
 
-// reason says why there is no price; "" when there is one.
-func (in *Intake) reason(cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte) string {
+// unpricedReason says why there is no price; "" when there is one.
+func (in *Intake) unpricedReason(cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte) string {
 	if cell.Excluded {
 		return models.OutcomeExcluded
 	}
@@ -136,10 +136,10 @@ func (in *Intake) reason(cell pricingrules.Cell, partner *partners.Partner, indu
 	return ""
 }
 
-func (in *Intake) record(k Key, ping *payload.Ping, r *PingResult, start time.Time) {
+func (in *Intake) recordPing(k TrafficKey, ping *payload.Ping, r *PingResult, start time.Time) {
 	k.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
 	took := r.Timing.Auction
-	in.Recorder.Offer(Ping{
+	in.Recorder.Offer(PingRecord{
 		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,
 		Outcome: k.Outcome, Took: took,
 	})

@@ -23,7 +23,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	result, who, err := in.post(ctx, req, start)
 	k := who.key()
 	if err != nil {
-		in.refused(k, req.ID, start, err)
+		in.recordRejection(k, req.ID, start, err)
 		return PostResult{Partner: k.Partner}, err // whose refusal it was, for the log
 	}
 	result.Outcome = in.outcome(result, who.account)
@@ -54,7 +54,7 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 	result, err := in.deliver(ctx, ours)
 	if errors.Is(err, leads.ErrInactive) {
 		who.inactive = true
-		err = in.nobody(p)
+		err = in.rejectUnknownOwner(p)
 	}
 	return result, who, err
 }

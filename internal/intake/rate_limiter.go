@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// budgetSpenders bounds the memory of a budget. Beyond it everything is forgotten
+// maxLimiterKeys bounds the memory of a budget. Beyond it everything is forgotten
 // at once: an attacker with that many addresses is not held by a budget of each.
-const budgetSpenders = 100_000
+const maxLimiterKeys = 100_000
 
 // rateLimiter counts what each spender (an address, a partner) spends in a window of
 // time. A new window begins with the first look at it after the last is over.
@@ -64,7 +64,7 @@ func (b *rateLimiter[K]) spend(who K, now time.Time) {
 
 // turn begins a new window when the last is over, or the clock was set back.
 func (b *rateLimiter[K]) turn(now time.Time) {
-	if passed := now.Sub(b.since); passed >= b.window || passed < 0 || len(b.spent) > budgetSpenders {
+	if passed := now.Sub(b.since); passed >= b.window || passed < 0 || len(b.spent) > maxLimiterKeys {
 		b.since, b.spent = now, map[K]int{}
 	}
 }

@@ -66,7 +66,7 @@ func TestBudgetWhenTheClockIsSetBack(t *testing.T) {
 // The memory of a budget is bounded, whatever the number of spenders.
 func TestBudgetForgets(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
-	for i := range budgetSpenders + 2 {
+	for i := range maxLimiterKeys + 2 {
 		b.spend(strconv.Itoa(i), budgetStart)
 	}
 	if len(b.spent) != 1 {

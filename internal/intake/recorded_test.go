@@ -23,7 +23,7 @@ func TestRecordedAsOffered(t *testing.T) {
 	if see[int64](t, n, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'pings'::regclass`) != 0 {
 		t.Fatal("there is a partition before the first ping")
 	}
-	rows := []intake.Ping{
+	rows := []intake.PingRecord{
 		{
 			Quote: quote.Quote{
 				ID: uuid.New(), Price: money.Amount{Minor: 1<<31 - 1, Currency: money.AUD}, Country: [2]byte{'Z', 'Z'},
@@ -59,14 +59,14 @@ func TestRecordedAsOffered(t *testing.T) {
 }
 
 // readPings reads the log back, in the order of the price, the dearest first.
-func (n *node) readPings(t testing.TB) []intake.Ping {
+func (n *node) readPings(t testing.TB) []intake.PingRecord {
 	t.Helper()
 	rows, err := n.sees.Query(t.Context(), `SELECT transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency,
 		job_type, budget, outcome, price_minor, currency, card_version, duration_us FROM pings ORDER BY price_minor DESC`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p intake.Ping, err error) {
+	got, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p intake.PingRecord, err error) {
 		var country, currency string
 		var transaction, partner *uuid.UUID
 		var micros int64

@@ -73,7 +73,7 @@ func (r *Recorder) Stats() RecorderStats {
 }
 
 // Offer queues a row, or drops and counts it. It never blocks on I/O.
-func (r *Recorder) Offer(p Ping) {
+func (r *Recorder) Offer(p PingRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if day := p.IssuedAt.Unix() / secondsPerDay; day > r.day {
@@ -239,7 +239,7 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 		return postgres.Translate(err)
 	}
 	defer conn.Release()
-	rows := &parts{of: bytes.NewReader(batch), between: r.pause}
+	rows := &pacedReader{of: bytes.NewReader(batch), between: r.pause}
 	_, err = conn.Conn().PgConn().CopyFrom(ctx, io.MultiReader(rows, bytes.NewReader(copyTrailer)), copyPings)
 	return postgres.Translate(err)
 }
@@ -258,13 +258,13 @@ func (r *Recorder) hurried() bool {
 	return r.closed || r.rows >= recorderBatch
 }
 
-// parts reads a batch part by part, and calls between before each but the first.
-type parts struct {
+// pacedReader reads a batch part by part, and calls between before each but the first.
+type pacedReader struct {
 	of      *bytes.Reader
 	between func()
 }
 
-func (p *parts) Read(into []byte) (int, error) {
+func (p *pacedReader) Read(into []byte) (int, error) {
 	if left := int64(p.of.Len()); 0 < left && left < p.of.Size() {
 		p.between()
 	}

@@ -50,8 +50,8 @@ func newRecording(t testing.TB, d *testkit.Database) *node {
 }
 
 // row is a valid row that the recorder may be offered.
-func (n *node) row(i int) intake.Ping {
-	return intake.Ping{
+func (n *node) row(i int) intake.PingRecord {
+	return intake.PingRecord{
 		Quote: quote.Quote{
 			Country: [2]byte{'G', 'B'}, TermID: i, Postcode: "SW1A 1AA", CardVersion: 1,
 			Price: money.Amount{Minor: 4560, Currency: money.GBP},

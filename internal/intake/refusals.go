@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// refusalRoom bounds the refusals in memory between two writes.
-const refusalRoom = 5_000
+// maxQueuedRefusals bounds the refusals in memory between two writes.
+const maxQueuedRefusals = 5_000
 
 type refusal struct {
-	Key
+	TrafficKey
 	request uuid.UUID
 	at      time.Time
 	fields  []string
@@ -34,7 +34,7 @@ func (q *refusalQueue) add(r refusal) (lost int64) {
 	switch mine := len(q.of[r.Partner]); {
 	case mine >= q.keep:
 		q.removeOldest(r.Partner)
-	case q.size >= refusalRoom:
+	case q.size >= maxQueuedRefusals:
 		q.removeOldest(q.longest(r.Partner))
 		lost = 1
 	}
@@ -46,7 +46,7 @@ func (q *refusalQueue) add(r refusal) (lost int64) {
 // longest returns the partner with the most refusals. One with its equal share of
 // the room already is taken for it, so that a flood pays for no search.
 func (q *refusalQueue) longest(adding uuid.UUID) uuid.UUID {
-	if mine := len(q.of[adding]); mine > 0 && mine >= refusalRoom/len(q.of) {
+	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRefusals/len(q.of) {
 		return adding
 	}
 	var longest uuid.UUID

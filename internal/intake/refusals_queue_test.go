@@ -15,7 +15,7 @@ func numberedPartner(i int) (u uuid.UUID) {
 
 // addNumbered adds a refusal whose request id is its number among its partner's.
 func (q *refusalQueue) addNumbered(partner, number int) int64 {
-	r := refusal{Key: Key{Partner: numberedPartner(partner)}}
+	r := refusal{TrafficKey: TrafficKey{Partner: numberedPartner(partner)}}
 	binary.BigEndian.PutUint64(r.request[:], uint64(number))
 	return q.add(r)
 }
@@ -25,17 +25,17 @@ func (q *refusalQueue) addNumbered(partner, number int) int64 {
 func TestRefusalQueueIsSharedFairly(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		keep, partners := 1+random.IntN(3*refusalRoom), 1+random.IntN(300)
+		keep, partners := 1+random.IntN(3*maxQueuedRefusals), 1+random.IntN(300)
 		q := newRefusalQueue(keep)
 		sent := make([]int, partners)
 		var lost int64
-		for range 3 * refusalRoom {
+		for range 3 * maxQueuedRefusals {
 			p := int(float64(partners) * random.ExpFloat64() / 8) // a few send most
 			p = min(p, partners-1)
 			sent[p]++
 			lost += q.addNumbered(p, sent[p])
 		}
-		size, share := 0, refusalRoom/len(q.of)
+		size, share := 0, maxQueuedRefusals/len(q.of)
 		for p, n := range sent {
 			list := q.of[numberedPartner(p)]
 			size += len(list)
@@ -48,10 +48,10 @@ func TestRefusalQueueIsSharedFairly(t *testing.T) {
 				}
 			}
 		}
-		if size != q.size || size > refusalRoom {
+		if size != q.size || size > maxQueuedRefusals {
 			t.Errorf("seed %d: %d refusals, counted as %d", seed, size, q.size)
 		}
-		if size < refusalRoom && lost > 0 {
+		if size < maxQueuedRefusals && lost > 0 {
 			t.Errorf("seed %d: %d lost while there is room", seed, lost)
 		}
 	}
@@ -60,11 +60,11 @@ func TestRefusalQueueIsSharedFairly(t *testing.T) {
 // More partners than there is room for: each newest refusal still gets in.
 func TestRefusalQueueWithMorePartnersThanRoom(t *testing.T) {
 	q := newRefusalQueue(200)
-	for i := range 2 * refusalRoom {
-		if lost := q.addNumbered(i, 1); lost != int64(i/refusalRoom) {
+	for i := range 2 * maxQueuedRefusals {
+		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRefusals) {
 			t.Fatalf("partner %d: %d lost", i, lost)
 		}
-		if len(q.of[numberedPartner(i)]) != 1 || q.size != min(i+1, refusalRoom) {
+		if len(q.of[numberedPartner(i)]) != 1 || q.size != min(i+1, maxQueuedRefusals) {
 			t.Fatalf("partner %d has %d of %d", i, len(q.of[numberedPartner(i)]), q.size)
 		}
 	}
@@ -72,7 +72,7 @@ func TestRefusalQueueWithMorePartnersThanRoom(t *testing.T) {
 
 func BenchmarkRefusalQueueFlooded(b *testing.B) {
 	q := newRefusalQueue(200)
-	for i := range 2 * refusalRoom {
+	for i := range 2 * maxQueuedRefusals {
 		q.addNumbered(i%1000, i)
 	}
 	b.ReportAllocs()

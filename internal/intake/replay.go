@@ -33,9 +33,9 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	f := apperr.As(err)
 	switch {
 	case err == nil && errors.Is(p.quoteErr, quote.ErrExpired):
-		return PostResult{}, withLead(errExpired, p.owner, receipt)
+		return PostResult{}, withDeliveredLead(errExpired, p.owner, receipt)
 	case err == nil:
-		result, err := in.result(p)
+		result, err := in.newResult(p)
 		if err != nil {
 			return PostResult{}, err
 		}

@@ -27,8 +27,8 @@ type PostResult struct {
 	Timing        Timing
 }
 
-// result is what the answer says before it is known which lead it is of.
-func (in *Intake) result(p authenticated) (PostResult, error) {
+// newResult is what the answer says before it is known which lead it is of.
+func (in *Intake) newResult(p authenticated) (PostResult, error) {
 	taxonomy := in.Card.Get().Taxonomy
 	industry, ok := taxonomy.ByTermID(p.quote.TermID)
 	if !ok {
@@ -42,7 +42,7 @@ func (in *Intake) result(p authenticated) (PostResult, error) {
 	return r, nil
 }
 
-func (r PostResult) of(receipt leads.Receipt) PostResult {
+func (r PostResult) withReceipt(receipt leads.Receipt) PostResult {
 	r.LeadID, r.Payout, r.Envelope = receipt.LeadID, receipt.Payout, receipt.Envelope
 	return r
 }
@@ -54,15 +54,15 @@ func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Recei
 		return PostResult{}, errDelivered
 	}
 	if !in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest) {
-		return PostResult{}, withLead(errDelivered, p.owner, receipt)
+		return PostResult{}, withDeliveredLead(errDelivered, p.owner, receipt)
 	}
 	result.Replayed = true
-	return result.of(receipt), nil
+	return result.withReceipt(receipt), nil
 }
 
-// withLead adds the lead that the post's owner has delivered to a rejection, if the
+// withDeliveredLead adds the lead that the post's owner has delivered to a rejection, if the
 // post proved to be that owner's (D3).
-func withLead(f *apperr.Error, who owner, r leads.Receipt) error {
+func withDeliveredLead(f *apperr.Error, who owner, r leads.Receipt) error {
 	if who.secret == nil {
 		return f
 	}

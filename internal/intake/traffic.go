@@ -22,9 +22,9 @@ import (
 
 const (
 	trafficTick = 2 * time.Second
-	// trafficKeys bounds the counters in memory between two writes; what is beyond is
+	// maxTrafficKeys bounds the counters in memory between two writes; what is beyond is
 	// dropped and counted.
-	trafficKeys = 50_000
+	maxTrafficKeys = 50_000
 )
 
 // buckets are those of models.LatencyBounds, and that of everything slower.
@@ -32,7 +32,7 @@ const buckets = len(models.LatencyBounds) + 1
 
 type minuteKey struct {
 	minute int64 // Unix minutes
-	Key
+	TrafficKey
 }
 
 type tally struct {
@@ -63,13 +63,13 @@ func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
 func (t *Traffic) Dropped() int64 { return t.dropped.Load() }
 
 // Count adds one request.
-func (t *Traffic) Count(k Key, at time.Time, took time.Duration) {
+func (t *Traffic) Count(k TrafficKey, at time.Time, took time.Duration) {
 	key := minuteKey{at.Unix() / 60, k}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one := t.tallies[key]
 	if one == nil {
-		if len(t.tallies) >= trafficKeys {
+		if len(t.tallies) >= maxTrafficKeys {
 			t.dropped.Add(1)
 			return
 		}
@@ -153,7 +153,7 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	for k, old := range tallies {
 		one := t.tallies[k]
 		if one == nil {
-			if len(t.tallies) >= trafficKeys {
+			if len(t.tallies) >= maxTrafficKeys {
 				t.dropped.Add(old.count)
 				continue
 			}

@@ -21,7 +21,7 @@ func TestWhatComesDuringAFailedWriteIsAddedToIt(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := nodeOn(t, d)
-	k := intake.Key{Endpoint: intake.EndpointPing, Outcome: "priced"}
+	k := intake.TrafficKey{Endpoint: intake.EndpointPing, Outcome: "priced"}
 	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
 	meanwhile := n.signed(n.Off, n.Off.Slug, body("tx_2"))
 	for range 3 {
@@ -61,14 +61,14 @@ func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
 	n := newNode(t)
 	at := n.Time.Now()
 	request := uuid.New()
-	n.in.Refused(intake.EndpointPing, n.Off.Slug, request, at, errors.New("read tcp 192.0.2.1: connection reset"))
-	n.in.Refused(intake.EndpointPost, shared, uuid.New(), at, intake.ErrUnknownSlug)
-	n.in.Refused(intake.EndpointPost, "nobodys-slug", uuid.New(), at, intake.ErrUnknownSlug)
+	n.in.RecordRejection(intake.EndpointPing, n.Off.Slug, request, at, errors.New("read tcp 192.0.2.1: connection reset"))
+	n.in.RecordRejection(intake.EndpointPost, shared, uuid.New(), at, intake.ErrUnknownSlug)
+	n.in.RecordRejection(intake.EndpointPost, "nobodys-slug", uuid.New(), at, intake.ErrUnknownSlug)
 	n.Traffic.Flush(t.Context())
 	minute := at.Truncate(time.Minute)
 	want := map[counter]int64{
-		{minute, intake.Key{Partner: n.Off.ID, Endpoint: "ping", Outcome: "error"}}: 1,
-		{minute, intake.Key{Endpoint: "post", Outcome: "unknown_partner"}}:          1,
+		{minute, intake.TrafficKey{Partner: n.Off.ID, Endpoint: "ping", Outcome: "error"}}: 1,
+		{minute, intake.TrafficKey{Endpoint: "post", Outcome: "unknown_partner"}}:          1,
 	}
 	if got := n.counts(t); !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)

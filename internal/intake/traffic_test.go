@@ -18,7 +18,7 @@ import (
 
 type counter struct {
 	minute time.Time
-	intake.Key
+	intake.TrafficKey
 }
 
 type counted struct {
@@ -90,17 +90,17 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	next := minute.Add(time.Minute)
 	off, account, secret := n.Off.ID, n.Off.Accounts[0].ID, n.Off.SecretID
 	want := map[counter]int64{
-		{minute, intake.Key{off, none, none, "ping", "priced"}}:                                         2,
-		{minute, intake.Key{off, none, none, "ping", "payload"}}:                                        1,
-		{minute, intake.Key{none, none, none, "ping", "priced"}}:                                        2,
-		{minute, intake.Key{n.ReportOnly.ID, none, none, "ping", "excluded"}}:                           1,
-		{minute, intake.Key{off, account, none, "post", "delivered_unsigned"}}:                          1,
-		{minute, intake.Key{off, account, secret, "post", "replayed"}}:                                  1,
-		{minute, intake.Key{off, account, secret, "post", "delivered"}}:                                 1,
-		{minute, intake.Key{off, account, secret, "post", "transaction_format"}}:                        1,
-		{minute, intake.Key{off, account, secret, "post", "already_delivered"}}:                         1, // no lead
-		{next, intake.Key{n.Required.ID, n.Required.Accounts[0].ID, none, "post", "signature_missing"}}: 1,
-		{next, intake.Key{none, none, none, "post", "signature"}}:                                       1,
+		{minute, intake.TrafficKey{off, none, none, "ping", "priced"}}:                                         2,
+		{minute, intake.TrafficKey{off, none, none, "ping", "payload"}}:                                        1,
+		{minute, intake.TrafficKey{none, none, none, "ping", "priced"}}:                                        2,
+		{minute, intake.TrafficKey{n.ReportOnly.ID, none, none, "ping", "excluded"}}:                           1,
+		{minute, intake.TrafficKey{off, account, none, "post", "delivered_unsigned"}}:                          1,
+		{minute, intake.TrafficKey{off, account, secret, "post", "replayed"}}:                                  1,
+		{minute, intake.TrafficKey{off, account, secret, "post", "delivered"}}:                                 1,
+		{minute, intake.TrafficKey{off, account, secret, "post", "transaction_format"}}:                        1,
+		{minute, intake.TrafficKey{off, account, secret, "post", "already_delivered"}}:                         1, // no lead
+		{next, intake.TrafficKey{n.Required.ID, n.Required.Accounts[0].ID, none, "post", "signature_missing"}}: 1,
+		{next, intake.TrafficKey{none, none, none, "post", "signature"}}:                                       1,
 	}
 	if got := n.counts(t); !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)
@@ -127,7 +127,7 @@ func TestUnsignedPostsAreCountedByWhatWouldBecomeOfThem(t *testing.T) {
 		}
 		n.Traffic.Flush(t.Context())
 		for _, want := range outcomes {
-			k := counter{n.Time.Now().Truncate(time.Minute), intake.Key{Partner: partner.ID, Account: partner.Accounts[0].ID, Endpoint: "post", Outcome: want}}
+			k := counter{n.Time.Now().Truncate(time.Minute), intake.TrafficKey{Partner: partner.ID, Account: partner.Accounts[0].ID, Endpoint: "post", Outcome: want}}
 			if got := n.counts(t)[k]; got != 1 {
 				t.Errorf("%s: %s counted %d times", partner.Slug, want, got)
 			}
@@ -138,7 +138,7 @@ func TestUnsignedPostsAreCountedByWhatWouldBecomeOfThem(t *testing.T) {
 func TestLatencyBuckets(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
-	k := intake.Key{Endpoint: intake.EndpointPost, Outcome: "delivered"}
+	k := intake.TrafficKey{Endpoint: intake.EndpointPost, Outcome: "delivered"}
 	want := make([]int64, len(models.LatencyBounds)+1)
 	for i, bound := range models.LatencyBounds {
 		n.Traffic.Count(k, n.Time.Now(), bound) // a bound is its bucket's
@@ -167,7 +167,7 @@ func TestTwoWritersAdd(t *testing.T) {
 		wg.Go(func() {
 			for range flushes {
 				for i := range keys {
-					writer.Count(intake.Key{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), time.Duration(i)*time.Millisecond)
+					writer.Count(intake.TrafficKey{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), time.Duration(i)*time.Millisecond)
 				}
 				writer.Flush(t.Context())
 			}
@@ -190,8 +190,8 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := nodeOn(t, d)
-	only := intake.Key{Endpoint: "ping", Outcome: "only before"}
-	both := intake.Key{Endpoint: "ping", Outcome: "before and after"}
+	only := intake.TrafficKey{Endpoint: "ping", Outcome: "only before"}
+	both := intake.TrafficKey{Endpoint: "ping", Outcome: "before and after"}
 	n.Traffic.Count(only, n.Time.Now(), time.Second)
 	n.Traffic.Count(both, n.Time.Now(), time.Second)
 	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
@@ -209,7 +209,7 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	run(t, n.Traffic.Run)() // writes once more at its end
 	got := n.counts(t)
 	minute := n.Time.Now().Truncate(time.Minute)
-	refused := intake.Key{Partner: n.Off.ID, Account: n.Off.Accounts[0].ID, Secret: n.Off.SecretID, Endpoint: "post", Outcome: "transaction_format"}
+	refused := intake.TrafficKey{Partner: n.Off.ID, Account: n.Off.Accounts[0].ID, Secret: n.Off.SecretID, Endpoint: "post", Outcome: "transaction_format"}
 	want := map[counter]int64{{minute, only}: 1, {minute, both}: 2, {minute, refused}: 2}
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)
@@ -225,7 +225,7 @@ func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newRecording(t, d)
-	k := intake.Key{Endpoint: "ping", Outcome: "priced"}
+	k := intake.TrafficKey{Endpoint: "ping", Outcome: "priced"}
 	n.Traffic.Count(k, n.Time.Now(), time.Second)
 	proxy.LoseAnswer("COMMIT", nil)
 	n.Traffic.Flush(t.Context())
@@ -244,9 +244,9 @@ func TestTrafficIsBounded(t *testing.T) {
 	n := newNode(t)
 	const keys = 50_000
 	for i := range keys + 3 {
-		n.Traffic.Count(intake.Key{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), 0)
+		n.Traffic.Count(intake.TrafficKey{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), 0)
 	}
-	n.Traffic.Count(intake.Key{Endpoint: "ping", Outcome: "0"}, n.Time.Now(), 0) // known: no further room taken
+	n.Traffic.Count(intake.TrafficKey{Endpoint: "ping", Outcome: "0"}, n.Time.Now(), 0) // known: no further room taken
 	if got := n.Traffic.Dropped(); got != 3 {
 		t.Errorf("%d counts dropped, want 3", got)
 	}

@@ -51,13 +51,13 @@ type Queue struct {
 
 // NewQueue is a queue on the service's database. Handle its kinds before anything is asked.
 func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
-	d := &Queue{db: db, clock: c, log: log, handlers: map[models.WorkKind]Handler{}}
-	d.river = d.newRiver()
-	return d
+	q := &Queue{db: db, clock: c, log: log, handlers: map[models.WorkKind]Handler{}}
+	q.river = q.newRiver()
+	return q
 }
 
 // Handle says how a kind of work is done.
-func (d *Queue) Handle(kind models.WorkKind, by Handler) { d.handlers[kind] = by }
+func (q *Queue) Handle(kind models.WorkKind, by Handler) { q.handlers[kind] = by }
 
 // job is what River carries: which work.
 type job struct {
@@ -72,8 +72,8 @@ const tries = 5
 
 // Enqueue puts work in, in the caller's transaction: it is done when that commits, and not
 // when it does not. partner is Nil for what is not one partner's.
-func (d *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, partner uuid.UUID) (models.Work, error) {
-	w := models.Work{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: d.clock.Now()}
+func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, partner uuid.UUID) (models.Work, error) {
+	w := models.Work{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: q.clock.Now()}
 	if partner != uuid.Nil {
 		w.PartnerID = &partner
 	}
@@ -83,18 +83,18 @@ func (d *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, objec
 	if err := tx.Create(&w).Error; err != nil {
 		return w, err
 	}
-	err := d.insertJob(tx, &w)
+	err := q.insertJob(tx, &w)
 	return w, err
 }
 
 // insertJob gives the work a new job with the attempts that are left, the only job that
 // may write from now on.
-func (d *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
+func (q *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
 	own, ok := tx.Statement.ConnPool.(*sql.Tx)
 	if !ok {
 		return errors.New("work is asked for in a transaction")
 	}
-	inserted, err := d.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID}, &river.InsertOpts{MaxAttempts: tries - w.Attempt})
+	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID}, &river.InsertOpts{MaxAttempts: tries - w.Attempt})
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (d *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
 }
 
 // cancelJob has River cancel the work's job, and the context of its worker.
-func (d *Queue) cancelJob(tx *gorm.DB, w models.Work) error {
+func (q *Queue) cancelJob(tx *gorm.DB, w models.Work) error {
 	if w.JobID == nil {
 		return nil
 	}
-	_, err := d.river.JobCancelTx(tx.Statement.Context, tx.Statement.ConnPool.(*sql.Tx), *w.JobID)
+	_, err := q.river.JobCancelTx(tx.Statement.Context, tx.Statement.ConnPool.(*sql.Tx), *w.JobID)
 	if errors.Is(err, river.ErrNotFound) {
 		return nil
 	}
@@ -118,33 +118,33 @@ var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
 
 // visible narrows a query to what a person may see: of the partners in the scope, and
 // what they asked for themselves.
-func (d *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
-	q := d.db.Gorm.WithContext(ctx).Model(&models.Work{})
+func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
+	query := q.db.Gorm.WithContext(ctx).Model(&models.Work{})
 	if !sc.All() {
-		q = q.Where("partner_id IN ? OR staff_id = ?", sc.IDs(), staff)
+		query = query.Where("partner_id IN ? OR staff_id = ?", sc.IDs(), staff)
 	}
-	return q
+	return query
 }
 
 // Get is a piece of work that the person may see.
-func (d *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Work, err error) {
-	q := d.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
-	if q.Error == nil && q.RowsAffected == 0 {
+func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Work, err error) {
+	result := q.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
+	if result.Error == nil && result.RowsAffected == 0 {
 		return w, errNotFound
 	}
-	return w, postgres.Translate(q.Error)
+	return w, postgres.Translate(result.Error)
 }
 
-// Of is the newest work on an object; found is false where there was none. Whoever asks
-// may see the object.
-func (d *Queue) Of(ctx context.Context, object uuid.UUID) (w models.Work, found bool, err error) {
-	q := d.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
-	return w, q.RowsAffected > 0, postgres.Translate(q.Error)
+// Latest returns the newest work on an object; found is false if there is none. The caller
+// must be allowed to see the object.
+func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Work, found bool, err error) {
+	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
+	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
 }
 
 // List is a page of work, the newest first.
-func (d *Queue) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page) (all []models.Work, newer, older bool, err error) {
-	if err := p.Of(d.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
+func (q *Queue) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page) (all []models.Work, newer, older bool, err error) {
+	if err := p.Of(q.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	all, newer, older = postgres.Cut(p, all)
@@ -152,42 +152,42 @@ func (d *Queue) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p pos
 }
 
 // FailedSince counts the work that failed for good after a moment.
-func (d *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
-	err = d.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
+func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
+	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
 	return n, postgres.Translate(err)
 }
 
 // Cancel gives up work that has not ended. What it wrote so far is undone.
-func (d *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
-	w, err := d.Get(ctx, sc, by.Staff, number)
+func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
+	w, err := q.Get(ctx, sc, by.Staff, number)
 	if err != nil {
 		return err
 	}
 	// First the work has no job, so that its worker lets go of the step that it is at.
 	// Should what follows fail, the work is taken up again.
-	err = d.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := d.change(tx, w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": d.clock.Now()}); err != nil {
+	err = q.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := q.change(tx, w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": q.clock.Now()}); err != nil {
 			return err
 		}
-		return d.cancelJob(tx, w)
+		return q.cancelJob(tx, w)
 	})
 	if err != nil {
 		return err
 	}
-	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Error; err != nil {
 			return err
 		}
-		if err := d.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
+		if err := q.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
 			return err
 		}
-		return d.note(tx, by, "work.cancel", w, "")
+		return q.note(tx, by, "work.cancel", w, "")
 	})
 }
 
 // note is what became of the work in the audit trail; the last thing of its transaction.
-func (d *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
-	return audit.Write(tx, d.clock.Now(), by, audit.Event{Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why})
+func (q *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
+	return audit.Write(tx, q.clock.Now(), by, audit.Event{Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why})
 }
 
 // kinds are those of the ids of what work is for.
@@ -203,20 +203,20 @@ func partnerOf(w models.Work) uuid.UUID {
 var errEnded = apperr.New(apperr.Conflict, "work_ended", "This has ended already: load the page again.")
 
 // change changes work that has not ended, whoever has it.
-func (d *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
-	q := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
-	if q.Error == nil && q.RowsAffected == 0 {
+func (q *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
+	result := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+	if result.Error == nil && result.RowsAffected == 0 {
 		return errEnded
 	}
-	return q.Error
+	return result.Error
 }
 
 // end gives work up: cancelled, or failed for good. Nobody writes for it meanwhile.
-func (d *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
-	if err := d.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": d.clock.Now()}); err != nil {
+func (q *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
+	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
 		return err
 	}
-	if h := d.handlers[w.Kind]; h.Undo != nil {
+	if h := q.handlers[w.Kind]; h.Undo != nil {
 		return h.Constraints.Translate(h.Undo(tx, w))
 	}
 	return nil
@@ -226,6 +226,6 @@ func (d *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure 
 const keepEnded = 30 * 24 * time.Hour
 
 // DeleteExpired deletes work that ended long ago and returns how much.
-func (d *Queue) DeleteExpired(ctx context.Context) (int64, error) {
-	return postgres.InBatches(ctx, d.db.Pool, `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`, d.clock.Now().Add(-keepEnded))
+func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
+	return postgres.InBatches(ctx, q.db.Pool, `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`, q.clock.Now().Add(-keepEnded))
 }

@@ -53,7 +53,7 @@ func runs(t *testing.T, d *jobs.Queue) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var done sync.WaitGroup
-	done.Go(func() { d.Work(ctx) })
+	done.Go(func() { d.Run(ctx) })
 	stop = func() { cancel(); done.Wait() }
 	t.Cleanup(stop)
 	return stop

@@ -26,18 +26,18 @@ const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (sta
 
 // searchForDead gives work whose worker was not heard of to another. What that worker
 // may still be doing comes to nothing: its job is not the work's any more.
-func (d *Queue) searchForDead(ctx context.Context) {
+func (q *Queue) searchForDead(ctx context.Context) {
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()
 	for {
 		var found []int64
-		err := d.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`, d.clock.Now().Add(-silentFor)).Scan(&found).Error
+		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`, q.clock.Now().Add(-silentFor)).Scan(&found).Error
 		if err != nil && ctx.Err() == nil {
-			d.log.Warn("work of workers that died was not looked for", "error", postgres.Translate(err))
+			q.log.Warn("work of workers that died was not looked for", "error", postgres.Translate(err))
 		}
 		for _, work := range found { // one by one: what cannot be taken up does not keep the others
-			if err := d.rescue(ctx, work); err != nil && ctx.Err() == nil {
-				d.log.Warn("work of a worker that died was not taken up", "work", work, "error", err)
+			if err := q.rescue(ctx, work); err != nil && ctx.Err() == nil {
+				q.log.Warn("work of a worker that died was not taken up", "work", work, "error", err)
 			}
 		}
 		select {
@@ -48,23 +48,23 @@ func (d *Queue) searchForDead(ctx context.Context) {
 	}
 }
 
-func (d *Queue) rescue(ctx context.Context, work int64) error {
-	return d.db.Transaction(ctx, func(tx *gorm.DB) error {
+func (q *Queue) rescue(ctx context.Context, work int64) error {
+	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var w models.Work
-		q := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work, d.clock.Now().Add(-silentFor)).Scan(&w)
-		if q.Error != nil || q.RowsAffected == 0 {
-			return q.Error
+		result := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work, q.clock.Now().Add(-silentFor)).Scan(&w)
+		if result.Error != nil || result.RowsAffected == 0 {
+			return result.Error
 		}
 		var idle bool // or else its worker is at a step, and lives
 		if err := tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Scan(&idle).Error; err != nil || !idle {
 			return err
 		}
-		if err := d.cancelJob(tx, w); err != nil {
+		if err := q.cancelJob(tx, w); err != nil {
 			return err
 		}
 		if w.Attempt >= tries {
-			return d.fail(tx, w, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
+			return q.fail(tx, w, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
 		}
-		return d.insertJob(tx, &w)
+		return q.insertJob(tx, &w)
 	})
 }

@@ -35,17 +35,17 @@ const (
 	stopWithin = 20 * time.Second
 )
 
-// Work does what is asked for until ctx ends. Nodes may do it side by side.
-func (d *Queue) Work(ctx context.Context) {
+// Run does what is asked for until ctx ends. Nodes may do it side by side.
+func (q *Queue) Run(ctx context.Context) {
 	var search sync.WaitGroup
-	search.Go(func() { d.searchForDead(ctx) })
+	search.Go(func() { q.searchForDead(ctx) })
 	defer search.Wait()
 	for wait := lookEvery; ctx.Err() == nil; wait = min(2*wait, waitAtMost) {
-		err := d.river.Start(context.WithoutCancel(ctx))
+		err := q.river.Start(context.WithoutCancel(ctx))
 		if err == nil {
 			break
 		}
-		d.log.Warn("the queue of work does not answer and is tried again", "error", postgres.Translate(err))
+		q.log.Warn("the queue of work does not answer and is tried again", "error", postgres.Translate(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -54,18 +54,18 @@ func (d *Queue) Work(ctx context.Context) {
 	<-ctx.Done()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	if err := d.river.StopAndCancel(stopping); err != nil {
-		d.log.Warn("jobs did not stop in time", "error", err)
+	if err := q.river.StopAndCancel(stopping); err != nil {
+		q.log.Warn("jobs did not stop in time", "error", err)
 	}
 }
 
 // newRiver returns River's client. It works on GORM's connections, so that jobs are put in
 // and cancelled in GORM's transactions; it polls, without LISTEN.
-func (d *Queue) newRiver() *river.Client[*sql.Tx] {
+func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(d.do))
-	client, err := river.NewClient(riverdatabasesql.New(d.db.SQL), &river.Config{
-		Schema: migrations.RiverSchema, Logger: riverLog(d.log), Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
+	river.AddWorker(workers, river.WorkFunc(q.do))
+	client, err := river.NewClient(riverdatabasesql.New(q.db.SQL), &river.Config{
+		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
 		FetchPollInterval: lookEvery, JobTimeout: -1, RetryPolicy: retryPolicy{},
 		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
 	})
@@ -87,54 +87,54 @@ func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
 
 // do works on one job of the queue. What it returns River keeps, so that it says no
 // more than a person may read.
-func (d *Queue) do(ctx context.Context, j *river.Job[job]) error {
-	r, err := d.claim(ctx, j)
+func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
+	r, err := q.claim(ctx, j)
 	if errors.Is(err, ErrLost) {
 		return river.JobCancel(err)
 	}
 	if err != nil {
-		d.log.Warn("a job could not be claimed and is tried again", "work", j.Args.Work, "error", postgres.Translate(err))
+		q.log.Warn("a job could not be claimed and is tried again", "work", j.Args.Work, "error", postgres.Translate(err))
 		return river.JobSnooze(lookEvery)
 	}
 	beating, stop := context.WithCancel(ctx)
 	var heart sync.WaitGroup
 	heart.Go(func() { r.beat(beating) })
-	err = d.attempt(ctx, r)
+	err = q.attempt(ctx, r)
 	stop()
 	heart.Wait()
-	return d.settle(ctx, j, r, err)
+	return q.settle(ctx, j, r, err)
 }
 
 // attempt does the work; a panic in it is a failure like any other. River would store and
 // log the panic's value, which may hold personal data.
-func (d *Queue) attempt(ctx context.Context, r *Run) (err error) {
+func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			d.log.Error("work panicked", "kind", r.Kind, "work", r.ID, "stack", string(debug.Stack()))
+			q.log.Error("work panicked", "kind", r.Kind, "work", r.ID, "stack", string(debug.Stack()))
 			err = errors.New("it panicked")
 		}
 	}()
-	return d.handlers[r.Kind].Do(ctx, r)
+	return q.handlers[r.Kind].Do(ctx, r)
 }
 
 // claim begins a try. It refuses work that has ended or has another job by now, and a
 // second worker while the first is alive, should River hand the job out twice.
-func (d *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
-	now := d.clock.Now()
+func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
+	now := q.clock.Now()
 	var w models.Work
-	q := d.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = ?, beat_at = ?, started_at = coalesce(started_at, ?)
+	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = ?, beat_at = ?, started_at = coalesce(started_at, ?)
 		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-silentFor)).Scan(&w)
-	if q.Error != nil {
-		return nil, q.Error
+	if result.Error != nil {
+		return nil, result.Error
 	}
-	if q.RowsAffected == 0 {
+	if result.RowsAffected == 0 {
 		return nil, ErrLost
 	}
-	return &Run{Work: w, db: d.db.WithConstraints(d.handlers[w.Kind].Constraints), clock: d.clock, phase: w.Phase, done: w.Done, total: w.Total}, nil
+	return &Run{Work: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock, phase: w.Phase, done: w.Done, total: w.Total}, nil
 }
 
 // settle says what became of a try.
-func (d *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
+func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	told := apperr.As(err)
@@ -144,48 +144,48 @@ func (d *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	case errors.Is(err, ErrLost), errors.Is(context.Cause(ctx), river.ErrJobCancelledRemotely):
 		return river.JobCancel(ErrLost)
 	case ctx.Err() != nil: // the node stops: another one goes on
-		d.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
+		q.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
 		return context.Cause(ctx)
 	case told != nil:
 		if cause := errors.Unwrap(told); cause != nil {
-			d.log.Warn("work failed", "kind", r.Kind, "work", r.ID, "reason", told.Reason, "error", postgres.Translate(cause))
+			q.log.Warn("work failed", "kind", r.Kind, "work", r.ID, "reason", told.Reason, "error", postgres.Translate(cause))
 		}
-		return d.giveUp(ending, r, told.Message)
+		return q.giveUp(ending, r, told.Message)
 	case j.Attempt >= j.MaxAttempts:
-		d.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", postgres.Translate(err))
-		return d.giveUp(ending, r, fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.", r.Attempt, r.ID))
+		q.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", postgres.Translate(err))
+		return q.giveUp(ending, r, fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.", r.Attempt, r.ID))
 	}
-	d.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", postgres.Translate(err))
-	d.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
+	q.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", postgres.Translate(err))
+	q.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
 	return errors.New("the attempt failed; the log has its error")
 }
 
 // saveState records the state of a try. When that fails, the work is taken up again like that
 // of a worker that died.
-func (d *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
-	if err := r.update(d.db.Gorm.WithContext(ctx), columns); err != nil {
-		d.log.Warn("the state of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
+func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
+	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
+		q.log.Warn("the state of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
 	}
 }
 
-func (d *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
-	err := d.db.Transaction(ctx, func(tx *gorm.DB) error {
+func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
+	err := q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.update(tx, r.progress()); err != nil {
 			return err
 		}
-		return d.fail(tx, r.Work, failure)
+		return q.fail(tx, r.Work, failure)
 	})
 	if err != nil && !errors.Is(err, ErrLost) {
-		d.log.Error("the failure of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
+		q.log.Error("the failure of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
 		return errors.New("that the work failed could not be written down")
 	}
 	return river.JobCancel(errors.New(failure))
 }
 
 // fail gives work up for good, in nobody's name.
-func (d *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
-	if err := d.end(tx, w, models.WorkFailed, failure); err != nil {
+func (q *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
+	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
 		return err
 	}
-	return d.note(tx, audit.Service, "work.fail", w, failure)
+	return q.note(tx, audit.Service, "work.fail", w, failure)
 }

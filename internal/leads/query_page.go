@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// File is all there is about a lead, apart from what is personal in it. What its
+// Details is all there is about a lead, apart from what is personal in it. What its
 // envelope holds is not read, and its digests are not either.
-type File struct {
+type Details struct {
 	models.Lead // without digests, and without what is sealed
 	PartnerName string
 	Identifier  string // the account's, "partnerId" in a post
@@ -45,26 +45,26 @@ const fileSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_digest 
 
 // Page reads a lead; a NotFound fault when there is none in the scope. The partner that
 // its quote was made for is named where the scope has that one too.
-func (o *Reader) Page(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f File, err error) {
+func (o *Reader) Page(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
 	e, shown := &f.Envelope, readableColumns()
 	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(fileSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
 		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey,
 		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {
-		return File{}, errNotFound
+		return Details{}, errNotFound
 	}
 	if err != nil {
-		return File{}, postgres.Translate(err)
+		return Details{}, postgres.Translate(err)
 	}
 	if f.QuotedPartner != nil && !sc.Allows(*f.QuotedPartner) {
 		f.QuotedPartner, f.QuotedFor = nil, ""
 	}
 	db := o.db.Gorm.WithContext(ctx)
 	if err := db.Where("lead_id = ?", lead).Limit(1).Find(&f.Consent).Error; err != nil {
-		return File{}, postgres.Translate(err)
+		return Details{}, postgres.Translate(err)
 	}
 	if err := db.Where("lead_id = ?", lead).Order("id").Find(&f.Events).Error; err != nil {
-		return File{}, postgres.Translate(err)
+		return Details{}, postgres.Translate(err)
 	}
 	for _, at := range []*time.Time{&f.QuotedAt, &f.ReceivedAt} {
 		*at = at.UTC()

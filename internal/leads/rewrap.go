@@ -22,8 +22,8 @@ const rewrapSQL = `UPDATE leads l SET
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
 	WHERE l.id = n.id AND l.wrapped_key = n.old`
 
-func (m *Move) rewrap(ctx context.Context, b *moving) (Moved, error) {
-	var done Moved
+func (m *KeyRotation) rewrap(ctx context.Context, b *moving) (RotationProgress, error) {
+	var done RotationProgress
 	old := b.wrapped()
 	var ids []uuid.UUID
 	var from, to [][]byte
@@ -36,7 +36,7 @@ func (m *Move) rewrap(ctx context.Context, b *moving) (Moved, error) {
 		}
 		if err != nil {
 			if !errors.Is(err, envelope.ErrNotWrapped) {
-				return Moved{}, err // the wrapper did not do it: nothing is wrong with the lead
+				return RotationProgress{}, err // the wrapper did not do it: nothing is wrong with the lead
 			}
 			done.fail(b.ids[i], err)
 			continue
@@ -46,7 +46,7 @@ func (m *Move) rewrap(ctx context.Context, b *moving) (Moved, error) {
 	}
 	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, ids, from, to, wrappers, versions)
 	if err != nil {
-		return Moved{}, postgres.Translate(err)
+		return RotationProgress{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
 	return done, nil
@@ -56,8 +56,8 @@ const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.p
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
 	WHERE l.id = n.id AND l.salt IS NOT NULL`
 
-func (m *Move) reseal(ctx context.Context, b *moving, keys *keyring.Keys) (Moved, error) {
-	var done Moved
+func (m *KeyRotation) reseal(ctx context.Context, b *moving, keys *keyring.Keys) (RotationProgress, error) {
+	var done RotationProgress
 	var ids []uuid.UUID
 	var emails, phones [][]byte
 	opened := m.Wrappers.Unwrap(ctx, b.wrapped())
@@ -65,7 +65,7 @@ func (m *Move) reseal(ctx context.Context, b *moving, keys *keyring.Keys) (Moved
 	for i, one := range opened {
 		err := one.Err
 		if err != nil && !errors.Is(err, envelope.ErrNotWrapped) {
-			return Moved{}, err
+			return RotationProgress{}, err
 		}
 		var contact Contact
 		if err == nil {
@@ -80,7 +80,7 @@ func (m *Move) reseal(ctx context.Context, b *moving, keys *keyring.Keys) (Moved
 	}
 	tag, err := m.Leads.pool.Exec(ctx, resealSQL, ids, emails, phones)
 	if err != nil {
-		return Moved{}, postgres.Translate(err)
+		return RotationProgress{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
 	return done, nil
@@ -98,7 +98,7 @@ func openContact(e envelope.Envelope, key [envelope.KeySize]byte, lead, partner 
 	return c, nil
 }
 
-func (m *Moved) fail(lead uuid.UUID, err error) {
+func (m *RotationProgress) fail(lead uuid.UUID, err error) {
 	m.Failed++
 	m.Cause = fmt.Errorf("lead %s: %w", id.Format(id.Lead, lead), err)
 }

@@ -15,8 +15,8 @@ import (
 // attended bounds how many partners one page tells of by name.
 const attended = 5
 
-// Ending is an approved partner of whom every valid secret has an end.
-type Ending struct {
+// ExpiringPartner is an approved partner of whom every valid secret has an end.
+type ExpiringPartner struct {
 	Partner uuid.UUID
 	Name    string
 	Ends    time.Time // of the last one
@@ -28,9 +28,9 @@ func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err err
 	return n, postgres.Translate(err)
 }
 
-// EndingBefore are the partners that can sign nothing after a moment, as things
+// ExpiringBefore are the partners that can sign nothing after a moment, as things
 // stand: a few of them, the soonest first.
-func (s *Service) EndingBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]Ending, error) {
+func (s *Service) ExpiringBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]ExpiringPartner, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.retires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id
 		WHERE p.status = 'approved' AND s.state = 'active' AND (s.retires_at IS NULL OR s.retires_at > $1) AND ($2 OR p.id = ANY ($3))
 		GROUP BY p.id HAVING bool_and(s.retires_at IS NOT NULL AND s.retires_at < $4) ORDER BY 3, 1 LIMIT $5`,
@@ -38,6 +38,6 @@ func (s *Service) EndingBefore(ctx context.Context, sc scope.Scope, at time.Time
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Ending])
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ExpiringPartner])
 	return all, postgres.Translate(err)
 }

@@ -39,7 +39,7 @@ func TestEndingBefore(t *testing.T) {
 		"of another":       {scope.Partners(stays.ID, rotated.ID), week, 0, 0},
 		"of nobody at all": {scope.Partners(), week, 0, 0},
 	} {
-		found, err := n.Partners.EndingBefore(ctx, c.scope, c.before)
+		found, err := n.Partners.ExpiringBefore(ctx, c.scope, c.before)
 		if err != nil || len(found) != c.ending || len(found) > 0 && (found[0].Partner != ends.ID || !found[0].Ends.Equal(n.Time.Now().Add(time.Hour))) {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
@@ -48,7 +48,7 @@ func TestEndingBefore(t *testing.T) {
 		}
 	}
 	n.Time.Advance(2 * time.Hour) // what is over is told where it is looked at: on the partner's page
-	if found, err := n.Partners.EndingBefore(ctx, scope.Everywhere, week); err != nil || len(found) != 0 {
+	if found, err := n.Partners.ExpiringBefore(ctx, scope.Everywhere, week); err != nil || len(found) != 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -60,12 +60,12 @@ func (a *Account) Active() bool { return a.active && a.Partner.Active() }
 
 // Mode is the signing mode in force.
 func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
-	return ModeInForce(a.signing, a.Partner.Signing, platform)
+	return EffectiveMode(a.signing, a.Partner.Signing, platform)
 }
 
-// ModeInForce is the account's signing mode, else its partner's, else the
+// EffectiveMode is the account's signing mode, else its partner's, else the
 // platform's default (D14).
-func ModeInForce(account, partner, platform models.SigningMode) models.SigningMode {
+func EffectiveMode(account, partner, platform models.SigningMode) models.SigningMode {
 	switch {
 	case account != models.SigningInherit:
 		return account
@@ -106,8 +106,8 @@ type Secret struct {
 	verifiers sync.Pool
 }
 
-// InForce reports whether the secret is valid at now: its end is exclusive.
-func (s *Secret) InForce(now time.Time) bool {
+// Active reports whether the secret is valid at now: its end is exclusive.
+func (s *Secret) Active(now time.Time) bool {
 	return !now.Before(s.notBefore) && (s.retiresAt.IsZero() || now.Before(s.retiresAt))
 }
 
@@ -121,7 +121,7 @@ func (s *Secret) Verify(claim signing.Claim, body []byte) bool {
 // Verify returns the partner's secret in force that signed the claim, or nil.
 func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secret {
 	for _, s := range p.Secrets {
-		if s.InForce(now) && s.Verify(claim, body) {
+		if s.Active(now) && s.Verify(claim, body) {
 			return s
 		}
 	}
@@ -130,7 +130,7 @@ func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secre
 
 // CanSign reports whether the partner has a secret in force.
 func (p *Partner) CanSign(now time.Time) bool {
-	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.InForce(now) })
+	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.Active(now) })
 }
 
 // UnreadableSecrets names the active secrets that no configured platform key
@@ -154,8 +154,8 @@ func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[
 // Shared lists the partners that a signed post naming nobody may belong to.
 func (d *Directory) Shared() []*Partner { return d.shared }
 
-// House is the account of unsigned posts that name nobody.
-func (d *Directory) House() *Account { return d.byID[models.House.Partner].Default }
+// PlatformAccount is the account of unsigned posts that name nobody.
+func (d *Directory) PlatformAccount() *Account { return d.byID[models.House.Partner].Default }
 
 func newDirectory() *Directory {
 	return &Directory{bySlug: map[string]*Partner{}, byID: map[uuid.UUID]*Partner{}, byIdentifier: map[string]*Account{}}

@@ -53,7 +53,7 @@ func TestDirectoryFinds(t *testing.T) {
 	if d.BySlug("Harbour-Leads") != nil || d.BySlug("") != nil || d.ByID(uuid.New()) != nil || d.Account("harbour-search") != nil || d.Account("") != nil {
 		t.Error("found what is not there, or written differently")
 	}
-	if h := d.House(); h.ID != models.House.Account || h.Partner.ID != models.House.Partner || !h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
+	if h := d.PlatformAccount(); h.ID != models.House.Account || h.Partner.ID != models.House.Partner || !h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
 		t.Errorf("the house is %+v", h)
 	}
 }

@@ -180,7 +180,7 @@ func TestModeInForce(t *testing.T) {
 		{models.SigningReportOnly, models.SigningOff, models.SigningReportOnly},
 		{models.SigningReportOnly, models.SigningDefault, models.SigningReportOnly},
 	} {
-		if got := partners.ModeInForce(c.account, c.partner, models.SigningRequired); got != c.want {
+		if got := partners.EffectiveMode(c.account, c.partner, models.SigningRequired); got != c.want {
 			t.Errorf("%s at a partner's %s: %s", c.account, c.partner, got)
 		}
 	}

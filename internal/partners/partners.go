@@ -153,9 +153,9 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 	return p, nil
 }
 
-// Named are the partners of some ids, the house among them, for pages that know the ids
+// ByIDs are the partners of some ids, the house among them, for pages that know the ids
 // of what they show. It takes one query.
-func (s *Service) Named(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Partner, error) {
+func (s *Service) ByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Partner, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -176,11 +176,11 @@ func TestNamed(t *testing.T) {
 		ids = append(ids, p.ID)
 	}
 	asked := []uuid.UUID{ids[0], ids[1], models.House.Partner, uuid.New()}
-	all, err := o.Named(t.Context(), scope.Everywhere, asked)
+	all, err := o.ByIDs(t.Context(), scope.Everywhere, asked)
 	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.House.Partner].Slug != "house" {
 		t.Errorf("%v, %v", all, err)
 	}
-	some, err := o.Named(t.Context(), scope.Partners(ids[0], ids[2]), asked)
+	some, err := o.ByIDs(t.Context(), scope.Partners(ids[0], ids[2]), asked)
 	if err != nil || len(some) != 1 || some[ids[0]].Slug != "harbour-leads" {
 		t.Errorf("%v, %v", some, err)
 	}

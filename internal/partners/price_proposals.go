@@ -20,8 +20,8 @@ type PricePolicy struct {
 	SecondPerson bool // one person proposes a change, another approves it
 }
 
-// Under is the same service with another policy.
-func (s *Service) Under(p PricePolicy) *Service {
+// WithPolicy is the same service with another policy.
+func (s *Service) WithPolicy(p PricePolicy) *Service {
 	c := *s
 	c.policy = p
 	return &c

@@ -22,7 +22,7 @@ func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	if _, err := o.db.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, person, email); err != nil {
 		t.Fatal(err)
 	}
-	return o.Under(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: person, Name: email})
+	return o.WithPolicy(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: person, Name: email})
 }
 
 // Where prices take two people, what one proposes holds once another approves it.
@@ -43,7 +43,7 @@ func TestPriceProposal(t *testing.T) {
 		return w
 	}
 
-	isFault(t, "the command line", propose(o.Under(partners.PricePolicy{SecondPerson: true}), 0, form), apperr.Forbidden, "staff")
+	isFault(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{SecondPerson: true}), 0, form), apperr.Forbidden, "staff")
 	isFault(t, "proposed", propose(ann, 0, form), "", "")
 	first := waiting()
 	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" || first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {

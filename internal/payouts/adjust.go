@@ -31,7 +31,7 @@ var errAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is in
 
 // Adjust adds a correction to the ledger. Nothing that is there changes.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
-	if a.Why, err = text("why", a.Why, "Enter a reason. The partner will see it on the statement."); err != nil {
+	if a.Why, err = requiredText("why", a.Why, "Enter a reason. The partner will see it on the statement."); err != nil {
 		return e, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {

@@ -46,28 +46,28 @@ func (e Entry) Amount() money.Amount {
 	return money.Amount{Minor: e.AmountMinor, Currency: c}
 }
 
-// chosen is a condition on entries e and their claims c, with its arguments.
-type chosen struct {
+// conditions is a condition on entries e and their claims c, with its arguments.
+type conditions struct {
 	sql  []string
 	args []any
 }
 
 // and adds a condition whose only placeholder is %d, the argument's number.
-func (c *chosen) and(sql string, arg any) {
+func (c *conditions) and(sql string, arg any) {
 	c.args = append(c.args, arg)
 	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))
 }
 
-func (c *chosen) where() string {
+func (c *conditions) where() string {
 	if len(c.sql) == 0 {
 		return ""
 	}
 	return " WHERE " + strings.Join(c.sql, " AND ")
 }
 
-// among is what the filter chooses of what the scope allows.
-func (f Filter) among(sc scope.Scope) *chosen {
-	c := &chosen{}
+// conditions is what the filter chooses of what the scope allows.
+func (f Filter) conditions(sc scope.Scope) *conditions {
+	c := &conditions{}
 	if !sc.All() {
 		c.and("e.partner_id = ANY ($%d)", sc.IDs())
 	}
@@ -130,7 +130,7 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 
 // Entries is a page of the ledger, the newest entry first.
 func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p postgres.Page) (all []Entry, newer, older bool, err error) {
-	c, order := f.among(sc), "DESC"
+	c, order := f.conditions(sc), "DESC"
 	switch {
 	case p.NewerThan > 0:
 		c.and("e.id > $%d", p.NewerThan)
@@ -152,7 +152,7 @@ func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p postg
 // Count is how many entries the filter chooses, counted up to a bound: more says that
 // there are more.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
-	c := f.among(sc)
+	c := f.conditions(sc)
 	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS bounded`,
 		c.where(), bound+1), c.args...).Scan(&n)
 	if err != nil {
@@ -178,7 +178,7 @@ const sumColumns = `count(*),
 // Sums adds up what the filter chooses, by currency. Over a whole large ledger that
 // takes seconds: ask it of a partner, an account, a run.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
-	c := f.among(sc)
+	c := f.conditions(sc)
 	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+` FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id`+
 		c.where()+` GROUP BY e.currency`, c.args...)
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *Service) Balances(ctx context.Context, sc scope.Scope, after, before st
 
 // earning are the slugs of some partners that have entries.
 func earning(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
-	c, order := &chosen{}, "ASC"
+	c, order := &conditions{}, "ASC"
 	c.sql = append(c.sql, "EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")
 	if !sc.All() {
 		c.and("p.id = ANY ($%d)", sc.IDs())

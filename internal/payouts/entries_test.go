@@ -242,7 +242,7 @@ func TestAPreparedExport(t *testing.T) {
 	if err != nil || e.Rows != 1 {
 		t.Fatalf("%+v (%v)", e, err)
 	}
-	file, err := tr.Fetch(ctx, sc, e)
+	file, err := tr.OpenExport(ctx, sc, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,13 +252,13 @@ func TestAPreparedExport(t *testing.T) {
 	}
 	_, err = tr.fay.Export(ctx, e.ID)
 	refused(t, "for somebody else", err, apperr.NotFound, "export")
-	_, err = tr.Fetch(ctx, scope.Partners(tr.Off.ID), e)
+	_, err = tr.OpenExport(ctx, scope.Partners(tr.Off.ID), e)
 	refused(t, "for who may not see it any more", err, apperr.NotFound, "export")
-	if !tr.Kept(e) {
+	if !tr.ExportAvailable(e) {
 		t.Error("the file is said not to be kept")
 	}
 	tr.Time.Advance(8 * 24 * time.Hour)
-	if tr.Kept(e) {
+	if tr.ExportAvailable(e) {
 		t.Error("the file is said to be kept for ever")
 	}
 	if n, err := tr.DeleteExpiredExports(ctx); n != 1 || err != nil {

@@ -41,7 +41,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	c := f.among(sc)
+	c := f.conditions(sc)
 	// The rows are wanted as they come: what is sorted first takes its time before the first.
 	if _, err := tx.Exec(ctx, "SET LOCAL cursor_tuple_fraction = 0.001"); err != nil {
 		return postgres.Translate(err)
@@ -169,7 +169,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 		if _, err := s.queue.Enqueue(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
 			return err
 		}
-		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Words(), "")
+		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Describe(), "")
 	})
 	return e, err
 }
@@ -217,13 +217,13 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 	return e, postgres.Translate(q.Error)
 }
 
-// Kept reports whether the file of an export that was written can still be fetched.
-func (s *Service) Kept(e models.Export) bool {
+// ExportAvailable reports whether the file of an export that was written can still be fetched.
+func (s *Service) ExportAvailable(e models.Export) bool {
 	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportsKept))
 }
 
-// Fetch opens an export's file. Whoever may see less by now than when they asked asks anew.
-func (s *Service) Fetch(ctx context.Context, sc scope.Scope, e models.Export) (io.ReadCloser, error) {
+// OpenExport opens an export's file. Whoever may see less by now than when they asked asks anew.
+func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Export) (io.ReadCloser, error) {
 	var want exportRequest
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func beNode(url string) {
 	now := clock.NewManual(at)
 	queue := jobs.NewQueue(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).InSmallSteps()
-	queue.Work(context.Background())
+	queue.Run(context.Background())
 }
 
 // A run whose node is killed, again and again, claims every entry once.

@@ -100,7 +100,7 @@ func (tr *paidLedger) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
-	go func() { defer close(ended); tr.queue.Work(ctx) }()
+	go func() { defer close(ended); tr.queue.Run(ctx) }()
 	stop = func() { cancel(); <-ended }
 	t.Cleanup(stop)
 	return stop

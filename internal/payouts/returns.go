@@ -38,8 +38,8 @@ var Reasons = []struct {
 	{models.OtherReason, "another reason, which the evidence says"},
 }
 
-// ReasonWords says a reason.
-func ReasonWords(r models.ReturnReason) string {
+// ReturnReasonLabel says a reason.
+func ReturnReasonLabel(r models.ReturnReason) string {
 	for _, one := range Reasons {
 		if one.Reason == r {
 			return one.Words
@@ -58,10 +58,10 @@ var (
 // RequestReturn asks for what a lead earned back. The ledger does not change before the
 // return is accepted.
 func (s *Service) RequestReturn(ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string) (r models.Return, err error) {
-	if evidence, err = text("evidence", evidence, "Say what shows it: what the person said, when they were called, the other leadId."); err != nil {
+	if evidence, err = requiredText("evidence", evidence, "Say what shows it: what the person said, when they were called, the other leadId."); err != nil {
 		return r, err
 	}
-	if ReasonWords(reason) == string(reason) {
+	if ReturnReasonLabel(reason) == string(reason) {
 		return r, field("reason", apperr.InvalidValue, "Choose one of the reasons.")
 	}
 	now := s.clock.Now()
@@ -104,7 +104,7 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 // AcceptReturn takes what the lead earned back: the entry's mirror, once. The partner reads
 // the answer on the statement.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
-	answer, err := optional("answer", answer)
+	answer, err := optionalText("answer", answer)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 
 // RefuseReturn leaves the ledger as it is. Its answer is for staff.
 func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
-	why, err := text("answer", why, "Enter a reason for rejecting the return.")
+	why, err := requiredText("answer", why, "Enter a reason for rejecting the return.")
 	if err != nil {
 		return err
 	}
@@ -218,29 +218,29 @@ func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err
 	return n, postgres.Translate(err)
 }
 
-// text is what a person must write.
-func text(name, value, ask string) (string, error) {
-	value, err := optional(name, value)
+// requiredText is what a person must write.
+func requiredText(name, value, ask string) (string, error) {
+	value, err := optionalText(name, value)
 	if err == nil && value == "" {
 		err = field(name, apperr.Required, ask)
 	}
 	return value, err
 }
 
-// optional is what a person may write, on several lines: browsers end each with CR and LF.
-func optional(name, value string) (string, error) {
+// optionalText is what a person may write, on several lines: browsers end each with CR and LF.
+func optionalText(name, value string) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
 	case utf8.RuneCountInString(value) > MaxNote:
 		return "", field(name, apperr.TooLong, fmt.Sprintf("Write at most %d characters.", MaxNote))
-	case !plain(value):
+	case !isPlainText(value):
 		return "", field(name, apperr.InvalidValue, "There is a control character in it: type it anew.")
 	}
 	return value, nil
 }
 
-// plain is a text that a database and a page can hold: UTF-8 without control
+// isPlainText is a text that a database and a page can hold: UTF-8 without control
 // characters, other than the ends of lines.
-func plain(s string) bool {
+func isPlainText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })
 }

@@ -34,8 +34,8 @@ var (
 	ErrRunStale = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
 
 	errNoRun     = apperr.New(apperr.NotFound, "run", "Not Found")
-	errSamePair  = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
-	errNobody    = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
+	errSameUser  = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
+	errNoUser    = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
 	errEmptyRun  = apperr.New(apperr.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
 	errPreparing = apperr.New(apperr.Conflict, "preparing", "This run is still being prepared: stop that work first.")
 )
@@ -47,12 +47,12 @@ const MaxMinimum = 100_000_000
 // platform's: a scope that is restricted has none.
 func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
 	now := s.clock.Now()
-	note, err := optional("note", n.Note)
+	note, err := optionalText("note", n.Note)
 	switch {
 	case !sc.All():
 		return r, errNoRun
 	case s.by.Staff == uuid.Nil:
-		return r, errNobody
+		return r, errNoUser
 	case !n.Currency.Valid():
 		return r, field("currency", apperr.Required, "Choose the currency.")
 	case n.Cutoff.IsZero() || n.Cutoff.After(now):
@@ -100,7 +100,7 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 		return errNoRun
 	}
 	if s.by.Staff == uuid.Nil {
-		return errNobody
+		return errNoUser
 	}
 	now := s.clock.Now()
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -137,7 +137,7 @@ func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID,
 		case r.State != models.RunPrepared:
 			return nil, "", "", ErrRunStale
 		case r.PreparerID == s.by.Staff:
-			return nil, "", "", errSamePair
+			return nil, "", "", errSameUser
 		case r.Payouts == 0:
 			return nil, "", "", errEmptyRun
 		}
@@ -155,7 +155,7 @@ const maxReference = 140
 // the run stays as it is from then on. reference is the bank's.
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
-	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !plain(reference) || strings.ContainsAny(reference, "\n\t") {
+	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) || strings.ContainsAny(reference, "\n\t") {
 		return field("reference", apperr.InvalidValue, fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
 	}
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
@@ -209,7 +209,7 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 
 // CancelRun lets go of a run that was not paid: its entries are for the next one.
 func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
-	why, err := text("why", why, "Say why: whoever prepared the run asks.")
+	why, err := requiredText("why", why, "Say why: whoever prepared the run asks.")
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ type StatementQuery struct {
 
 // Statements is a page of a run's, by the account's identifier, of the partners in the scope.
 func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQuery) (all []AccountStatement, newer, older bool, err error) {
-	c, order := &chosen{}, "ASC"
+	c, order := &conditions{}, "ASC"
 	c.and("s.run_id = $%d", f.Run)
 	c.sql = append(c.sql, wasPrepared)
 	if !sc.All() {
@@ -132,7 +132,7 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 // Corrections are the returns and adjustments that a run has claimed for a partner, the
 // oldest first, with the notes that the partner reads; more says that there are others.
 func (s *Service) Corrections(ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int) (all []Entry, more bool, err error) {
-	c := Filter{Run: run, Partner: partner}.among(sc)
+	c := Filter{Run: run, Partner: partner}.conditions(sc)
 	c.sql = append(c.sql, "e.kind IN ('return', 'adjustment')")
 	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY e.id LIMIT %d", entriesSQL, c.where(), size+1), c.args...)
 	if err != nil {

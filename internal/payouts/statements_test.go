@@ -27,7 +27,7 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 	}
 	tr.DB.Exec(t, `INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
 		VALUES ($1, $2, $3, 'pays', 1, 5, 0, 0, 5)`, r.ID, tr.Required.Accounts[0].ID, tr.Required.ID)
-	w, _, err := tr.queue.Of(ctx, r.ID)
+	w, _, err := tr.queue.Latest(ctx, r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,9 +74,9 @@ func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n 
 	}
 }
 
-// DeleteTraffic deletes the counters before the given moment, but for those that
+// DeleteTrafficMinutes deletes the counters before the given moment, but for those that
 // another node is deleting, and returns how many.
-func (db *DB) DeleteTraffic(ctx context.Context, before time.Time) (int64, error) {
+func (db *DB) DeleteTrafficMinutes(ctx context.Context, before time.Time) (int64, error) {
 	return InBatches(ctx, db.Pool, `DELETE FROM traffic_minutes WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM traffic_minutes WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`, before)
 }

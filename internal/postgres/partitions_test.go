@@ -90,7 +90,7 @@ func TestDeleteTraffic(t *testing.T) {
 	for _, minute := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
 		d.Exec(t, insertTraffic, minute, 1)
 	}
-	if n, err := d.DeleteTraffic(t.Context(), began); err != nil || n != 1 {
+	if n, err := d.DeleteTrafficMinutes(t.Context(), began); err != nil || n != 1 {
 		t.Errorf("deleted %d (%v), want 1", n, err)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM traffic_minutes`); n != 2 {
@@ -110,7 +110,7 @@ func TestDeleteTrafficInBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := d.DeleteTraffic(t.Context(), began); err != nil || n != 12_000 {
+	if n, err := d.DeleteTrafficMinutes(t.Context(), began); err != nil || n != 12_000 {
 		t.Errorf("deleted %d (%v), want all but the other's", n, err)
 	}
 }

@@ -23,13 +23,13 @@ func (s *Service) BeginWithBases(ctx context.Context, title, what string, change
 
 // BeginWithCard makes a draft that holds the rules of another card, in the same way.
 func (s *Service) BeginWithCard(ctx context.Context, title, what string, with pricingrules.Card) (models.RateCard, error) {
-	return s.beginWith(ctx, title, what, func(_ models.RateCard, sh *sheet) error {
+	return s.beginWith(ctx, title, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
 		return nil
 	})
 }
 
-func (s *Service) beginWith(ctx context.Context, title, what string, do func(models.RateCard, *sheet) error) (draft models.RateCard, err error) {
+func (s *Service) beginWith(ctx context.Context, title, what string, do func(models.RateCard, *draftRules) error) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
 	}
@@ -45,7 +45,7 @@ func (s *Service) beginWith(ctx context.Context, title, what string, do func(mod
 
 // makeWith makes a draft and its first edit. To tell of both is left to the caller:
 // whoever writes to the audit trail holds it until the transaction ends.
-func (s *Service) makeWith(tx *gorm.DB, title, what string, do func(models.RateCard, *sheet) error) (draft models.RateCard, tell func() error, err error) {
+func (s *Service) makeWith(tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error) (draft models.RateCard, tell func() error, err error) {
 	begun, source, err := s.begin(tx, title, 0)
 	if err != nil {
 		return draft, nil, err
@@ -79,7 +79,7 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 		return now, err
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := takeTurns(tx); err != nil {
+		if err := lockVersions(tx); err != nil {
 			return err
 		}
 		draft, tell, err := s.makeWith(tx, "", what, do)
@@ -100,8 +100,8 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 	return now, err
 }
 
-// ChangesNothing reports whether there was nothing to make a draft of, or to publish.
-func ChangesNothing(err error) bool {
+// IsNoChange reports whether there was nothing to make a draft of, or to publish.
+func IsNoChange(err error) bool {
 	f := apperr.As(err)
 	return f != nil && f.Reason == errNothing.Reason
 }

@@ -84,7 +84,7 @@ func TestBeginWith(t *testing.T) {
 		},
 	} {
 		_, err := begin()
-		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || ratecard.ChangesNothing(err) != (name == "the same card") {
+		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || ratecard.IsNoChange(err) != (name == "the same card") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestPublishBases(t *testing.T) {
 	if got := rows(); got != before {
 		t.Errorf("%v rows, want %v", got, before)
 	}
-	careful := s.Under(ratecard.Policy{SecondPerson: true})
+	careful := s.WithPolicy(ratecard.Policy{SecondPerson: true})
 	if now, err := careful.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5100)); err != nil || now.State != models.RateCardSubmitted || now.Version != 0 || now.Submitter != audit.Operator.Name {
 		t.Errorf("%+v (%v)", now, err)
 	}

@@ -85,7 +85,7 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 	if n >= MaxDrafts {
 		return draft, source, apperr.New(apperr.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
 	}
-	current, err := inForce(tx)
+	current, err := currentCard(tx)
 	if err != nil {
 		return draft, source, err
 	}
@@ -201,13 +201,13 @@ func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, 
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: "rate_card", Object: ID(card.ID), Before: before, After: after})
 }
 
-// Sheet is a card's rules, compiled. Where the card has gaps or clashes, so has the sheet.
-func (s *Service) Sheet(ctx context.Context, card models.RateCard) (*Sheet, error) {
+// CompileCard is a card's rules, compiled. Where the card has gaps or clashes, so has the sheet.
+func (s *Service) CompileCard(ctx context.Context, card models.RateCard) (*CompiledCard, error) {
 	key := cacheKey{card.ID, card.RowVersion}
 	if known := s.compiled.get(key); known != nil {
 		return known, nil
 	}
-	sheet := &Sheet{}
+	sheet := &CompiledCard{}
 	var now models.RateCard
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`).Error; err != nil {

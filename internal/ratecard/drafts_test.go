@@ -163,7 +163,7 @@ func TestVersions(t *testing.T) {
 	if card, err := w.Version(t.Context(), 3); err != nil || card.Version != 3 || card.State != models.RateCardSuperseded {
 		t.Errorf("version 3 is %+v (%v)", card, err)
 	}
-	if card, err := w.InForce(t.Context()); err != nil || card.Version != 5 {
+	if card, err := w.Current(t.Context()); err != nil || card.Version != 5 {
 		t.Errorf("in force is %+v (%v)", card, err)
 	}
 	for _, n := range []int{0, 6, -1} {
@@ -178,24 +178,24 @@ func TestSheet(t *testing.T) {
 	card := w.draft(t)
 	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))
 	card = w.now(t, card.ID)
-	sheet, err := w.Sheet(t.Context(), card)
+	sheet, err := w.CompileCard(t.Context(), card)
 	must(t, err)
-	if len(sheet.Problems) == 0 || !slices.Equal(sheet.Positions, []int{2}) || sheet.Rule(2) != 0 || sheet.Rule(1) != -1 {
+	if len(sheet.Problems) == 0 || !slices.Equal(sheet.Positions, []int{2}) || sheet.RuleIndex(2) != 0 || sheet.RuleIndex(1) != -1 {
 		t.Errorf("positions %v, problems %v", sheet.Positions, sheet.Problems)
 	}
-	if again, err := w.bob.Sheet(t.Context(), card); err != nil || again != sheet {
+	if again, err := w.bob.CompileCard(t.Context(), card); err != nil || again != sheet {
 		t.Errorf("what did not change was compiled again (%v)", err)
 	}
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, pricingrules.Rule{Base: all(7)}))
-	next, err := w.Sheet(t.Context(), w.now(t, card.ID))
+	next, err := w.CompileCard(t.Context(), w.now(t, card.ID))
 	must(t, err)
 	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(sheet.Card.Rules) != 1 {
 		t.Errorf("after the change %d rules, problems %v", len(next.Card.Rules), next.Problems)
 	}
-	if again, err := w.node(t, w.DB).Sheet(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
+	if again, err := w.node(t, w.DB).CompileCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
 		t.Errorf("another node: %v", err)
 	}
-	_, err = w.Sheet(t.Context(), models.RateCard{ID: uuid.New()})
+	_, err = w.CompileCard(t.Context(), models.RateCard{ID: uuid.New()})
 	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
 		t.Errorf("of no card: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // edit runs do on a copy of a draft's rules, and keeps what it changed with the way
 // back. It returns how many rules that were.
-func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *sheet) error) (rules int, err error) {
+func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error) (rules int, err error) {
 	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		rules, err = s.editLocked(tx, had, what, nil, do)
 		return err
@@ -27,7 +27,7 @@ func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what st
 	return rules, err
 }
 
-func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *sheet) error) (int, error) {
+func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *draftRules) error) (int, error) {
 	p, err := s.patchBy(tx, had, do)
 	if err != nil || len(p) == 0 && len(columns) == 0 {
 		return 0, err
@@ -39,12 +39,12 @@ func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, colu
 }
 
 // patchBy is what do makes of a draft's rules, which may hold what comes out.
-func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *sheet) error) (patch, error) {
+func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
 	rows, err := rowsOf(tx, had.ID)
 	if err != nil {
 		return nil, err
 	}
-	before, err := newSheet(rows)
+	before, err := newDraftRules(rows)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateC
 	if err := do(had, after); err != nil {
 		return nil, err
 	}
-	p := before.to(after)
+	p := before.diff(after)
 	if len(p) == 0 {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	if err := checkBase(minor); err != nil {
 		return err
 	}
-	_, err = s.edit(ctx, card, anyVersion, baseWords(target, market.Currency, minor), func(_ models.RateCard, sh *sheet) error {
+	_, err = s.edit(ctx, card, anyVersion, baseWords(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
 		if has := sh.base(target, market.Currency); has != was {
 			theirs := "inherits its base"
 			if has != 0 {
@@ -129,7 +129,7 @@ func (s *Service) SetBases(ctx context.Context, card uuid.UUID, version int, wha
 	return s.edit(ctx, card, version, what, do)
 }
 
-func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *sheet) error, error) {
+func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRules) error, error) {
 	for _, one := range changes {
 		if _, err := s.marketOf(one.Target); err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *sheet) 
 			return nil, apperr.New(apperr.Invalid, "amount", one.Target.String()+": "+apperr.As(err).Message)
 		}
 	}
-	return func(_ models.RateCard, sh *sheet) error {
+	return func(_ models.RateCard, sh *draftRules) error {
 		for _, one := range changes {
 			market, _ := s.marketOf(one.Target)
 			sh.setBase(one.Target, market.Currency, one.Minor)
@@ -183,7 +183,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 	if position != 0 {
 		what = "Changed the rule for " + rule.Selector()
 	}
-	_, err := s.edit(ctx, card, version, what, func(_ models.RateCard, sh *sheet) error {
+	_, err := s.edit(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
 		if position == 0 {
 			sh.add(rule)
 			return nil
@@ -199,7 +199,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 
 // DropRule takes a rule out.
 func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, position int) error {
-	_, err := s.edit(ctx, card, version, "Took out a rule", func(_ models.RateCard, sh *sheet) error {
+	_, err := s.edit(ctx, card, version, "Took out a rule", func(_ models.RateCard, sh *draftRules) error {
 		if _, ok := sh.rules[position]; !ok {
 			return apperr.New(apperr.NotFound, "rule", "The draft has no such rule any more.")
 		}
@@ -212,13 +212,13 @@ func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, positio
 // Replace makes a draft's rules those of another card. Rules that are in both keep
 // their positions. The card was loaded: every cell of it has a price or is excluded.
 func (s *Service) Replace(ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card) (rules int, err error) {
-	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *sheet) error {
+	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
 		return nil
 	})
 }
 
-func (s *sheet) replace(with pricingrules.Card) {
+func (s *draftRules) replace(with pricingrules.Card) {
 	kept := map[pricingrules.Rule][]int{}
 	for _, at := range s.positions() {
 		kept[s.rules[at]] = append(kept[s.rules[at]], at)

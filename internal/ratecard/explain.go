@@ -19,7 +19,7 @@ type Explanation struct {
 }
 
 // Explain shows each step, with the rule that made it.
-func Explain(sheet *Sheet, lead Lead, own pricingrules.Own) (e Explanation, err error) {
+func Explain(sheet *CompiledCard, lead Lead, own pricingrules.Own) (e Explanation, err error) {
 	tax, markets := sheet.Table.Taxonomy(), sheet.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))
 	if !known {

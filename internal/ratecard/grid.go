@@ -8,9 +8,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// View is what of a card's grid is looked at: one market at one urgency, "" for rules
+// GridView is what of a card's grid is looked at: one market at one urgency, "" for rules
 // of every urgency; a category or all; and industries by a part of their slug.
-type View struct{ Country, Urgency, Category, Search string }
+type GridView struct{ Country, Urgency, Category, Search string }
 
 // GridRow is a target of the view with its base; of an industry also what a lead costs.
 // A category's row comes before those of its industries.
@@ -24,7 +24,7 @@ type GridRow struct {
 
 // Grid lists the rows of a view. with is the sheet that the card is compared with, nil
 // for none. A view of a country that has no market is empty.
-func (s *Service) Grid(sheet, with *Sheet, v View) (rows []GridRow) {
+func (s *Service) Grid(sheet, with *CompiledCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
 		return nil
@@ -62,7 +62,7 @@ func (s *Service) Grid(sheet, with *Sheet, v View) (rows []GridRow) {
 	return rows
 }
 
-func (s *Service) gridRow(sheet *Sheet, target pricingrules.Target, category string, currency money.Currency) GridRow {
+func (s *Service) gridRow(sheet *CompiledCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
 	row := GridRow{BaseRow: pricingrules.BaseRow{Category: category, Target: target, Currency: currency, Base: sheet.Table.BaseOf(target)}}
 	if row.Base.Rule >= 0 && !row.Base.Own {
 		row.Source = sheet.Card.Rules[row.Base.Rule].Selector()

@@ -13,9 +13,9 @@ import (
 )
 
 // sheet is of a card that is put into a draft.
-func (w *rateCards) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.Sheet {
+func (w *rateCards) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.CompiledCard {
 	t.Helper()
-	sheet, err := w.Sheet(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
+	sheet, err := w.CompileCard(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
 	must(t, err)
 	return sheet
 }
@@ -29,7 +29,7 @@ func TestGrid(t *testing.T) {
 		pricingrules.Rule{Urgency: "urgent", Multiplier: 15_000}, pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
 	with := w.sheet(t, pricingrules.Rule{Base: all(500)})
 
-	rows := w.Grid(sheet, with, ratecard.View{Country: "GB"})
+	rows := w.Grid(sheet, with, ratecard.GridView{Country: "GB"})
 	if want := w.Taxonomy().Len() + len(w.Taxonomy().Categories()); len(rows) != want {
 		t.Fatalf("%d rows, want %d: every industry under its category", len(rows), want)
 	}
@@ -44,8 +44,8 @@ func TestGrid(t *testing.T) {
 		}
 		return rows[at]
 	}
-	urgent := w.Grid(sheet, with, ratecard.View{Country: "GB", Urgency: "urgent"})
-	french := w.Grid(sheet, nil, ratecard.View{Country: "FR"})
+	urgent := w.Grid(sheet, with, ratecard.GridView{Country: "GB", Urgency: "urgent"})
+	french := w.Grid(sheet, nil, ratecard.GridView{Country: "FR"})
 	for _, c := range []struct {
 		rows                 []ratecard.GridRow
 		target               pricingrules.Target
@@ -75,12 +75,12 @@ func TestGrid(t *testing.T) {
 func TestGridOfAPart(t *testing.T) {
 	w := newRateCards(t)
 	sheet := w.sheet(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
-	for _, v := range []ratecard.View{{Country: "PL"}, {Country: ""}, {Country: "GB", Urgency: "soon"}, {Country: "GB", Category: "none"}, {Country: "GB", Search: "nobody-does-this"}} {
+	for _, v := range []ratecard.GridView{{Country: "PL"}, {Country: ""}, {Country: "GB", Urgency: "soon"}, {Country: "GB", Category: "none"}, {Country: "GB", Search: "nobody-does-this"}} {
 		if rows := w.Grid(sheet, nil, v); len(rows) != 0 {
 			t.Errorf("%+v has %d rows", v, len(rows))
 		}
 	}
-	for _, v := range []ratecard.View{{Country: "GB", Category: "automotive"}, {Country: "GB", Search: " CLEAN "}, {Country: "FR", Category: "business-services", Search: "clean"}} {
+	for _, v := range []ratecard.GridView{{Country: "GB", Category: "automotive"}, {Country: "GB", Search: " CLEAN "}, {Country: "FR", Category: "business-services", Search: "clean"}} {
 		rows := w.Grid(sheet, nil, v)
 		var want []string
 		for _, category := range w.Taxonomy().Categories() {
@@ -135,9 +135,9 @@ func TestBulk(t *testing.T) {
 func TestBulkOnADraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
 	card := w.draft(t)
-	view := ratecard.View{Country: "GB", Category: "home-services"}
+	view := ratecard.GridView{Country: "GB", Category: "home-services"}
 	grid := func() []ratecard.GridRow {
-		sheet, err := w.Sheet(t.Context(), w.now(t, card.ID))
+		sheet, err := w.CompileCard(t.Context(), w.now(t, card.ID))
 		must(t, err)
 		return w.Grid(sheet, nil, view)
 	}

@@ -97,7 +97,7 @@ func reopenDraft() map[string]any {
 // was published since it was begun, nothing else is scheduled, and every cell has a price.
 func (s *Service) release(ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error) (now models.RateCard, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := takeTurns(tx); err != nil {
+		if err := lockVersions(tx); err != nil {
 			return err
 		}
 		had, err := lock(tx, card, version, []models.RateCardState{in})
@@ -116,7 +116,7 @@ func (s *Service) release(ctx context.Context, card uuid.UUID, version int, in m
 }
 
 func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
-	current, err := inForce(tx)
+	current, err := currentCard(tx)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	}
 	done := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := takeTurns(tx); err != nil {
+		if err := lockVersions(tx); err != nil {
 			return err
 		}
 		// Locked, as somebody may be taking it back in this very moment.

@@ -63,8 +63,8 @@ func (s *Service) By(who audit.Actor) *Service {
 	return &c
 }
 
-// Under is the same service with a policy.
-func (s *Service) Under(p Policy) *Service {
+// WithPolicy is the same service with a policy.
+func (s *Service) WithPolicy(p Policy) *Service {
 	c := *s
 	c.policy = p
 	return &c
@@ -83,7 +83,7 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		// Two nodes that start at once take turns; the second finds a version.
-		if err := takeTurns(tx); err != nil {
+		if err := lockVersions(tx); err != nil {
 			return err
 		}
 		var n int64
@@ -111,14 +111,14 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	return published, err
 }
 
-// takeTurns makes one at a time of whoever publishes.
-func takeTurns(tx *gorm.DB) error {
+// lockVersions makes one at a time of whoever publishes.
+func lockVersions(tx *gorm.DB) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('rate card versions'))`).Error
 }
 
 // LoadCurrent compiles the version in force: the highest that is published.
 func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
-	card, err := inForce(s.db.Gorm.WithContext(ctx))
+	card, err := currentCard(s.db.Gorm.WithContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("loading the rate card in force: %w", postgres.Translate(err))
 	}
@@ -130,11 +130,11 @@ func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rate card v%d: %w", card.Version, err)
 	}
-	return s.Compile(card.Version, rules)
+	return s.NewSnapshot(card.Version, rules)
 }
 
-// Compile makes a snapshot of a version's rules.
-func (s *Service) Compile(version int, card pricingrules.Card) (*Snapshot, error) {
+// NewSnapshot makes a snapshot of a version's rules.
+func (s *Service) NewSnapshot(version int, card pricingrules.Card) (*Snapshot, error) {
 	table, err := pricingrules.Compile(card, s.taxonomy, s.markets)
 	if err != nil {
 		return nil, fmt.Errorf("rate card v%d: %w", version, err)
@@ -142,7 +142,7 @@ func (s *Service) Compile(version int, card pricingrules.Card) (*Snapshot, error
 	return &Snapshot{Version: version, Card: card, Table: table, Taxonomy: s.taxonomy, Markets: s.markets}, nil
 }
 
-func inForce(db *gorm.DB) (card models.RateCard, err error) {
+func currentCard(db *gorm.DB) (card models.RateCard, err error) {
 	err = db.Where("state = ?", models.RateCardPublished).Order("version DESC").Take(&card).Error
 	return card, err
 }

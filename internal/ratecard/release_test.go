@@ -176,7 +176,7 @@ func TestPublishAtOnce(t *testing.T) {
 func TestASecondPerson(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	two := ratecard.Policy{SecondPerson: true}
-	anns, bobs := w.Under(two), w.bob.Under(two)
+	anns, bobs := w.WithPolicy(two), w.bob.WithPolicy(two)
 	if !anns.SecondPerson() || w.SecondPerson() {
 		t.Error("the policy is not the service's own")
 	}
@@ -226,7 +226,7 @@ func TestASecondPerson(t *testing.T) {
 func TestApproveIsJudgedAnew(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	sent, err := w.Under(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
+	sent, err := w.WithPolicy(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)

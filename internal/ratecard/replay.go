@@ -131,7 +131,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
-	sheet, err := s.Sheet(ctx, card)
+	sheet, err := s.CompileCard(ctx, card)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestNothingElseIsPublishedMeanwhile(t *testing.T) {
 // An approval is for the time that was asked for, or at once where that has passed.
 func TestApproveWhatHasATime(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
-	two := w.Under(ratecard.Policy{SecondPerson: true})
+	two := w.WithPolicy(ratecard.Policy{SecondPerson: true})
 	for _, late := range []bool{false, true} {
 		card := w.changed(t, 2000+w.clock.Now().Unix()%1000)
 		at := w.clock.Now().Add(time.Hour)
@@ -106,7 +106,7 @@ func TestApproveWhatHasATime(t *testing.T) {
 		w.clock.Advance(time.Hour + time.Second)
 		w.due(t, !late)
 	}
-	if card, err := w.InForce(t.Context()); err != nil || card.Version != 3 {
+	if card, err := w.Current(t.Context()); err != nil || card.Version != 3 {
 		t.Errorf("in force is %+v (%v)", card, err)
 	}
 }

@@ -35,7 +35,7 @@ func TestTwoPeopleEditOneDraft(t *testing.T) {
 			} else if err != nil {
 				t.Error(err)
 			}
-			if sheet, err := node.Sheet(t.Context(), w.now(t, card.ID)); err != nil || len(sheet.Problems) > 0 {
+			if sheet, err := node.CompileCard(t.Context(), w.now(t, card.ID)); err != nil || len(sheet.Problems) > 0 {
 				t.Errorf("%v (%v)", sheet, err)
 			}
 		})

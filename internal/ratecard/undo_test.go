@@ -125,7 +125,7 @@ func same(rt *rapid.T, got, want map[int]pricingrules.Rule) {
 
 // compiled compares a draft's sheet with its rows, read and compiled by themselves.
 func (w *rateCards) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
-	sheet, err := w.Sheet(t.Context(), w.now(t, card))
+	sheet, err := w.CompileCard(t.Context(), w.now(t, card))
 	must(t, err)
 	rules := w.rules(t, card)
 	var read pricingrules.Card

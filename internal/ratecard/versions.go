@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// InForce is the version that prices pings now.
-func (s *Service) InForce(ctx context.Context) (models.RateCard, error) {
-	card, err := inForce(s.db.Gorm.WithContext(ctx))
+// Current is the version that prices pings now.
+func (s *Service) Current(ctx context.Context) (models.RateCard, error) {
+	card, err := currentCard(s.db.Gorm.WithContext(ctx))
 	return card, postgres.Translate(err)
 }
 

@@ -139,7 +139,7 @@ func FuzzAmount(f *testing.F) {
 			if problem == "" && (a.minor > 1e13 || a.minor < -1e13 || !strings.ContainsAny(text, "0123456789")) {
 				t.Errorf("%q is read as %d", text, a.minor)
 			}
-			if problem != "" && ProblemWords(problem) == problem {
+			if problem != "" && ProblemText(problem) == problem {
 				t.Errorf("%q: no words for %q", text, problem)
 			}
 		}

@@ -116,7 +116,7 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uui
 // busy reports whether a comparison is under way, at the queue or on a command line. One
 // that is said to be and is not was a command line's, which died.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
-	w, found, err := s.queue.Of(ctx, reconciliation)
+	w, found, err := s.queue.Latest(ctx, reconciliation)
 	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
 		return err == nil, err
 	}
@@ -128,9 +128,9 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 // lockOf is what a command line holds while it compares $1: it goes with its connection.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// Look is Get as people see it: what a command that died was comparing waits for its
+// GetLive is Get as people see it: what a command that died was comparing waits for its
 // columns again.
-func (s *Service) Look(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
+func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {
 		return r, err

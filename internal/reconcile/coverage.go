@@ -28,9 +28,9 @@ type Covered struct {
 	AccountNames []string `json:"account_names,omitempty"` // identifiers of the first maxNamed of them
 }
 
-// Words state what was compared and what was left out, such as "28 leads in GBP" and
+// Summary state what was compared and what was left out, such as "28 leads in GBP" and
 // "700 leads in EUR, 469 leads in USD"; leftOut is "" if all leads were compared.
-func (r *Result) Words(number func(int64) string) (compared, leftOut string) {
+func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 	if r.Covered == nil {
 		return "", ""
 	}

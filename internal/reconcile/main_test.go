@@ -74,7 +74,7 @@ func (o *reconcilePlatform) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
-	go func() { defer close(ended); o.queue.Work(ctx) }()
+	go func() { defer close(ended); o.queue.Run(ctx) }()
 	stop = func() { cancel(); <-ended }
 	t.Cleanup(stop)
 	return stop

@@ -55,8 +55,8 @@ var problemWords = map[string]string{
 	problemOtherAccount:  "The file has no lead on this account.",
 }
 
-// ProblemWords says why a row could not be read, with the mend.
-func ProblemWords(problem string) string {
+// ProblemText says why a row could not be read, with the mend.
+func ProblemText(problem string) string {
 	if words, ok := problemWords[problem]; ok {
 		return words
 	}

@@ -118,7 +118,7 @@ func (s *Service) put(ctx context.Context, w *jobs.Run, progress func(phase stri
 		w.Progress(phase, done, total)
 		progress(phase, done, total)
 	}
-	err = s.dropLines(ctx, r.ID, func(drop func(*gorm.DB) error) error {
+	err = s.deleteLines(ctx, r.ID, func(drop func(*gorm.DB) error) error {
 		tell("dropping what was found before", 0, 0)
 		return w.Step(ctx, drop)
 	})

@@ -79,9 +79,9 @@ const (
 // DateForms are all of them.
 var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
 
-// OneOf is the one form that is possible, or of several the one that was chosen; "" where
+// ChooseForm is the one form that is possible, or of several the one that was chosen; "" where
 // that is none of them.
-func OneOf[F ~string](possible []F, chosen F) (none F) {
+func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	switch {
 	case len(possible) == 1:
 		return possible[0]

@@ -70,10 +70,10 @@ func (s *Suggestion) take(m Mapping) {
 // for another list stays where both are possible, and one that is given wherever.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
-		s.Numbers = OneOf(c.Numbers, s.Numbers)
+		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
 	}
 	c, _ := p.Column(s.Date)
-	s.Dates = OneOf(c.Dates, s.Dates)
+	s.Dates = ChooseForm(c.Dates, s.Dates)
 	s.Numbers, s.Dates = cmp.Or(given.Numbers, s.Numbers), cmp.Or(given.Dates, s.Dates)
 	s.From, s.To = p.Period(s.Date, s.Dates)
 }

@@ -160,7 +160,7 @@ func (t *table) readNames() error {
 	case err != nil:
 		return err
 	case head.problem != "":
-		return refuse("file_head", "The first row, which names the columns, cannot be read. "+ProblemWords(head.problem))
+		return refuse("file_head", "The first row, which names the columns, cannot be read. "+ProblemText(head.problem))
 	case len(head.cells) > maxColumns:
 		return refuse("file_columns", fmt.Sprintf("The list has %d columns and at most %d are taken: leave out those that are not needed.", len(head.cells), maxColumns))
 	}

@@ -35,7 +35,7 @@ func TestComparisonIsCancelled(t *testing.T) {
 	testkit.Eventually(t, time.Minute, "it waits to write", func() bool {
 		return testkit.Value[bool](t, o.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
-	w, found, err := o.queue.Of(t.Context(), r.ID)
+	w, found, err := o.queue.Latest(t.Context(), r.ID)
 	if err != nil || !found {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestComparisonOfACommandThatDied(t *testing.T) {
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	state := func() models.ReconciliationState {
-		seen, err := o.Look(t.Context(), scope.Everywhere, r.ID)
+		seen, err := o.GetLive(t.Context(), scope.Everywhere, r.ID)
 		if err != nil {
 			t.Error(err)
 		}

@@ -22,8 +22,8 @@ type Range struct {
 	Step        time.Duration
 }
 
-// Last is the range of so many steps that ends with the one of now.
-func Last(now time.Time, step time.Duration, steps int) Range {
+// LastSteps is the range of so many steps that ends with the one of now.
+func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}
 }
@@ -67,8 +67,8 @@ type Figures struct {
 	Payouts   []Payout
 }
 
-// Read adds up. Whoever sees some partners only, gets the figures of these.
-func (in *Reader) Read(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
+// Figures adds up. Whoever sees some partners only, gets the figures of these.
+func (in *Reader) Figures(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
 	if err := f.readTraffic(ctx, in.db, sc, r); err != nil {
 		return f, postgres.Translate(err)
 	}

@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	entry(theirs, now.Add(-time.Minute), "EUR", 1)
 	entry(mine, now.Add(-4*time.Hour), "GBP", 1)
 
-	r := reporting.Last(now, time.Hour, 3)
+	r := reporting.LastSteps(now, time.Hour, 3)
 	if len := r.Until.Sub(r.From); len <= 2*time.Hour || len > 3*time.Hour {
 		t.Fatalf("the range is %s", len)
 	}
@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 		}},
 		"nobody's": {scope.Partners(), reporting.Figures{Steps: steps(0, reporting.Step{At: hour})}},
 	} {
-		got, err := reporting.NewReader(d.DB).Read(t.Context(), c.scope, r)
+		got, err := reporting.NewReader(d.DB).Figures(t.Context(), c.scope, r)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}

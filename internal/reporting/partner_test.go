@@ -66,7 +66,7 @@ func TestReadPartner(t *testing.T) {
 	f.count(t, now, f.theirs, f.theirs, uuid.Nil, "post", "delivered", 1000, 9)
 	f.count(t, now.Add(-3*time.Hour), f.mine, f.account, f.old, "post", "delivered", 1000, 9) // before the range
 
-	r := reporting.Last(now, time.Hour, 3)
+	r := reporting.LastSteps(now, time.Hour, 3)
 	hour := now.Truncate(time.Hour)
 	full := reporting.PartnerFigures{
 		Steps: []reporting.Step{{At: hour.Add(-2 * time.Hour), Pings: 1}, {At: hour.Add(-time.Hour), Pings: 49}, {At: hour, Pings: 50, Posts: 101}},
@@ -106,7 +106,7 @@ func TestReadSecrets(t *testing.T) {
 	f.count(t, now, f.mine, f.account, uuid.Nil, "post", "delivered_unsigned", 1000, 0)
 	f.count(t, now.Add(5*time.Minute), f.mine, f.account, f.fresh, "post", "expired", 1, 0)
 
-	r := reporting.Last(now, time.Hour, 3)
+	r := reporting.LastSteps(now, time.Hour, 3)
 	want := []reporting.SecretTraffic{{f.old, 1, 20}, {f.fresh, 2, 102}}
 	secrets, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.mine), f.mine, r)
 	if diff := cmp.Diff(want, secrets); err != nil || diff != "" {
@@ -188,7 +188,7 @@ func TestArrivals(t *testing.T) {
 	f.lead(t, f.theirs, f.theirs, nil, at(3), 1)
 	f.refuse(t, f.theirs, at(3), "signature")
 
-	want := []reporting.Arrival{
+	want := []reporting.ActivityItem{
 		{At: at(2), Lead: third, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
 		{At: at(1), Request: second, Endpoint: "post", Outcome: "payload", Fields: []string{"contact.email", "consent"}},
 		{At: at(0), Lead: first, Account: f.sandbox, Sandbox: true, Secret: f.fresh, Price: money.Amount{Minor: 100, Currency: money.EUR}, Industry: "plumber"},
@@ -196,9 +196,9 @@ func TestArrivals(t *testing.T) {
 	for _, c := range []struct {
 		sc   scope.Scope
 		n    int
-		want []reporting.Arrival
-	}{{scope.System, 10, want}, {scope.Partners(f.mine), 2, want[:2]}, {scope.Partners(f.theirs), 10, []reporting.Arrival{}}} {
-		got, err := reporting.NewReader(f.DB).Arrivals(t.Context(), c.sc, f.mine, now, c.n)
+		want []reporting.ActivityItem
+	}{{scope.System, 10, want}, {scope.Partners(f.mine), 2, want[:2]}, {scope.Partners(f.theirs), 10, []reporting.ActivityItem{}}} {
+		got, err := reporting.NewReader(f.DB).Activity(t.Context(), c.sc, f.mine, now, c.n)
 		for i := range got {
 			got[i].At = got[i].At.UTC()
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// Refused is one request that was refused: why, and the names of the fields at
+// RejectedRequest is one request that was refused: why, and the names of the fields at
 // fault, never their values (D24).
-type Refused struct {
+type RejectedRequest struct {
 	ID        int64
 	At        time.Time
 	Partner   uuid.UUID `gorm:"column:partner_id"`
@@ -31,7 +31,7 @@ type RefusalFilter struct {
 
 // FoundRefusals is a page of refusals, the newest first.
 type FoundRefusals struct {
-	Refusals     []Refused
+	Refusals     []RejectedRequest
 	Newer, Older bool // whether there are more on either side
 }
 
@@ -55,11 +55,11 @@ func (in *Reader) Refusals(ctx context.Context, sc scope.Scope, f RefusalFilter,
 }
 
 // FindRefusal looks a refused request up by the id that the partner was answered with.
-func (in *Reader) FindRefusal(ctx context.Context, sc scope.Scope, request uuid.UUID) (Refused, bool, error) {
-	var found []Refused
+func (in *Reader) FindRefusal(ctx context.Context, sc scope.Scope, request uuid.UUID) (RejectedRequest, bool, error) {
+	var found []RejectedRequest
 	err := refusals(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
 	if err != nil || len(found) == 0 {
-		return Refused{}, false, postgres.Translate(err)
+		return RejectedRequest{}, false, postgres.Translate(err)
 	}
 	return found[0], true, nil
 }

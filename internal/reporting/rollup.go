@@ -52,7 +52,7 @@ func (r *Rollup) Run(ctx context.Context) {
 	tick := time.NewTicker(rollEvery)
 	defer tick.Stop()
 	for {
-		if err := r.Pass(ctx); err != nil && ctx.Err() == nil {
+		if err := r.Update(ctx); err != nil && ctx.Err() == nil {
 			r.log.Warn("the figures of partners are behind and will be tried again", "error", err)
 		}
 		select {
@@ -63,10 +63,10 @@ func (r *Rollup) Run(ctx context.Context) {
 	}
 }
 
-// Pass brings the figures up to date. Days that are over come first, each in a
+// Update brings the figures up to date. Days that are over come first, each in a
 // transaction of its own: on a database whose entries were never added up, that is
 // how it catches up.
-func (r *Rollup) Pass(ctx context.Context) error {
+func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollWithin)
 	defer cancel()
 	for {

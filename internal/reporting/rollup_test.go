@@ -68,7 +68,7 @@ func (b *ledgerRollup) accrue(t *testing.T, partner uuid.UUID, at time.Time, min
 
 func (b *ledgerRollup) pass(t *testing.T) {
 	t.Helper()
-	if err := b.roll.Pass(t.Context()); err != nil {
+	if err := b.roll.Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -192,7 +192,7 @@ func TestRollupsAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		errs := make([]error, 2*len(nodes))
 		for i := range errs {
-			all.Go(func() { errs[i] = nodes[i%len(nodes)].Pass(t.Context()) })
+			all.Go(func() { errs[i] = nodes[i%len(nodes)].Update(t.Context()) })
 		}
 		all.Wait()
 		for _, err := range errs {
@@ -298,7 +298,7 @@ func TestRollupKnowsNoSandbox(t *testing.T) {
 	}
 	p.Time.Advance(time.Hour)
 	log, _ := testkit.NewLog()
-	if err := reporting.NewRollup(p.DB.DB, p.Time, log).Pass(t.Context()); err != nil {
+	if err := reporting.NewRollup(p.DB.DB, p.Time, log).Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := testkit.Value[string](t, p.DB, `SELECT string_agg(leads || ' ' || payouts, '') FROM partner_figures WHERE partner_id = $1`, p.Required.ID)

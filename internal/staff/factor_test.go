@@ -37,7 +37,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 	try := func(token, code string) (string, error) {
 		t.Helper()
-		return h.Code(t.Context(), at(home), h.session(t, token), code)
+		return h.VerifyCode(t.Context(), at(home), h.session(t, token), code)
 	}
 
 	token := login()
@@ -117,7 +117,7 @@ func TestACodeIsUsedOnce(t *testing.T) {
 			token, _ := h.in(t, "ada@example.com")
 			session := h.session(t, token)
 			all.Go(func() {
-				switch _, err := h.Code(t.Context(), at(home), session, code); reason(err) {
+				switch _, err := h.VerifyCode(t.Context(), at(home), session, code); reason(err) {
 				case "":
 					opened.Add(1)
 				case "code":
@@ -149,7 +149,7 @@ func TestSecondFactorByRole(t *testing.T) {
 	if session.Stage != models.StageEnrol || h.session(t, token).Stage != models.StageEnrol {
 		t.Fatalf("finance's session is %s", session.Stage)
 	}
-	if _, err := h.Code(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "again" {
+	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "again" {
 		t.Errorf("a code where none is awaited: %v", err)
 	}
 	token, _ = h.in(t, "ada@example.com")
@@ -217,7 +217,7 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 			t.Fatal(err)
 		}
 		for range 5 {
-			_, err := h.Code(t.Context(), at(address(login)), h.session(t, token), "wrong")
+			_, err := h.VerifyCode(t.Context(), at(address(login)), h.session(t, token), "wrong")
 			switch f := apperr.As(err); {
 			case reason(err) == "code":
 				judged++
@@ -260,7 +260,7 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 					t.Fatal(err)
 				}
 				h.time.Advance(30 * time.Second) // a code is used once
-				_, err = h.Code(t.Context(), at(where), h.session(t, token), h.code(t, secret))
+				_, err = h.VerifyCode(t.Context(), at(where), h.session(t, token), h.code(t, secret))
 				return err
 			}
 			if err := right(home); err != nil {
@@ -313,7 +313,7 @@ func TestManyWrongCodesAtOnce(t *testing.T) {
 		session := h.session(t, token)
 		for range 5 {
 			all.Go(func() {
-				_, err := h.Code(t.Context(), at("203.0.113.99"), session, "wrong")
+				_, err := h.VerifyCode(t.Context(), at("203.0.113.99"), session, "wrong")
 				if reason(err) == "code" {
 					judged.Add(1)
 				} else if !isFault(err, apperr.TooMany) {

@@ -25,8 +25,8 @@ var (
 // codeAttempts is how many wrong codes end a login.
 const codeAttempts = 5
 
-// Attempt is somebody who wants in. By says from where.
-type Attempt struct {
+// LoginAttempt is somebody who wants in. By says from where.
+type LoginAttempt struct {
 	Email, Password string
 	UserAgent       string
 	By              audit.Actor
@@ -35,7 +35,7 @@ type Attempt struct {
 // Login checks a password. What comes back is a session that is open, or that
 // awaits a code, or one in which a second factor has to be set up first. Who is
 // unknown, deactivated or without a password is told the same, after as long.
-func (s *Service) Login(ctx context.Context, a Attempt) (token string, session Session, err error) {
+func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, session Session, err error) {
 	email := strings.TrimSpace(a.Email)
 	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
 		email = "" // nobody has it, and the database would not take it
@@ -77,7 +77,7 @@ func (s *Service) refuse(ctx context.Context, p models.Staff, by audit.Actor, ac
 func (s *Service) trail() *audit.Log { return audit.New(s.db, s.clock) }
 
 // begin makes the session that a right password leads to.
-func (s *Service) begin(ctx context.Context, p models.Staff, a Attempt) (token string, session Session, err error) {
+func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (token string, session Session, err error) {
 	roles, err := s.rolesOf(ctx, p.ID)
 	if err != nil {
 		return "", session, err
@@ -111,9 +111,9 @@ func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
 	return slices.ContainsFunc(roles, func(r models.StaffRole) bool { return slices.Contains(s.settings.SecondFactor, r.Role) })
 }
 
-// Code finishes a login with a code of the second factor or a recovery code. The
+// VerifyCode finishes a login with a code of the second factor or a recovery code. The
 // session gets a new token.
-func (s *Service) Code(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
+func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
 	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
 	if err != nil {
 		return "", err

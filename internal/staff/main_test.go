@@ -65,7 +65,7 @@ func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) 
 
 func (h staffPlatform) login(t *testing.T, email, with, address string) (string, staff.Session, error) {
 	t.Helper()
-	return h.Login(t.Context(), staff.Attempt{Email: email, Password: with, UserAgent: "a browser", By: at(address)})
+	return h.Login(t.Context(), staff.LoginAttempt{Email: email, Password: with, UserAgent: "a browser", By: at(address)})
 }
 
 // in logs in, and fails where that does not work at once.

@@ -44,7 +44,7 @@ func TestReseal(t *testing.T) {
 	}
 	h.time.Advance(time.Minute)
 	token, _ = h.in(t, "ada@example.com")
-	if _, err := h.Code(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
+	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
 		t.Errorf("a code after the move: %v", err)
 	}
 	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 || !slices.Equal(unread, []string{id.Format(id.Staff, ada.ID)}) {

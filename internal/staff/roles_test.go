@@ -61,7 +61,7 @@ func TestInvitation(t *testing.T) {
 	if err := accept("another token", password); reason(err) != "invitation" {
 		t.Errorf("another token: %v", err)
 	}
-	again, err := h.InviteAgain(t.Context(), audit.Operator, ada.ID)
+	again, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestInvitation(t *testing.T) {
 	if err := accept(again.Token, password); reason(err) != "invitation" {
 		t.Errorf("accepted twice: %v", err)
 	}
-	if _, err := h.InviteAgain(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
+	if _, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
 		t.Errorf("invited again after it was accepted: %v", err)
 	}
 	h.in(t, "ada@example.com")

@@ -38,7 +38,7 @@ func (s Session) Confirmed(now time.Time) bool {
 	return s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < confirmedFor
 }
 
-func (s *Service) newSession(p models.Staff, stage models.SessionStage, a Attempt) (models.StaffSession, string) {
+func (s *Service) newSession(p models.Staff, stage models.SessionStage, a LoginAttempt) (models.StaffSession, string) {
 	now := s.clock.Now()
 	token, hash := newToken()
 	agent := []rune(strings.ToValidUTF8(strings.ReplaceAll(a.UserAgent, "\x00", ""), ""))

@@ -105,9 +105,9 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewPerson) (Invi
 	return Invited{p, token}, err
 }
 
-// InviteAgain gives a person who has not accepted yet another token; the one before
+// RenewInvitation gives a person who has not accepted yet another token; the one before
 // is worth nothing from then on.
-func (s *Service) InviteAgain(ctx context.Context, by audit.Actor, person uuid.UUID) (Invited, error) {
+func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, person uuid.UUID) (Invited, error) {
 	var out Invited
 	err := s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
 		if p.Status != models.StaffInvited {

@@ -101,7 +101,7 @@ func StepUpPage(v StepUpView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "proof", Label: ui.ProofLabel(v.Code), Type: "password", Autocomplete: "current-password", Autofocus: v.Error == ""}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "proof", Label: ui.StepUpLabel(v.Code), Type: "password", Autocomplete: "current-password", Autofocus: v.Error == ""}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

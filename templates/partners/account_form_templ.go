@@ -128,7 +128,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.ProofField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.StepUpField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

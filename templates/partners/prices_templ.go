@@ -365,7 +365,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.ProofField("approve", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.StepUpField("approve", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -532,7 +532,7 @@ func ownPricesForm(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.ProofField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.StepUpField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -901,7 +901,7 @@ func publishForm(v PublishView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.ProofField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.StepUpField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -994,7 +994,7 @@ func publishSubmitted(v PublishView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.ProofField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.StepUpField("", v.StepUp, v.Errors, false).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

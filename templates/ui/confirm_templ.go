@@ -187,7 +187,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = ProofField(v.Prefix, v.StepUp, v.Errors, v.TypeName == "" && !v.AskReason && len(v.Errors) == 0).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = StepUpField(v.Prefix, v.StepUp, v.Errors, v.TypeName == "" && !v.AskReason && len(v.Errors) == 0).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

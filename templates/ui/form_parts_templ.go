@@ -45,7 +45,7 @@ func NewPassword(prefix string, errors Errors) templ.Component {
 	})
 }
 
-func ProofLabel(code bool) string {
+func StepUpLabel(code bool) string {
 	if code {
 		return "Your password, or a code of your second factor"
 	}

@@ -967,7 +967,7 @@ func ErrorSummary(prefix string, all Errors) templ.Component {
 }
 
 // proofField asks for the password or a code again, where the change needs it.
-func ProofField(prefix string, s StepUp, errors Errors, first bool) templ.Component {
+func StepUpField(prefix string, s StepUp, errors Errors, first bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -989,7 +989,7 @@ func ProofField(prefix string, s StepUp, errors Errors, first bool) templ.Compon
 		}
 		ctx = templ.ClearChildren(ctx)
 		if s.Needed {
-			templ_7745c5c3_Err = FormField(Field{Name: "proof", Prefix: prefix, Label: ProofLabel(s.Code), Type: "password", Autocomplete: "current-password", Autofocus: first, Error: errors.For("proof"), Hint: "Asked again, so that nobody who finds your screen open can do this."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "proof", Prefix: prefix, Label: StepUpLabel(s.Code), Type: "password", Autocomplete: "current-password", Autofocus: first, Error: errors.For("proof"), Hint: "Asked again, so that nobody who finds your screen open can do this."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -18,7 +18,7 @@ import (
 func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
 	alone := *h
-	alone.Options.Prices = h.Options.Prices.Under(ratecard.Policy{})
+	alone.Options.Prices = h.Options.Prices.WithPolicy(ratecard.Policy{})
 	if _, err := h.Options.Prices.PublishShipped(t.Context()); err != nil {
 		t.Fatal(err)
 	}

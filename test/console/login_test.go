@@ -36,7 +36,7 @@ func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := people.Login(t.Context(), staff.Attempt{Email: staffEmail, Password: staffPassword, By: by})
+	token, _, err := people.Login(t.Context(), staff.LoginAttempt{Email: staffEmail, Password: staffPassword, By: by})
 	if err != nil {
 		t.Fatal(err)
 	}

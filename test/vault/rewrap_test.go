@@ -31,8 +31,8 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 	}
 	wrappers := envelope.NewWrappers(n.vault.Wrapper(t, devvault.Rewrap))
 	store := leads.NewStore(n.DB.DB.Pool)
-	move := func(ctx context.Context, tell func(leads.Moved)) error {
-		done, err := (&leads.Move{Leads: store, Wrappers: wrappers, Clock: clock.System{}, Tell: tell}).Rewrap(ctx)
+	move := func(ctx context.Context, tell func(leads.RotationProgress)) error {
+		done, err := (&leads.KeyRotation{Leads: store, Wrappers: wrappers, Clock: clock.System{}, Tell: tell}).Rewrap(ctx)
 		if done.Failed > 0 {
 			t.Errorf("%d leads do not move: %v", done.Failed, done.Cause)
 		}
@@ -40,12 +40,12 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 	}
 	for range 2 {
 		ctx, kill := context.WithCancel(t.Context())
-		if err := move(ctx, func(leads.Moved) { kill() }); !errors.Is(err, context.Canceled) {
+		if err := move(ctx, func(leads.RotationProgress) { kill() }); !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped halfway: %v", err)
 		}
 	}
 	testkit.Eventually(t, 60*time.Second, "no lead is under the old version", func() bool {
-		if err := move(t.Context(), func(leads.Moved) {}); err != nil {
+		if err := move(t.Context(), func(leads.RotationProgress) {}); err != nil {
 			t.Fatal(err)
 		}
 		uses, err := store.KeyUses(t.Context())

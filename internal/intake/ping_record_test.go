@@ -41,7 +41,7 @@ func fields(t interface{ Fatalf(string, ...any) }, row []byte) [][]byte {
 func TestAppendPing(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 	transaction := uuid.MustParse("00112233-4455-7677-8899-aabbccddeeff")
-	row := appendPing(nil, &Ping{
+	row := appendPing(nil, &PingRecord{
 		Quote: quote.Quote{
 			ID: transaction, Price: money.Amount{Minor: 4560, Currency: money.EUR}, Country: [2]byte{'F', 'R'},
 			TermID: 1072, Postcode: "75001", CardVersion: 7, Sandbox: true,
@@ -66,7 +66,7 @@ func TestAppendPing(t *testing.T) {
 // A ping that took longer than the column holds, which is 35 minutes, keeps the
 // most that it holds.
 func TestAppendPingBoundsTheDuration(t *testing.T) {
-	got := fields(t, appendPing(nil, &Ping{IssuedAt: postgresEpoch, Took: time.Hour}))
+	got := fields(t, appendPing(nil, &PingRecord{IssuedAt: postgresEpoch, Took: time.Hour}))
 	if took := binary.BigEndian.Uint32(got[pingColumns-1]); took != math.MaxInt32 {
 		t.Errorf("an hour is %d µs", took)
 	}
@@ -77,7 +77,7 @@ func TestAppendPingBoundsTheDuration(t *testing.T) {
 func TestAppendPingKeepsColumnsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
-		p := Ping{IssuedAt: postgresEpoch, Urgency: text.Draw(t, "urgency"), JobType: text.Draw(t, "job type"), Budget: text.Draw(t, "budget")}
+		p := PingRecord{IssuedAt: postgresEpoch, Urgency: text.Draw(t, "urgency"), JobType: text.Draw(t, "job type"), Budget: text.Draw(t, "budget")}
 		p.Quote.Postcode = text.Draw(t, "postcode")
 		got := fields(t, appendPing(nil, &p))
 		for i, want := range []string{p.Quote.Postcode, p.Urgency, shortened(p.JobType), shortened(p.Budget)} {
@@ -102,7 +102,7 @@ func TestBatchGoesInParts(t *testing.T) {
 		batch := bytes.Repeat([]byte("ping"), rapid.IntRange(0, copyPart).Draw(t, "quarters of the batch"))
 		space := make([]byte, rapid.IntRange(copyPart/4, 4*copyPart).Draw(t, "space"))
 		pauses, reads := 0, 0
-		p := &parts{of: bytes.NewReader(batch), between: func() { pauses++ }}
+		p := &pacedReader{of: bytes.NewReader(batch), between: func() { pauses++ }}
 		var got []byte
 		for {
 			n, err := p.Read(space)
@@ -131,12 +131,12 @@ func TestRecorderHurries(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder(nil, nil, 0, nil)
 	for range recorderBatch - 1 {
-		r.Offer(Ping{})
+		r.Offer(PingRecord{})
 	}
 	if r.hurried() {
 		t.Error("it hurries while the next batch fills")
 	}
-	r.Offer(Ping{})
+	r.Offer(PingRecord{})
 	if !r.hurried() {
 		t.Error("it does not hurry when the next batch is complete")
 	}
@@ -163,7 +163,7 @@ func TestAppendPingShortensFreeTexts(t *testing.T) {
 		strings.Repeat("🚰", 256):       strings.Repeat("🚰", 16),
 		strings.Repeat("\x80", 256):    "", // not UTF-8
 	} {
-		row := fields(t, appendPing(nil, &Ping{JobType: text, Budget: text}))
+		row := fields(t, appendPing(nil, &PingRecord{JobType: text, Budget: text}))
 		if string(row[8]) != want || string(row[9]) != want {
 			t.Errorf("%q and %q are logged of %q, want %q", row[8], row[9], text, want)
 		}

@@ -12,9 +12,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Kept is a rule that both the draft and the version in force changed since the draft
+// Conflict is a rule that both the draft and the version in force changed since the draft
 // was begun. Theirs stays; Yours is what the draft wanted, nil where it took the rule out.
-type Kept struct {
+type Conflict struct {
 	Target pricingrules.Target
 	Yours  *pricingrules.Rule
 }
@@ -22,9 +22,9 @@ type Kept struct {
 // Update brings a draft up to date with the version in force: what the draft changed of
 // the version that it was based on is done to the newer one. It is an edit like any
 // other, and can be undone. What both changed stays as published, and is returned.
-func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (kept []Kept, err error) {
+func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (kept []Conflict, err error) {
 	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
-		current, err := inForce(tx)
+		current, err := currentCard(tx)
 		if err != nil || current.Version == had.BasedOn {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (kept
 			return err
 		}
 		what := fmt.Sprintf("Brought up to date with version %d", current.Version)
-		_, err = s.editLocked(tx, had, what, map[string]any{"based_on": current.Version}, func(_ models.RateCard, sh *sheet) error {
+		_, err = s.editLocked(tx, had, what, map[string]any{"based_on": current.Version}, func(_ models.RateCard, sh *draftRules) error {
 			var merged pricingrules.Card
 			merged, kept = merge(base, sh.card(), theirs)
 			sh.replace(merged)
@@ -58,7 +58,7 @@ func versionRules(tx *gorm.DB, n int) (pricingrules.Card, error) {
 
 // merge does to theirs what yours did to base, target by target: a target whose rules
 // only yours changed has yours', one whose rules both changed has theirs, and is kept.
-func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, kept []Kept) {
+func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, kept []Conflict) {
 	of := func(card pricingrules.Card) map[pricingrules.Target][]pricingrules.Rule {
 		rules := map[pricingrules.Target][]pricingrules.Rule{}
 		for _, rule := range card.Rules {
@@ -85,14 +85,14 @@ func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, kep
 			merged.Rules = append(merged.Rules, mine[target]...)
 		default:
 			merged.Rules = append(merged.Rules, now[target]...)
-			kept = append(kept, keptOf(target, mine[target]))
+			kept = append(kept, conflictOf(target, mine[target]))
 		}
 	}
 	return merged, kept
 }
 
-func keptOf(target pricingrules.Target, rules []pricingrules.Rule) Kept {
-	k := Kept{Target: target}
+func conflictOf(target pricingrules.Target, rules []pricingrules.Rule) Conflict {
+	k := Conflict{Target: target}
 	if len(rules) > 0 {
 		k.Yours = &rules[0]
 	}

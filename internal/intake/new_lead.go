@@ -14,9 +14,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// delivery is all that the post stores.
-func (in *Intake) delivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
-	lead := in.lead(p, industry)
+// newDelivery is all that the post stores.
+func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
+	lead := in.newLead(p, industry)
 	d, err := leads.NewDelivery(lead, p.payload, in.Keys, key)
 	if err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func (in *Intake) delivery(p authenticated, key envelope.DataKey, industry strin
 	return d, err
 }
 
-// lead is the row without what is personal, which leads fills in.
-func (in *Intake) lead(p authenticated, industry string) models.Lead {
+// newLead is the row without what is personal, which leads fills in.
+func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 	account, q := p.owner.account, p.quote
 	lead := models.Lead{
 		ID: id.New(p.start), Transaction: q.ID, TransactionID: p.payload.TransactionID,

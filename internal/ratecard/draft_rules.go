@@ -16,28 +16,28 @@ import (
 // MaxRules bounds a card.
 const MaxRules = 50_000
 
-// sheet is a draft's rules while they are changed, by position.
-type sheet struct {
+// draftRules is a draft's rules while they are changed, by position.
+type draftRules struct {
 	rules map[int]pricingrules.Rule
 	last  int
 	// byTarget finds the positions of a target's rules.
 	byTarget map[pricingrules.Target][]int
 }
 
-func newSheet(rows []models.PricingRule) (*sheet, error) {
+func newDraftRules(rows []models.PricingRule) (*draftRules, error) {
 	card, err := fromRows(rows)
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{rules: make(map[int]pricingrules.Rule, len(rows)), byTarget: map[pricingrules.Target][]int{}}
+	s := &draftRules{rules: make(map[int]pricingrules.Rule, len(rows)), byTarget: map[pricingrules.Target][]int{}}
 	for i, rule := range card.Rules {
 		s.put(rows[i].Position, rule)
 	}
 	return s, nil
 }
 
-func (s *sheet) clone() *sheet {
-	c := &sheet{rules: make(map[int]pricingrules.Rule, len(s.rules)), last: s.last, byTarget: make(map[pricingrules.Target][]int, len(s.byTarget))}
+func (s *draftRules) clone() *draftRules {
+	c := &draftRules{rules: make(map[int]pricingrules.Rule, len(s.rules)), last: s.last, byTarget: make(map[pricingrules.Target][]int, len(s.byTarget))}
 	for at, rule := range s.rules {
 		c.rules[at] = rule
 	}
@@ -48,7 +48,7 @@ func (s *sheet) clone() *sheet {
 }
 
 // put sets the rule at a position.
-func (s *sheet) put(at int, rule pricingrules.Rule) {
+func (s *draftRules) put(at int, rule pricingrules.Rule) {
 	s.drop(at)
 	s.rules[at] = rule
 	list := append(s.byTarget[rule.Target()], at)
@@ -58,9 +58,9 @@ func (s *sheet) put(at int, rule pricingrules.Rule) {
 }
 
 // add puts a rule at a new position.
-func (s *sheet) add(rule pricingrules.Rule) { s.put(s.last+1, rule) }
+func (s *draftRules) add(rule pricingrules.Rule) { s.put(s.last+1, rule) }
 
-func (s *sheet) drop(at int) {
+func (s *draftRules) drop(at int) {
 	rule, ok := s.rules[at]
 	if !ok {
 		return
@@ -71,7 +71,7 @@ func (s *sheet) drop(at int) {
 }
 
 // positions are those in use, in their order.
-func (s *sheet) positions() []int {
+func (s *draftRules) positions() []int {
 	list := make([]int, 0, len(s.rules))
 	for at := range s.rules {
 		list = append(list, at)
@@ -81,7 +81,7 @@ func (s *sheet) positions() []int {
 }
 
 // card is the rules in the order of their positions.
-func (s *sheet) card() pricingrules.Card {
+func (s *draftRules) card() pricingrules.Card {
 	card := pricingrules.Card{Rules: make([]pricingrules.Rule, 0, len(s.rules))}
 	for _, at := range s.positions() {
 		card.Rules = append(card.Rules, s.rules[at])
@@ -90,7 +90,7 @@ func (s *sheet) card() pricingrules.Card {
 }
 
 // base is a target's own base in a currency; 0 for none.
-func (s *sheet) base(target pricingrules.Target, currency money.Currency) int64 {
+func (s *draftRules) base(target pricingrules.Target, currency money.Currency) int64 {
 	for _, at := range s.byTarget[target] {
 		if minor := s.rules[at].Base[currency]; minor != 0 {
 			return minor
@@ -102,7 +102,7 @@ func (s *sheet) base(target pricingrules.Target, currency money.Currency) int64 
 // setBase gives a target its own base in a currency, or with 0 takes it away. The rule
 // that has one is changed, else one with a base in other currencies, else any of the
 // target's, before a new one is made; one that sets nothing any more goes.
-func (s *sheet) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
+func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
 		rule := s.rules[at]
@@ -127,32 +127,32 @@ func (s *sheet) setBase(target pricingrules.Target, currency money.Currency, min
 	}
 }
 
-// step is what happened to the rule at one position; Was is nil for a new rule, Is for
+// ruleChange is what happened to the rule at one position; Was is nil for a new rule, Is for
 // one that is gone.
-type step struct {
+type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`
 	Is  *pricingrules.Rule `json:"is,omitempty"`
 }
 
-type patch []step
+type patch []ruleChange
 
-// to is what makes another sheet of this one.
-func (s *sheet) to(next *sheet) (p patch) {
+// diff is what makes another sheet of this one.
+func (s *draftRules) diff(next *draftRules) (p patch) {
 	for _, at := range s.positions() {
 		was := s.rules[at]
 		is, kept := next.rules[at]
 		switch {
 		case !kept:
-			p = append(p, step{At: at, Was: &was})
+			p = append(p, ruleChange{At: at, Was: &was})
 		case is != was:
-			p = append(p, step{at, &was, &is})
+			p = append(p, ruleChange{at, &was, &is})
 		}
 	}
 	for _, at := range next.positions() {
 		if _, known := s.rules[at]; !known {
 			is := next.rules[at]
-			p = append(p, step{At: at, Is: &is})
+			p = append(p, ruleChange{At: at, Is: &is})
 		}
 	}
 	return p
@@ -162,7 +162,7 @@ func (s *sheet) to(next *sheet) (p patch) {
 func (p patch) inverse() patch {
 	back := make(patch, len(p))
 	for i, one := range p {
-		back[i] = step{one.At, one.Is, one.Was}
+		back[i] = ruleChange{one.At, one.Is, one.Was}
 	}
 	return back
 }
@@ -200,7 +200,7 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 
 // check refuses what a draft may not hold: rules that are wrong or clash. Cells without
 // a price are for whoever publishes.
-func (s *Service) check(next *sheet) error {
+func (s *Service) check(next *draftRules) error {
 	if len(next.rules) > MaxRules {
 		return apperr.New(apperr.Invalid, "too_many_rules", fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// Arrival is a lead that was stored or a request that was refused. Lead is Nil for
+// ActivityItem is a lead that was stored or a request that was refused. Lead is Nil for
 // a refusal, which has the fields from Request on and no others.
-type Arrival struct {
+type ActivityItem struct {
 	At       time.Time
 	Lead     uuid.UUID
 	Account  uuid.UUID
@@ -28,9 +28,9 @@ type Arrival struct {
 	Fields            []string
 }
 
-// Arrivals are the newest of a partner's leads and refusals since a moment, merged,
+// Activity are the newest of a partner's leads and refusals since a moment, merged,
 // the newest first. A page asks every two seconds: each half is the end of an index.
-func (in *Reader) Arrivals(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int) ([]Arrival, error) {
+func (in *Reader) Activity(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int) ([]ActivityItem, error) {
 	leads, err := ofPartner[storedLead](ctx, in.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
 		FROM leads WHERE partner_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3`, id.NewV7(since, [10]byte{}), n, uuid.Nil)
 	if err != nil {
@@ -41,21 +41,21 @@ func (in *Reader) Arrivals(ctx context.Context, sc scope.Scope, partner uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Arrival, 0, len(leads)+len(refused))
+	all := make([]ActivityItem, 0, len(leads)+len(refused))
 	for _, l := range leads {
 		currency, err := money.ParseCurrency(l.Currency)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Arrival{
+		all = append(all, ActivityItem{
 			At: l.At, Lead: l.ID, Account: l.Account, Sandbox: l.Sandbox, Secret: l.Secret,
 			Price: money.Amount{Minor: l.Minor, Currency: currency}, Industry: l.Industry,
 		})
 	}
 	for _, r := range refused {
-		all = append(all, Arrival{At: r.At, Request: r.Request, Endpoint: r.Endpoint, Outcome: r.Outcome, Fields: r.Fields})
+		all = append(all, ActivityItem{At: r.At, Request: r.Request, Endpoint: r.Endpoint, Outcome: r.Outcome, Fields: r.Fields})
 	}
-	slices.SortStableFunc(all, func(a, b Arrival) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(all, func(a, b ActivityItem) int { return b.At.Compare(a.At) })
 	return all[:min(n, len(all))], nil
 }
 

@@ -46,7 +46,7 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 		return p, errNotStored // the database has been away since the start
 	}
 	var err error
-	if p.base, err = base(d, req.Slug); err != nil {
+	if p.base, err = findBasePartner(d, req.Slug); err != nil {
 		return p, err
 	}
 	if p.claim, p.claimErr = signing.Check(req.Headers, start); p.claimErr != nil && p.claim.Signed {

@@ -31,17 +31,17 @@ const (
 	candidates = 100
 )
 
-// crowd is a directory of many partners, and the intake that looks into it.
-type crowd struct {
+// manyPartners is a directory of many partners, and the intake that looks into it.
+type manyPartners struct {
 	intake    *intake.Intake
 	directory *snapshot.Holder[partners.Directory]
 	quotes    *quote.Sealer
 	names     []string // the accounts' identifiers
 }
 
-// newCrowd makes the partners in a database of their own, and reads them as a
+// newManyPartners makes the partners in a database of their own, and reads them as a
 // node does when it starts.
-func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
+func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error) {
 	d, err := b.stage.newDatabase(ctx, "crowd")
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
 	if _, err := d.root.Exec(ctx, `UPDATE partners SET shared_address = id IN (SELECT id FROM partners ORDER BY id DESC LIMIT $1)`, candidates); err != nil {
 		return nil, err
 	}
-	c := &crowd{directory: snapshot.New("partners", partners.NewService(db, keys, clock.System{}).LoadDirectory)}
+	c := &manyPartners{directory: snapshot.New("partners", partners.NewService(db, keys, clock.System{}).LoadDirectory)}
 	if err := snapshot.NewWatcher(db.Pool, slog.New(slog.DiscardHandler), c.directory).Load(ctx); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (b *bench) newCrowd(ctx context.Context) (_ *crowd, err error) {
 
 // search is the whole of a post that names nobody and was signed with a secret
 // that nobody has: every candidate's is tried.
-func (c *crowd) search(b *testing.B) {
+func (c *manyPartners) search(b *testing.B) {
 	now := clock.System{}.Now()
 	q := quoted()
 	q.Partner = uuid.Nil // the quote names nobody either
@@ -117,7 +117,7 @@ func (c *crowd) search(b *testing.B) {
 
 // named is what it costs a post that its partner is one of many: finding the
 // account that it names, and in which mode it signs.
-func (c *crowd) named(b *testing.B) {
+func (c *manyPartners) named(b *testing.B) {
 	b.ReportAllocs()
 	defer timed(b)()
 	for i := 0; b.Loop(); i++ {

@@ -40,7 +40,7 @@ func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			in := &Intake{}
-			in.decoys.New = func() any { asked++; return signing.NewVerifier(nil) }
+			in.dummyVerifiers.New = func() any { asked++; return signing.NewVerifier(nil) }
 			p := post{directory: &partners.Directory{}, start: now, claim: claim, payload: payload.Post{PartnerID: c.partnerID}, base: c.base}
 			if err := c.refuse(in, p); !errors.Is(err, signing.ErrSignature) {
 				t.Errorf("refused with %v", err)

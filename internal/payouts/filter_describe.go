@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Words say the filter to people, in the audit trail.
-func (f Filter) Words() map[string]any {
+// Describe say the filter to people, in the audit trail.
+func (f Filter) Describe() map[string]any {
 	words := map[string]any{}
 	for name, named := range map[string]struct {
 		kind id.Kind

@@ -21,27 +21,27 @@ const (
 	moveTries = 30
 )
 
-// Moved is how far a move has come.
-type Moved struct {
+// RotationProgress is how far a move has come.
+type RotationProgress struct {
 	Leads  int64 // moved
 	Failed int64 // cannot be moved: they stay as they are
 	Cause  error // of the latest failure
 }
 
-// Move brings leads to other keys, in batches, each of them done or not: it may
+// KeyRotation brings leads to other keys, in batches, each of them done or not: it may
 // be stopped at any time and run again. After each batch it rests for twice as long
 // as that took: posts are in a hurry, and it is not.
-type Move struct {
+type KeyRotation struct {
 	Leads    *Store
 	Wrappers *envelope.Wrappers
 	Clock    clock.Clock
-	Tell     func(Moved) // hears how far it is
+	Tell     func(RotationProgress) // hears how far it is
 }
 
 // Rewrap brings the data keys of all leads to the writing wrapper's newest key
 // version. The contact records are not touched.
-func (m *Move) Rewrap(ctx context.Context) (Moved, error) {
-	var done Moved
+func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
+	var done RotationProgress
 	wrapper, version, err := m.Wrappers.Newest(ctx)
 	if err != nil {
 		return done, err
@@ -66,17 +66,17 @@ func (m *Move) Rewrap(ctx context.Context) (Moved, error) {
 
 // Reseal brings the look-up digests of all leads to the first platform key. It
 // has to open each contact record: a digest cannot be turned into another.
-func (m *Move) Reseal(ctx context.Context, keys *keyring.Keys) (Moved, error) {
-	var done Moved
+func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
+	var done RotationProgress
 	first := keys.IDs()[0]
 	err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
 		return m.Leads.moving(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`, after, first[:])
-	}, func(ctx context.Context, b *moving) (Moved, error) { return m.reseal(ctx, b, keys) })
+	}, func(ctx context.Context, b *moving) (RotationProgress, error) { return m.reseal(ctx, b, keys) })
 	return done, err
 }
 
 // run moves batch after batch until there is none.
-func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) (*moving, error), move func(context.Context, *moving) (Moved, error)) error {
+func (m *KeyRotation) run(ctx context.Context, done *RotationProgress, next func(after uuid.UUID) (*moving, error), move func(context.Context, *moving) (RotationProgress, error)) error {
 	for after := uuid.Nil; ; {
 		start := m.Clock.Now()
 		b, err := next(after)
@@ -84,7 +84,7 @@ func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) 
 			return err
 		}
 		after = b.ids[len(b.ids)-1]
-		moved, err := m.withRetry(ctx, func() (Moved, error) { return move(ctx, b) })
+		moved, err := m.withRetry(ctx, func() (RotationProgress, error) { return move(ctx, b) })
 		done.Leads += moved.Leads
 		done.Failed += moved.Failed
 		if moved.Cause != nil {
@@ -102,7 +102,7 @@ func (m *Move) run(ctx context.Context, done *Moved, next func(after uuid.UUID) 
 
 // withRetry tries again what failed as a whole: a wrapper or a database that is
 // away for a moment.
-func (m *Move) withRetry(ctx context.Context, move func() (Moved, error)) (Moved, error) {
+func (m *KeyRotation) withRetry(ctx context.Context, move func() (RotationProgress, error)) (RotationProgress, error) {
 	for tries := 1; ; tries++ {
 		moved, err := move()
 		if err == nil || tries == moveTries {

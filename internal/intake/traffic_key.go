@@ -8,8 +8,8 @@ const (
 	EndpointPost = "post"
 )
 
-// Key is what traffic is counted by, besides the minute. The nil uuid is "not known".
-type Key struct {
+// TrafficKey is what traffic is counted by, besides the minute. The nil uuid is "not known".
+type TrafficKey struct {
 	Partner, Account, Secret uuid.UUID
 	Endpoint, Outcome        string
 }

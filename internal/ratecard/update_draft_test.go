@@ -35,9 +35,9 @@ func (w *rateCards) unordered(t *testing.T, card uuid.UUID) map[pricingrules.Rul
 	return count
 }
 
-func sameKept(t *testing.T, got, want []ratecard.Kept) {
+func sameKept(t *testing.T, got, want []ratecard.Conflict) {
 	t.Helper()
-	same := func(a, b ratecard.Kept) bool {
+	same := func(a, b ratecard.Conflict) bool {
 		return a.Target == b.Target && (a.Yours == nil) == (b.Yours == nil) && (a.Yours == nil || *a.Yours == *b.Yours)
 	}
 	if !slices.EqualFunc(got, want, same) {
@@ -65,16 +65,16 @@ func TestUpdate(t *testing.T) {
 	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"), times(14_000, "taxi")}
 	for name, c := range map[string]struct {
 		mine, theirs, want []pricingrules.Rule
-		kept               []ratecard.Kept
+		kept               []ratecard.Conflict
 	}{
 		"nothing of mine":              {base, []pricingrules.Rule{times(15_000, "plumber")}, []pricingrules.Rule{times(15_000, "plumber")}, nil},
 		"only mine":                    {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{times(15_000, "plumber"), times(16_000, "tutor")}, base[1:]...), nil},
 		"one taken out by me":          {base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
 		"one added by me":              {append([]pricingrules.Rule{times(16_000, "tutor")}, base...), base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
 		"both the same":                {append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
-		"both, differently":            {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Kept{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
-		"taken out by me, changed":     {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Kept{{Target: pricingrules.Target{Industry: "plumber"}}}},
-		"changed by me, taken out":     {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Kept{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
+		"both, differently":            {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
+		"taken out by me, changed":     {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}}}},
+		"changed by me, taken out":     {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
 		"two rules of one target stay": {append([]pricingrules.Rule{floor}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{floor, times(16_000, "tutor")}, base...), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// floors are the bare operations of the standard library below the product's
+// bareOperations are the bare operations of the standard library below the product's
 // functions: what a machine needs for them, nothing can undercut.
-type floors struct {
+type bareOperations struct {
 	quotes  cipher.AEAD // XChaCha20-Poly1305, under a key that is ready
 	wrapper cipher.AEAD // AES-256-GCM, under a key that is ready
 }
 
-func newFloors() (*floors, error) {
+func newBareOperations() (*bareOperations, error) {
 	quotes, err := chacha20poly1305.NewX(newKey())
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func newFloors() (*floors, error) {
 		return nil, err
 	}
 	wrapper, err := cipher.NewGCM(block)
-	return &floors{quotes, wrapper}, err
+	return &bareOperations{quotes, wrapper}, err
 }
 
 const (
@@ -40,7 +40,7 @@ const (
 	quoteRaw   = 2 + chacha20poly1305.NonceSizeX + quotePlain + chacha20poly1305.Overhead
 )
 
-func (f *floors) sealQuote(b *testing.B) {
+func (f *bareOperations) sealQuote(b *testing.B) {
 	raw, space := noise(quoteRaw), make([]byte, 0, quoteRaw)
 	nonce, plain, text := raw[:chacha20poly1305.NonceSizeX], raw[:quotePlain], make([]byte, base64.RawURLEncoding.EncodedLen(quoteRaw))
 	defer timed(b)()
@@ -50,7 +50,7 @@ func (f *floors) sealQuote(b *testing.B) {
 	}
 }
 
-func (f *floors) openQuote(b *testing.B) {
+func (f *bareOperations) openQuote(b *testing.B) {
 	raw, space := noise(quoteRaw), make([]byte, quoteRaw)
 	nonce, text := raw[:chacha20poly1305.NonceSizeX], base64.RawURLEncoding.AppendEncode(nil, raw)
 	sealed := f.quotes.Seal(nil, nonce, raw[:quotePlain], raw[:2]) //nolint:gosec // only its time counts
@@ -67,7 +67,7 @@ func (f *floors) openQuote(b *testing.B) {
 
 // hashPost is the hashing that HMAC does for a post when its key's two pads are
 // ready: the timestamp, a dot and the body, and then that digest.
-func (f *floors) hashPost(b *testing.B) {
+func (f *bareOperations) hashPost(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
 	for b.Loop() {
@@ -77,7 +77,7 @@ func (f *floors) hashPost(b *testing.B) {
 }
 
 // hashPosts is the same once for each candidate.
-func (f *floors) hashPosts(b *testing.B) {
+func (f *bareOperations) hashPosts(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
 	for b.Loop() {
@@ -95,7 +95,7 @@ const keyBlocks = 8*sha256.BlockSize - 9
 // sealContact is what an envelope cannot do without: randomness for a key, a
 // salt and two nonces, 8 compressions of SHA-256, one AES key made ready, and
 // two AES-256-GCM seals, of the record and of its key.
-func (f *floors) sealContact(b *testing.B) {
+func (f *bareOperations) sealContact(b *testing.B) {
 	plain, message := noise(contactSize), noise(keyBlocks)
 	var random [32 + 16 + 12 + 12]byte
 	space := make([]byte, 0, contactSize+64)

@@ -60,8 +60,8 @@ func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.
 	}
 }
 
-func mover(p *testkit.Platform, w *envelope.Wrappers) *leads.Move {
-	return &leads.Move{Leads: p.Leads, Wrappers: w, Clock: clock.System{}, Tell: func(leads.Moved) {}}
+func mover(p *testkit.Platform, w *envelope.Wrappers) *leads.KeyRotation {
+	return &leads.KeyRotation{Leads: p.Leads, Wrappers: w, Clock: clock.System{}, Tell: func(leads.RotationProgress) {}}
 }
 
 func uses(t testing.TB, p *testkit.Platform) map[string]int64 {
@@ -163,7 +163,7 @@ func TestAMoveIsStoppedAndGoesOn(t *testing.T) {
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		m := mover(p, w)
-		m.Tell = func(leads.Moved) { stop() }
+		m.Tell = func(leads.RotationProgress) { stop() }
 		if _, err := m.Rewrap(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped: %v", err)
 		}
@@ -191,7 +191,7 @@ func TestAMoveWaitsForVault(t *testing.T) {
 	}
 	rotate(t, v)
 	m, told := mover(p, w), 0
-	m.Tell = func(leads.Moved) {
+	m.Tell = func(leads.RotationProgress) {
 		if told++; told == 1 {
 			v.Seal(t)
 			go v.Unseal(t)

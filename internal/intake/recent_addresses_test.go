@@ -14,7 +14,7 @@ func numbered(i int) netip.Addr {
 }
 
 func TestRecentRemembersForAWindow(t *testing.T) {
-	var r recent
+	var r recentAddresses
 	now := budgetStart
 	r.add(numbered(0), now)
 	r.add(numbered(1), now.Add(recentWindow-1))
@@ -35,14 +35,14 @@ func TestRecentRemembersForAWindow(t *testing.T) {
 }
 
 func TestRecentIsBounded(t *testing.T) {
-	var r recent
-	for i := range 5 * recentAddresses {
+	var r recentAddresses
+	for i := range 5 * maxRecentAddresses {
 		r.add(numbered(i), budgetStart)
-		if !r.has(numbered(i), budgetStart) || !r.has(numbered(max(i-recentAddresses+1, 0)), budgetStart) {
-			t.Fatalf("%d: one of the last %d is forgotten", i, recentAddresses)
+		if !r.has(numbered(i), budgetStart) || !r.has(numbered(max(i-maxRecentAddresses+1, 0)), budgetStart) {
+			t.Fatalf("%d: one of the last %d is forgotten", i, maxRecentAddresses)
 		}
 	}
-	if n := len(r.current) + len(r.before); n > 2*recentAddresses {
+	if n := len(r.current) + len(r.before); n > 2*maxRecentAddresses {
 		t.Errorf("%d addresses are remembered", n)
 	}
 }

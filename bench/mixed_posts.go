@@ -19,9 +19,9 @@ const (
 	steadyPosts = 1000
 )
 
-// mixes measures posts among which there are retries and rows that the database
+// mixedPosts measures posts among which there are retries and rows that the database
 // refuses, and how long a post takes when there are some at once.
-func (b *bench) mixes(ctx context.Context, p *product) error {
+func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	var before int64
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (b *bench) mixes(ctx context.Context, p *product) error {
 	if whole != stored || repeats < 0 || float64(repeats) > 2*againShare*float64(again.acknowledged) {
 		return fmt.Errorf("%d posts were acknowledged once and %d with retries among them, and %d leads are stored, %d of them whole", once, again.acknowledged, stored-before, whole)
 	}
-	b.report.mixes(plain, again, bad, steady, single)
+	b.report.mixedPosts(plain, again, bad, steady, single)
 	return nil
 }
 

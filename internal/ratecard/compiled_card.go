@@ -12,16 +12,16 @@ import (
 // two or three cards; the table of a large one takes a tenth of a second to make, and
 // its rules twenty megabytes.
 const (
-	cachedSheets = 16
-	cachedRules  = 2 * MaxRules
+	cachedCards = 16
+	cachedRules = 2 * MaxRules
 )
 
 // cache keeps the sheets of cards as they were at one row version, which never change.
 type cache struct {
-	mu     sync.Mutex
-	order  []cacheKey // the oldest first
-	sheets map[cacheKey]*Sheet
-	rules  int
+	mu    sync.Mutex
+	order []cacheKey // the oldest first
+	cards map[cacheKey]*CompiledCard
+	rules int
 }
 
 type cacheKey struct {
@@ -29,39 +29,39 @@ type cacheKey struct {
 	version int
 }
 
-func newCache() *cache { return &cache{sheets: map[cacheKey]*Sheet{}} }
+func newCache() *cache { return &cache{cards: map[cacheKey]*CompiledCard{}} }
 
-func (c *cache) get(key cacheKey) *Sheet {
+func (c *cache) get(key cacheKey) *CompiledCard {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sheets[key]
+	return c.cards[key]
 }
 
-func (c *cache) put(key cacheKey, s *Sheet) {
+func (c *cache) put(key cacheKey, s *CompiledCard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.sheets[key]; known {
+	if _, known := c.cards[key]; known {
 		return
 	}
-	c.order, c.sheets[key], c.rules = append(c.order, key), s, c.rules+len(s.Card.Rules)
-	for len(c.order) > 1 && (len(c.order) > cachedSheets || c.rules > cachedRules) {
+	c.order, c.cards[key], c.rules = append(c.order, key), s, c.rules+len(s.Card.Rules)
+	for len(c.order) > 1 && (len(c.order) > cachedCards || c.rules > cachedRules) {
 		oldest := c.order[0]
-		c.rules -= len(c.sheets[oldest].Card.Rules)
-		delete(c.sheets, oldest)
+		c.rules -= len(c.cards[oldest].Card.Rules)
+		delete(c.cards, oldest)
 		c.order = c.order[1:]
 	}
 }
 
-// Sheet is the rules of a card with what they come to. It is shared: nobody changes it.
-type Sheet struct {
+// CompiledCard is the rules of a card with what they come to. It is shared: nobody changes it.
+type CompiledCard struct {
 	Card      pricingrules.Card
 	Positions []int               // of the rules, by which the database and the forms name them
 	Table     *pricingrules.Table // with gaps where the card has them
 	Problems  pricingrules.Problems
 }
 
-// Rule is the index in Card.Rules of the rule at a position; -1 where there is none.
-func (s *Sheet) Rule(position int) int {
+// RuleIndex is the index in Card.Rules of the rule at a position; -1 where there is none.
+func (s *CompiledCard) RuleIndex(position int) int {
 	for i, at := range s.Positions {
 		if at == position {
 			return i

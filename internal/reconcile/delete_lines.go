@@ -12,8 +12,8 @@ import (
 // dropAtOnce is how many lines go in a transaction: few enough for a page to wait for.
 const dropAtOnce = 20_000
 
-// dropSome lets go of lines of what is neither compared nor kept.
-func dropSome(tx *gorm.DB, reconciliation uuid.UUID) error {
+// deleteSomeLines lets go of lines of what is neither compared nor kept.
+func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, dropAtOnce).Error
 }
 
@@ -23,20 +23,20 @@ func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has b
 	return has, postgres.Translate(err)
 }
 
-// DropLines lets go of the lines that a comparison left which was discarded or given up;
+// DeleteLines lets go of the lines that a comparison left which was discarded or given up;
 // there may be millions.
-func (s *Service) DropLines(ctx context.Context, reconciliation uuid.UUID) error {
-	return s.dropLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
+func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) error {
+	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// dropLines drops them in steps.
-func (s *Service) dropLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
+// deleteLines drops them in steps.
+func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)
 		if err != nil || !has {
 			return err
 		}
-		if err := step(func(tx *gorm.DB) error { return dropSome(tx, reconciliation) }); err != nil {
+		if err := step(func(tx *gorm.DB) error { return deleteSomeLines(tx, reconciliation) }); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')
 		AND EXISTS (SELECT FROM reconciliation_lines l WHERE l.reconciliation_id = r.id)`).Scan(&left).Error
 	for _, reconciliation := range left {
-		if err = s.DropLines(ctx, reconciliation); err != nil {
+		if err = s.DeleteLines(ctx, reconciliation); err != nil {
 			break
 		}
 		n++

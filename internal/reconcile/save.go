@@ -32,7 +32,7 @@ func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uu
 		}, deleteFile(tx, r)
 	})
 	if err == nil {
-		s.db.Transaction(ctx, func(tx *gorm.DB) error { return dropSome(tx, reconciliation) }) //nolint:errcheck // DeleteExpired deletes what is left
+		s.db.Transaction(ctx, func(tx *gorm.DB) error { return deleteSomeLines(tx, reconciliation) }) //nolint:errcheck // DeleteExpired deletes what is left
 	}
 	return err
 }

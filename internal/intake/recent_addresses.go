@@ -10,29 +10,29 @@ const (
 	// recentWindow is how long an address is remembered at least, unless others
 	// displace it; it is forgotten after twice that.
 	recentWindow = 12 * time.Hour
-	// recentAddresses bounds the memory: twice as many are remembered at most.
-	recentAddresses = 10_000
+	// maxRecentAddresses bounds the memory: twice as many are remembered at most.
+	maxRecentAddresses = 10_000
 )
 
-// recent remembers the addresses of the current window and of the one before. A
+// recentAddresses remembers the addresses of the current window and of the one before. A
 // window ends early when it is full.
-type recent struct {
+type recentAddresses struct {
 	mu              sync.Mutex
 	since           time.Time
 	current, before map[netip.Addr]struct{}
 }
 
-func (r *recent) add(address netip.Addr, now time.Time) {
+func (r *recentAddresses) add(address netip.Addr, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(now)
-	if _, known := r.current[address]; !known && len(r.current) >= recentAddresses {
+	if _, known := r.current[address]; !known && len(r.current) >= maxRecentAddresses {
 		r.begin(now, r.current)
 	}
 	r.current[address] = struct{}{}
 }
 
-func (r *recent) has(address netip.Addr, now time.Time) bool {
+func (r *recentAddresses) has(address netip.Addr, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(now)
@@ -41,7 +41,7 @@ func (r *recent) has(address netip.Addr, now time.Time) bool {
 	return current || before
 }
 
-func (r *recent) turn(now time.Time) {
+func (r *recentAddresses) turn(now time.Time) {
 	switch passed := now.Sub(r.since); {
 	case r.current == nil, passed >= 2*recentWindow:
 		r.begin(now, nil)
@@ -50,6 +50,6 @@ func (r *recent) turn(now time.Time) {
 	}
 }
 
-func (r *recent) begin(now time.Time, before map[netip.Addr]struct{}) {
+func (r *recentAddresses) begin(now time.Time, before map[netip.Addr]struct{}) {
 	r.since, r.before, r.current = now, before, map[netip.Addr]struct{}{}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// books are a database whose ledger is full: of one large partner, and half as many
+// filledLedger are a database whose ledger is full: of one large partner, and half as many
 // entries of another.
-type books struct {
+type filledLedger struct {
 	*database
 	keys           *keyring.Keys
 	large, another models.Account
@@ -33,11 +33,11 @@ type books struct {
 	rows           int64     // of the list
 }
 
-const booksDays = 30
+const ledgerDays = 30
 
-func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books, err error) {
+func (s *stage) newFilledLedger(ctx context.Context, name string, rows int64) (_ *filledLedger, err error) {
 	platform := newKey()
-	k := &books{rows: rows, list: filepath.Join(s.folder, name+".csv")}
+	k := &filledLedger{rows: rows, list: filepath.Join(s.folder, name+".csv")}
 	if k.keys, err = keyring.NewKeys([][]byte{platform}); err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books
 		return nil, err
 	}
 	k.to = clock.System{}.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
-	k.from = k.to.AddDate(0, 0, 1-booksDays)
-	if err = k.admit(ctx); err == nil {
+	k.from = k.to.AddDate(0, 0, 1-ledgerDays)
+	if err = k.createPartners(ctx); err == nil {
 		err = k.fill(ctx)
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *stage) newBooks(ctx context.Context, name string, rows int64) (_ *books
 	return k, nil
 }
 
-func (k *books) admit(ctx context.Context) error {
+func (k *filledLedger) createPartners(ctx context.Context) error {
 	db, err := k.open(ctx)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (k *books) admit(ctx context.Context) error {
 // fill writes the ledger, a lead for each accrual, and the list: of a thousand of its
 // rows ten have another amount, five an unknown lead and two a lead for the second time,
 // and five leads are not in it.
-func (k *books) fill(ctx context.Context) error {
+func (k *filledLedger) fill(ctx context.Context) error {
 	file, err := os.Create(k.list)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (k *books) fill(ctx context.Context) error {
 	defer file.Close()
 	list := bufio.NewWriter(file)
 	fmt.Fprintln(list, "leadId,date,payout,currency")
-	written := &filling{books: k, list: list}
+	written := &ledgerRows{filledLedger: k, list: list}
 	// Triggers and foreign keys would check what is right by its making.
 	if _, err := k.root.Exec(ctx, `SET session_replication_role = replica`); err != nil {
 		return err
@@ -119,19 +119,19 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// filling makes the rows of a table as they are asked for, the same leads for each: their
+// ledgerRows makes the rows of a table as they are asked for, the same leads for each: their
 // ids are numbers in their random part.
-type filling struct {
-	*books
+type ledgerRows struct {
+	*filledLedger
 	list    *bufio.Writer
 	entries bool
 	n       int64
 	row     []any
 }
 
-func (f *filling) begin(entries bool) { f.entries, f.n = entries, 0 }
+func (f *ledgerRows) begin(entries bool) { f.entries, f.n = entries, 0 }
 
-func (f *filling) Next() bool {
+func (f *ledgerRows) Next() bool {
 	if f.n++; f.n > f.rows*3/2 {
 		return false
 	}
@@ -139,14 +139,14 @@ func (f *filling) Next() bool {
 	if f.n%3 == 0 {
 		account = f.another
 	}
-	at := f.from.Add(time.Duration(f.n) * (booksDays * 24 * time.Hour) / time.Duration(f.rows*3/2+1))
+	at := f.from.Add(time.Duration(f.n) * (ledgerDays * 24 * time.Hour) / time.Duration(f.rows*3/2+1))
 	lead := id.NewV7(at, spread(f.n))
 	price := 500 + f.n%9500
 	if f.entries {
 		e := ledger.Accrual(account.PartnerID, account.ID, lead, money.Amount{Minor: price, Currency: money.GBP}, at)
 		f.row = []any{e.PartnerID, e.AccountID, e.LeadID, string(e.Kind), e.Reference, e.AmountMinor, e.Currency, e.OccurredAt}
 		if account == f.large {
-			f.told(f.n, lead, price, at)
+			f.writeListRow(f.n, lead, price, at)
 		}
 		return true
 	}
@@ -155,8 +155,8 @@ func (f *filling) Next() bool {
 	return true
 }
 
-func (f *filling) Values() ([]any, error) { return f.row, nil }
-func (f *filling) Err() error             { return nil }
+func (f *ledgerRows) Values() ([]any, error) { return f.row, nil }
+func (f *ledgerRows) Err() error             { return nil }
 
 // spread puts a number where ids are random.
 func spread(n int64) (random [10]byte) {
@@ -167,8 +167,8 @@ func spread(n int64) (random [10]byte) {
 	return random
 }
 
-// told is the lead's row of the list, if it has one.
-func (f *filling) told(n int64, lead uuid.UUID, price int64, at time.Time) {
+// writeListRow is the lead's row of the list, if it has one.
+func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
 		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime), money.Amount{Minor: price, Currency: money.GBP}.Decimal())
 	}

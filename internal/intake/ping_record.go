@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// Ping is a row of the log.
-type Ping struct {
+// PingRecord is a row of the log.
+type PingRecord struct {
 	Quote    quote.Quote
 	IssuedAt time.Time
 	Urgency  string // as sent
@@ -37,7 +37,7 @@ var (
 // postgresEpoch is where timestamptz counts microseconds from.
 var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func appendPing(b []byte, p *Ping) []byte {
+func appendPing(b []byte, p *PingRecord) []byte {
 	q := &p.Quote
 	b = binary.BigEndian.AppendUint16(b, pingColumns)
 	b = appendUUID(b, q.ID)
