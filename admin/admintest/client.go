@@ -108,6 +108,9 @@ func (p Response) State() string {
 // Errors returns the names of the fields that have an error.
 func (p Response) Errors() []string { return p.Values("data-error") }
 
+// Codes returns the codes of the errors in the summary.
+func (p Response) Codes() []string { return p.Values("data-code") }
+
 // Get requests a page.
 func (b *Client) Get(t testing.TB, path string) Response {
 	t.Helper()

@@ -16,7 +16,7 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))
 	for i, e := range events {
 		rows[i] = ui.AuditRow{
-			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: actionWords(e.Action), Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
+			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: actionWords(e.Action), Code: e.Action, Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
 			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: Changes(e.Before, e.After),
 		}
 		switch {

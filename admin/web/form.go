@@ -97,7 +97,7 @@ func (f Form) reject(k *Request, err error, r Rejected) error {
 	}
 	r.Status, r.Errors, r.Err, r.message = status, fieldErrors(k, err, message), err, message
 	if f.FieldOf != nil {
-		r.Errors = ui.Errors{{Field: f.FieldOf(apperr.As(err)), Message: message}}
+		r.Errors = ui.Errors{{Field: f.FieldOf(apperr.As(err)), Message: message, Code: apperr.As(err).Reason}}
 	}
 	if f.Reload != nil && IsStale(r.Err) {
 		r.Errors = nil

@@ -48,6 +48,7 @@ type Notice struct {
 // FieldError says what is wrong with a field and how to mend it.
 type FieldError struct {
 	Field, Message string
+	Code           string // why, for tests: "too_long"
 	URL            string // of the object that is in the way; only without a field
 }
 
