@@ -195,7 +195,7 @@ func TestFormsAtOnceCreateOnce(t *testing.T) {
 
 func answersOf(pages []admintest.Response) (all string) {
 	for _, p := range pages {
-		all += fmt.Sprintf("\n%d %s %.100s", p.Status, p.Location(), p.Text())
+		all += fmt.Sprintf("\n%d %.200s", p.Status, p.Text())
 	}
 	return all
 }

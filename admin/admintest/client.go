@@ -2,6 +2,7 @@ package admintest
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -76,10 +77,12 @@ func (b *Client) SignIn(t testing.TB, email string) Response {
 	return p
 }
 
-// Text returns the text of the page, shortened, for messages.
+// Text describes the page for failure messages: its errors and notices, then its main
+// part, shortened.
 func (p Response) Text() string {
 	_, main, _ := strings.Cut(p.Body, "<main")
-	return strings.Join(strings.Fields(main), " ")[:min(len(strings.Join(strings.Fields(main), " ")), 600)]
+	text := strings.Join(strings.Fields(main), " ")
+	return fmt.Sprintf("errors %q, codes %q, notices %q, location %q: %.600s", p.Errors(), p.Codes(), p.Values("data-notice"), p.Location(), text)
 }
 
 // Location returns the Location header.
@@ -110,6 +113,24 @@ func (p Response) Errors() []string { return p.Values("data-error") }
 
 // Codes returns the codes of the errors in the summary.
 func (p Response) Codes() []string { return p.Values("data-code") }
+
+// ExpectRedirect fails the test unless the response redirects to an address.
+func (p Response) ExpectRedirect(t testing.TB, to string) {
+	t.Helper()
+	if p.Status != http.StatusSeeOther || p.Location() != to {
+		t.Fatalf("%d, want a redirect to %s: %s", p.Status, to, p.Text())
+	}
+}
+
+// ExpectCreated fails the test unless the response redirects to a page whose address begins
+// with the prefix, and returns the address.
+func (p Response) ExpectCreated(t testing.TB, prefix string) string {
+	t.Helper()
+	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), prefix) {
+		t.Fatalf("%d, want a redirect to %s…: %s", p.Status, prefix, p.Text())
+	}
+	return p.Location()
+}
 
 // Get requests a page.
 func (b *Client) Get(t testing.TB, path string) Response {

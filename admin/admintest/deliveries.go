@@ -123,11 +123,7 @@ func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
 // UploadList uploads a list, and returns the address of its page.
 func (b ConsoleWithDeliveries) UploadList(t testing.TB, partner string, rows ...string) string {
 	t.Helper()
-	p := b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n")
-	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), "/reconciliation/rn_") {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
-	return p.Location()
+	return b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n").ExpectCreated(t, "/reconciliation/rn_")
 }
 
 // Version returns the version that forms on the page carry.
@@ -155,9 +151,7 @@ func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
 // Compare starts the comparison, and waits until it is done.
 func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values) {
 	t.Helper()
-	if p := b.Post(t, at+"/compare", form); p.Status != http.StatusSeeOther || p.Location() != at {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	b.Post(t, at+"/compare", form).ExpectRedirect(t, at)
 	b.AwaitState(t, at, models.ReconciliationCompared)
 }
 
