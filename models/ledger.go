@@ -73,7 +73,23 @@ type Return struct {
 	RowVersion  int `gorm:"default:1"`
 }
 
-// RunState is where a payout run is.
+// RunState is the state of a payout run.
+//
+//	preparing ──► prepared ──► approved ──► paid
+//	    │            │            │
+//	    └────────────┴────────────┴───────► cancelled
+//
+// A user starts a run in state preparing, and its job claims ledger entries. What
+// changes its state:
+//
+//	preparing → prepared    the job has claimed all entries
+//	preparing → cancelled   nothing is to be paid, or the job was cancelled or failed
+//	prepared  → approved    another user approves the run
+//	prepared  → cancelled   a user cancels the run
+//	approved  → paid        a user marks the run as paid: the ledger gets its payments
+//	approved  → cancelled   a user cancels the run
+//
+// Paid and cancelled are final. Cancelling releases the entries for the next run.
 type RunState string
 
 const (

@@ -69,10 +69,10 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: web.AmountOf(r.MinimumMinor, r.Currency), Total: web.AmountOf(r.TotalMinor, r.Currency),
 		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Actions: runActions(r),
 		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: web.StepUp(k), Errors: mistakes,
-		OwnRun: r.PreparerID == k.By.Staff, CanApprove: k.Everywhere(web.ApprovePayouts), CanPay: k.Everywhere(web.ApprovePayouts) && r.State == models.RunApproved,
-		CanCancel: k.Everywhere(web.WritePayouts) && cancellable(r),
+		ApprovalBlocked: approvalBlocked(k, r), CanPay: k.Everywhere(web.ApprovePayouts) && payouts.CheckPay(r) == nil,
+		CanCancel: k.Everywhere(web.WritePayouts) && payouts.CheckCancel(r) == nil,
 	}
-	if k.Everywhere(web.ExportPayouts) && payable(r) == nil {
+	if k.Everywhere(web.ExportPayouts) && payouts.CheckPayments(r) == nil {
 		v.Payments = ui.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
 	}
 	if r.State == models.RunPreparing {
@@ -84,6 +84,17 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	}
 	err = h.runStatements(k, r, &v)
 	return v, err
+}
+
+// approvalBlocked returns the reason why the user cannot approve the run, or "".
+func approvalBlocked(k *web.Request, r models.PayoutRun) string {
+	if !k.Everywhere(web.ApprovePayouts) {
+		return "It waits for somebody who may approve payouts."
+	}
+	if err := payouts.CheckApprove(r, k.By.Staff); err != nil {
+		return apperr.As(err).Message
+	}
+	return ""
 }
 
 // runState is the state that pages show: a cancelled run that had nothing to pay is empty.
@@ -200,7 +211,7 @@ func (h *Handlers) payRunPage(k *web.Request) error {
 }
 
 func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
-	if r.State != models.RunApproved {
+	if payouts.CheckPay(r) != nil {
 		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
 	}
 	total := web.AmountOf(r.TotalMinor, r.Currency)
@@ -215,7 +226,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if run.RowVersion != web.FormVersion(k) || run.State != models.RunApproved {
+	if run.RowVersion != web.FormVersion(k) || payouts.CheckPay(run) != nil {
 		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
 	}
 	var mistakes ui.Errors
@@ -238,13 +249,8 @@ func (h *Handlers) payRun(k *web.Request) error {
 	})
 }
 
-// cancellable reports whether a run can be cancelled: while it is prepared its work is stopped.
-func cancellable(r models.PayoutRun) bool {
-	return r.State == models.RunPrepared || r.State == models.RunApproved
-}
-
 func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
-	if !cancellable(r) {
+	if payouts.CheckCancel(r) != nil {
 		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
 	}
 	return k.Show(status, ui.Confirm(ui.ConfirmView{

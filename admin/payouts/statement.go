@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/csvcell"
 	"github.com/pingpost/pingpost/internal/id"
@@ -102,14 +101,6 @@ func (h *Handlers) statementCSV(k *web.Request) error {
 		audit.Event{Action: "ledger.export", Kind: "ledger", Object: name, Partner: s.Partner.ID})
 }
 
-// payable says why a run has no payments to make: what nobody approved is not paid.
-func payable(r models.PayoutRun) error {
-	if r.State == models.RunApproved || r.State == models.RunPaid {
-		return nil
-	}
-	return apperr.New(apperr.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
-}
-
 // paymentColumns say what to pay to whom. Amounts are in major units.
 var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
 
@@ -121,7 +112,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := payable(r); err != nil {
+	if err := payouts.CheckPayments(r); err != nil {
 		return err
 	}
 	name := payouts.RunID(r.ID)

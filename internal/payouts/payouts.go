@@ -5,6 +5,21 @@
 // Its times: occurred_at is when an entry came about, by the service's clock. A run
 // takes the entries before its cutoff, and the stragglers that earlier runs could not
 // see yet; order within the ledger is the entry's id.
+//
+// Invariants that the schema holds:
+//
+//   - Ledger entries, statements and payees never change.
+//   - Paid and cancelled runs never change.
+//   - An entry belongs to at most one run, and a currency has at most one open run.
+//   - The user who approves a run is not the one who prepared it.
+//   - A lead has at most one return that is open or accepted.
+//
+// Invariants that this package holds:
+//
+//   - A statement is the sum of exactly those entries that the run claimed or held for
+//     the account: one SQL statement adds up and claims.
+//   - The entries of a paid run, payments included, sum to zero for each account.
+//   - A cancelled run claims no entries.
 package payouts
 
 import (

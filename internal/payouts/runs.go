@@ -9,10 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
@@ -30,14 +28,8 @@ type NewRun struct {
 }
 
 var (
-	// ErrRunStale says that a run is not what was looked at.
-	ErrRunStale = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
-
-	errNoRun     = apperr.New(apperr.NotFound, "run", "Not Found")
-	errSameUser  = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
-	errNoUser    = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
-	errEmptyRun  = apperr.New(apperr.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
-	errPreparing = apperr.New(apperr.Conflict, "preparing", "This run is still being prepared: stop that work first.")
+	errNoRun  = apperr.New(apperr.NotFound, "run", "Not Found")
+	errNoUser = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
 )
 
 // MaxMinimum bounds the least that is paid out, in minor units.
@@ -94,57 +86,17 @@ func (s *Service) blocked(ctx context.Context, currency string, refused *apperr.
 	return &named
 }
 
-// change does something to a run that nobody else changed meanwhile.
-func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (columns map[string]any, action, why string, err error)) error {
-	if !sc.All() {
-		return errNoRun
-	}
-	if s.by.Staff == uuid.Nil {
-		return errNoUser
-	}
-	now := s.clock.Now()
-	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var r models.PayoutRun
-		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", run).Limit(1).Find(&r)
-		if q.Error != nil {
-			return q.Error
-		}
-		if q.RowsAffected == 0 {
-			return errNoRun
-		}
-		if r.RowVersion != version {
-			return ErrRunStale
-		}
-		columns, action, why, err := do(tx, r, now)
-		if err != nil {
-			return err
-		}
-		columns["row_version"] = r.RowVersion + 1
-		if err := tx.Model(&models.PayoutRun{}).Where("id = ?", r.ID).Updates(columns).Error; err != nil {
-			return err
-		}
-		return audit.Write(tx, now, s.by, audit.Event{
-			Action: action, Kind: "payout_run", Object: RunID(r.ID), Before: map[string]any{"state": r.State}, After: map[string]any{"state": columns["state"]}, Reason: why,
-		})
-	})
-}
-
 // ApproveRun approves a run and records its payees. The user who prepared the run cannot
 // approve it.
 func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
-	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
-		switch {
-		case r.State != models.RunPrepared:
-			return nil, "", "", ErrRunStale
-		case r.PreparerID == s.by.Staff:
-			return nil, "", "", errSameUser
-		case r.Payouts == 0:
-			return nil, "", "", errEmptyRun
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
+		if err := CheckApprove(r, s.by.Staff); err != nil {
+			return t, err
 		}
-		if err := freezePayees(tx, r.ID); err != nil {
-			return nil, "", "", err
-		}
-		return map[string]any{"state": models.RunApproved, "approver": s.by.Name, "approver_id": s.by.Staff, "approved_at": now}, "payout_run.approve", "", nil
+		return transition{
+			action: "payout_run.approve", to: models.RunApproved,
+			columns: map[string]any{"approver": s.by.Name, "approver_id": s.by.Staff, "approved_at": now},
+		}, freezePayees(tx, r.ID)
 	})
 }
 
@@ -158,18 +110,18 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) || strings.ContainsAny(reference, "\n\t") {
 		return field("reference", apperr.InvalidValue, fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
 	}
-	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (map[string]any, string, string, error) {
-		if r.State != models.RunApproved {
-			return nil, "", "", ErrRunStale
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
+		if err := CheckPay(r); err != nil {
+			return t, err
 		}
 		// During a rolling update, a node of the previous release approves runs without this.
 		if err := freezePayees(tx, r.ID); err != nil {
-			return nil, "", "", err
+			return t, err
 		}
-		if err := s.pay(tx, r, reference, now); err != nil {
-			return nil, "", "", err
-		}
-		return map[string]any{"state": models.RunPaid, "payer": s.by.Name, "paid_at": now, "reference": reference}, "payout_run.pay", reference, nil
+		return transition{
+			action: "payout_run.pay", to: models.RunPaid, why: reference,
+			columns: map[string]any{"payer": s.by.Name, "paid_at": now, "reference": reference},
+		}, s.pay(tx, r, reference, now)
 	})
 }
 
@@ -213,15 +165,13 @@ func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, 
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, _ time.Time) (map[string]any, string, string, error) {
-		switch r.State {
-		case models.RunPrepared, models.RunApproved:
-		case models.RunPreparing:
-			return nil, "", "", errPreparing
-		default:
-			return nil, "", "", ErrRunStale
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, _ time.Time) (t transition, err error) {
+		if err := CheckCancel(r); err != nil {
+			return t, err
 		}
-		return map[string]any{"state": models.RunCancelled, "ended_why": why}, "payout_run.cancel", why, release(tx, r.ID)
+		return transition{
+			action: "payout_run.cancel", to: models.RunCancelled, why: why, columns: map[string]any{"ended_why": why},
+		}, release(tx, r.ID)
 	})
 }
 
@@ -261,13 +211,4 @@ func (s *Service) Runs(ctx context.Context, sc scope.Scope, before, after uuid.U
 	}
 	all, newer, older = postgres.CutAt(all, size, after != uuid.Nil, before != uuid.Nil)
 	return all, newer, older, nil
-}
-
-// WaitingRuns are those that wait for this person: prepared by another.
-func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
-	if !sc.All() {
-		return nil, nil
-	}
-	err = s.db.Gorm.WithContext(ctx).Where("state = 'prepared' AND preparer_id <> ?", who.Staff).Order("id").Find(&all).Error
-	return all, postgres.Translate(err)
 }

@@ -1,0 +1,123 @@
+package payouts
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	// ErrRunStale means that the run has changed since the caller read it.
+	ErrRunStale = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
+
+	errSameUser    = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
+	errEmptyRun    = apperr.New(apperr.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
+	errPreparing   = apperr.New(apperr.Conflict, "preparing", "This run is still being prepared: stop that work first.")
+	errNotApproved = apperr.New(apperr.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
+)
+
+// CheckApprove returns the reason why the user cannot approve r, or nil. The permission
+// is the caller's to check.
+func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
+	switch {
+	case r.State != models.RunPrepared:
+		return ErrRunStale
+	case r.PreparerID == user:
+		return errSameUser
+	case r.Payouts == 0:
+		return errEmptyRun
+	}
+	return nil
+}
+
+// WaitingRuns returns the prepared runs that another user prepared, the oldest first.
+func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
+	if !sc.All() {
+		return nil, nil
+	}
+	err = s.db.Gorm.WithContext(ctx).Where("state = 'prepared' AND preparer_id <> ?", who.Staff).Order("id").Find(&all).Error
+	return all, postgres.Translate(err)
+}
+
+// CheckPay returns the reason why r cannot be marked as paid, or nil.
+func CheckPay(r models.PayoutRun) error {
+	if r.State != models.RunApproved {
+		return ErrRunStale
+	}
+	return nil
+}
+
+// CheckPayments returns the reason why r has no list of payments, or nil.
+func CheckPayments(r models.PayoutRun) error {
+	if r.State != models.RunApproved && r.State != models.RunPaid {
+		return errNotApproved
+	}
+	return nil
+}
+
+// CheckCancel returns the reason why r cannot be cancelled, or nil. A run that is being
+// prepared ends by cancelling its job.
+func CheckCancel(r models.PayoutRun) error {
+	switch r.State {
+	case models.RunPrepared, models.RunApproved:
+		return nil
+	case models.RunPreparing:
+		return errPreparing
+	default:
+		return ErrRunStale
+	}
+}
+
+// transition is a user's change of a run's state.
+type transition struct {
+	action  string // of the audit event
+	to      models.RunState
+	why     string         // of the audit event
+	columns map[string]any // written besides state and row_version
+}
+
+// change locks a run, has do check and prepare its transition, and writes that with its
+// audit event, in one transaction. It returns ErrRunStale where the run's version is
+// another one.
+func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error)) error {
+	if !sc.All() {
+		return errNoRun
+	}
+	if s.by.Staff == uuid.Nil {
+		return errNoUser
+	}
+	now := s.clock.Now()
+	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var r models.PayoutRun
+		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", run).Limit(1).Find(&r)
+		if q.Error != nil {
+			return q.Error
+		}
+		if q.RowsAffected == 0 {
+			return errNoRun
+		}
+		if r.RowVersion != version {
+			return ErrRunStale
+		}
+		t, err := do(tx, r, now)
+		if err != nil {
+			return err
+		}
+		t.columns["state"], t.columns["row_version"] = t.to, r.RowVersion+1
+		if err := tx.Model(&models.PayoutRun{}).Where("id = ?", r.ID).Updates(t.columns).Error; err != nil {
+			return err
+		}
+		return audit.Write(tx, now, s.by, audit.Event{
+			Action: t.action, Kind: "payout_run", Object: RunID(r.ID), Before: map[string]any{"state": r.State}, After: map[string]any{"state": t.to}, Reason: t.why,
+		})
+	})
+}
