@@ -7,6 +7,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	jobsview "github.com/pingpost/pingpost/templates/jobs"
 	leadsview "github.com/pingpost/pingpost/templates/leads"
 	loginview "github.com/pingpost/pingpost/templates/login"
@@ -100,7 +101,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"rule":       pricingview.RuleForm(pricingview.RuleFormView{Shell: s, Action: address, Cancel: address, RemoveURL: address, Multiplier: text, Note: text, Errors: errors, Amounts: []pricingview.AmountFields{{Name: text, Label: text, Hint: text, Fields: []ui.Hidden{{Name: text, Value: text}}}}}),
 		"edits":      pricingview.DraftEdits(pricingview.DraftEditsView{Head: head, Edits: []pricingview.EditRow{{Who: text, What: text, Undone: now, UndoneBy: text}}}),
 		"draft form": pricingview.DraftForm(pricingview.DraftFormView{Shell: s, Action: address, Cancel: address, Title: text, From: text, FromName: text, Errors: errors}),
-		"import":     pricingview.Import(pricingview.ImportView{Shell: s, Action: address, Cancel: address, Text: text, Problems: []string{text}, Errors: errors}),
+		"import":     pricingview.Import(pricingview.ImportView{Shell: s, Action: address, Cancel: address, Text: text, Problems: pricingrules.Problems{{Message: text}}, Errors: errors}),
 		"dry run":    pricingview.Import(pricingview.ImportView{Shell: s, Action: address, Cancel: address, Result: &pricingview.ImportResult{Name: text, Kind: text, Content: text, Summary: text, Changes: change, Submit: text}}),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // figure is an amount in words without its currency; other words stay as they are.
@@ -38,40 +39,36 @@ var (
 )
 
 // parseBase reads an amount as a person types it into a market's cell; empty is 0. The
-// second value says what to mend.
-func parseBase(text string, market pricingrules.Market) (minor int64, mend string) {
+// second value is what is wrong with it, without a message where nothing is.
+func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return 0, ""
+		return 0, wrong
 	}
-	minor, mend = parseAmount(text, market.Currency)
-	if mend != "" && strings.HasPrefix(mend, "this is priced") {
-		mend = market.Code + mend[len("this"):]
-	}
-	return minor, mend
+	return parseAmount(text, market.Code, market.Currency)
 }
 
-// parseAmount reads an amount in a currency, whose name may stand beside it.
-func parseAmount(text string, currency money.Currency) (minor int64, mend string) {
+// parseAmount reads an amount in a currency, whose name may stand beside it. An error
+// calls what is priced subject.
+func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
-		return 0, fmt.Sprintf("this is priced in %s, not in %s: write the amount in %s.", currency, other, currency)
+		return 0, ui.FieldError{Code: "currency", Message: fmt.Sprintf("%s is priced in %s, not in %s: write the amount in %s.", subject, currency, other, currency)}
 	}
 	switch {
 	case decimalComma.MatchString(text):
-		return 0, fmt.Sprintf("Write %s, with a point: %s has a comma.", strings.Replace(text, ",", ".", 1), text)
+		return 0, ui.FieldError{Code: "decimal_comma", Message: fmt.Sprintf("Write %s, with a point: %s has a comma.", strings.Replace(text, ",", ".", 1), text)}
 	case commaGroups.MatchString(text):
-		return 0, fmt.Sprintf("Write %s, without commas.", strings.ReplaceAll(text, ",", ""))
+		return 0, ui.FieldError{Code: "separators", Message: fmt.Sprintf("Write %s, without commas.", strings.ReplaceAll(text, ",", ""))}
 	}
 	minor, err := pricingrules.ParseAmount(text)
 	if err == nil {
-		return minor, ""
+		return minor, wrong
 	}
-	words := err.Error()
-	if strings.HasPrefix(words, `"`) {
-		return 0, words + "."
+	if _, notDecimal := money.ParseDecimal(text); notDecimal != nil {
+		return 0, ui.FieldError{Code: "format", Message: err.Error() + "."}
 	}
-	return 0, "The amount " + words + "."
+	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}
 }
 
 // withoutCurrency takes the name or sign of a currency off an amount; other is the name
@@ -101,17 +98,17 @@ func withoutCurrency(text string, own money.Currency) (figures, other string) {
 }
 
 // parsePercent reads a percentage with its sign, like +5 or -2.5 %, into ten-thousandths.
-func parsePercent(text string) (percent int64, mend string) {
+func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	text = strings.TrimPrefix(strings.Replace(text, "−", "-", 1), "+")
 	percent, err := money.ParseDecimal(text)
 	switch {
 	case err != nil:
-		return 0, "Write a percentage with at most two decimals, like +5 or -2.5."
+		return 0, ui.FieldError{Code: "format", Message: "Write a percentage with at most two decimals, like +5 or -2.5."}
 	case percent == 0:
-		return 0, "0 % changes nothing: write how much, like +5 or -2.5."
+		return 0, ui.FieldError{Code: "zero", Message: "0 % changes nothing: write how much, like +5 or -2.5."}
 	case percent < pricingrules.MinAdjustment || percent > pricingrules.MaxAdjustment:
-		return 0, fmt.Sprintf("A percentage is between %s and %s.", pricingrules.FormatAdjustment(pricingrules.MinAdjustment), pricingrules.FormatAdjustment(pricingrules.MaxAdjustment))
+		return 0, ui.FieldError{Code: "range", Message: fmt.Sprintf("A percentage is between %s and %s.", pricingrules.FormatAdjustment(pricingrules.MinAdjustment), pricingrules.FormatAdjustment(pricingrules.MaxAdjustment))}
 	}
-	return percent, ""
+	return percent, wrong
 }

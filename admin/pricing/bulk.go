@@ -33,23 +33,23 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 	for i, line := range strings.Split(strings.ReplaceAll(k.R.PostForm.Get("lines"), "\r\n", "\n"), "\n") {
 		key, text, _ := strings.Cut(line, "\t")
 		row, ok := rows[key]
-		minor, mend := parseBase(text, market)
+		minor, wrong := parseBase(text, market)
 		switch {
 		case key == "":
-			mend = "the column is longer than the rows below the cell where it was pasted"
+			wrong = ui.FieldError{Code: "too_long", Message: "the column is longer than the rows below the cell where it was pasted"}
 		case !ok:
-			mend = "there is no such row here"
+			wrong = ui.FieldError{Code: "row", Message: "there is no such row here"}
 		}
-		if mend == "" {
+		if wrong.Message == "" {
 			e.typed[key] = web.Short(text)
 			changes = append(changes, ratecard.BaseChange{Target: row.Target, Minor: minor})
 			continue
 		}
-		mistake := ui.FieldError{Message: fmt.Sprintf("Line %d: %s", i+1, mend)}
 		if ok {
-			mistake.Field, e.typed[key], e.wrong[key] = "base-"+key, web.Short(text), mend
+			wrong.Field, e.typed[key], e.wrong[key] = "base-"+key, web.Short(text), wrong.Message
 		}
-		e.errors = append(e.errors, mistake)
+		wrong.Message = fmt.Sprintf("Line %d: %s", i+1, wrong.Message)
+		e.errors = append(e.errors, wrong)
 		if !ok {
 			break
 		}
@@ -79,22 +79,24 @@ func (e entered) keepTyped() entered {
 func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
-	var mend, what string
+	var wrong ui.FieldError
+	var what string
 	switch f.Get("by") {
 	case "percent":
-		b.Percent, mend = parsePercent(f.Get("amount"))
+		b.Percent, wrong = parsePercent(f.Get("amount"))
 		what = "Bases " + pricingrules.FormatAdjustment(int(b.Percent)) + ": "
 	case "set":
-		if b.Set, mend = parseBase(f.Get("amount"), market); b.Set == 0 && mend == "" {
-			mend = "Write the amount that each base becomes."
+		if b.Set, wrong = parseBase(f.Get("amount"), market); b.Set == 0 && wrong.Message == "" {
+			wrong = ui.FieldError{Code: "required", Message: "Write the amount that each base becomes."}
 		}
 		what = "Bases set to " + minorFigure(b.Set) + " " + market.Currency.String() + ": "
 	default:
-		mend = "Choose one of these."
+		wrong = ui.FieldError{Code: "choice", Message: "Choose one of these."}
 	}
-	e := entered{bulk: view.BulkForm{Bys: web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")), Amount: web.Short(f.Get("amount")), Error: mend, Open: true}}
-	if mend != "" {
-		e.errors = ui.Errors{{Field: "amount", Message: mend}}
+	e := entered{bulk: view.BulkForm{Bys: web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")), Amount: web.Short(f.Get("amount")), Error: wrong.Message, Open: true}}
+	if wrong.Message != "" {
+		wrong.Field = "amount"
+		e.errors = ui.Errors{wrong}
 		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
 	if d.RowVersion != web.FormVersion(k) {
@@ -137,21 +139,17 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 			continue
 		}
 		all.made = append(all.made, one)
-		lines = append(lines, view.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String()})
+		lines = append(lines, view.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String(), Inherited: row.Base.Rule >= 0 && !row.Base.Own})
 	}
 	return all, lines
 }
 
-// baseWords is a row's base, and whether it is its own.
+// baseWords is a row's base.
 func baseWords(row ratecard.GridRow) string {
-	amount := money.Amount{Minor: row.Base.Minor, Currency: row.Currency}.String()
-	switch {
-	case row.Base.Rule < 0:
+	if row.Base.Rule < 0 {
 		return "none"
-	case row.Base.Own:
-		return amount
 	}
-	return amount + ", inherited"
+	return money.Amount{Minor: row.Base.Minor, Currency: row.Currency}.String()
 }
 
 func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, what string, all bulkOf, lines []view.CellChange) error {

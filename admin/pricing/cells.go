@@ -56,8 +56,8 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	key := web.Short(rowKey(ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: target}}))
 	minor, wrong := parseBase(f.Get("base"), market)
 	var mistakes ui.Errors
-	if wrong != "" {
-		mistakes = ui.Errors{{Message: wrong}}
+	if wrong.Message != "" {
+		mistakes = ui.Errors{wrong}
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
@@ -69,7 +69,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			e := entered{typed: map[string]string{key: web.Short(f.Get("base"))}, wrong: map[string]string{key: r.Message()}}
-			e.errors = ui.Errors{{Field: "base-" + key, Message: key + ": " + r.Message()}}
+			e.errors = ui.Errors{{Field: "base-" + key, Code: r.Errors[0].Code, Message: key + ": " + r.Message()}}
 			return h.showCell(k, r.Status, selection, target, e)
 		},
 	})
@@ -143,7 +143,7 @@ func (h *Handlers) refusedCells(k *web.Request, selection ratecard.GridView, err
 		if r.Status == http.StatusConflict {
 			message += " " + lastTouch(d)
 		}
-		e.errors = append(ui.Errors{{Message: message}}, e.errors...)
+		e.errors = append(ui.Errors{{Code: r.Errors[0].Code, Message: message}}, e.errors...)
 		return h.showGridOf(k, r.Status, d, selection, e)
 	}})
 }

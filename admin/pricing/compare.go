@@ -89,10 +89,7 @@ func (h *Handlers) compareRows(k *web.Request, changes []pricingrules.Change) []
 	names := h.categoryNames(k)
 	rows := make([]view.CompareRow, len(changes))
 	for i, c := range changes {
-		rows[i] = view.CompareRow{
-			Industry: c.Industry.Slug, Category: names[c.Industry.Category], Country: c.Market.Name, Urgency: c.Class.String(),
-			Old: compareCell(c.Old), New: compareCell(c.New), Change: changeWords(c), Outlier: isOutlier(c),
-		}
+		rows[i] = view.CompareRow{Change: c, Category: names[c.Industry.Category], Outlier: isOutlier(c)}
 	}
 	return rows
 }
@@ -103,41 +100,6 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 		names[c.Slug] = c.Name
 	}
 	return names
-}
-
-func compareCell(c pricingrules.Cell) view.CompareCell {
-	if c.Minor == 0 {
-		return view.CompareCell{Word: c.String()}
-	}
-	return view.CompareCell{Amount: money.Amount{Minor: c.Minor, Currency: c.Currency}}
-}
-
-// changeWords is a change in a word or as a percentage of the old price.
-func changeWords(c pricingrules.Change) string {
-	switch {
-	case c.New.Excluded:
-		return "newly excluded"
-	case c.New.Minor == 0:
-		return "no price any more"
-	case c.Old.Minor == 0:
-		return "newly priced"
-	}
-	return percentWords(c.Old.Minor, c.New.Minor)
-}
-
-// percentWords is by how much an amount differs from what it was: "+12.5 %".
-func percentWords(was, is int64) string {
-	switch {
-	case was == is:
-		return "0.0 %"
-	case was == 0:
-		return "new"
-	}
-	text := fmt.Sprintf("%+.1f", 100*float64(is-was)/float64(was))
-	if strings.Trim(text, "+-.0") == "" {
-		text = "less than " + text[:1] + "0.1"
-	}
-	return strings.Replace(text, "-", "−", 1) + " %"
 }
 
 // compareTable is the part of the changes that the filters of the address leave. keep are
@@ -220,7 +182,7 @@ func (h *Handlers) comparePage(k *web.Request) error {
 		return err
 	}
 	if len(v.Errors) == 0 && a.Version == b.Version {
-		v.Errors = ui.Errors{{Field: "b", Message: "That is the same version twice: choose another one."}}
+		v.Errors = ui.Errors{{Field: "b", Code: "same", Message: "That is the same version twice: choose another one."}}
 	}
 	if len(v.Errors) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))
@@ -249,12 +211,12 @@ func (h *Handlers) versionLink(k *web.Request, card models.RateCard) ui.Link {
 func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui.Errors) (models.RateCard, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
-		*mistakes = append(*mistakes, ui.FieldError{Field: field, Message: "A version is a number, such as 3."})
+		*mistakes = append(*mistakes, ui.FieldError{Field: field, Code: "format", Message: "A version is a number, such as 3."})
 		return models.RateCard{}, nil //nolint:nilerr // the form shows the mistake
 	}
 	card, err := h.Prices.Version(k.R.Context(), int(n))
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		*mistakes = append(*mistakes, ui.FieldError{Field: field, Message: fmt.Sprintf("There is no version %d.", n)})
+		*mistakes = append(*mistakes, ui.FieldError{Field: field, Code: f.Reason, Message: fmt.Sprintf("There is no version %d.", n)})
 		return card, nil
 	}
 	return card, err

@@ -2,8 +2,12 @@ package pricing_test
 
 import (
 	"encoding/csv"
+	"errors"
+	"html"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,33 +48,43 @@ func TestExport(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
+// changes reports whether a dry run shows so many changes of prices, and of rules.
+func changes(p admintest.Response, prices, rules string) bool {
+	return slices.Equal(p.Values("data-changes"), []string{prices}) && slices.Equal(p.Values("data-rules"), []string{rules})
+}
+
+// applicable reports whether a dry run offers to apply its changes.
+func applicable(p admintest.Response) bool {
+	return strings.Contains(p.Body, `name="apply" value="yes"`)
+}
+
 // A file changes nothing before its differences were shown, and then all of them.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	content := "\ufeffindustry;country;urgency;base\r\nplumber;GB;any;61,50\r\narborist;GB;any;\r\nroofer;DE;urgent;70\r\n"
 	seen := d.Upload(t, map[string]string{"kind": "yaml"}, "spring.csv", content)
-	if seen.Status != http.StatusOK || !strings.Contains(seen.Body, "With spring.csv, 2 bases would change") || !strings.Contains(seen.Body, "Apply 2 changes") || !strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 {
+	if seen.Status != http.StatusOK || !changes(seen, "2", "0") || !strings.Contains(seen.Body, `name="name" value="spring.csv"`) || !applicable(seen) || !strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 {
 		t.Fatalf("%d %s", seen.Status, seen.Text())
 	}
 	apply := map[string]string{"kind": "csv", "name": "spring.csv", "apply": "yes", "version": admintest.VersionAt(t, seen), "text": strings.TrimPrefix(content, "\ufeff")}
 	if p := d.Upload(t, apply, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 6150 {
 		t.Fatalf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
-	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, "Undo: Imported the bases of spring.csv") {
+	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, lastEdit(t, d.Database)) || !strings.Contains(p.Body, "spring.csv") {
 		t.Errorf("%s", p.Text())
 	}
 	// The draft has changed since: what would change now is shown, with whose change it was.
 	apply["text"] = "industry,country,base\nplumber,GB,55\n"
-	if p := d.Upload(t, apply, "", ""); p.Status != http.StatusConflict || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "61.50 GBP") || d.Base(t, "plumber") != 6150 {
+	if p := d.Upload(t, apply, "", ""); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "61.50 GBP") || d.Base(t, "plumber") != 6150 {
 		t.Errorf("stale: %d %s", p.Status, p.Text())
 	}
-	if p := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,61.5\n"}, "", ""); !strings.Contains(p.Body, "nothing would change") || strings.Contains(p.Body, "Apply") {
+	if p := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,61.5\n"}, "", ""); !changes(p, "0", "0") || applicable(p) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	card := d.Get(t, "/pricing/versions/1/export?format=yaml").Body + "  - industry: plumber\n    country: FR\n    base: {EUR: 81}\n"
 	seen = d.Upload(t, map[string]string{"kind": "csv"}, "card.yml", card)
-	if seen.Status != http.StatusOK || !strings.Contains(seen.Body, "With card.yml, 11 prices would change; 3 rules would be new, different or gone.") || !strings.Contains(seen.Body, "plumber, FR, standard") {
+	if seen.Status != http.StatusOK || !changes(seen, "11", "3") || !strings.Contains(seen.Body, `name="name" value="card.yml"`) || !strings.Contains(seen.Body, "plumber, FR, standard") {
 		t.Fatalf("%d %s", seen.Status, seen.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "yaml", "name": "card.yml", "apply": "yes", "version": admintest.VersionAt(t, seen), "text": card}, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 0 {
@@ -79,41 +93,70 @@ func TestImport(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
+// problems returns what the engine finds wrong with a file.
+func problems(d admintest.ConsoleWithDraft, kind, content string) (found pricingrules.Problems) {
+	taxonomy, markets := d.Options.Prices.Taxonomy(), d.Options.Prices.Markets()
+	var err error
+	if kind == "yaml" {
+		_, _, err = pricingrules.Load("prices.txt", []byte(content), taxonomy, markets)
+	} else {
+		_, err = pricingrules.ParseBases("prices.txt", []byte(content), taxonomy, markets)
+	}
+	errors.As(err, &found)
+	return found
+}
+
 // A file that is wrong is told line by line, and nothing of it is taken.
 func TestImportMistakes(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	before := d.Count(t, "rate_card_edits", "true")
 	for name, c := range map[string]struct {
-		kind, content, want string
-		status              int
+		kind, content string
+		field         string // with the error; "" if the file's problems are shown
 	}{
-		"nothing":           {"csv", "", "Choose a file", 422},
-		"no kind":           {"xls", "a", "Choose what the file holds", 422},
-		"a slug":            {"csv", "industry,country,base\nplumber,GB,50\nplumbr,GB,50\n", "Line 3: column industry: &#34;plumbr&#34; is not in the taxonomy", 422},
-		"negative":          {"csv", "industry,country,base\nplumber,GB,-5\n", "Line 2: column base", 422},
-		"another currency":  {"csv", "industry,country,base,currency\nplumber,GB,50,EUR\n", "Line 2: column currency: GB is priced in GBP", 422},
-		"a country":         {"csv", "industry,country,base\nplumber,ZZ,50\n", "Line 2: column country", 422},
-		"not UTF-8":         {"csv", "industry,country,base\nplumb\xe9r,GB,50\n", "not UTF-8", 422},
-		"YAML with a gap":   {"yaml", "rules:\n  - industry: plumber\n    base: {GBP: 5}\n", "Nothing was read", 422},
-		"YAML that clashes": {"yaml", "rules:\n  - base: {GBP: 5}\n  - base: {GBP: 6}\n", "Line 3: ", 422},
-		"no YAML":           {"yaml", "rules: [", "Nothing was read", 422},
-		"hostile":           {"csv", admintest.HostileText, "Nothing was read", 422},
-		"NUL":               {"yaml", "rules:\n  - note: a\x00b\n", "Nothing was read", 422},
+		"nothing":           {"csv", "", "file"},
+		"no kind":           {"xls", "a", "kind"},
+		"a slug":            {"csv", "industry,country,base\nplumber,GB,50\nplumbr,GB,50\n", ""},
+		"negative":          {"csv", "industry,country,base\nplumber,GB,-5\n", ""},
+		"another currency":  {"csv", "industry,country,base,currency\nplumber,GB,50,EUR\n", ""},
+		"a country":         {"csv", "industry,country,base\nplumber,ZZ,50\n", ""},
+		"not UTF-8":         {"csv", "industry,country,base\nplumb\xe9r,GB,50\n", ""},
+		"YAML with a gap":   {"yaml", "rules:\n  - industry: plumber\n    base: {GBP: 5}\n", ""},
+		"YAML that clashes": {"yaml", "rules:\n  - base: {GBP: 5}\n  - base: {GBP: 6}\n", ""},
+		"no YAML":           {"yaml", "rules: [", ""},
+		"hostile":           {"csv", admintest.HostileText, ""},
+		"NUL":               {"yaml", "rules:\n  - note: a\x00b\n", ""},
 	} {
 		for way, p := range map[string]admintest.Response{
 			"a file": d.Upload(t, map[string]string{"kind": c.kind}, "prices.txt", c.content),
 			"text":   d.Upload(t, map[string]string{"kind": c.kind, "text": c.content}, "", ""),
 			"apply":  d.Upload(t, map[string]string{"kind": c.kind, "text": c.content, "apply": "yes", "version": "1"}, "", ""),
 		} {
-			if p.Status != c.status || !strings.Contains(p.Body, c.want) || strings.Contains(p.Body, "<script>alert") {
+			if p.Status != http.StatusUnprocessableEntity || strings.Contains(p.Body, "<script>alert") {
 				t.Errorf("%s as %s: %d %s", name, way, p.Status, p.Text())
+			}
+			if c.field != "" {
+				if !slices.Equal(p.Codes(), []string{c.field}) || !strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
+					t.Errorf("%s as %s: %v %s", name, way, p.Codes(), p.Text())
+				}
+				continue
+			}
+			found := problems(d, c.kind, c.content)
+			if !slices.Equal(p.Values("data-errors"), []string{strconv.Itoa(len(found))}) || len(found) == 0 {
+				t.Errorf("%s as %s: %v problems, want %d: %s", name, way, p.Values("data-errors"), len(found), p.Text())
+			}
+			lines := p.Values("data-line")
+			for i, problem := range found[:min(len(found), 50)] {
+				if lines[i] != strconv.Itoa(problem.Line) || !strings.Contains(p.Body, html.EscapeString(problem.Message)) {
+					t.Errorf("%s as %s: line %s lacks %v: %s", name, way, lines[i], problem, p.Text())
+				}
 			}
 		}
 	}
 	large := "industry,country,base\n" + strings.Repeat("plumber,GB,50\n", pricingrules.MaxFile/14)
 	for _, content := range []string{large, strings.Repeat("x", 50<<20)} {
-		if p := d.Upload(t, map[string]string{"kind": "csv"}, "large.csv", content); p.Status != http.StatusRequestEntityTooLarge || !strings.Contains(p.Body, "more than 5 MB") || len(p.Body) > 100_000 {
+		if p := d.Upload(t, map[string]string{"kind": "csv"}, "large.csv", content); p.Status != http.StatusRequestEntityTooLarge || !slices.Equal(p.Codes(), []string{"file"}) || len(p.Body) > 100_000 {
 			t.Errorf("%d bytes: %d %s", len(content), p.Status, p.Text())
 		}
 	}

@@ -19,26 +19,15 @@ func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload
 	i, err := h.read(k, d, u)
 	var problems pricingrules.Problems
 	if errors.As(err, &problems) {
-		v := view.ImportView{More: max(len(problems)-shownProblems, 0)}
-		for _, p := range problems[:min(len(problems), shownProblems)] {
-			v.Problems = append(v.Problems, problemWords(p))
-		}
-		return h.showImport(k, http.StatusUnprocessableEntity, d, u, v)
+		shown := min(len(problems), shownProblems)
+		return h.showImport(k, http.StatusUnprocessableEntity, d, u, view.ImportView{Problems: problems[:shown], More: len(problems) - shown})
 	}
 	if err != nil {
 		return err
 	}
 	shown := min(len(i.changes), shownCells)
-	r := view.ImportResult{Name: u.name, Kind: u.kind, Content: u.text, Summary: i.summary(u), Changes: i.changes[:shown], More: len(i.changes) - shown, Submit: i.submit()}
+	r := view.ImportResult{Name: u.name, Kind: u.kind, Content: u.text, Summary: i.summary(u), Changes: i.changes[:shown], More: len(i.changes) - shown, Rules: i.rules, Submit: i.submit()}
 	return h.showImport(k, status, d, upload{kind: u.kind}, view.ImportView{Result: &r, Conflict: theirs})
-}
-
-// problemWords is a problem with its line, for whoever has only this one file.
-func problemWords(p pricingrules.Problem) string {
-	if p.Line == 0 {
-		return p.Message
-	}
-	return fmt.Sprintf("Line %d: %s", p.Line, p.Message)
 }
 
 func (i imported) summary(u upload) string {

@@ -1,12 +1,10 @@
 package pricing
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
@@ -72,7 +70,7 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 	}
 	v := view.PreviewView{
 		Head: head, Problems: previewProblems(head, p.draft), MoreProblems: max(0, len(p.draft.Problems)-previewMost),
-		Inversions: inversionWords(p.inversions), MoreInversions: max(0, len(p.inversions)-previewMost),
+		Inversions: p.inversions[:min(len(p.inversions), previewMost)], MoreInversions: max(0, len(p.inversions)-previewMost),
 		Table: h.compareTable(k, head.URL, p.changes, "tab"),
 	}
 	v.Table.Caption = "Prices that the draft changes, the largest change first"
@@ -94,16 +92,4 @@ func previewProblems(head view.DraftHead, sheet *ratecard.CompiledCard) (all []v
 		all = append(all, one)
 	}
 	return all
-}
-
-func inversionWords(all []pricingrules.Inversion) (words []string) {
-	for _, i := range all[:min(len(all), previewMost)] {
-		price := func(c pricingrules.Cell) string { return money.Amount{Minor: c.Minor, Currency: c.Currency}.String() }
-		what := "costs no more than standard"
-		if i.Class == pricingrules.Flexible {
-			what = "costs no less than standard"
-		}
-		words = append(words, fmt.Sprintf("%s, %s: %s %s (%s, standard %s)", i.Industry.Slug, i.Market.Name, i.Class, what, price(i.Price), price(i.Standard)))
-	}
-	return words
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,9 +16,19 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
+
+// expectChanges fails the test unless a page lists so many changed prices, or says that its
+// filters leave none.
+func expectChanges(t testing.TB, p admintest.Response, want int) {
+	t.Helper()
+	if got := len(p.Values("data-change")); got != want || want == 0 && !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+		t.Errorf("%d changed prices, want %d: %s", got, want, p.Text())
+	}
+}
 
 func TestPreview(t *testing.T) {
 	t.Parallel()
@@ -26,9 +37,9 @@ func TestPreview(t *testing.T) {
 	at := web.DraftURL(card.ID) + "?tab=preview"
 	p := d.Get(t, at)
 	p.Expect(t, "the preview", http.StatusOK,
-		"1 problem keeps this draft from being published", "The floor of 100 GBP is above the ceiling of 50", "industry roofer, country GB",
-		"1 price belies its urgency", "plumber, United States: emergency costs no more than standard",
-		"91.20", "45.60", "+100.0 %", "outlier", "newly excluded", "no price any more", "An outlier is a change of more than 25 %", "21 prices")
+		`data-problems="1"`, "100 GBP", "industry roofer, country GB", `data-inversions="1"`, `data-cell="plumber/US/emergency"`,
+		"91.20", "45.60", "+100.0 %", `data-state="outlier"`, `data-change="excluded"`, `data-change="unpriced"`, `data-outliers="16"`, "25 %")
+	expectChanges(t, p, 21)
 	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.Body)
 	if link == "" {
 		t.Error("the rule at fault has no link")
@@ -40,24 +51,25 @@ func TestPreview(t *testing.T) {
 			t.Errorf("%s at %d, %s at %d", first, a, second, b)
 		}
 	}
-	order("newly excluded", "+100.0 %")
+	order(`data-change="excluded"`, "+100.0 %")
 	order("+100.0 %", "+0.3 %")
-	for filter, want := range map[string]string{
-		"q=plumb": "6 prices", "country=GB": "15 prices", "urgency=standard": "4 prices", "only=outliers": "16 prices", "category=" + url.QueryEscape(admintest.HostileText): "Nothing matches",
-		"q=" + url.QueryEscape(admintest.HostileText): "Nothing matches", "q=%ff%00": "Nothing matches", "country=gb": "Nothing matches", "before=nothing&after=plumber%2FGB": "21 prices",
+	for filter, want := range map[string]int{
+		"q=plumb": 6, "country=GB": 15, "urgency=standard": 4, "only=outliers": 16, "category=" + url.QueryEscape(admintest.HostileText): 0,
+		"q=" + url.QueryEscape(admintest.HostileText): 0, "q=%ff%00": 0, "country=gb": 0, "before=nothing&after=plumber%2FGB": 21,
 	} {
 		p := d.Get(t, at+"&"+filter)
-		p.Expect(t, filter, http.StatusOK, want, `name="tab" value="preview"`)
+		p.Expect(t, filter, http.StatusOK, `name="tab" value="preview"`)
+		expectChanges(t, p, want)
 		if strings.Contains(p.Body, "<script>alert") {
 			t.Errorf("%s repeats markup as it came", filter)
 		}
 	}
-	d.Get(t, web.DraftURL(card.ID)+"?tab=publish").Expect(t, "publishing", http.StatusOK, "has to be mended", "1 problem")
+	d.Get(t, web.DraftURL(card.ID)+"?tab=publish").Expect(t, "publishing", http.StatusOK, `data-problems="1"`)
 	if p := d.Post(t, web.DraftURL(card.ID)+"/publish", url.Values{"version": {"6"}, "note": {"x"}}); p.Status != http.StatusUnprocessableEntity || d.State(t, card) != "draft 0" {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	same := d.AddDraft(t, "The same")
-	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK, "No price changes", "no rules clash")
+	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK, `data-empty="none"`, `data-state="complete"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at)
 	reader.Expect(t, "an auditor's", http.StatusOK, "industry roofer, country GB")
 	if strings.Contains(reader.Body, "/rules/") {
@@ -111,17 +123,17 @@ func TestReplaying(t *testing.T) {
 	d.AddRecordedTraffic(t)
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
 	at := web.DraftURL(card.ID)
-	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, "No replay yet", `value="30" selected`, "no replay knows", "Sandboxes are left out")
+	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, `data-empty="none"`, `value="30" selected`, `id="limits"`)
 	for _, days := range []string{"", "0", "-1", "91", "a week", admintest.HostileText, "99999999999999999999"} {
-		d.Post(t, at+"/replay", url.Values{"days": {days}}).Expect(t, "days "+days, http.StatusUnprocessableEntity, `id="f-days-error"`, "1 to 90 days")
+		d.Post(t, at+"/replay", url.Values{"days": {days}}).Expect(t, "days "+days, http.StatusUnprocessableEntity, `id="f-days-error"`, `data-code="invalid_value"`)
 	}
 	if p := d.Post(t, at+"/replay", url.Values{"days": {"7"}}); p.Location() != at+"?tab=replay" {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	d.Get(t, at+"?tab=replay").Expect(t, "waiting", http.StatusOK, "waits for its turn", `<progress class="progress" max="7" value="0"`, `hx-get="`+at+`/replay/live"`, "Look again")
+	d.Get(t, at+"?tab=replay").Expect(t, "waiting", http.StatusOK, `data-state="waiting"`, `<progress class="progress" max="7" value="0"`, `hx-get="`+at+`/replay/live"`, `class="without-js mt-2"><a href="?tab=replay"`)
 	d.Exec(t, `UPDATE rate_card_replays SET state = 'running', days_done = 3, seen_at = $1`, d.Time.Now())
 	live := d.Get(t, at+"/replay/live")
-	live.Expect(t, "the part", http.StatusOK, "under way", "3 of 7 days done", `hx-trigger="every 2s"`)
+	live.Expect(t, "the part", http.StatusOK, `data-state="running"`, `max="7" value="3"`, `hx-trigger="every 2s"`)
 	if strings.Contains(live.Body, "<html") {
 		t.Error("the part is a whole page")
 	}
@@ -133,14 +145,14 @@ func TestReplaying(t *testing.T) {
 	// Of 500 British pings 20 were a sandbox's and 80 capped: 400 were priced at 45.60 and
 	// are at 50.00.
 	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →", "−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
-	if strings.Contains(done.Body, "every 2s") || strings.Contains(done.Body, "changed since") {
+	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
 		t.Error("what is done still asks, or is told as stale")
 	}
 	d.Time.Advance(time.Minute)
 	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
-	d.Get(t, at+"?tab=replay").Expect(t, "after an edit", http.StatusOK, "The draft has changed since")
+	d.Get(t, at+"/replay/live").Expect(t, "after an edit", http.StatusOK, `data-state="done"`, `data-notice="warn"`)
 	d.Exec(t, `UPDATE rate_card_replays SET state = 'failed', result = NULL`)
-	d.Get(t, at+"/replay/live").Expect(t, "failed", http.StatusOK, "could not be finished")
+	d.Get(t, at+"/replay/live").Expect(t, "failed", http.StatusOK, `data-state="failed"`, `data-notice="bad"`)
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Get(t, at+"?tab=replay"); strings.Contains(p.Body, `action="`+at+`/replay"`) {
 		t.Error("an auditor is offered a replay")
@@ -156,16 +168,16 @@ func TestHistory(t *testing.T) {
 	d.Publish(t, "Dearer <b>plumbers</b>", admintest.PlumbersIn("GB", money.GBP, 5000))
 	d.Publish(t, "Every standard lead", pricingrules.Rule{Country: "GB", Urgency: "standard", Multiplier: 11_000})
 	list := d.Get(t, "/pricing/versions")
-	list.Expect(t, "the list", http.StatusOK, "/pricing/versions/3", "in force", "superseded", "Dearer &lt;b&gt;plumbers", `name="a" required`, `value="2"`, "/pricing/compare?a=1&amp;b=2")
+	list.Expect(t, "the list", http.StatusOK, "/pricing/versions/3", `data-state="published"`, `data-state="superseded"`, "Dearer &lt;b&gt;plumbers", `name="a" required`, `value="2"`, "/pricing/compare?a=1&amp;b=2")
 	d.Get(t, "/pricing/versions?before=2").Expect(t, "the next page", http.StatusOK, "/pricing/versions/1", `rel="prev"`)
 	for _, before := range []string{"x", "-5", "99999999999999999999", "1"} {
 		if p := d.Get(t, "/pricing/versions?before="+before); p.Status != http.StatusOK {
 			t.Errorf("before %s: %d", before, p.Status)
 		}
 	}
-	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", "And 286 more", "/pricing/compare?a=2&amp;b=3", "Every standard lead")
-	d.Get(t, "/pricing/versions/2").Expect(t, "an old one", http.StatusOK, "superseded", "To go back to these prices", "/pricing/drafts/new?from=2")
-	d.Get(t, "/pricing/versions/1").Expect(t, "the first", http.StatusOK, "The rate card that the program ships.")
+	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", `data-more="286"`, "/pricing/compare?a=2&amp;b=3", "Every standard lead")
+	d.Get(t, "/pricing/versions/2").Expect(t, "an old one", http.StatusOK, `data-state="superseded"`, `id="rollback"`, "/pricing/drafts/new?from=2")
+	d.Get(t, "/pricing/versions/1").Expect(t, "the first", http.StatusOK, html.EscapeString(testkit.Value[string](t, d.Database, `SELECT note FROM rate_cards WHERE version = 1`)))
 	for _, n := range []string{"0", "-1", "4", "x", "99999999999999999999", "3.0"} {
 		if p := d.Get(t, "/pricing/versions/"+n); p.Status != http.StatusNotFound {
 			t.Errorf("version %s: %d", n, p.Status)
@@ -188,15 +200,19 @@ func TestComparing(t *testing.T) {
 		d.Publish(t, "Plumbers "+strconv.Itoa(n), pricingrules.Rule{Industry: "plumber", Country: []string{"GB", "IE"}[n], Multiplier: 15_000})
 	}
 	d.Get(t, "/pricing/compare").Expect(t, "nothing chosen", http.StatusOK, `name="a"`, `name="b"`)
-	d.Get(t, "/pricing/compare?a=1&b=3").Expect(t, "two", http.StatusOK, "10 prices", "Version 1", "Version 3", `name="a" value="1"`, "10 of them are outliers")
-	d.Get(t, "/pricing/compare?a=3&b=1&country=GB").Expect(t, "the other way round", http.StatusOK, "5 prices", "−33.3 %")
-	for query, c := range map[string]struct{ field, text string }{
-		"a=1&b=1": {"b", "the same version twice"}, "a=1": {"b", "A version is a number"}, "a=x&b=2": {"a", "A version is a number"}, "a=1&b=9": {"b", "There is no version 9"},
-		"a=-1&b=2": {"a", "A version is a number"}, "a=99999999999999999999&b=2": {"a", "A version is a number"}, "a=%00%ff&b=2": {"a", "A version is a number"},
-		"a=" + url.QueryEscape(admintest.HostileText) + "&b=2": {"a", "A version is a number"},
+	two := d.Get(t, "/pricing/compare?a=1&b=3")
+	two.Expect(t, "two", http.StatusOK, `href="/pricing/versions/1"`, `href="/pricing/versions/3"`, `name="a" value="1"`, `data-outliers="10"`)
+	expectChanges(t, two, 10)
+	swapped := d.Get(t, "/pricing/compare?a=3&b=1&country=GB")
+	swapped.Expect(t, "the other way round", http.StatusOK, "−33.3 %")
+	expectChanges(t, swapped, 5)
+	for query, c := range map[string]struct{ field, code string }{
+		"a=1&b=1": {"b", "same"}, "a=1": {"b", "format"}, "a=x&b=2": {"a", "format"}, "a=1&b=9": {"b", "version"},
+		"a=-1&b=2": {"a", "format"}, "a=99999999999999999999&b=2": {"a", "format"}, "a=%00%ff&b=2": {"a", "format"},
+		"a=" + url.QueryEscape(admintest.HostileText) + "&b=2": {"a", "format"},
 	} {
 		p := d.Get(t, "/pricing/compare?"+query)
-		p.Expect(t, query, http.StatusUnprocessableEntity, c.text, `id="f-`+c.field+`-error"`)
+		p.Expect(t, query, http.StatusUnprocessableEntity, `data-code="`+c.code+`"`, `id="f-`+c.field+`-error"`)
 		if strings.Contains(p.Body, "<script>alert") {
 			t.Errorf("%s repeats markup as it came", query)
 		}
@@ -217,16 +233,18 @@ func TestPricingALead(t *testing.T) {
 	}
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
 	const at = "/pricing/explain?"
-	d.Get(t, at).Expect(t, "the form", http.StatusOK, "The most specific one: industry before category", `<option value="plumber">`)
+	markets := d.Options.Prices.Markets()
+	elsewhere := markets.At(markets.Index([2]byte{'Z', 'Z'})).Name
+	d.Get(t, at).Expect(t, "the form", http.StatusOK, `id="order"`, `<option value="plumber">`)
 	for query, wants := range map[string][]string{
-		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency", "Version 1"},
+		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency", `href="/pricing/versions/1"`},
 		"industry=plumber": {"45.60", "United Kingdom"},
 		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
-		"industry=plumber&country=ZZ":                                           {"Any other country"},
+		"industry=plumber&country=ZZ":                                           {elsewhere},
 		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
 		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry plumber, country GB"},
-		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10 %", "Partner&#39;s adjustment", "Harbour Leads"},
-		"industry=plumber&country=IE&partner=harbour-leads":                     {"Not bought", "own exclusion"},
+		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10 %", "Harbour Leads"},
+		"industry=plumber&country=IE&partner=harbour-leads":                     {`data-state="own_exclusion"`},
 	} {
 		d.Get(t, at+query).Expect(t, query, http.StatusOK, wants...)
 	}

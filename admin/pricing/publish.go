@@ -46,17 +46,8 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		return err
 	}
 	v.Summary = view.CompareTable{Counts: compareCounts(p.changes), Outliers: countOutliers(p.changes), Percent: outlierPercent}
-	v.Inversions = len(p.inversions)
-	v.Blocks = publishBlocks(p, head.URL)
+	v.Inversions, v.Problems = len(p.inversions), len(p.draft.Problems)
 	return k.Show(status, view.Publish(v))
-}
-
-// publishBlocks is what has to be mended first.
-func publishBlocks(p preview, url string) (all []ui.Need) {
-	if n := len(p.draft.Problems); n > 0 {
-		all = append(all, ui.Need{Text: web.CountWords(int64(n), false, "problem", "problems"), URL: url + "?tab=preview", Detail: "Prices are missing, or rules clash."})
-	}
-	return all
 }
 
 // race is the version that was published since a draft was begun; nil where none was.

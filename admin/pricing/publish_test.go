@@ -24,7 +24,7 @@ func TestPublishing(t *testing.T) {
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
 	at := web.DraftURL(card.ID)
 	form := d.Get(t, at+"?tab=publish")
-	form.Expect(t, "the form", http.StatusOK, "What would be published", `name="note"`, `type="datetime-local"`, "Publish")
+	form.Expect(t, "the form", http.StatusOK, `id="what"`, `name="note"`, `type="datetime-local"`, `action="`+at+`/publish"`)
 	version := admintest.VersionAt(t, form)
 	for name, c := range map[string]struct {
 		values url.Values
@@ -58,12 +58,23 @@ func TestPublishing(t *testing.T) {
 	if p := d.Post(t, at+"/publish", good); p.Location() != "/pricing/versions/2" || d.State(t, card) != "published 2" {
 		t.Fatalf("%d to %q: %s", p.Status, p.Location(), p.Text())
 	}
-	d.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "in force", "Plumbers in Britain are short", "plumber", "pricing: publish", "/pricing/drafts/new?from=2", "/pricing/versions/2/export?format=yaml")
-	d.Get(t, at+"?tab=publish").Expect(t, "the draft afterwards", http.StatusOK, `href="/pricing/versions/2"`, "does not change any more")
+	d.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, `data-state="published"`, "Plumbers in Britain are short", "plumber", `data-action="pricing.publish"`, "/pricing/drafts/new?from=2", "/pricing/versions/2/export?format=yaml")
+	expectPublished(t, d.Get(t, at+"?tab=publish"), at)
 	if p := d.Post(t, at+"/publish", good); p.Status != http.StatusConflict || d.Count(t, "rate_cards", "version > 2") != 0 {
 		t.Errorf("again: %d %s", p.Status, p.Text())
 	}
 	d.CheckAuditTrail(t)
+}
+
+// expectPublished checks the page that publishes a draft after it was published as version 2.
+func expectPublished(t testing.TB, p admintest.Response, draft string) {
+	t.Helper()
+	p.Expect(t, "a published draft", http.StatusOK, `data-state="published"`, `data-notice="info"`, `href="/pricing/versions/2"`)
+	for _, form := range []string{"/publish", "/approve", "/take-back", "/update"} {
+		if strings.Contains(p.Body, `action="`+draft+form+`"`) {
+			t.Errorf("a published draft has the form %s", form)
+		}
+	}
 }
 
 // Of two drafts the second is shown what the first one published, and loses nothing.
@@ -80,7 +91,7 @@ func TestPublishingLosesARace(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form)
-	p.Expect(t, "the second", http.StatusConflict, "Version 2 was published meanwhile", "Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00", "Bring it up to date")
+	p.Expect(t, "the second", http.StatusConflict, `data-code="superseded"`, `id="race"`, `href="/pricing/versions/2"`, "Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00")
 	if d.State(t, mine) != "draft 0" {
 		t.Fatal(d.State(t, mine))
 	}
@@ -88,11 +99,14 @@ func TestPublishingLosesARace(t *testing.T) {
 		t.Errorf("%d forms bring it up to date", n)
 	}
 	updated := d.Post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {admintest.VersionAt(t, p)}})
-	updated.Expect(t, "up to date", http.StatusOK, "up to date with Version 2", "industry plumber, country GB", "base 50.00 GBP")
+	updated.Expect(t, "up to date", http.StatusOK, `data-notice="warn"`, `href="/pricing/versions/2"`, "industry plumber, country GB", "50.00 GBP")
 	if strings.Contains(updated.Body, "country IE") {
 		t.Error("what only one of the two changed is told as kept")
 	}
-	d.Get(t, web.DraftURL(mine.ID)+"?tab=preview").Expect(t, "the preview", http.StatusOK, "5 prices", "Ireland")
+	seen := d.Get(t, web.DraftURL(mine.ID)+"?tab=preview")
+	if seen.Expect(t, "the preview", http.StatusOK, "Ireland"); len(seen.Values("data-change")) != 5 {
+		t.Errorf("%d prices change", len(seen.Values("data-change")))
+	}
 	form.Set("version", admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish")))
 	if p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form); p.Location() != "/pricing/versions/3" {
 		t.Fatalf("%d %s", p.Status, p.Text())
@@ -118,7 +132,7 @@ func TestPublishingAnEditedDraft(t *testing.T) {
 	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
 	for _, path := range []string{"/publish", "/update"} {
 		p := d.Post(t, at+path, url.Values{"version": {version}, "note": {"My note"}})
-		p.Expect(t, path, http.StatusConflict, "pricing_manager@example.com changed this draft", "Added a rule for industry plumber, country IE")
+		p.Expect(t, path, http.StatusConflict, `data-conflict="changed"`, "pricing_manager@example.com", lastEdit(t, d.Database))
 		if now := admintest.VersionAt(t, p); path == "/publish" && now == version {
 			t.Errorf("%s: the form still carries %s", path, now)
 		}
@@ -136,7 +150,7 @@ func TestPublishingTakesTwo(t *testing.T) {
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
 	at := web.DraftURL(card.ID)
 	tab := func(b *admintest.Client) admintest.Response { return b.Get(t, at+"?tab=publish") }
-	tab(d.Client).Expect(t, "the form", http.StatusOK, "Submit for approval")
+	tab(d.Client).Expect(t, "the form", http.StatusOK, `action="`+at+`/publish" method="post" data-approval`)
 	submit := func() {
 		t.Helper()
 		if p := d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, tab(d.Client))}, "note": {"Short of plumbers"}}); p.Location() != at+"?tab=publish" || d.State(t, card) != "submitted 0" {
@@ -145,11 +159,11 @@ func TestPublishingTakesTwo(t *testing.T) {
 	}
 	submit()
 	own := tab(d.Client)
-	own.Expect(t, "the submitter's", http.StatusOK, "You submitted it: somebody else", "Take it back")
+	own.Expect(t, "the submitter's", http.StatusOK, `data-state="submitted"`, `data-notice="info"`, `action="`+at+`/take-back"`)
 	if strings.Contains(own.Body, at+"/approve") {
 		t.Error("the submitter is offered to approve")
 	}
-	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves", http.StatusForbidden, "somebody else approves it")
+	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves", http.StatusForbidden, `data-code="same_person"`)
 	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict || d.State(t, card) != "submitted 0" {
 		t.Errorf("taken back unseen: %d", p.Status)
 	}
@@ -165,12 +179,12 @@ func TestPublishingTakesTwo(t *testing.T) {
 	if p := b.Post(t, at+"/approve", form); p.Location() != "/pricing/versions/2" {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	b.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "colleague@example.com", "pricing_manager@example.com", "Approved by")
+	b.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "pricing_manager@example.com", "data-approver>colleague@example.com<")
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Post(t, at+"/take-back", form); p.Status != http.StatusForbidden {
 		t.Errorf("an auditor takes back: %d", p.Status)
 	}
-	tab(reader).Expect(t, "an auditor's page", http.StatusOK, "does not change any more")
+	expectPublished(t, tab(reader), at)
 	d.CheckAuditTrail(t)
 }
 
@@ -188,9 +202,9 @@ func TestPublishingAtATime(t *testing.T) {
 	}
 	schedule()
 	waiting := d.Get(t, at+"?tab=publish")
-	waiting.Expect(t, "waiting", http.StatusOK, then.Format("2006-01-02 15:04:05 UTC"), "in 1 d", "Take it back")
+	waiting.Expect(t, "waiting", http.StatusOK, `data-state="scheduled"`, `datetime="`+then.Format(time.RFC3339), then.Format("2006-01-02 15:04:05 UTC"), `action="`+at+`/take-back"`)
 	d.Post(t, web.DraftURL(other.ID)+"/publish", url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(other.ID)+"?tab=publish"))}, "note": {"Now"}}).
-		Expect(t, "another meanwhile", http.StatusConflict, "“Monday” is to be published at")
+		Expect(t, "another meanwhile", http.StatusConflict, `data-code="scheduled"`, "Monday")
 	if p := d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, waiting)}}); p.Status != http.StatusSeeOther || d.State(t, card) != "draft 0" {
 		t.Fatalf("%d %s", p.Status, d.State(t, card))
 	}

@@ -120,7 +120,7 @@ func replayLine(l ratecard.Line, name string) view.ReplayLine {
 	sums := func(f ratecard.Figures) view.ReplaySums {
 		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 		return view.ReplaySums{
-			Count: f.Count, Then: amount(f.ThenMinor), Now: amount(f.NowMinor), Difference: amount(f.NowMinor - f.ThenMinor), Percent: percentWords(f.ThenMinor, f.NowMinor),
+			Count: f.Count, Then: amount(f.ThenMinor), Now: amount(f.NowMinor), Difference: amount(f.NowMinor - f.ThenMinor),
 		}
 	}
 	return view.ReplayLine{

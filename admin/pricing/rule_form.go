@@ -41,12 +41,12 @@ func ruleForm(r pricingrules.Rule) url.Values {
 
 // readRule is the rule that a form's fields say, and what is wrong with them.
 func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, mistakes ui.Errors) {
-	wrong := func(field, message string) {
-		mistakes = append(mistakes, ui.FieldError{Field: field, Message: message})
+	wrong := func(field, code, message string) {
+		mistakes = append(mistakes, ui.FieldError{Field: field, Code: code, Message: message})
 	}
 	r = pricingrules.Rule{Industry: f.Get("industry"), Category: f.Get("category"), Country: f.Get("country"), Urgency: f.Get("urgency"), Note: strings.TrimSpace(f.Get("note"))}
 	if r.Industry != "" && r.Category != "" {
-		wrong("category", "Choose an industry or a category, not both.")
+		wrong("category", "choice", "Choose an industry or a category, not both.")
 	}
 	for i, into := range []*pricingrules.Amounts{&r.Base, &r.Floor, &r.Ceiling} {
 		for _, c := range money.Currencies {
@@ -55,9 +55,9 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 			if text == "" {
 				continue
 			}
-			minor, mend := parseAmount(text, c)
-			if mend != "" {
-				wrong(field, amountNames[i].Label+" in "+c.String()+": "+mend)
+			minor, amount := parseAmount(text, "this", c)
+			if amount.Message != "" {
+				wrong(field, amount.Code, amountNames[i].Label+" in "+c.String()+": "+amount.Message)
 			}
 			into[c] = minor
 		}
@@ -65,9 +65,9 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 	if text := strings.TrimSpace(f.Get("multiplier")); text != "" {
 		var err error
 		if r.Multiplier, err = pricingrules.ParseMultiplier(text); err != nil {
-			wrong("multiplier", err.Error()+".")
+			wrong("multiplier", "format", err.Error()+".")
 		} else if r.Multiplier == 0 || r.Multiplier > pricingrules.MaxMultiplier {
-			wrong("multiplier", "A multiplier is above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
+			wrong("multiplier", "range", "A multiplier is above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
 		}
 	}
 	switch f.Get("exclude") {
@@ -77,7 +77,7 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 		r.Exclude = pricingrules.ExcludeFalse
 	}
 	if !web.ValidText(r.Note) {
-		wrong("note", "A note is text.")
+		wrong("note", "format", "A note is text.")
 	}
 	return r, mistakes
 }

@@ -639,7 +639,7 @@ func precedence() templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p class=\"hint mb-3\">The most specific rule wins: industry before category before any; then country before any; then urgency before any. Where no rule gives a base there is no price, and a draft with such a gap cannot be published. Own bases are black; inherited ones are grey, with whose they are.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">The most specific rule wins: industry before category before any; then country before any; then urgency before any. Where no rule gives a base there is no price, and a draft with such a gap cannot be published. Own bases are black; inherited ones are grey, with whose they are.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -313,7 +313,7 @@ func ruleRow(r RuleRow) templ.Component {
 					}
 				}
 				for _, p := range r.Problems {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<span class=\"error\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<span class=\"error\" data-problem>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
