@@ -108,6 +108,20 @@ func (p Response) State() string {
 	return ""
 }
 
+// Link returns the address of the first link with a relation, such as "next", or nothing.
+func (p Response) Link(rel string) string {
+	for z := html.NewTokenizer(strings.NewReader(p.Body)); z.Next() != html.ErrorToken; {
+		attributes := map[string]string{}
+		for _, a := range z.Token().Attr {
+			attributes[a.Key] = a.Val
+		}
+		if attributes["rel"] == rel {
+			return attributes["href"]
+		}
+	}
+	return ""
+}
+
 // Errors returns the names of the fields that have an error.
 func (p Response) Errors() []string { return p.Values("data-error") }
 

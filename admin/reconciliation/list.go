@@ -3,7 +3,6 @@ package reconciliation
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -48,7 +47,7 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	}
 	for _, r := range found {
 		v.Rows = append(v.Rows, view.ReconciliationRow{
-			FileName: r.FileName, URL: reconciliationURL(r.ID), Partner: r.PartnerName, Rows: r.Profile.Rows, Findings: findingsInShort(r.Result),
+			FileName: r.FileName, URL: reconciliationURL(r.ID), Partner: r.PartnerName, Rows: r.Profile.Rows, Findings: findingCounts(r.Result),
 			State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
 		})
 	}
@@ -95,16 +94,16 @@ func chosenOf(options []ui.Option, value string) string {
 	return ""
 }
 
-// findingsInShort counts lines by finding in words: "1,198 matched, 3 unknown".
-func findingsInShort(result *reconcile.Result) string {
+// findingCounts counts lines by finding.
+func findingCounts(result *reconcile.Result) (all []view.FindingCount) {
 	if result == nil {
-		return ""
+		return nil
 	}
-	counts, words := result.Counts(), []string{}
+	counts := result.Counts()
 	for _, f := range Findings {
 		if n := counts[f.Finding]; n > 0 {
-			words = append(words, ui.Number(n)+" "+f.short)
+			all = append(all, view.FindingCount{Finding: string(f.Finding), Label: f.short, Lines: n})
 		}
 	}
-	return strings.Join(words, ", ")
+	return all
 }

@@ -113,7 +113,7 @@ func fixedIsCurrency(err error) error {
 
 // mappingForm is the form with its choices.
 func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
-	f := &view.MappingForm{Format: formatWords(p), Remembered: m.remembered, From: m.from, To: m.to}
+	f := &view.MappingForm{Delimiter: p.Delimiter, Encoding: p.Encoding, Remembered: m.remembered, From: m.from, To: m.to}
 	var columns []ui.Option
 	for _, c := range p.Columns {
 		holds := holdsWords(c)
@@ -214,23 +214,4 @@ func holdsWords(c reconcile.Column) string {
 		return "amounts"
 	}
 	return "texts"
-}
-
-// formatWords describe the file; the encoding of one from before it was recorded is left out.
-func formatWords(p reconcile.Profile) string {
-	words := delimiterWords(p.Delimiter)
-	if p.Encoding != "" {
-		words += ", " + p.Encoding
-	}
-	return words
-}
-
-func delimiterWords(delimiter string) string {
-	switch delimiter {
-	case ";":
-		return "semicolon-separated"
-	case "\t":
-		return "tab-separated"
-	}
-	return "comma-separated"
 }

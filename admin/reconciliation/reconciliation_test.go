@@ -3,6 +3,7 @@ package reconciliation_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,7 +40,9 @@ func TestListsThatAreRefused(t *testing.T) {
 		"a head twice":       {"harbour-leads", "a.csv", "leadId,amount,amount\n" + lead + ",1,2\n", "file"},
 	} {
 		p := b.Upload(t, c.partner, c.file, c.content)
-		p.ExpectTexts(t, http.StatusUnprocessableEntity, `id="f-`+c.field+`-error"`, `id="error-summary"`)
+		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) || !slices.Equal(p.Values("data-errors"), []string{"1"}) {
+			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+		}
 		if c.partner == "harbour-leads" && !strings.Contains(p.Body, `value="harbour-leads" selected`) {
 			t.Errorf("%s: whose list it is was forgotten", name)
 		}
@@ -119,7 +122,7 @@ func TestTooLargeAList(t *testing.T) {
 		if read := list.read.Load(); !said && read < reconcile.MaxFile || said && read > 64<<20 || read > reconciliationpages.MaxList+(64<<20) {
 			t.Errorf("%s: %d bytes were read", name, read)
 		}
-		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `id="f-file-error"`) || !strings.Contains(text, "256 M") {
+		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `data-error="file"`) || !strings.Contains(text, "256") {
 			t.Errorf("%s: %d %.300s", name, resp.StatusCode, text)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/a-h/templ"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
@@ -37,6 +39,9 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		Finding: f.Name, Means: f.means, CSV: linesFile(address, f.Finding, f.Name, counts[f.Finding]),
 	}
 	v.Compared, v.LeftOut = r.Result.Summary(ui.Number)
+	if r.Result.Covered != nil {
+		v.ComparedLeads = r.Result.Covered.Leads
+	}
 	v.LeftOutURL = linesURL(address, models.LeftOut, "")
 	var all int64
 	for _, n := range counts {
@@ -118,11 +123,12 @@ func firstFinding(counts map[models.Finding]int64) finding {
 // findingTabs have their counts, and of a kept result how many lines are to be settled.
 func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
 	for _, f := range Findings {
-		count := ui.Number(counts[f.Finding])
+		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
 		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
 			count += ", " + ui.Number(open[f.Finding]) + " open"
+			data["data-open"] = strconv.FormatInt(open[f.Finding], 10)
 		}
-		all = append(all, ui.Tab{Label: f.Name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding})
+		all = append(all, ui.Tab{Label: f.Name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding, Data: data})
 	}
 	return all
 }
@@ -158,18 +164,21 @@ func sumRow(t reconcile.Tally, name, to string) view.ReconciliationSum {
 	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 	return view.ReconciliationSum{
-		Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
+		Finding: string(t.Finding), Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
 	}
 }
 
 // lineRow is a line as the page shows it.
 func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.ReconciliationLine {
 	v := view.ReconciliationLine{
-		Anchor: lineAnchor(l.Line), Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
+		Anchor: lineAnchor(l.Line), Finding: string(l.Finding), Reason: l.Problem, Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
 		Received: web.TimeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
 	}
 	if l.FileRow != nil {
 		v.Row = *l.FileRow
+	}
+	if l.FirstRow != nil {
+		v.FirstRow = *l.FirstRow
 	}
 	if l.LeadID != nil {
 		v.LeadID = id.Format(id.Lead, *l.LeadID)
