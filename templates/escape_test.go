@@ -7,6 +7,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	jobsview "github.com/pingpost/pingpost/templates/jobs"
 	leadsview "github.com/pingpost/pingpost/templates/leads"
@@ -69,7 +70,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"secrets":  partnersview.PartnerSecrets(partnersview.PartnerSecretsView{Head: head, CheckURL: address, Secrets: []partnersview.SecretRow{{Label: text, ID: text, Shown: text, State: text, StateWords: text, MadeBy: text, RetireURL: address, RevokeURL: address}}}),
 		"made":     partnersview.SecretMade(partnersview.SecretMadeView{Shell: s, PartnerName: text, Label: text, Secret: text, BaseURL: text, NextLabel: text, NextURL: address}),
 		"retire":   partnersview.RetireForm(partnersview.RetireFormView{Shell: s, Action: address, Cancel: address, Label: text, Errors: errors}),
-		"check":    partnersview.SignatureCheck(partnersview.CheckView{Head: head, Timestamp: text, Body: text, Signature: text, Result: &partnersview.CheckResult{Verdict: text, Fix: text, Notes: []string{text}, Signed: text}}),
+		"check":    partnersview.SignatureCheck(partnersview.CheckView{Head: head, Timestamp: text, Body: text, Signature: text, Result: &diagnose.Diagnosis{Verdict: text, Fix: text, Notes: []string{text}, Signed: []byte(text)}}),
 		"refusals": partnersview.PartnerRefusals(partnersview.PartnerRefusalsView{Head: head, Request: text, Kept: text, CheckURL: address, Refusals: []partnersview.RefusalRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}}}),
 		"handover": partnersview.PartnerHandover(partnersview.PartnerHandoverView{Head: head, Created: s.Now, CanWrite: true}),
 		"link":     partnersview.LinkCreated(partnersview.LinkCreatedView{Shell: s, PartnerName: text, Link: "https://api.example/" + text, NextLabel: text, NextURL: address}),

@@ -5,6 +5,9 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	partnersview "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -13,12 +16,15 @@ func partnerPrices() map[string]templ.Component {
 	view := partnersview.PartnerPricesView{
 		Head: head("Prices"), Adjustment: "+5.25", Cap: "400", Exclusions: "industry roofer, country DE\ncategory legal-services", LeadsToday: 1204, Capped: true, Changed: ago(9 * 24 * time.Hour), Version: 3, StepUp: asked, Submit: "Save prices",
 		Example: &partnersview.PartnerPriceExample{
-			Lead: "plumber/GB/standard", Card: ui.Link{Label: "version 7", URL: "/pricing/versions/7"}, Outcome: "47.99 GBP",
-			Steps: []partnersview.PartnerPriceStep{
-				{Name: "base", Effect: "45.6", Value: "45.6", Rule: "industry plumber, country GB", Note: "Burst pipes do not wait"},
-				{Name: "partner's adjustment", Effect: "+5.25 %", Value: "47.994"},
-				{Name: "rounding", Effect: "half to even", Value: "47.99"},
-			},
+			Card: ui.Link{Label: "version 7", URL: "/pricing/versions/7"},
+			Explanation: ratecard.Explanation{Explanation: pricingrules.Explanation{
+				Industry: pricingrules.Industry{Slug: "plumber"}, Market: pricingrules.Market{Code: "GB"}, Cell: pricingrules.Cell{Minor: 4799, Currency: money.GBP},
+				Steps: []pricingrules.Step{
+					{Name: "base", Effect: "45.6", Value: "45.6", Selector: "industry plumber, country GB", Note: "Burst pipes do not wait"},
+					{Name: "partner's adjustment", Effect: "+5.25 %", Value: "47.994", Rule: -1},
+					{Name: "rounding", Effect: "half to even", Value: "47.99", Rule: -1},
+				},
+			}},
 		},
 	}
 	none, conflict, watcher, unread := view, view, view, view

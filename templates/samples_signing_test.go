@@ -6,6 +6,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	partnersview "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -30,12 +31,12 @@ func partnerSigning() map[string]templ.Component {
 	wrong.Timestamp, wrong.Signature = "1795287764", "7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f"
 	wrong.Body = "{\n  \"transactionId\": \"tx_01M7Q5A2E9\",\n  \"email\": \"someone@example.com\"\n}\n"
 	right, refused := wrong, wrong
-	wrong.Result = &partnersview.CheckResult{
+	wrong.Result = &diagnose.Diagnosis{
 		Verdict: "No secret of this partner made this signature", Fix: "It fits the same body without its last line end: sign the bytes exactly as they are sent.",
 		Notes:  []string{"The timestamp is 4 minutes old, and would be in the window.", "The signature has the right form: 64 hexadecimal digits."},
-		Signed: "1795287764.{⏎\n··\"transactionId\":·\"tx_01M7Q5A2E9\",⏎\n··\"email\":·\"someone@example.com\"⏎\n}⏎\n", Length: 87,
+		Signed: []byte(wrong.Timestamp + "." + wrong.Body),
 	}
-	right.Result = &partnersview.CheckResult{Matches: true, Verdict: "Signed with “live 2026” (…9f3K)", Signed: "1795287764.{}", Length: 13}
+	right.Result = &diagnose.Diagnosis{Matches: true, Verdict: "Signed with “live 2026” (…9f3K)", Signed: []byte("1795287764.{}")}
 	refused.Errors = ui.Errors{{Field: "timestamp", Message: "These are milliseconds; send seconds"}, {Field: "body", Message: "Paste the body; an empty one is never signed"}, {Field: "signature", Message: "This has 63 digits, and a signature 64"}}
 	return map[string]templ.Component{
 		"partner-signing": partnersview.PartnerSigning(view), "partner-signing-full": partnersview.PartnerSigning(signed), "partner-signing-silent": partnersview.PartnerSigning(silent),

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -144,6 +145,25 @@ func (p Response) ExpectCreated(t testing.TB, prefix string) string {
 		t.Fatalf("%d, want a redirect to %s…: %s", p.Status, prefix, p.Text())
 	}
 	return p.Location()
+}
+
+var (
+	shownCount = regexp.MustCompile(`data-count>([^<]*)<`)
+	notDigits  = regexp.MustCompile(`\D`)
+)
+
+// Total returns the number of all rows of a list, as its pager shows it, or 0 without a pager.
+func (p Response) Total(t testing.TB) int {
+	t.Helper()
+	m := shownCount.FindStringSubmatch(p.Body)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(notDigits.ReplaceAllString(m[1], ""))
+	if err != nil {
+		t.Fatalf("%q has no count", m[1])
+	}
+	return n
 }
 
 // Get requests a page.

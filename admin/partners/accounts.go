@@ -135,24 +135,14 @@ func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner,
 	if v.Head, err = h.head(k, p, "accounts"); err != nil {
 		return err
 	}
-	if v.Forecast, err = h.accountForecast(k, p, a); err != nil {
+	all, err := h.forecast(k, p)
+	if err != nil {
 		return err
 	}
-	v.Identifier, v.Sandbox, v.Default, v.StepUp = a.Identifier, a.Sandbox, a.IsDefault, web.StepUp(k)
+	v.Forecast, v.Identifier, v.Sandbox, v.Default, v.StepUp = all.Of(a.Identifier), a.Identifier, a.Sandbox, a.IsDefault, web.StepUp(k)
 	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
 	return k.Show(status, view.AccountForm(v))
-}
-
-// accountForecast is the forecast of one account, in a sentence.
-func (h *Handlers) accountForecast(k *web.Request, p models.Partner, a models.Account) (string, error) {
-	f, err := h.forecast(k, p)
-	for _, one := range f.Accounts {
-		if one.Identifier == a.Identifier {
-			return "Of " + web.CountWords(one.Posts, false, "post", "posts") + " in the last 24 hours " + ui.Number(one.Unsigned) + " came without a signature.", err
-		}
-	}
-	return "No post of it was accepted in the last 24 hours.", err
 }
 
 func (h *Handlers) changeAccount(k *web.Request) error {

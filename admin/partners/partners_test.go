@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // A partner is brought on by forms alone, each step leading to the next.
@@ -33,41 +35,42 @@ func TestOnboarding(t *testing.T) {
 	}
 	path := made.Location()
 	partner := strings.TrimSuffix(path, "/onboarding")
-	step := func(want string) admintest.Response {
+	step := func(want string) admintest.Response { // the current step has this in it, and no other is current
 		t.Helper()
 		p := b.Get(t, path)
 		_, rest, _ := strings.Cut(p.Body, `aria-current="step"`)
-		now, _, _ := strings.Cut(rest, "</h2>")
-		if !strings.Contains(now, want) {
-			t.Fatalf("the step is %.200q, want %s", now, want)
+		now, rest, _ := strings.Cut(rest, "</details>")
+		if !strings.Contains(now, want) || strings.Contains(rest, `aria-current="step"`) {
+			t.Fatalf("the step is %.1000q, want %s", now, want)
 		}
 		return p
 	}
-	step("Give it an account")
+	step(`href="` + partner + `/accounts/new"`)
 	if p := b.Get(t, partner+"/accounts/new"); !strings.Contains(p.Body, `value="north-road-sandbox"`) {
 		t.Errorf("no sandbox account is offered: %s", p.Text())
 	}
 	if p := b.Post(t, partner+"/accounts/new", url.Values{"identifier": {"north-road-sandbox"}, "name": {"Sandbox"}, "sandbox": {"yes"}, "signing": {"inherit"}}); p.Location() != path {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	p := step("Approve it")
+	p := step(`action="` + partner + `/approve"`)
 	if p := b.Post(t, partner+"/approve", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}}); p.Location() != path {
 		t.Fatalf("%d to %q", p.Status, p.Location())
 	}
-	step("Make its first secret")
+	step(`href="` + partner + `/secrets/new"`)
 	shown := b.Post(t, partner+"/secrets/new", url.Values{"label": {"first"}})
 	secret := admintest.ShownSecret.FindString(shown.Body)
 	if shown.Status != http.StatusOK || secret == "" || shown.Header.Get("Cache-Control") != "no-store" || !strings.Contains(shown.Body, "http://api.example/p/north-road") || !strings.Contains(shown.Body, `href="`+path+`"`) {
 		t.Fatalf("%d %s", shown.Status, shown.Text())
 	}
-	p = step("Hand over")
+	p = step(`action="` + partner + `/link"`)
 	made = b.Post(t, partner+"/link", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}})
 	link := admintest.ShownLink.FindString(made.Body)
 	if made.Status != http.StatusOK || link == "" || made.Header.Get("Cache-Control") != "no-store" || !strings.Contains(made.Body, `href="`+path+`"`) {
 		t.Fatalf("%d %s", made.Status, made.Text())
 	}
-	if p := step("Watch the first post arrive"); !strings.Contains(p.Body, "Waiting for the first post") {
-		t.Errorf("%s", p.Text())
+	want := []string{"done", "done", "done", "done", "current", "waiting"}
+	if p := step(`id="first-post"`); !slices.Equal(p.Values("data-state"), want) {
+		t.Errorf("the states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
 	}
 	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=refusals", "?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
 		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) || strings.Contains(p.Body, link) {
@@ -101,7 +104,7 @@ func TestTwoChangeOnePartner(t *testing.T) {
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}}, `value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
 		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}}, url.Values{"signing": {"off"}}, `value="off" checked`, `SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
 		"account": {at, at, url.Values{"name": {"Main"}, "signing": {"inherit"}, "status": {"active"}}, url.Values{"name": {"Primary"}, "signing": {"off"}, "status": {"active"}}, `value="Primary"`, `SELECT name = 'Main' FROM accounts WHERE identifier = 'harbour-1'`},
-		"status":  {o.PartnerURL + "?tab=details", o.PartnerURL + "/approve", url.Values{}, url.Values{}, "changed", `SELECT status = 'approved' FROM partners WHERE slug = 'harbour-leads'`},
+		"status":  {o.PartnerURL + "?tab=details", o.PartnerURL + "/approve", url.Values{}, url.Values{}, `data-notice="bad"`, `SELECT status = 'approved' FROM partners WHERE slug = 'harbour-leads'`},
 	} {
 		version := admintest.VersionAt(t, o.Get(t, c.page))
 		c.first.Set("version", version)
@@ -110,7 +113,7 @@ func TestTwoChangeOnePartner(t *testing.T) {
 			t.Fatalf("%s: the first: %d %s", name, p.Status, p.Text())
 		}
 		p := o.Post(t, c.form, c.second)
-		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.kept) || name != "status" && !strings.Contains(p.Body, "account_manager@example.com") {
+		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.kept) || name != "status" && (!slices.Equal(p.Values("data-conflict"), []string{"changed"}) || !strings.Contains(p.Body, "account_manager@example.com")) {
 			t.Errorf("%s: the second: %d %s", name, p.Status, p.Text())
 		}
 		if !testkit.Value[bool](t, o.Database, c.where) {
@@ -166,11 +169,8 @@ func TestPartnerMistakes(t *testing.T) {
 			t.Errorf("%s: %d %s", name, p.Status, p.Text())
 			continue
 		}
-		if !strings.Contains(p.Body, `href="#f-`+c.field+`"`) && !strings.Contains(p.Body, `href="#f-`) {
-			t.Errorf("%s: no field is named: %s", name, p.Text())
-		}
-		if !strings.Contains(p.Body, `id="f-`+c.field+`-error"`) {
-			t.Errorf("%s: nothing beside the field %s: %s", name, c.field, p.Text())
+		if !strings.Contains(p.Body, `href="#f-`+c.field+`"`) || !slices.Contains(p.Errors(), c.field) {
+			t.Errorf("%s: errors at %q, want %s: %s", name, p.Errors(), c.field, p.Text())
 		}
 		for _, typed := range []string{"import"} {
 			if secret := c.values.Get(typed); secret != "" && strings.Contains(p.Body, secret) {
@@ -191,35 +191,42 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	first := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"first"}}).Body)
+	o.Time.Advance(time.Minute) // the newer is first in the list
 	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}})
 	second := admintest.ShownSecret.FindString(rotated.Body)
 	if first == "" || second == "" || first == second || !strings.Contains(rotated.Body, o.Time.Now().Add(24*time.Hour).UTC().Format("2006-01-02 15:04:05 UTC")) {
 		t.Fatalf("%s", rotated.Text())
 	}
-	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || !strings.Contains(p.Body, "under way") || !strings.Contains(p.Body, `name="force"`) {
+	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || len(p.Values("data-errors")) != 1 || !slices.Contains(p.Values("data-notice"), "warn") || !strings.Contains(p.Body, `name="force"`) {
 		t.Errorf("a second rotation: %d %s", p.Status, p.Text())
 	}
-	list := o.Get(t, o.PartnerURL+"?tab=secrets")
-	ids := admintest.ShownLabel.FindAllString(list.Body, -1)
-	if !strings.Contains(list.Body, "retiring in 1 d") || len(ids) == 0 {
-		t.Fatalf("%s", list.Text())
+	list := func(age time.Duration, state string) { // the newer secret is active, and the older one in the state, with an end
+		t.Helper()
+		p := o.Get(t, o.PartnerURL+"?tab=secrets")
+		want := []string{"pending", "active", state} // of the partner and its secrets
+		if ends := `datetime="` + ui.Machine(o.Time.Now().Add(age)) + `"`; !slices.Equal(p.Values("data-state"), want) || !strings.Contains(p.Body, ends) || !admintest.ShownLabel.MatchString(p.Body) {
+			t.Errorf("states %q, want %q, and %s: %s", p.Values("data-state"), want, ends, p.Text())
+		}
 	}
+	list(24*time.Hour, "retiring")
 	older := o.SecretNamed(t, "first")
 	end := func(when string) admintest.Response { return o.Post(t, older+"/retire", url.Values{"when": {when}}) }
-	if p := end("7d"); p.Status != http.StatusSeeOther || !strings.Contains(o.Get(t, o.PartnerURL+"?tab=secrets").Body, "retiring in 7 d") {
+	if p := end("7d"); p.Status != http.StatusSeeOther {
 		t.Errorf("extended: %d %s", p.Status, p.Text())
 	}
-	if p := end("now"); p.Status != http.StatusSeeOther || !strings.Contains(o.Get(t, o.PartnerURL+"?tab=secrets").Body, "retired") {
+	list(7*24*time.Hour, "retiring")
+	if p := end("now"); p.Status != http.StatusSeeOther {
 		t.Errorf("ended early: %d %s", p.Status, p.Text())
 	}
+	list(0, "retired")
 	if p := end("7d"); p.Status != http.StatusConflict {
 		t.Errorf("what has ended: %d %s", p.Status, p.Text())
 	}
 	newer := o.SecretNamed(t, "second")
-	if p := o.Get(t, newer+"/revoke"); !strings.Contains(p.Body, "last valid secret") {
+	if p := o.Get(t, newer+"/revoke"); !slices.Equal(p.Values("data-notice"), []string{"warn"}) {
 		t.Errorf("revoking the last one does not warn: %s", p.Text())
 	}
-	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity {
+	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) {
 		t.Errorf("revoked without its name: %d", p.Status)
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther || o.Count(t, "signing_secrets", "state = 'revoked'") != 1 {
@@ -277,6 +284,8 @@ func TestPartnersInScope(t *testing.T) {
 	}
 }
 
+var partnerLink = regexp.MustCompile(`href="(/partners/pt_[0-9A-Z]{26})"`)
+
 // The list is narrowed, sorted and paged by its address.
 func TestPartnersList(t *testing.T) {
 	t.Parallel()
@@ -289,7 +298,7 @@ func TestPartnersList(t *testing.T) {
 	pages := 0
 	for ; next != "" && pages < 5; pages++ {
 		p := o.Get(t, next)
-		for _, m := range regexp.MustCompile(`href="(/partners/pt_[0-9A-Z]{26})"`).FindAllStringSubmatch(p.Body, -1) {
+		for _, m := range partnerLink.FindAllStringSubmatch(p.Body, -1) {
 			seen[m[1]] = true
 		}
 		next = ""
@@ -300,9 +309,10 @@ func TestPartnersList(t *testing.T) {
 	if len(seen) != 121 || pages != 3 {
 		t.Errorf("%d partners on %d pages", len(seen), pages)
 	}
-	for query, want := range map[string]string{"q=harbour": "1 partner", "q=HARBOUR-L": "1 partner", "q=%25": "Nothing matches", "status=approved": "Nothing matches", "status=pending": "121 partners", "signing=off": "Nothing matches", "q=%00": "Nothing matches", "sort=nonsense&before=x&after=y": "121 partners"} {
-		if p := o.Get(t, "/partners?"+query); p.Status != http.StatusOK || !strings.Contains(p.Body, want) {
-			t.Errorf("%s: %d %s", query, p.Status, p.Text())
+	for query, want := range map[string]int{"q=harbour": 1, "q=HARBOUR-L": 1, "q=%25": 0, "status=approved": 0, "status=pending": 121, "signing=off": 0, "q=%00": 0, "sort=nonsense&before=x&after=y": 121} {
+		p := o.Get(t, "/partners?"+query)
+		if p.Status != http.StatusOK || p.Total(t) != want || len(partnerLink.FindAllString(p.Body, -1)) != min(want, 50) || slices.Contains(p.Values("data-empty"), "filtered") != (want == 0) {
+			t.Errorf("%s: %d with %d partners, want %d: %s", query, p.Status, p.Total(t), want, p.Text())
 		}
 	}
 }
@@ -328,14 +338,14 @@ func TestRefusals(t *testing.T) {
 	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") || strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, "Wrong signature") || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonWords("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=refusals&request=rq_nonsense"); !strings.Contains(p.Body, "Nothing matches") {
+	if p := o.Get(t, o.PartnerURL+"?tab=refusals&request=rq_nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("%s", p.Text())
 	}
 	other := o.AddPartner(t, "meadow")
-	if p := o.Get(t, web.PartnerURL(other)+"?tab=refusals&request="+one); !strings.Contains(p.Body, "Nothing matches") {
+	if p := o.Get(t, web.PartnerURL(other)+"?tab=refusals&request="+one); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("another partner's page shows it: %s", p.Text())
 	}
 }
@@ -351,18 +361,21 @@ func TestCheckingASignature(t *testing.T) {
 	}
 	lines := "{\n  \"a\": 1\n}"
 	asSent := strings.ReplaceAll(lines, "\n", "\r\n")
-	for name, c := range map[string]struct{ pasted, signed, want string }{
-		"right":           {`{"a":1}`, `{"a":1}`, "live"},
-		"lines":           {asSent, lines, "live"},
-		"lines of CR LF":  {asSent, asSent, "CR LF"},
-		"re-serialised":   {`{"a":1}`, `{"a": 1}`, "written twice"},
-		"another content": {`{"a":1}`, `{"b":2}`, "No secret"},
+	for name, c := range map[string]struct{ pasted, signed, notice, causes, ends string }{
+		"right":           {`{"a":1}`, `{"a":1}`, "good", "", ""},
+		"lines":           {asSent, lines, "good", "", "␊"},
+		"lines of CR LF":  {asSent, asSent, "good", "", "␍␊"},
+		"re-serialised":   {`{"a":1}`, `{"a": 1}`, "bad", "json_rewritten", ""},
+		"another content": {`{"a":1}`, `{"b":2}`, "bad", "unexplained", ""},
 	} {
 		headers := testkit.SignWith(secret, o.Time.Now(), []byte(c.signed))
 		p := check(c.pasted, headers.Signature[0])
-		if p.Status != http.StatusOK || !strings.Contains(p.Body, c.want) || strings.Contains(p.Body, secret) {
-			_, result, _ := strings.Cut(p.Body, "<h1>")
-			t.Errorf("%s: %d %s", name, p.Status, strings.Join(strings.Fields(result), " "))
+		named := strings.Contains(p.Body, "live (…"+secret[len(secret)-4:]+")")
+		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-notice"), []string{c.notice}) || !slices.Equal(p.Values("data-causes"), []string{c.causes}) || named != (c.causes != "unexplained") || strings.Contains(p.Body, secret) {
+			t.Errorf("%s: %d, causes %q, names the secret: %t: %s", name, p.Status, p.Values("data-causes"), named, p.Text())
+		}
+		if strings.Contains(p.Body, "␊") != (c.ends != "") || strings.Contains(p.Body, "␍") != (c.ends == "␍␊") {
+			t.Errorf("%s: its lines do not end with %q: %s", name, c.ends, p.Text())
 		}
 	}
 	if n := o.Count(t, "audit_events", `action = 'signature.check' AND coalesce(after::text, '') LIKE '%a%1%'`); n != 0 {
@@ -380,16 +393,19 @@ func TestAnAccountsSigning(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := o.PartnerURL + "/accounts/" + id.Format(id.Account, account.ID)
-	if p := o.Get(t, at); !strings.Contains(p.Body, "No post of it was accepted in the last 24 hours.") {
-		t.Errorf("%s", p.Text())
+	forecast := func(posts, unsigned string) admintest.Response {
+		t.Helper()
+		p := o.Get(t, at)
+		if !slices.Equal(p.Values("data-posts"), []string{posts}) || !slices.Equal(p.Values("data-unsigned"), []string{unsigned}) {
+			t.Errorf("%q posts, %q unsigned, want %s and %s: %s", p.Values("data-posts"), p.Values("data-unsigned"), posts, unsigned, p.Text())
+		}
+		return p
 	}
+	forecast("0", "0")
 	for outcome, n := range map[string]int{"delivered_unsigned": 3, "delivered": 4, "signature": 50} {
 		o.Exec(t, `INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, 'post', $5, $6, '{}')`, o.Time.Now().Add(-time.Hour), o.PartnerID, account.ID, uuid.Nil, outcome, n)
 	}
-	p := o.Get(t, at)
-	if !strings.Contains(p.Body, "Of 7 posts in the last 24 hours 3 came without a signature.") {
-		t.Errorf("%s", p.Text())
-	}
+	p := forecast("7", "3")
 	form := url.Values{"version": {admintest.VersionAt(t, p)}, "name": {"Main"}, "status": {"active"}, "signing": {"required"}}
 	o.Time.Advance(11 * time.Minute)
 	mode := func() string {

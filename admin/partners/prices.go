@@ -150,19 +150,7 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.Par
 	if err != nil {
 		return nil, err
 	}
-	v := &view.PartnerPriceExample{Lead: e.Name(), Card: ui.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)}, Outcome: e.Cell.String()}
-	for _, s := range e.Steps {
-		step := view.PartnerPriceStep{Name: s.Name, Effect: s.Effect, Value: s.Value, Note: s.Note}
-		if s.Rule >= 0 {
-			step.Rule = s.Selector
-		}
-		v.Steps = append(v.Steps, step)
-	}
-	if e.OwnExclusion {
-		v.Outcome = "no price"
-		v.Steps = append(v.Steps, view.PartnerPriceStep{Name: "partner's exclusion", Effect: "the partner does not sell it"})
-	}
-	return v, nil
+	return &view.PartnerPriceExample{Explanation: e, Card: ui.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)}}, nil
 }
 
 func (h *Handlers) setPrices(k *web.Request) error {

@@ -1,13 +1,18 @@
 package partners_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -19,7 +24,7 @@ func TestPartnerPrices(t *testing.T) {
 	o.Client = o.SignedInAs(t, models.PricingManager)
 	tab := o.PartnerURL + "?tab=prices"
 	p := o.Get(t, tab)
-	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard", "<strong>45.60 GBP</strong>", `href="/pricing/versions/1"`, "0 leads of today so far.", `name="exclusions"`} {
+	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard", `data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`} {
 		if !strings.Contains(p.Body, want) {
 			t.Errorf("the page lacks %s: %s", want, p.Text())
 		}
@@ -33,7 +38,7 @@ func TestPartnerPrices(t *testing.T) {
 		t.Errorf("stored is %s", got)
 	}
 	p = o.Get(t, tab)
-	for _, want := range []string{`value="&#43;5.25"`, `value="2"`, "industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", "<strong>47.99 GBP</strong>", "47.994", "half to even"} {
+	for _, want := range []string{`value="&#43;5.25"`, `value="2"`, "industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", `data-outcome="priced">47.99 GBP<`, "47.994"} {
 		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("the page lacks %s: %s", want, p.Text())
 		}
@@ -46,7 +51,7 @@ func TestPartnerPrices(t *testing.T) {
 	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	if p := o.Get(t, tab); !strings.Contains(p.Body, "<strong>no price</strong>") || !strings.Contains(p.Body, "the partner does not sell it") {
+	if p := o.Get(t, tab); !slices.Equal(p.Values("data-outcome"), []string{"own_exclusion"}) {
 		t.Errorf("%s", p.Text())
 	}
 
@@ -79,7 +84,7 @@ func TestTwoChangePartnerPrices(t *testing.T) {
 	}
 	second := url.Values{"version": {version}, "adjustment": {"+7"}, "cap": {"9"}}
 	p := pricing.Post(t, o.PartnerURL+"/prices", second)
-	if p.Status != http.StatusConflict || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5 %") || !strings.Contains(p.Body, `7"`) || !strings.Contains(p.Body, `value="9"`) || strings.Contains(p.Body, "approved</strong>") {
+	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5 %") || !strings.Contains(p.Body, `7"`) || !strings.Contains(p.Body, `value="9"`) || strings.Contains(p.Body, "approved</strong>") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if got := o.Prices(t); got != "-250 [] 0 v1" {
@@ -95,34 +100,45 @@ func TestBadPartnerPrices(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	b := o.SignedInAs(t, models.PricingManager)
-	for name, c := range map[string]struct {
-		field, typed, says string
-	}{
-		"too little":         {"adjustment", "-90.01", "between"},
-		"too much":           {"adjustment", "900.01", "between"},
-		"three decimals":     {"adjustment", "5.125", "at most two decimals"},
-		"a decimal comma":    {"adjustment", "5,5", "at most two decimals"},
-		"not a number":       {"adjustment", "NaN", "at most two decimals"},
-		"markup":             {"adjustment", "<script>alert(1)</script>", "at most two decimals"},
-		"NUL":                {"adjustment", "5\x00", "at most two decimals"},
-		"no cap":             {"cap", "0", "leave it empty"},
-		"a negative cap":     {"cap", "-5", "leave it empty"},
-		"a huge cap":         {"cap", "10000001", "leave it empty"},
-		"a cap in words":     {"cap", "ten", "leave it empty"},
-		"no such industry":   {"exclusions", "industry plumber\r\n\r\nindustry plumbr", "Line 3 of the exclusions"},
-		"no such category":   {"exclusions", "category plumbing", "Line 1 of the exclusions"},
-		"a country in words": {"exclusions", "country France", "two letters"},
-		"an urgency":         {"exclusions", "urgency emergency", "is not one of industry, category, country"},
-		"a bare word":        {"exclusions", "plumber", "industry plumber, country FR"},
-		"they contradict":    {"exclusions", "industry plumber, category legal-services", "name one of the two"},
-		"too many":           {"exclusions", strings.Repeat("industry no-such\n", 201), "at most 200 exclusions"},
-		"no UTF-8":           {"exclusions", "industry \xff\xfe", "not in the taxonomy"},
+	for name, c := range map[string]struct{ field, typed string }{
+		"too little":         {"adjustment", "-90.01"},
+		"too much":           {"adjustment", "900.01"},
+		"three decimals":     {"adjustment", "5.125"},
+		"a decimal comma":    {"adjustment", "5,5"},
+		"not a number":       {"adjustment", "NaN"},
+		"markup":             {"adjustment", "<script>alert(1)</script>"},
+		"NUL":                {"adjustment", "5\x00"},
+		"no cap":             {"cap", "0"},
+		"a negative cap":     {"cap", "-5"},
+		"a huge cap":         {"cap", "10000001"},
+		"a cap in words":     {"cap", "ten"},
+		"no such industry":   {"exclusions", "industry plumber\r\n\r\nindustry plumbr"},
+		"no such category":   {"exclusions", "category plumbing"},
+		"a country in words": {"exclusions", "country France"},
+		"an urgency":         {"exclusions", "urgency emergency"},
+		"a bare word":        {"exclusions", "plumber"},
+		"they contradict":    {"exclusions", "industry plumber, category legal-services"},
+		"too many":           {"exclusions", strings.Repeat("industry no-such\n", 201)},
+		"no UTF-8":           {"exclusions", "industry \xff\xfe"},
 	} {
 		form := url.Values{"version": {"0"}, "adjustment": {"+1"}, "cap": {"11"}, "exclusions": {"country FR"}}
 		form.Set(c.field, c.typed)
 		p := b.Post(t, o.PartnerURL+"/prices", form)
-		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.field+`-error"`) || !strings.Contains(p.Body, `href="#f-`+c.field+`"`) || !strings.Contains(p.Body, c.says) {
-			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) || !strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
+			t.Errorf("%s: %d, errors at %q: %s", name, p.Status, p.Errors(), p.Text())
+		}
+		// Each error of the domain is in the summary, in its order.
+		err := o.Options.Partners.SetOwnPrice(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{Adjustment: form.Get("adjustment"), DailyLeadCap: form.Get("cap"), Exclusions: form.Get("exclusions")}, o.Options.Prices.Taxonomy())
+		rest, codes := p.Body, []string(nil)
+		for _, f := range apperr.As(err).Fields {
+			var ok bool
+			if _, rest, ok = strings.Cut(rest, html.EscapeString(f.Message)); !ok {
+				t.Errorf("%s: the page does not show %q: %s", name, f.Message, p.Text())
+			}
+			codes = append(codes, f.Code)
+		}
+		if !slices.Equal(p.Codes(), codes) {
+			t.Errorf("%s: codes %q, want %q", name, p.Codes(), codes)
 		}
 		if strings.Contains(p.Body, "<script>alert") || !strings.Contains(p.Body, `1"`) {
 			t.Errorf("%s: what was typed is not there, or as it came: %s", name, p.Text())
@@ -139,7 +155,7 @@ func TestBadPartnerPrices(t *testing.T) {
 	// What is not understood costs the partner its prices, and not the page.
 	o.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, o.PartnerID)
 	p := b.Get(t, o.PartnerURL+"?tab=prices")
-	if p.Status != http.StatusOK || !strings.Contains(p.Body, "cannot be understood") || !strings.Contains(p.Body, "<strong>no price</strong>") {
+	if p.Status != http.StatusOK || !slices.Contains(p.Values("data-notice"), "bad") || !slices.Equal(p.Values("data-outcome"), []string{"own_exclusion"}) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5"}}); p.Status != http.StatusSeeOther || o.Prices(t) != "500 [] 0 v2" {
@@ -171,8 +187,8 @@ func TestPartnerPricesByRole(t *testing.T) {
 			p := b.Get(t, o.PartnerURL+"?tab=prices")
 			// What is the whole platform's a role at one partner does not give.
 			example, changes := c.example && everywhere, c.changes && everywhere
-			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees || strings.Contains(p.Body, "None of your roles lets you see prices") == c.sees ||
-				strings.Contains(p.Body, `id="example"`) != example || strings.Contains(p.Body, `action="`+o.PartnerURL+`/prices"`) != changes || strings.Contains(p.Body, "not change them") != (c.sees && !changes) {
+			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees || strings.Contains(p.Body, `id="own"`) != c.sees || slices.Contains(p.Values("data-notice"), "info") == changes ||
+				strings.Contains(p.Body, `id="example"`) != example || strings.Contains(p.Body, `action="`+o.PartnerURL+`/prices"`) != changes {
 				t.Errorf("%s, everywhere %t: %d %s", role, everywhere, p.Status, p.Text())
 			}
 			if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {"1"}, "adjustment": {"-90.01"}}); (p.Status == http.StatusUnprocessableEntity) != changes || !changes && p.Status != http.StatusForbidden {

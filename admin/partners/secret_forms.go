@@ -207,7 +207,7 @@ func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.Signing
 		TypeName:    p.Slug, StepUp: web.StepUp(k), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
 	}
 	if last {
-		v.Consequence += " It is the last valid secret of this partner: after it, every signed post of theirs is refused."
+		v.Warning = "It is the last valid secret of this partner: after it, every signed post of theirs is refused."
 	}
 	return v, err
 }

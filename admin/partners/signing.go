@@ -3,7 +3,6 @@ package partners
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -152,20 +151,6 @@ func (h *Handlers) check(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v.Result = &view.CheckResult{Matches: found.Matches, Verdict: found.Verdict, Fix: found.Fix, Notes: found.Notes, Signed: visible(found.Signed), Length: len(found.Signed)}
+	v.Result = &found
 	return h.showCheck(k, http.StatusOK, p, v)
-}
-
-// maxVisible bounds how much of the signed string is shown.
-const maxVisible = 8 << 10
-
-// visible is a text in which one sees the blanks that a page would hide.
-func visible(signed []byte) string {
-	cut := ""
-	if len(signed) > maxVisible {
-		signed, cut = signed[:maxVisible], "…"
-	}
-	shown := strings.NewReplacer("\r", "␍", "\n", "␊\n", "\t", "⇥", "\u00a0", "⍽", "\ufeff", "[BOM]").Replace(strings.ToValidUTF8(string(signed), "\ufffd"))
-	trimmed := strings.TrimRight(shown, " ")
-	return trimmed + strings.Repeat("·", len(shown)-len(trimmed)) + cut
 }

@@ -180,8 +180,8 @@ func (f Forecast) kind() string {
 	}
 }
 
-// of is an account's share; one without posts has none.
-func (f Forecast) of(identifier string) ForecastRow {
+// Of is an account's share; one without posts has none.
+func (f Forecast) Of(identifier string) ForecastRow {
 	for _, one := range f.Accounts {
 		if one.Identifier == identifier {
 			return one
@@ -227,7 +227,7 @@ func forecastTable(v PartnerSigningView) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				for _, a := range v.Accounts {
-					templ_7745c5c3_Err = forecastRow(a, v.Forecast.of(a.Identifier), v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = forecastRow(a, v.Forecast.Of(a.Identifier), v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
