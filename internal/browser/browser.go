@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -28,8 +29,12 @@ type Browser struct {
 	ctx context.Context
 }
 
-// Start runs Chromium until the test ends: the program named in CHROMIUM, or the
-// system's. Its profile is a new folder, removed afterwards.
+// headlessShell is Chromium without windows, menus and an address bar. Chromium itself has
+// them when it runs headless too, and takes twice the processor time.
+const headlessShell = "chromium-headless-shell"
+
+// Start runs Chromium until the test ends: the program named in CHROMIUM, else the headless
+// shell, else the system's. Its profile is a new folder, removed afterwards.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
@@ -49,7 +54,8 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("force-color-profile", "srgb"),
 		chromedp.Flag("font-render-hinting", "none"),
 	}
-	if program := os.Getenv("CHROMIUM"); program != "" {
+	shell, _ := exec.LookPath(headlessShell)
+	if program := cmp.Or(os.Getenv("CHROMIUM"), shell); program != "" {
 		options = append(options, chromedp.ExecPath(program))
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
