@@ -137,7 +137,7 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 		return
 	}
 	next := login.Query().Get("next")
-	if p := b.Get(t, p.Location()); !strings.Contains(p.Body, "Your session has expired") {
+	if p := b.Get(t, p.Location()); !slices.Equal(p.Codes(), []string{"session_expired"}) {
 		t.Errorf("%s: the login page: %s", route, p.Text())
 	}
 	if p := b.Post(t, "/login", url.Values{"email": {email}, "password": {admintest.Password}, "next": {next}}); p.Location() != next {
@@ -156,10 +156,10 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 			t.Errorf("%s: %s is %q, was sent as %q", route, name, back[name], values)
 		}
 	}
-	if strings.Contains(p.Body, admintest.Password) || !strings.Contains(p.Body, "Your entries are back in the form") {
+	if strings.Contains(p.Body, admintest.Password) || !slices.Contains(p.Codes(), "form_restored") {
 		t.Errorf("%s: %s", route, p.Text())
 	}
-	if again := b.Get(t, next); strings.Contains(again.Body, "kept &amp;") || strings.Contains(again.Body, "Your entries are back in the form") {
+	if again := b.Get(t, next); strings.Contains(again.Body, "kept &amp;") || slices.Contains(again.Codes(), "form_restored") {
 		t.Errorf("%s: restored twice", route)
 	}
 	if n := done(); n != before {
@@ -231,7 +231,7 @@ func TestFormsAreRestored(t *testing.T) {
 			checkRestores(c.Console, t, r.Path, f)
 		}
 	}
-	if p := c.SignedInAs(t, models.Finance).Get(t, upload); strings.Contains(p.Body, "signed out") {
+	if p := c.SignedInAs(t, models.Finance).Get(t, upload); p.Status != http.StatusOK || len(p.Codes()) != 0 {
 		t.Errorf("%s", p.Text())
 	}
 	c.CheckAuditTrail(t)
@@ -267,7 +267,7 @@ func TestFormWithAFileIsNotKept(t *testing.T) {
 		t.Fatalf("%d to %q", p.Status, p.Location())
 	}
 	b.SignIn(t, "finance@example.com")
-	b.Get(t, "/reconciliation/new?restore=file").ExpectTexts(t, http.StatusOK, "Choose the file again")
+	b.Get(t, "/reconciliation/new?restore=file").ExpectTexts(t, http.StatusOK, `data-code="file_not_kept"`)
 	if n := h.Count(t, "kept_forms", "true") + h.Count(t, "reconciliations", "true"); n != 0 {
 		t.Errorf("%d rows", n)
 	}
@@ -319,7 +319,7 @@ func TestWhoseFormIsKept(t *testing.T) {
 	b.Post(t, "/partners/new", form)
 	h.Time.Advance(31 * time.Minute)
 	b.SignIn(t, "account_manager@example.com")
-	if p := b.Get(t, page); strings.Contains(p.Body, "Kept One") || !strings.Contains(p.Body, "no longer available") || kept() != 0 {
+	if p := b.Get(t, page); strings.Contains(p.Body, "Kept One") || !slices.Equal(p.Codes(), []string{"form_not_kept"}) || kept() != 0 {
 		t.Errorf("after half an hour: %s", p.Text())
 	}
 	expired().Post(t, "/partners/new", form)
@@ -386,7 +386,7 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 		t.Errorf("leads to %q", p.Location())
 	}
 	b.SignIn(t, "account_manager@example.com")
-	b.Get(t, want).ExpectTexts(t, http.StatusOK, "You already submitted this form")
+	b.Get(t, want).ExpectTexts(t, http.StatusOK, `data-code="shown_once"`)
 
 	own := id.Format(id.Adjustment, c.Options.Payouts.NewAdjustmentID())
 	adjustment := url.Values{"own": {own}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"1.00"}, "currency": {"GBP"}, "why": {"Bonus"}}

@@ -126,7 +126,7 @@ func (p Response) Link(rel string) string {
 // Errors returns the names of the fields that have an error.
 func (p Response) Errors() []string { return p.Values("data-error") }
 
-// Codes returns the codes of the errors in the summary.
+// Codes returns the codes of the notices and of the errors in the summary.
 func (p Response) Codes() []string { return p.Values("data-code") }
 
 // ExpectRedirect fails the test unless the response redirects to an address.

@@ -22,7 +22,7 @@ func (h *Handlers) loginPage(k *web.Request) error {
 		return k.Redirect(web.Next(k))
 	}
 	if next, err := url.Parse(web.Next(k)); err == nil && next.Query().Get("restore") == web.RestoreForm {
-		k.Notices = append(k.Notices, web.Notice{Kind: "info", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
+		k.Notices = append(k.Notices, web.Notice{Kind: "info", Code: "session_expired", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
 	}
 	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))
 }

@@ -149,6 +149,6 @@ func tiles(f reporting.Figures) []ui.StatTile {
 	}
 	return []ui.StatTile{
 		web.PingsTile(f.Pings, rejected["ping"]), web.AcceptedTile(f.Priced, f.Pings, "#traffic"), web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
-		{Label: "Leads", Value: ui.Number(f.Delivered), URL: "#payouts"},
+		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered), URL: "#payouts"},
 	}
 }

@@ -67,8 +67,8 @@ func created(k *Request, object string) string {
 
 // submittedNotices are the notices of a page that a form led to that had been submitted before.
 var submittedNotices = map[string]Notice{
-	"before":     {Kind: "info", Text: "You already submitted this form. Nothing new was created."},
-	"shown-once": {Kind: "warn", Text: "You already submitted this form. Nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one."},
+	"before":     {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
+	"shown-once": {Kind: "warn", Code: "shown_once", Text: "You already submitted this form. Nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one."},
 }
 
 // FormKey is the key for the forms of this page: the one that was sent, while it created

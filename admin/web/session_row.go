@@ -10,15 +10,15 @@ import (
 
 // SessionRow shows a session; base is the address of the list of sessions.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
-	row := ui.SessionRow{Device: device(s.UserAgent), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
+	row := ui.SessionRow{Device: deviceWords(device(s.UserAgent)), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
 	if !current {
 		row.RevokeURL = base + id.Format(id.Session, s.ID) + "/end"
 	}
 	return row
 }
 
-// device says a browser and a system in words, as far as they tell.
-func device(agent string) string {
+// device returns the browser and the operating system of a user agent, "" where it is unknown.
+func device(agent string) (browser, system string) {
 	find := func(names ...string) string {
 		for i := 0; i < len(names); i += 2 {
 			if strings.Contains(agent, names[i]) {
@@ -27,8 +27,12 @@ func device(agent string) string {
 		}
 		return ""
 	}
-	browser := find("Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
-	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
+	browser = find("Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
+	system = find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
+	return browser, system
+}
+
+func deviceWords(browser, system string) string {
 	switch {
 	case browser == "" && system == "":
 		return "Unknown device"

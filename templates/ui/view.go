@@ -43,6 +43,7 @@ type Person struct {
 // Notice is a sentence about what just happened. Kind is "info", "good", "warn" or "bad".
 type Notice struct {
 	Kind, Text string
+	Code       string // what it is about, for tests: "form_restored"
 }
 
 // FieldError says what is wrong with a field and how to mend it.
