@@ -1,3 +1,5 @@
+// Package node starts whole nodes for the system tests, sends them requests, and reads
+// what they stored and logged.
 package node
 
 import (
