@@ -35,7 +35,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 		"invite":  staffview.StaffInvite(staffview.StaffInviteView{Shell: s, Action: address, Name: hostile, Errors: errors, Roles: []ui.RoleChoice{{Value: hostile, Label: hostile, Hint: hostile, Scopable: true, Partners: hostile}}}),
 		"invited": staffview.StaffInvited(staffview.StaffInvitedView{Shell: s, Name: hostile, Link: hostile, PersonURL: address}),
 		"confirm": ui.Confirm(ui.ConfirmView{Shell: s, Prefix: hostile, Action: address, Consequence: hostile, TypeName: hostile, Hidden: []ui.Hidden{{Name: hostile, Value: hostile}}, Cancel: address, Errors: errors}),
-		"error":   ui.ErrorPage(ui.ErrorView{Shell: s, Status: 403, Permission: hostile, GivenBy: hostile, RequestID: hostile, RetryURL: address}),
+		"error":   ui.ErrorPage(ui.ErrorView{Shell: s, Status: 403, Permission: hostile, Roles: []string{hostile}, RequestID: hostile, RetryURL: address}),
 		"jump":    ui.JumpNothing(ui.JumpView{Shell: s, Query: hostile, LeadsURL: address}),
 	}
 	maps.Copy(pages, partnersOf(s, hostile, address))

@@ -104,7 +104,7 @@ func access() templ.Component {
 func failures() map[string]templ.Component {
 	in := shell("", "")
 	return map[string]templ.Component{
-		"error-403": ui.ErrorPage(ui.ErrorView{Shell: in, Status: 403, Permission: "change signing secrets", GivenBy: "An administrator (Ada Lovelace, Mary Somerville)"}),
+		"error-403": ui.ErrorPage(ui.ErrorView{Shell: in, Status: 403, Permission: "change signing secrets", Roles: []string{"administrator", "account_manager"}, Everywhere: true}),
 		"error-404": ui.ErrorPage(ui.ErrorView{Shell: in, Status: 404}),
 		"error-405": ui.ErrorPage(ui.ErrorView{Shell: in, Status: 405}),
 		"error-413": ui.ErrorPage(ui.ErrorView{Shell: in, Status: 413}),

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func TestSigningIn(t *testing.T) {
@@ -22,7 +24,7 @@ func TestSigningIn(t *testing.T) {
 		t.Errorf("asked to sign in at %q", p.Location())
 	}
 	wrong := b.Post(t, "/login", url.Values{"email": {"Auditor@example.com"}, "password": {"<wrong>"}, "next": {"/audit"}})
-	if wrong.Status != http.StatusUnauthorized || !strings.Contains(wrong.Body, `value="Auditor@example.com"`) || strings.Contains(wrong.Body, "wrong&gt;") || !strings.Contains(wrong.Body, "is not right") {
+	if wrong.Status != http.StatusUnauthorized || !strings.Contains(wrong.Body, `value="Auditor@example.com"`) || strings.Contains(wrong.Body, "wrong&gt;") || len(wrong.Values("data-errors")) != 1 {
 		t.Errorf("%d %s", wrong.Status, wrong.Text())
 	}
 	unknown := b.Post(t, "/login", url.Values{"email": {"nobody@example.com"}, "password": {"<wrong>"}, "next": {"/audit"}})
@@ -85,7 +87,7 @@ func TestSecondFactor(t *testing.T) {
 		t.Fatal(enrol.Text())
 	}
 	secret := strings.ReplaceAll(shown[1], " ", "")
-	if p := b.Post(t, "/login/second-factor", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, shown[1]) {
+	if p := b.Post(t, "/login/second-factor", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, shown[1]) || !slices.Equal(p.Errors(), []string{"code"}) {
 		t.Errorf("a wrong first code: %d %s", p.Status, p.Text())
 	}
 	done := b.Post(t, "/login/second-factor", url.Values{"code": {h.CodeOf(t, secret)}})
@@ -105,7 +107,7 @@ func TestSecondFactor(t *testing.T) {
 	if p := again.Get(t, "/account"); !strings.HasPrefix(p.Location(), "/login/code") {
 		t.Errorf("open before the code: %d", p.Status)
 	}
-	if p := again.Post(t, "/login/code", url.Values{"code": {"123"}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, "is not right") {
+	if p := again.Post(t, "/login/code", url.Values{"code": {"123"}}); p.Status != http.StatusUnauthorized || len(p.Values("data-errors")) != 1 || !strings.Contains(p.Body, `action="/login/code"`) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := again.Post(t, "/login/code", url.Values{"code": {h.CodeOf(t, secret)}, "next": {"/account"}}); p.Location() != "/account" {
@@ -116,7 +118,7 @@ func TestSecondFactor(t *testing.T) {
 	if p := third.Post(t, "/login/code", url.Values{"code": {codes[0][1]}}); p.Location() != "/" {
 		t.Errorf("a recovery code: %d %s", p.Status, p.Text())
 	}
-	if p := third.Get(t, "/account"); !strings.Contains(p.Body, "9 codes") {
+	if p := third.Get(t, "/account"); !slices.Equal(p.Values("data-recovery-left"), []string{"9"}) {
 		t.Errorf("the codes that are left: %s", p.Text())
 	}
 	fourth := h.NewClient(t)
@@ -146,7 +148,7 @@ func TestThrottledLogin(t *testing.T) {
 		}
 	}
 	p := from("198.51.100.1")
-	if p.Status != http.StatusTooManyRequests || p.Header.Get("Retry-After") != "30" || !strings.Contains(p.Body, "30 seconds") || !strings.Contains(p.Body, `value="auditor@example.com"`) {
+	if p.Status != http.StatusTooManyRequests || p.Header.Get("Retry-After") != "30" || !strings.Contains(p.Body, ui.Wait(30)) || len(p.Values("data-errors")) != 1 || !strings.Contains(p.Body, `value="auditor@example.com"`) {
 		t.Errorf("%d, Retry-After %q: %s", p.Status, p.Header.Get("Retry-After"), p.Text())
 	}
 	if p := from("198.51.100.2"); p.Status != http.StatusUnauthorized {
@@ -172,10 +174,10 @@ func TestInvitation(t *testing.T) {
 	if p := guest.Get(t, link); p.Status != http.StatusOK || !strings.Contains(p.Body, "new@example.com") {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	if p := guest.Post(t, link, url.Values{"password": {admintest.Password}, "again": {"another"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "not the same") {
+	if p := guest.Post(t, link, url.Values{"password": {admintest.Password}, "again": {"another"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"again"}) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	if p := guest.Post(t, link, url.Values{"password": {"short"}, "again": {"short"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "12 to 256") {
+	if p := guest.Post(t, link, url.Values{"password": {"short"}, "again": {"short"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"password"}) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := guest.Post(t, link, url.Values{"password": {admintest.Password}, "again": {admintest.Password}}); p.Status != http.StatusOK {
@@ -190,10 +192,13 @@ func TestInvitation(t *testing.T) {
 	if err != nil || len(found.Roles) != 2 || *found.Roles[0].PartnerID != partner {
 		t.Errorf("%+v, %v", found.Roles, err)
 	}
-	if p := guest.Get(t, "/account"); !strings.Contains(p.Body, "account manager for harbour-leads") {
-		t.Errorf("%s", p.Text())
+	account := guest.Get(t, "/account")
+	for _, role := range web.ScopeWords(found.Roles, web.PartnerNames{partner: "harbour-leads"}) {
+		if !strings.Contains(account.Body, "<li>"+role+"</li>") {
+			t.Errorf("%q is not among the roles: %s", role, account.Text())
+		}
 	}
-	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") || !strings.Contains(p.Body, "p, auditor, audit, verify") || !strings.Contains(p.Body, "publish prices") {
+	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") || !strings.Contains(p.Body, "p, auditor, audit, verify") || !strings.Contains(p.Body, web.PermissionWords(web.PublishPricing)) {
 		t.Errorf("%s", p.Text())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestStaffChangesAskAgain(t *testing.T) {
 		t.Error("the form does not ask")
 	}
 	for _, wrong := range []string{"", "wrong"} {
-		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "neither your password nor a code") || !strings.Contains(p.Body, `value="finance" checked`) {
+		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"proof"}) || !strings.Contains(p.Body, `value="finance" checked`) {
 			t.Errorf("%q: %d %s", wrong, p.Status, p.Text())
 		}
 	}
@@ -80,7 +81,7 @@ func TestTwoChangeOnePerson(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	p := second.Post(t, path+"/roles", url.Values{"version": {stale}, "role": {"pricing_manager"}})
-	if p.Status != http.StatusConflict || !strings.Contains(p.Body, "administrator@example.com") || !strings.Contains(p.Body, "finance at *") || !strings.Contains(p.Body, `value="pricing_manager" checked`) {
+	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) || !strings.Contains(p.Body, "administrator@example.com") || !strings.Contains(p.Body, "finance at *") || !strings.Contains(p.Body, `value="pricing_manager" checked`) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	if h.Count(t, "staff_roles", "staff_id = $1 AND role = 'finance'", h.People[models.Auditor].ID) != 1 {
@@ -102,26 +103,34 @@ func TestRulesOfStaff(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
 	self, other := "/staff/"+h.StaffID(models.Administrator), "/staff/"+h.StaffID(models.Auditor)
-	if p := b.Get(t, self); !strings.Contains(p.Body, "Nobody changes their own roles") {
-		t.Error(p.Text())
+	const roleBox = `type="checkbox"`
+	if p := b.Get(t, self); !slices.Equal(p.Values("data-notice"), []string{"info"}) || strings.Contains(p.Body, roleBox) {
+		t.Errorf("one's own roles are not locked: %s", p.Text())
+	}
+	if p := b.Get(t, other); len(p.Values("data-notice")) != 0 || !strings.Contains(p.Body, roleBox) {
+		t.Errorf("another's roles are locked: %s", p.Text())
 	}
 	for path, c := range map[string]struct {
-		form url.Values
-		want string
+		form   url.Values
+		status int
+		reason string
 	}{
-		self + "/roles":      {url.Values{"version": {"1"}, "role": {"administrator", "finance"}}, "Nobody gives a role to themselves"},
-		self + "/deactivate": {url.Values{"version": {"1"}, "name": {"administrator@example.com"}}, "Nobody deactivates themselves"},
-		other + "/invite":    {nil, "accepted already"},
+		self + "/roles":      {url.Values{"version": {"1"}, "role": {"administrator", "finance"}}, http.StatusForbidden, "own_role"},
+		self + "/deactivate": {url.Values{"version": {"1"}, "name": {"administrator@example.com"}}, http.StatusForbidden, "self"},
+		other + "/invite":    {nil, http.StatusConflict, "accepted"},
 	} {
-		if p := b.Post(t, path, c.form); p.Status != http.StatusForbidden && p.Status != http.StatusConflict || !strings.Contains(p.Body, c.want) {
+		if p := b.Post(t, path, c.form); p.Status != c.status || !slices.Contains(p.Values("data-notice"), "bad") {
 			t.Errorf("%s: %d %s", path, p.Status, p.Text())
+		}
+		if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route' AND reason LIKE $1 || ':%'", c.reason); n != 1 {
+			t.Errorf("%s: %d refusals %q in the audit trail", path, n, c.reason)
 		}
 	}
 	if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'"); n != 3 {
 		t.Errorf("%d refusals are in the audit trail", n)
 	}
 	auditor := h.SignedInAs(t, models.Auditor)
-	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"somebody"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "Type auditor@example.com") {
+	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"somebody"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) || !strings.Contains(p.Body, "auditor@example.com") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"auditor@example.com"}}); p.Status != http.StatusSeeOther {
@@ -161,7 +170,7 @@ func TestRolesAreInForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Reload(t)
-	if p := b.Get(t, "/staff"); p.Status != http.StatusForbidden || !strings.Contains(p.Body, "administrator or auditor") {
+	if p := b.Get(t, "/staff"); p.Status != http.StatusForbidden || !slices.Equal(p.Values("data-roles"), []string{"administrator auditor"}) || strings.Contains(p.Body, "data-everywhere") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {

@@ -78,7 +78,11 @@ func (k *Request) fail(err error) {
 	case apperr.Forbidden:
 		AuditRefusal(k, f)
 		if errors.Is(f, ErrForbidden) {
-			v.Permission, v.GivenBy = PermissionWords(k.Route.Needs), whoGives(k)
+			v.Permission = PermissionWords(k.Route.Needs)
+			for _, r := range k.Access.RolesThat(k.Route.Needs) {
+				v.Roles = append(v.Roles, string(r))
+			}
+			_, v.Everywhere = k.ScopeOf(k.Route.Needs)
 		}
 	case apperr.TooMany, apperr.Unavailable:
 		v.RetryAfter = SetRetryAfter(k, f)
@@ -140,18 +144,6 @@ func SetRetryAfter(k *Request, f *apperr.Error) (seconds int) {
 	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
 	k.W.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return seconds
-}
-
-// whoGives names the roles that would allow the route, and who gives roles.
-func whoGives(k *Request) string {
-	roles := k.RolesThat(k.Route.Needs)
-	if roles == "" {
-		return ""
-	}
-	if _, somewhere := k.ScopeOf(k.Route.Needs); somewhere {
-		roles += ", for all partners"
-	}
-	return "This needs the role " + roles + ". An administrator"
 }
 
 func badForm(err error) error {
