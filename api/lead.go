@@ -86,9 +86,15 @@ func baseSlug(c *gin.Context) (string, error) {
 	return slug, nil
 }
 
-// The two answers are appended rather than marshalled: amounts are exact
+// The two responses are appended rather than marshalled: amounts are exact
 // decimals (D10), and every text in them is ours and needs no escaping.
 
+// appendPing appends the response to a ping, in one of two forms:
+//
+//	{"accepted":true,"bidPrice":45.6,"currency":"GBP","transactionId":"tx_…","expiresAt":"2026-01-02T03:19:05.678Z"}
+//	{"accepted":false,"bidPrice":0,"currency":"EUR","reason":"excluded"}
+//
+// bidPrice is in major units.
 func appendPing(b []byte, r *intake.PingResult) []byte {
 	b = append(b, `{"accepted":`...)
 	b = strconv.AppendBool(b, r.Accepted)
@@ -108,6 +114,13 @@ func appendPing(b []byte, r *intake.PingResult) []byte {
 	return append(b, `"}`...)
 }
 
+// appendPost appends the response to a stored or replayed post, without line breaks:
+//
+//	{"status":"success","leadId":"ld_…","payout":45.6,"transactionId":"tx_…","hmacVerified":true,
+//	"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
+//
+// payout is in major units of the quote's currency. The parts of the envelope are in
+// padded base64.
 func appendPost(b []byte, r *intake.PostResult) []byte {
 	b = append(b, `{"status":"success","leadId":"`...)
 	b = id.Append(b, id.Lead, r.LeadID)
