@@ -75,13 +75,13 @@ func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err er
 			queries = append(queries, leads.Query{Partner: partner, State: state}, leads.Query{Partner: partner, State: state, Industry: "none"})
 		}
 	}
-	office := leads.NewReader(db, p.keys, clock.System{})
+	reader := leads.NewReader(db, p.keys, clock.System{})
 	for range b.plan.FineRounds {
 		var slowest time.Duration
 		for _, q := range queries {
 			q.Size = 50
 			began := clock.System{}.Now()
-			if _, err := office.List(ctx, scope.System, q); err != nil {
+			if _, err := reader.List(ctx, scope.System, q); err != nil {
 				return nil, err
 			}
 			slowest = max(slowest, clock.System{}.Now().Sub(began))

@@ -42,7 +42,7 @@ type manyPartners struct {
 // newManyPartners makes the partners in a database of their own, and reads them as a
 // node does when it starts.
 func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error) {
-	d, err := b.stage.newDatabase(ctx, "crowd")
+	d, err := b.stage.newDatabase(ctx, "many_partners")
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// AuditOutcome is how a deed ended.
+// AuditOutcome is how an action ended.
 type AuditOutcome string
 
 const (
@@ -14,7 +14,7 @@ const (
 	AuditRefused AuditOutcome = "refused"
 )
 
-// AuditEvent is a deed of staff, of an operator or of the service itself. Before
+// AuditEvent is an action of staff, of an operator or of the service itself. Before
 // and After are JSON objects without secrets and personal data of leads.
 type AuditEvent struct {
 	ID         int64 `gorm:"primaryKey"`

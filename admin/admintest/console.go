@@ -89,11 +89,11 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		t.Fatal(err)
 	}
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
-	cabinet := blobstore.NewStore(h.DB, keys, h.Time)
+	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Options = admin.Options{
 		Environment: k.Environment, Clock: h.Time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.StaffService, Audit: audit.New(h.DB, h.Time),
 		Partners: partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}), Leads: leads.NewReader(h.DB, keys, h.Time), Jobs: h.Jobs,
-		Payouts: payouts.NewService(h.DB, h.Time, h.Jobs, cabinet, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.Time, h.Jobs, cabinet), Prices: prices.WithPolicy(k.Policy), Reporting: reporting.NewReader(h.DB), TrustedProxies: k.Proxies,
+		Payouts: payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.Time, h.Jobs, files), Prices: prices.WithPolicy(k.Policy), Reporting: reporting.NewReader(h.DB), TrustedProxies: k.Proxies,
 		PublicURL: "http://api.example", Metrics: httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"), DefaultSigning: models.SigningRequired, RefusalsKept: 500,
 	}
 	handler, err := admin.New(h.Options)

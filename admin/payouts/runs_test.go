@@ -135,7 +135,7 @@ func TestRunIsCancelled(t *testing.T) {
 // Long work is seen by those whom it concerns, and stopped by those who may.
 func TestWork(t *testing.T) {
 	t.Parallel()
-	c := admintest.NewConsoleWithLedger(t) // nobody works at the desk: it waits
+	c := admintest.NewConsoleWithLedger(t) // no node runs jobs: it waits
 	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"EUR"}, "cutoff": {"2026-01-02T00:00"}}).Location()
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
 	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`, `action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
@@ -197,7 +197,7 @@ func TestRunsOfAMixedRole(t *testing.T) {
 // Whoever asked for an export may stop it, whatever else they may.
 func TestOwnExportIsStopped(t *testing.T) {
 	t.Parallel()
-	c := admintest.NewConsoleWithLedger(t) // nobody works at the desk: it waits
+	c := admintest.NewConsoleWithLedger(t) // no node runs jobs: it waits
 	auditor := c.SignedInAs(t, models.Auditor)
 	at := auditor.Post(t, "/payouts/exports", url.Values{"kind": {"accrual"}}).Location()
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)

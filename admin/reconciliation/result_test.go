@@ -284,7 +284,7 @@ func TestReconciliationsOfSomePartners(t *testing.T) {
 // A comparison can be stopped; the page says so, and what the columns were is kept.
 func TestStoppingAComparison(t *testing.T) {
 	t.Parallel()
-	h := admintest.NewConsole(t, admintest.Setup{}) // whose desk does not work
+	h := admintest.NewConsole(t, admintest.Setup{}) // without a running job queue
 	b := admintest.ConsoleWithDeliveries{Console: h, Client: h.SignedInAs(t, models.Finance), Platform: testkit.NewPlatform(t, h.Database)}
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
 	b.Post(t, at+"/compare", b.ColumnForm(t, at)).ExpectRedirect(t, at)

@@ -40,12 +40,12 @@ func accountCreate() *cobra.Command {
 		Long: "Give a partner an account. PARTNER is its slug or id; PARTNER_ID is what the partner sends as\n\"partnerId\" in its posts, unique on the platform.",
 		Args: exactly(2, "the partner's slug or id, and the new account's partnerId"),
 	}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the account's name (default its partnerId)")
 	mode := c.Flags().String("signing", "inherit", "required, report_only, off, or inherit for the partner's")
 	sandbox := c.Flags().Bool("sandbox", false, "its leads pay nobody and are deleted after 7 days")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return reach.partners(c.Context(), func(s *partners.Service) error {
+		return flags.partners(c.Context(), func(s *partners.Service) error {
 			p, err := s.Find(c.Context(), scope.System, args[0])
 			if err != nil {
 				return err
@@ -68,9 +68,9 @@ func accountCreate() *cobra.Command {
 
 func accountList() *cobra.Command {
 	c := &cobra.Command{Use: "list PARTNER", Short: "List a partner's accounts, the default first", Args: exactly(1, "the partner's slug or id")}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			list, err := s.Accounts(c.Context(), p)
 			if err != nil {
 				return err

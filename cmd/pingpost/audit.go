@@ -29,10 +29,10 @@ func auditVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify", Short: "Check that no event was changed or taken out; ends with 1 when one was", Args: noArgs,
 	}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	head := c.Flags().String("head", "", "a `HASH` noted earlier, such as from the service's hourly log line, that must still be in the chain")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, _, err := reach.load(config.SectionDatabase)
+		cfg, _, err := flags.load(config.SectionDatabase)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ import (
 // running dev, else the configuration.
 type dbFlags struct{ dataDir, config string }
 
-func reachFlags(c *cobra.Command) *dbFlags {
+// newDBFlags adds the flags to a command.
+func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
 	c.Flags().StringVar(&r.dataDir, "data-dir", "", "work on the pingpost dev that runs on the folder `DIR` (default $PINGPOST_DATA_DIR)")
 	configVar(c, &r.config)

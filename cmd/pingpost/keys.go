@@ -96,9 +96,9 @@ type statusView struct {
 
 func keysStatus() *cobra.Command {
 	c := &cobra.Command{Use: "status", Short: "Count what is under each key", Args: exactly(0, "nothing")}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
+		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
 			v, err := k.status(c.Context())
 			if err != nil {
 				return err
@@ -202,9 +202,9 @@ func keyNote(writes, configured bool) string {
 func keysRewrap() *cobra.Command {
 	c := &cobra.Command{Use: "rewrap", Short: "Move all leads to the newest key version", Args: exactly(0, "nothing"), Long: `Move the data keys of all leads to the newest version of the key that writes.
 It goes in batches under full load, may be stopped at any time, and run again.`}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
+		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
 			if err := k.mayDecrypt(c.Context()); err != nil {
 				return err
 			}
@@ -223,9 +223,9 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 func keysReseal() *cobra.Command {
 	c := &cobra.Command{Use: "reseal", Short: "Move secrets and look-up digests to the first platform key", Args: exactly(0, "nothing"), Long: `Move the signing secrets, the staff's second factors and the look-up digests to
 the first platform key, so that an older one can be taken away. It may be stopped at any time, and run again.`}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, devvault.Rewrap, func(k *keyRing) error {
+		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
 			if err := k.mayDecrypt(c.Context()); err != nil {
 				return err
 			}
@@ -252,9 +252,9 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 
 func keysRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate", Short: "Make a new version of the key in Vault", Args: exactly(0, "nothing")}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, reach, devvault.Rotate, func(k *keyRing) error {
+		return onKeys(c, flags, devvault.Rotate, func(k *keyRing) error {
 			if k.wrappers.Vault == nil {
 				return errors.New("there is no Vault to rotate in: set vault.address; the local key is rotated by moving to another wrapper")
 			}

@@ -30,9 +30,9 @@ func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 
 func migrateUp() *cobra.Command {
 	c := &cobra.Command{Use: "up", Short: "Apply the migrations that are missing", Args: noArgs}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return reach.asOwner(func(db *sql.DB) error {
+		return flags.asOwner(func(db *sql.DB) error {
 			applied, err := migrations.Up(c.Context(), db)
 			for _, name := range applied {
 				fmt.Fprintln(c.OutOrStdout(), "applied", name)
@@ -48,9 +48,9 @@ func migrateUp() *cobra.Command {
 
 func migrateStatus() *cobra.Command {
 	c := &cobra.Command{Use: "status", Short: "Show which migrations are applied", Args: noArgs}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return reach.asOwner(func(db *sql.DB) error {
+		return flags.asOwner(func(db *sql.DB) error {
 			steps, err := migrations.Status(c.Context(), db)
 			if err != nil {
 				return err

@@ -44,7 +44,7 @@ func partnerCreate() *cobra.Command {
 		Use: "create SLUG", Short: "Take on a partner, pending until it is approved",
 		Args: exactly(1, "the partner's slug, which its base URL will have"),
 	}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the partner's name (default the slug)")
 	legal := c.Flags().String("legal-name", "", "the name that it is paid under")
 	mode := c.Flags().String("signing", "default", "required, report_only, off, or default for the platform's")
@@ -53,7 +53,7 @@ func partnerCreate() *cobra.Command {
 		if *name == "" {
 			*name = args[0]
 		}
-		return reach.partners(c.Context(), func(s *partners.Service) error {
+		return flags.partners(c.Context(), func(s *partners.Service) error {
 			p, err := s.Create(c.Context(), partners.NewPartner{
 				Slug: args[0], Name: *name, LegalName: *legal, Signing: models.SigningMode(*mode), NoSharedAddress: *only,
 			})
@@ -64,7 +64,7 @@ func partnerCreate() *cobra.Command {
 				return printJSON(c.OutOrStdout(), viewPartner(partners.Summary{Partner: p}))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next:\n  %s\n  %s\n  pingpost partner approve %s%s\n",
-				id.Format(id.Partner, p.ID), p.Slug, addAccount(p, reach), addSecret(p, reach), p.Slug, reach.again())
+				id.Format(id.Partner, p.ID), p.Slug, addAccount(p, flags), addSecret(p, flags), p.Slug, flags.again())
 			return nil
 		})
 	}
@@ -81,9 +81,9 @@ func addSecret(p models.Partner, r *dbFlags) string {
 
 func partnerList() *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the partners", Args: noArgs}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return reach.partners(c.Context(), func(s *partners.Service) error {
+		return flags.partners(c.Context(), func(s *partners.Service) error {
 			list, err := s.List(c.Context(), scope.System)
 			if err != nil {
 				return err
@@ -106,9 +106,9 @@ func partnerList() *cobra.Command {
 
 func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 	c := &cobra.Command{Use: use + " PARTNER", Short: short, Args: exactly(1, "the partner's slug or id")}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return reach.partners(c.Context(), func(s *partners.Service) error {
+		return flags.partners(c.Context(), func(s *partners.Service) error {
 			p, err := s.Find(c.Context(), scope.System, args[0])
 			if err != nil {
 				return err
@@ -120,7 +120,7 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 			if to != models.PartnerApproved {
 				return nil
 			}
-			return printMissing(c, s, p, reach)
+			return printMissing(c, s, p, flags)
 		})
 	}
 	return c

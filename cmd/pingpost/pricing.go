@@ -64,21 +64,21 @@ func (f *cardFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// sheet reads the card, and says which it is.
-func (f *cardFlags) sheet(ctx context.Context, s *ratecard.Service) (name string, sheet *ratecard.CompiledCard, err error) {
+// compile reads and compiles the card, and names it.
+func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.CompiledCard, err error) {
 	if f.draft == "" {
-		return sheetOf(ctx, s, f.version)
+		return compileVersion(ctx, s, f.version)
 	}
 	d, err := s.Draft(ctx, f.draft)
 	if err != nil {
 		return "", nil, err
 	}
-	sheet, err = s.CompileCard(ctx, d.RateCard)
-	return "The draft " + ratecard.ID(d.ID) + " of a rate card.", sheet, err
+	compiled, err = s.CompileCard(ctx, d.RateCard)
+	return "The draft " + ratecard.ID(d.ID) + " of a rate card.", compiled, err
 }
 
-// sheetOf reads the version with a number; 0 for the one in force.
-func sheetOf(ctx context.Context, s *ratecard.Service, n int) (name string, sheet *ratecard.CompiledCard, err error) {
+// compileVersion reads the version with a number; 0 for the one in force.
+func compileVersion(ctx context.Context, s *ratecard.Service, n int) (name string, compiled *ratecard.CompiledCard, err error) {
 	card, err := s.Current(ctx)
 	if n != 0 {
 		card, err = s.Version(ctx, n)
@@ -86,23 +86,23 @@ func sheetOf(ctx context.Context, s *ratecard.Service, n int) (name string, shee
 	if err != nil {
 		return "", nil, err
 	}
-	sheet, err = s.CompileCard(ctx, card)
-	return fmt.Sprintf("Version %d of the rate card.", card.Version), sheet, err
+	compiled, err = s.CompileCard(ctx, card)
+	return fmt.Sprintf("Version %d of the rate card.", card.Version), compiled, err
 }
 
 func pricingExport() *cobra.Command {
 	c := &cobra.Command{Use: "export", Short: "Print a version of the rate card, or a draft, as YAML", Args: noArgs}
-	reach, card := reachFlags(c), cardVar(c)
+	flags, card := newDBFlags(c), cardVar(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := card.check(c); err != nil {
 			return err
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error {
-			name, sheet, err := card.sheet(c.Context(), s)
+		return flags.prices(c.Context(), func(s *ratecard.Service) error {
+			name, compiled, err := card.compile(c.Context(), s)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "# %s\n%s", name, pricingrules.FormatCard(sheet.Card))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "# %s\n%s", name, pricingrules.FormatCard(compiled.Card))
 			return err
 		})
 	}
@@ -114,7 +114,7 @@ func pricingImport() *cobra.Command {
 		Use: "import FILE", Short: "Make a draft of a rate card in YAML, and print what it changes of the version in force; - is standard input",
 		Args: exactly(1, "the file of the rate card"),
 	}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	dry := c.Flags().Bool("dry-run", false, "print the differences and make no draft")
 	draft := c.Flags().String("draft", "", "replace the rules of the draft `rc_…` instead of making one")
 	title := c.Flags().String("title", "", "what the new draft is for")
@@ -126,12 +126,12 @@ func pricingImport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+		return flags.prices(c.Context(), func(s *ratecard.Service) error {
 			card, table, err := pricingrules.Load(name, data, s.Taxonomy(), s.Markets())
 			if err != nil {
 				return err
 			}
-			_, live, err := sheetOf(c.Context(), s, 0)
+			_, live, err := compileVersion(c.Context(), s, 0)
 			if err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func pricingImport() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(c.ErrOrStderr(), told+reach.again())
+				fmt.Fprintln(c.ErrOrStderr(), told+flags.again())
 			}
 			return printChanges(c.OutOrStdout(), pricingrules.Diff(live.Table, table))
 		})
@@ -204,7 +204,7 @@ func printChanges(w io.Writer, changes []pricingrules.Change) error {
 
 func pricingDiff() *cobra.Command {
 	c := &cobra.Command{Use: "diff A B", Short: "Print the prices that differ between two versions", Args: exactly(2, "the numbers of two versions")}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var n [2]int
 		for i, arg := range args {
@@ -213,12 +213,12 @@ func pricingDiff() *cobra.Command {
 				return usageError{fmt.Errorf("%q is not the number of a version", arg)}
 			}
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error {
-			_, a, err := sheetOf(c.Context(), s, n[0])
+		return flags.prices(c.Context(), func(s *ratecard.Service) error {
+			_, a, err := compileVersion(c.Context(), s, n[0])
 			if err != nil {
 				return err
 			}
-			_, b, err := sheetOf(c.Context(), s, n[1])
+			_, b, err := compileVersion(c.Context(), s, n[1])
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ func draftFlag(c *cobra.Command) *string {
 
 func pricingSet() *cobra.Command {
 	c := &cobra.Command{Use: "set", Short: "Set the base of an industry in a country, in a draft or at once", Args: noArgs}
-	reach, cell := reachFlags(c), cellVar(c)
+	flags, cell := newDBFlags(c), cellVar(c)
 	base := c.Flags().String("base", "", "the amount in the country's currency, such as 45.60")
 	publish := c.Flags().Bool("publish", false, "publish it at once, by itself, in a draft of its own")
 	note := c.Flags().String("note", "", "why, with --publish")
@@ -63,7 +63,7 @@ func pricingSet() *cobra.Command {
 		case !*publish && *note != "":
 			return usageError{errors.New("--note goes with --publish: a draft gets its note when it is published")}
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+		return flags.prices(c.Context(), func(s *ratecard.Service) error {
 			change := ratecard.BaseChange{Target: pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}, Minor: minor}
 			what := changeWords(s, change)
 			if *publish {
@@ -77,7 +77,7 @@ func pricingSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s\n%s%s\n", what, publishNext(d), reach.again())
+			fmt.Fprintf(c.OutOrStdout(), "%s\n%s%s\n", what, publishNext(d), flags.again())
 			return nil
 		})
 	}
@@ -141,7 +141,7 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 
 func pricingPublish() *cobra.Command {
 	c := &cobra.Command{Use: "publish", Short: "Publish a draft, now or at a time; live on every node within a second", Args: noArgs}
-	reach, draft := reachFlags(c), draftFlag(c)
+	flags, draft := newDBFlags(c), draftFlag(c)
 	note := c.Flags().String("note", "", "why the prices change (required)")
 	at := c.Flags().String("at", "", "when, such as 2026-12-01T06:00:00Z (default now)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -155,7 +155,7 @@ func pricingPublish() *cobra.Command {
 				return usageError{errors.New("--at is a time like 2026-12-01T06:00:00Z")}
 			}
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error {
+		return flags.prices(c.Context(), func(s *ratecard.Service) error {
 			d, err := draftFor(c.Context(), s, *draft)
 			if err != nil {
 				return err
@@ -185,7 +185,7 @@ func printPublished(w io.Writer, card models.RateCard) (err error) {
 
 func pricingExplain() *cobra.Command {
 	c := &cobra.Command{Use: "explain", Short: "Show step by step how a lead's price is made, and by which rules", Args: noArgs}
-	reach, cell, card := reachFlags(c), cellVar(c), cardVar(c)
+	flags, cell, card := newDBFlags(c), cellVar(c), cardVar(c)
 	partner := c.Flags().String("partner", "", "for a partner's own base URL, by its slug or id")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
@@ -194,16 +194,16 @@ func pricingExplain() *cobra.Command {
 		if err := card.check(c); err != nil {
 			return err
 		}
-		own, err := ownPrice(c.Context(), reach, *partner)
+		own, err := ownPrice(c.Context(), flags, *partner)
 		if err != nil {
 			return err
 		}
-		return reach.prices(c.Context(), func(s *ratecard.Service) error {
-			_, sheet, err := card.sheet(c.Context(), s)
+		return flags.prices(c.Context(), func(s *ratecard.Service) error {
+			_, compiled, err := card.compile(c.Context(), s)
 			if err != nil {
 				return err
 			}
-			e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}, own)
+			e, err := ratecard.Explain(compiled, ratecard.Lead{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}, own)
 			if err != nil {
 				return err
 			}
@@ -219,12 +219,12 @@ func ownPrice(ctx context.Context, r *dbFlags, ref string) (own pricingrules.Own
 	if ref == "" {
 		return own, nil
 	}
-	err = r.partners(ctx, func(office *partners.Service) error {
-		p, err := office.Find(ctx, scope.System, ref)
+	err = r.partners(ctx, func(service *partners.Service) error {
+		p, err := service.Find(ctx, scope.System, ref)
 		if err != nil {
 			return err
 		}
-		price, err := office.OwnPrice(ctx, p)
+		price, err := service.OwnPrice(ctx, p)
 		own = price.Own
 		return err
 	})

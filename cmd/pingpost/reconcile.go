@@ -46,7 +46,7 @@ shows of its columns need not be said; what it leaves open is asked for. The com
 run, of which neither result nor file stays, unless --keep makes it a result that never changes.`,
 		Args: noArgs,
 	}
-	reach, asJSON, f := reachFlags(c), jsonFlag(c), &reconcileFlags{}
+	flags, asJSON, f := newDBFlags(c), jsonFlag(c), &reconcileFlags{}
 	for _, flag := range []struct {
 		into             *string
 		name, what, form string
@@ -71,7 +71,7 @@ run, of which neither result nor file stays, unless --keep makes it a result tha
 		if f.partner == "" || f.file == "" {
 			return usageError{errors.New("give --partner and --file")}
 		}
-		return reach.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
+		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
 			return reconcileList(c, db, keys, f, *asJSON)
 		})
 	}

@@ -74,10 +74,10 @@ func printCreated(c *cobra.Command, asJSON bool, p models.Partner, made partners
 
 func secretCreate() *cobra.Command {
 	c := &cobra.Command{Use: "create PARTNER", Short: "Make a secret beside those there are", Args: exactly(1, "the partner's slug or id")}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "what tells it from others")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			made, err := s.CreateSecret(c.Context(), p, *label)
 			if err != nil {
 				return err
@@ -93,7 +93,7 @@ func secretImport() *cobra.Command {
 		Use: "import PARTNER", Short: "Take over a secret that the partner uses already, from standard input",
 		Args: exactly(1, "the partner's slug or id, and the secret on standard input"),
 	}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "what tells it from others")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 4096))
@@ -101,7 +101,7 @@ func secretImport() *cobra.Command {
 			return fmt.Errorf("reading the secret: %w", err)
 		}
 		plain := strings.TrimRight(string(text), "\r\n")
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			made, err := s.ImportSecret(c.Context(), p, *label, plain)
 			if err != nil {
 				return err
@@ -118,13 +118,13 @@ func secretImport() *cobra.Command {
 
 func secretRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate PARTNER", Short: "Make a new secret and let the others retire", Args: exactly(1, "the partner's slug or id")}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "what tells it from others")
 	overlap := overlap(partners.DefaultOverlap)
 	c.Flags().Var(&overlap, "overlap", "how long the others stay valid, a `TIME` such as 36h or 3d, at most 90 days")
 	force := c.Flags().Bool("force", false, "even while an earlier rotation is under way")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			made, err := s.RotateSecret(c.Context(), p, *label, time.Duration(overlap), *force)
 			if err != nil {
 				return err
@@ -144,14 +144,14 @@ func secretRetire() *cobra.Command {
 		Use: "retire PARTNER SECRET_ID --in TIME", Short: "Put the end of a secret earlier or later",
 		Args: exactly(2, "the partner's slug or id, and the secret's id"),
 	}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	in := overlap(-1)
 	c.Flags().Var(&in, "in", "how long from now it stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s ends it now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if in < 0 {
 			return usageError{errors.New("--in says how long from now the secret stays valid: a time such as 36h or 3d, or 0s")}
 		}
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			secret, err := s.FindSecret(c.Context(), p, args[1])
 			if err != nil {
 				return err
@@ -172,9 +172,9 @@ func secretRevoke() *cobra.Command {
 		Use: "revoke PARTNER SECRET_ID", Short: "End a secret at once",
 		Args: exactly(2, "the partner's slug or id, and the secret's id"),
 	}
-	reach := reachFlags(c)
+	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			secret, err := s.FindSecret(c.Context(), p, args[1])
 			if err != nil {
 				return err
@@ -185,7 +185,7 @@ func secretRevoke() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s is revoked, on every node within a second\n", args[1])
 			signs, err := canSign(c.Context(), s, p)
 			if err == nil && !signs {
-				fmt.Fprintf(c.ErrOrStderr(), "warning: it was the last active secret of %s, which can sign nothing until it gets a new one: %s\n", p.Slug, addSecret(p, reach))
+				fmt.Fprintf(c.ErrOrStderr(), "warning: it was the last active secret of %s, which can sign nothing until it gets a new one: %s\n", p.Slug, addSecret(p, flags))
 			}
 			return err
 		})
@@ -195,9 +195,9 @@ func secretRevoke() *cobra.Command {
 
 func secretList() *cobra.Command {
 	c := &cobra.Command{Use: "list PARTNER", Short: "List a partner's secrets, without the secrets", Args: exactly(1, "the partner's slug or id")}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return onPartner(c, reach, args[0], func(s *partners.Service, p models.Partner) error {
+		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			list, err := s.Secrets(c.Context(), p)
 			if err != nil {
 				return err

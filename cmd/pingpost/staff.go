@@ -74,7 +74,7 @@ func staffCreate() *cobra.Command {
 		Use: "create EMAIL", Short: "Invite somebody to the console; the first administrator comes from here",
 		Args: exactly(1, "the person's e-mail address"),
 	}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the person's name (default the part of the address before the @)")
 	roles := c.Flags().StringSlice("role", nil, "administrator, account_manager, pricing_manager, finance or auditor; with @SLUG at one partner only")
 	fromStdin := c.Flags().Bool("password-stdin", false, "read a password from standard input, instead of printing an invitation")
@@ -92,7 +92,7 @@ func staffCreate() *cobra.Command {
 				return err
 			}
 		}
-		return reach.people(c.Context(), func(p people) error {
+		return flags.people(c.Context(), func(p people) error {
 			wanted, slugs, err := p.roles(c.Context(), *roles)
 			if err != nil {
 				return err
@@ -160,9 +160,9 @@ func (p people) roles(ctx context.Context, texts []string) (out []models.StaffRo
 
 func staffList() *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the staff", Args: noArgs}
-	reach, asJSON := reachFlags(c), jsonFlag(c)
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return reach.people(c.Context(), func(p people) error {
+		return flags.people(c.Context(), func(p people) error {
 			all, err := p.staff.List(c.Context())
 			if err != nil {
 				return err

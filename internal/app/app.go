@@ -60,7 +60,7 @@ type App struct {
 	keys      *Keys
 	leadKeys  leadKeys
 	directory *snapshot.Holder[partners.Directory]
-	card      *snapshot.Holder[ratecard.Snapshot]
+	card      *snapshot.Holder[ratecard.CompiledVersion]
 	prices    *ratecard.Service
 	access    *snapshot.Holder[authz.Access]
 	staff     *staff.Service
@@ -201,7 +201,7 @@ func (a *App) warnUnreadable(load func(context.Context) (*partners.Directory, er
 	}
 }
 
-func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, office *partners.Service) error {
+func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, directory *partners.Service) error {
 	l := a.cfg.Limits
 	var proxies []netip.Prefix
 	for _, p := range a.cfg.HTTP.TrustedProxies {
@@ -218,7 +218,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, o
 			WrongSignatures: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
-		Partners: office, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
+		Partners: directory, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
 		PublicURL: a.cfg.HTTP.PublicURL, SupportContact: a.cfg.HTTP.SupportContact, TrustedProxies: proxies,
 		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
 	})
@@ -226,7 +226,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, o
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: office, Prices: prices,
+		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: directory, Prices: prices,
 		Leads: leads.NewReader(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Jobs: a.queue,
 		Reporting: reporting.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,

@@ -100,7 +100,7 @@ func (a *App) restoreSnapshot() string {
 	case age > snapshotLife || age < -maxSkew:
 		return "not current"
 	}
-	card, err := a.prices.NewSnapshot(s.found.CardVersion, s.found.Card)
+	card, err := a.prices.CompileVersion(s.found.CardVersion, s.found.Card)
 	if err != nil {
 		a.log.Error("the rate card of the snapshot is not understood", "error", err.Error())
 		return "not read"
@@ -135,7 +135,7 @@ func (a *App) keepSnapshot(ctx context.Context) {
 	defer tick.Stop()
 	var last struct {
 		directory *partners.Directory
-		card      *ratecard.Snapshot
+		card      *ratecard.CompiledVersion
 		timelines []postgres.Timeline
 		at        time.Time
 	}

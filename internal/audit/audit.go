@@ -1,6 +1,6 @@
 // Package audit keeps what staff, operators and the service itself did: an
 // append-only chain of events, each written in the database transaction of the
-// deed it tells of, and each holding the hash of the one before. The database
+// change it records, and each holding the hash of the one before. The database
 // refuses to change or take out events; the chain shows it if that was circumvented.
 //
 // It does not keep what partners did: that is traffic and refusals (D24).
@@ -27,7 +27,7 @@ import (
 type Actor struct {
 	Staff     uuid.UUID // Nil for the service and its operators
 	Name      string    // an e-mail address, or one of the names below
-	Role      string    // the role that permits the deed
+	Role      string    // the role that permits the action
 	Address   string
 	RequestID string
 	Form      Submission // of a console form that creates something, or the zero value
@@ -42,7 +42,7 @@ var (
 	Nobody = Actor{Name: "unknown"}
 )
 
-// Event is a deed. Before and After hold what changed, under the names of the
+// Event is an action. Before and After hold what changed, under the names of the
 // fields, and never a secret or a lead's personal data.
 type Event struct {
 	Action        string // "partner.approve"
@@ -62,19 +62,19 @@ type Log struct {
 func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
 // Write appends the event in the caller's transaction, as the last thing that it
-// does: from here to the commit it holds the chain, and every other deed waits.
+// does: from here to the commit it holds the chain, and every other change waits.
 func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// Refused appends a deed that was refused, in a transaction of its own.
+// Refused appends an action that was refused, in a transaction of its own.
 func (l *Log) Refused(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return write(tx, l.clock.Now(), by, e, models.AuditRefused)
 	})
 }
 
-// Done appends a deed that changed nothing else in the database.
+// Done appends an action that changed nothing else in the database.
 func (l *Log) Done(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error { return Write(tx, l.clock.Now(), by, e) })
 }

@@ -91,8 +91,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// An event is there if and only if its deed is.
-func TestAnEventSharesItsDeedsFate(t *testing.T) {
+// An event exists only if its change does.
+func TestEventRollsBackWithItsChange(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
 	undone := apperr.New(apperr.Conflict, "undone", "It is undone.")
@@ -103,11 +103,11 @@ func TestAnEventSharesItsDeedsFate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := c.verify(t, ""); v.Events != 0 {
-		t.Errorf("%d events of a deed that was undone", v.Events)
+		t.Errorf("%d events of a change that was rolled back", v.Events)
 	}
-	for name, by := range map[string]audit.Actor{"nobody": {}, "no deed": who} {
+	for name, by := range map[string]audit.Actor{"nobody": {}, "no action": who} {
 		e := event(1)
-		if name == "no deed" {
+		if name == "no action" {
 			e.Action = ""
 		}
 		if err := c.Done(t.Context(), by, e); err == nil {

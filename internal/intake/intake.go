@@ -67,7 +67,7 @@ type Settings struct {
 // Deps are what intake works with. All are required.
 type Deps struct {
 	Directory *snapshot.Holder[partners.Directory]
-	Card      *snapshot.Holder[ratecard.Snapshot]
+	Card      *snapshot.Holder[ratecard.CompiledVersion]
 	Caps      *partners.Caps
 	Quotes    *quote.Sealer
 	Keys      *keyring.Keys
@@ -134,9 +134,9 @@ func New(p Deps, s Settings) *Intake {
 		unmatchedSites:  newRateLimiter[netip.Addr](siteFailures*s.MatchFailures, time.Minute),
 		wrongSignatures: newRateLimiter[netip.Addr](s.WrongSignatures, time.Minute),
 	}
-	var decoy [32]byte
-	rand.Read(decoy[:])
-	in.dummyVerifiers.New = func() any { return signing.NewVerifier(decoy[:]) }
+	var dummy [32]byte
+	rand.Read(dummy[:])
+	in.dummyVerifiers.New = func() any { return signing.NewVerifier(dummy[:]) }
 	return in
 }
 

@@ -64,7 +64,7 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	return result, nil
 }
 
-func (in *Intake) readPing(req PingRequest, card *ratecard.Snapshot, now time.Time) (payload.Ping, error) {
+func (in *Intake) readPing(req PingRequest, card *ratecard.CompiledVersion, now time.Time) (payload.Ping, error) {
 	rate := in.pings
 	if req.Slug == "" {
 		rate = in.sharedPings
@@ -75,7 +75,7 @@ func (in *Intake) readPing(req PingRequest, card *ratecard.Snapshot, now time.Ti
 	return payload.ParsePing(req.Body, card.Taxonomy)
 }
 
-func (in *Intake) price(card *ratecard.Snapshot, partner *partners.Partner, ping *payload.Ping, start time.Time) (PingResult, error) {
+func (in *Intake) price(card *ratecard.CompiledVersion, partner *partners.Partner, ping *payload.Ping, start time.Time) (PingResult, error) {
 	industry := card.Taxonomy.At(ping.Industry)
 	class := pricingrules.ClassOf(ping.Urgency)
 

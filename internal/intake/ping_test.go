@@ -175,8 +175,8 @@ func TestExcludedByTheRateCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Card = snapshot.New("rate_card", func(context.Context) (*ratecard.Snapshot, error) {
-		return &ratecard.Snapshot{Version: 2, Table: table, Taxonomy: taxonomy, Markets: markets}, nil
+	n.Card = snapshot.New("rate_card", func(context.Context) (*ratecard.CompiledVersion, error) {
+		return &ratecard.CompiledVersion{Version: 2, Table: table, Taxonomy: taxonomy, Markets: markets}, nil
 	})
 	log, _ := testkit.NewLog()
 	if err := snapshot.NewWatcher(n.DB.Pool, log, n.Card).Load(t.Context()); err != nil {

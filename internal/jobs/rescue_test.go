@@ -65,7 +65,7 @@ func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	first, late := make(chan *jobs.Run, 1), make(chan struct{})
-	doer := jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	handler := jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		if r.Attempt > 1 { // on either node
 			return r.Commit(ctx, line)
 		}
@@ -73,13 +73,13 @@ func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
 		<-late // it does not notice anything
 		return r.Commit(context.WithoutCancel(ctx), line)
 	}}
-	s.Handle(models.WorkExport, doer)
+	s.Handle(models.WorkExport, handler)
 	runs(t, s.Queue)
 	w := s.ask(t, uuid.Nil)
 	silent := <-first
 
 	another := s.queue(t)
-	another.Handle(models.WorkExport, doer)
+	another.Handle(models.WorkExport, handler)
 	runs(t, another)
 	// The first one's heart goes on beating, and what it says is overwritten: it is as if
 	// it were not heard.

@@ -19,7 +19,7 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	return errs
 }
 
-// Looking is the office that examines no more leads than these.
+// Looking is the reader that examines no more leads than these.
 func (o *Reader) Looking(everybodys, partners int) *Reader {
 	less := *o
 	less.look = look{everybodys, partners}

@@ -28,7 +28,7 @@ func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
 	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, look: atMost}
 }
 
-// By is the office on behalf of somebody.
+// By is the reader on behalf of somebody.
 func (o *Reader) By(who audit.Actor) *Reader {
 	mine := *o
 	mine.by = who

@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// counted is an office with its caps, as one node has them.
+// counted is a service with its caps, as one node has them.
 type counted struct {
 	*partnerService
 	caps      *partners.Caps

@@ -75,7 +75,7 @@ func TestCheckSignature(t *testing.T) {
 }
 
 // A text field sends every line end as CR LF, whatever was pasted: a body is tried with
-// LF and as it came, and that is one deed in the audit trail.
+// LF and as it came, and that is one event in the audit log.
 func TestCheckSignatureOfLines(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")

@@ -50,14 +50,14 @@ func TestPageOfManyPartners(t *testing.T) {
 	sent := &statements{Interface: logger.Discard}
 	// Without a pool, so that no statement goes past the count.
 	counted := &postgres.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
-	office := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.Began()))
+	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.Began()))
 	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {
 		for name, q := range map[string]partners.Query{
 			"all": {}, "searched": {Search: "abc"}, "for an account": {Search: "partner-77"}, "approved": {Status: "approved"}, "of a manager": {Manager: "manager-7"},
 			"unsigned": {Signing: "off"}, "searched for in vain": {Search: "no such partner"},
 		} {
 			q.Sort, q.Size = sort, 50
-			first, err := office.Page(t.Context(), scope.System, q)
+			first, err := service.Page(t.Context(), scope.System, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestPageOfManyPartners(t *testing.T) {
 			for range 7 {
 				sent.n.Store(0)
 				began := time.Now()
-				if _, err := office.Page(t.Context(), scope.System, q); err != nil {
+				if _, err := service.Page(t.Context(), scope.System, q); err != nil {
 					t.Fatal(err)
 				}
 				took = append(took, time.Since(began))

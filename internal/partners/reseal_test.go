@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// under is the same office with other platform keys, the writing one first.
+// under is the same service with other platform keys, the writing one first.
 func (o *partnerService) under(t *testing.T, keys ...byte) *partnerService {
 	t.Helper()
 	return &partnerService{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}

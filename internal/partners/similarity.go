@@ -13,48 +13,48 @@ import (
 
 // Slugs and partnerIds are told over the phone and copied by hand: two that a person
 // would take for each other lead a partner's posts to another. They are compared as
-// the indexes of "likeness" fold them. Whoever makes one waits for whoever else does,
-// since no constraint sees the likeness of two that are made at once.
+// the indexes ..._likeness fold them. Whoever makes one waits for whoever else does,
+// since no constraint sees the similarity of two that are made at once.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
-// likeness is how like a new name is to those there are.
-type likeness struct{ Same, Folded, Alike bool }
+// similarity is how similar a new name is to existing ones.
+type similarity struct{ Same, SameFolded, Similar bool }
 
 func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {
-	const query = `SELECT coalesce(bool_or(slug = ?), false) AS same, count(*) > 0 AS alike
+	const query = `SELECT coalesce(bool_or(slug = ?), false) AS same, count(*) > 0 AS similar
 		FROM partners WHERE translate(slug, '01i', 'oll') = translate(?, '01i', 'oll')`
-	var like likeness
+	var name similarity
 	if err := tx.Exec(namesLock).Error; err != nil || checkSlug(slug) != nil {
 		return nil, err
 	}
-	if err := tx.Raw(query, slug, slug).Scan(&like).Error; err != nil {
+	if err := tx.Raw(query, slug, slug).Scan(&name).Error; err != nil {
 		return nil, err
 	}
 	switch {
-	case like.Same:
+	case name.Same:
 		return clash("slug_taken", "slug", "A partner with this slug exists already: choose another slug."), nil
-	case like.Alike:
+	case name.Similar:
 		return clash("slug_alike", "slug", "This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug."), nil
 	}
 	return nil, nil
 }
 
 func identifierTaken(tx *gorm.DB, identifier string) (*apperr.Error, error) {
-	const query = `SELECT coalesce(bool_or(identifier = ?), false) AS same, coalesce(bool_or(lower(identifier) = lower(?)), false) AS folded, count(*) > 0 AS alike
+	const query = `SELECT coalesce(bool_or(identifier = ?), false) AS same, coalesce(bool_or(lower(identifier) = lower(?)), false) AS same_folded, count(*) > 0 AS similar
 		FROM accounts WHERE translate(lower(identifier), '01i_.', 'oll--') = translate(lower(?), '01i_.', 'oll--')`
-	var like likeness
+	var name similarity
 	if err := tx.Exec(namesLock).Error; err != nil || checkIdentifier(identifier) != nil {
 		return nil, err
 	}
-	if err := tx.Raw(query, identifier, identifier, identifier).Scan(&like).Error; err != nil {
+	if err := tx.Raw(query, identifier, identifier, identifier).Scan(&name).Error; err != nil {
 		return nil, err
 	}
 	switch {
-	case like.Same:
+	case name.Same:
 		return clash("identifier_taken", "identifier", "An account with this partnerId exists already: choose another."), nil
-	case like.Folded:
+	case name.SameFolded:
 		return clash("identifier_taken", "identifier", "An account with this partnerId, apart from upper and lower case, exists already: choose another."), nil
-	case like.Alike:
+	case name.Similar:
 		return clash("identifier_alike", "identifier", "This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another."), nil
 	}
 	return nil, nil

@@ -72,7 +72,7 @@ func (s *Service) By(who audit.Actor) *Service {
 // Policy is the one in force.
 func (s *Service) Policy() Policy { return s.policy }
 
-// note is the deed's line in the audit trail; the last thing of its transaction.
+// note writes the change's audit event, as the last statement of its transaction.
 func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why})
 }

@@ -8,7 +8,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cachedSheets and cachedRules bound what is kept compiled. A page of a draft compares
+// cachedCards and cachedRules bound what is kept compiled. A page of a draft compares
 // two or three cards; the table of a large one takes a tenth of a second to make, and
 // its rules twenty megabytes.
 const (
@@ -16,7 +16,7 @@ const (
 	cachedRules = 2 * MaxRules
 )
 
-// cache keeps the sheets of cards as they were at one row version, which never change.
+// cache keeps compiled cards as they were at one row version, which never change.
 type cache struct {
 	mu    sync.Mutex
 	order []cacheKey // the oldest first

@@ -137,7 +137,7 @@ type ruleChange struct {
 
 type patch []ruleChange
 
-// diff is what makes another sheet of this one.
+// diff is what makes the other set of rules of this one.
 func (s *draftRules) diff(next *draftRules) (p patch) {
 	for _, at := range s.positions() {
 		was := s.rules[at]

@@ -201,13 +201,13 @@ func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, 
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: "rate_card", Object: ID(card.ID), Before: before, After: after})
 }
 
-// CompileCard is a card's rules, compiled. Where the card has gaps or clashes, so has the sheet.
+// CompileCard is a card's rules, compiled. Where the card has gaps or clashes, so has the compiled card.
 func (s *Service) CompileCard(ctx context.Context, card models.RateCard) (*CompiledCard, error) {
 	key := cacheKey{card.ID, card.RowVersion}
 	if known := s.compiled.get(key); known != nil {
 		return known, nil
 	}
-	sheet := &CompiledCard{}
+	compiled := &CompiledCard{}
 	var now models.RateCard
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`).Error; err != nil {
@@ -221,18 +221,18 @@ func (s *Service) CompileCard(ctx context.Context, card models.RateCard) (*Compi
 			return err
 		}
 		for _, row := range rows {
-			sheet.Positions = append(sheet.Positions, row.Position)
+			compiled.Positions = append(compiled.Positions, row.Position)
 		}
-		sheet.Card, err = fromRows(rows)
+		compiled.Card, err = fromRows(rows)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	sheet.Table, sheet.Problems = pricingrules.Examine(sheet.Card, s.taxonomy, s.markets)
+	compiled.Table, compiled.Problems = pricingrules.Examine(compiled.Card, s.taxonomy, s.markets)
 	// The rows may be newer than the card that the caller read: kept under their own version.
-	s.compiled.put(cacheKey{card.ID, now.RowVersion}, sheet)
-	return sheet, nil
+	s.compiled.put(cacheKey{card.ID, now.RowVersion}, compiled)
+	return compiled, nil
 }
 
 const maxLine = 200

@@ -172,24 +172,24 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A sheet shows what is wrong with a card, and where its rules are.
+// A compiled card shows what is wrong with a card, and where its rules are.
 func TestSheet(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(5)}))
 	card := w.draft(t)
 	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))
 	card = w.now(t, card.ID)
-	sheet, err := w.CompileCard(t.Context(), card)
+	compiled, err := w.CompileCard(t.Context(), card)
 	must(t, err)
-	if len(sheet.Problems) == 0 || !slices.Equal(sheet.Positions, []int{2}) || sheet.RuleIndex(2) != 0 || sheet.RuleIndex(1) != -1 {
-		t.Errorf("positions %v, problems %v", sheet.Positions, sheet.Problems)
+	if len(compiled.Problems) == 0 || !slices.Equal(compiled.Positions, []int{2}) || compiled.RuleIndex(2) != 0 || compiled.RuleIndex(1) != -1 {
+		t.Errorf("positions %v, problems %v", compiled.Positions, compiled.Problems)
 	}
-	if again, err := w.bob.CompileCard(t.Context(), card); err != nil || again != sheet {
+	if again, err := w.bob.CompileCard(t.Context(), card); err != nil || again != compiled {
 		t.Errorf("what did not change was compiled again (%v)", err)
 	}
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, pricingrules.Rule{Base: all(7)}))
 	next, err := w.CompileCard(t.Context(), w.now(t, card.ID))
 	must(t, err)
-	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(sheet.Card.Rules) != 1 {
+	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(compiled.Card.Rules) != 1 {
 		t.Errorf("after the change %d rules, problems %v", len(next.Card.Rules), next.Problems)
 	}
 	if again, err := w.node(t, w.DB).CompileCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {

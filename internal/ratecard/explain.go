@@ -19,8 +19,8 @@ type Explanation struct {
 }
 
 // Explain shows each step, with the rule that made it.
-func Explain(sheet *CompiledCard, lead Lead, own pricingrules.Own) (e Explanation, err error) {
-	tax, markets := sheet.Table.Taxonomy(), sheet.Table.Markets()
+func Explain(compiled *CompiledCard, lead Lead, own pricingrules.Own) (e Explanation, err error) {
+	tax, markets := compiled.Table.Taxonomy(), compiled.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))
 	if !known {
 		return e, field("industry", apperr.InvalidValue, "industry", "There is no industry of this name: the taxonomy has their slugs, such as plumber.")
@@ -34,7 +34,7 @@ func Explain(sheet *CompiledCard, lead Lead, own pricingrules.Own) (e Explanatio
 		}
 		market = markets.Index([2]byte([]byte(country)))
 	}
-	e.Explanation = sheet.Table.ExplainFor(industry, market, pricingrules.ClassOf(lead.Urgency), own.Adjustment)
+	e.Explanation = compiled.Table.ExplainFor(industry, market, pricingrules.ClassOf(lead.Urgency), own.Adjustment)
 	e.OwnExclusion = own.Excludes(tax.At(industry), country)
 	return e, nil
 }

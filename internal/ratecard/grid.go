@@ -22,9 +22,9 @@ type GridRow struct {
 	Compared bool
 }
 
-// Grid lists the rows of a view. with is the sheet that the card is compared with, nil
+// Grid lists the rows of a view. with is the card that it is compared with, nil
 // for none. A view of a country that has no market is empty.
-func (s *Service) Grid(sheet, with *CompiledCard, v GridView) (rows []GridRow) {
+func (s *Service) Grid(compiled, with *CompiledCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
 		return nil
@@ -41,14 +41,14 @@ func (s *Service) Grid(sheet, with *CompiledCard, v GridView) (rows []GridRow) {
 		if v.Category != "" && v.Category != category.Slug {
 			continue
 		}
-		part := []GridRow{s.gridRow(sheet, pricingrules.Target{Category: category.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)}
+		part := []GridRow{s.gridRow(compiled, pricingrules.Target{Category: category.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)}
 		part[0].Name = category.Name
 		for i, industry := range s.taxonomy.Industries() {
 			if industry.Category != category.Slug || !strings.Contains(industry.Slug, search) {
 				continue
 			}
-			row := s.gridRow(sheet, pricingrules.Target{Industry: industry.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)
-			row.Cell = sheet.Table.Price(i, market, class)
+			row := s.gridRow(compiled, pricingrules.Target{Industry: industry.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)
+			row.Cell = compiled.Table.Price(i, market, class)
 			row.Price = row.Cell.String()
 			if with != nil {
 				row.Live, row.Compared = with.Table.Price(i, market, class), true
@@ -62,10 +62,10 @@ func (s *Service) Grid(sheet, with *CompiledCard, v GridView) (rows []GridRow) {
 	return rows
 }
 
-func (s *Service) gridRow(sheet *CompiledCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
-	row := GridRow{BaseRow: pricingrules.BaseRow{Category: category, Target: target, Currency: currency, Base: sheet.Table.BaseOf(target)}}
+func (s *Service) gridRow(compiled *CompiledCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
+	row := GridRow{BaseRow: pricingrules.BaseRow{Category: category, Target: target, Currency: currency, Base: compiled.Table.BaseOf(target)}}
 	if row.Base.Rule >= 0 && !row.Base.Own {
-		row.Source = sheet.Card.Rules[row.Base.Rule].Selector()
+		row.Source = compiled.Card.Rules[row.Base.Rule].Selector()
 	}
 	return row
 }

@@ -12,24 +12,24 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// sheet is of a card that is put into a draft.
-func (w *rateCards) sheet(t *testing.T, rules ...pricingrules.Rule) *ratecard.CompiledCard {
+// compiled is a card that is put into a draft.
+func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard.CompiledCard {
 	t.Helper()
-	sheet, err := w.CompileCard(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
+	compiled, err := w.CompileCard(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
 	must(t, err)
-	return sheet
+	return compiled
 }
 
 func gbp(minor int64) pricingrules.Amounts { return pricingrules.Amounts{money.GBP: minor} }
 
 func TestGrid(t *testing.T) {
 	w := newRateCards(t)
-	sheet := w.sheet(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Category: "home-services", Country: "GB", Base: gbp(2000)},
+	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Category: "home-services", Country: "GB", Base: gbp(2000)},
 		pricingrules.Rule{Industry: "plumber", Base: gbp(3000)}, pricingrules.Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Base: gbp(4000)},
 		pricingrules.Rule{Urgency: "urgent", Multiplier: 15_000}, pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
-	with := w.sheet(t, pricingrules.Rule{Base: all(500)})
+	with := w.compiled(t, pricingrules.Rule{Base: all(500)})
 
-	rows := w.Grid(sheet, with, ratecard.GridView{Country: "GB"})
+	rows := w.Grid(compiled, with, ratecard.GridView{Country: "GB"})
 	if want := w.Taxonomy().Len() + len(w.Taxonomy().Categories()); len(rows) != want {
 		t.Fatalf("%d rows, want %d: every industry under its category", len(rows), want)
 	}
@@ -44,8 +44,8 @@ func TestGrid(t *testing.T) {
 		}
 		return rows[at]
 	}
-	urgent := w.Grid(sheet, with, ratecard.GridView{Country: "GB", Urgency: "urgent"})
-	french := w.Grid(sheet, nil, ratecard.GridView{Country: "FR"})
+	urgent := w.Grid(compiled, with, ratecard.GridView{Country: "GB", Urgency: "urgent"})
+	french := w.Grid(compiled, nil, ratecard.GridView{Country: "FR"})
 	for _, c := range []struct {
 		rows                 []ratecard.GridRow
 		target               pricingrules.Target
@@ -74,14 +74,14 @@ func TestGrid(t *testing.T) {
 
 func TestGridOfAPart(t *testing.T) {
 	w := newRateCards(t)
-	sheet := w.sheet(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
+	compiled := w.compiled(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
 	for _, v := range []ratecard.GridView{{Country: "PL"}, {Country: ""}, {Country: "GB", Urgency: "soon"}, {Country: "GB", Category: "none"}, {Country: "GB", Search: "nobody-does-this"}} {
-		if rows := w.Grid(sheet, nil, v); len(rows) != 0 {
+		if rows := w.Grid(compiled, nil, v); len(rows) != 0 {
 			t.Errorf("%+v has %d rows", v, len(rows))
 		}
 	}
 	for _, v := range []ratecard.GridView{{Country: "GB", Category: "automotive"}, {Country: "GB", Search: " CLEAN "}, {Country: "FR", Category: "business-services", Search: "clean"}} {
-		rows := w.Grid(sheet, nil, v)
+		rows := w.Grid(compiled, nil, v)
 		var want []string
 		for _, category := range w.Taxonomy().Categories() {
 			industries := []string{}
@@ -137,9 +137,9 @@ func TestBulkOnADraft(t *testing.T) {
 	card := w.draft(t)
 	view := ratecard.GridView{Country: "GB", Category: "home-services"}
 	grid := func() []ratecard.GridRow {
-		sheet, err := w.CompileCard(t.Context(), w.now(t, card.ID))
+		compiled, err := w.CompileCard(t.Context(), w.now(t, card.ID))
 		must(t, err)
-		return w.Grid(sheet, nil, view)
+		return w.Grid(compiled, nil, view)
 	}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
 	refused(t, err, apperr.Invalid, "amount", "industry roofer, country GB")
@@ -157,7 +157,7 @@ func TestBulkOnADraft(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	w := newRateCards(t)
-	sheet := w.sheet(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
+	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
 		pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
 	own := pricingrules.Own{Adjustment: 500, Exclusions: []pricingrules.OwnExclusion{{Country: "PL"}, {Category: "legal-services"}}}
 	for _, c := range []struct {
@@ -176,7 +176,7 @@ func TestExplain(t *testing.T) {
 		{ratecard.Lead{Industry: "adoption-lawyer", Country: "FR"}, own, "adoption-lawyer/FR/standard", "10.50 EUR", true},
 		{ratecard.Lead{Industry: "roofer", Country: "FR"}, own, "roofer/FR/standard", "excluded", false},
 	} {
-		e, err := ratecard.Explain(sheet, c.lead, c.own)
+		e, err := ratecard.Explain(compiled, c.lead, c.own)
 		if err != nil || e.Name() != c.name || e.Cell.String() != c.price || e.OwnExclusion != c.mine {
 			t.Errorf("%+v: %s at %v, own exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.OwnExclusion, err)
 		}
@@ -185,11 +185,11 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	for _, lead := range []ratecard.Lead{{Industry: "plumbr", Country: "GB"}, {Country: "GB"}, {Industry: "home-services", Country: "GB"}} {
-		_, err := ratecard.Explain(sheet, lead, own)
+		_, err := ratecard.Explain(compiled, lead, own)
 		refused(t, err, apperr.Invalid, "industry")
 	}
 	for _, country := range []string{"", "GBR", "G", "G1", "ÄÖ", "é"} {
-		_, err := ratecard.Explain(sheet, ratecard.Lead{Industry: "plumber", Country: country}, own)
+		_, err := ratecard.Explain(compiled, ratecard.Lead{Industry: "plumber", Country: country}, own)
 		refused(t, err, apperr.Invalid, "country")
 	}
 }
@@ -197,7 +197,7 @@ func TestExplain(t *testing.T) {
 // Of a draft with gaps a cell without a price is explained as such.
 func TestExplainAGap(t *testing.T) {
 	w := newRateCards(t)
-	e, err := ratecard.Explain(w.sheet(t, pricingrules.Rule{Base: gbp(1000)}), ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
+	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}), ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
 	if err != nil || !e.Cell.Gap() || len(e.Steps) != 0 || !strings.Contains(e.String(), "plumber/FR/standard: no price") {
 		t.Errorf("%s (%v)", e, err)
 	}

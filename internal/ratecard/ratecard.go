@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Snapshot is one rate card version, compiled. A ping is priced wholly by one.
-type Snapshot struct {
+// CompiledVersion is a published version of the rate card. A ping is priced by one only.
+type CompiledVersion struct {
 	Version  int
 	Card     pricingrules.Card // what Table was compiled from
 	Table    *pricingrules.Table
@@ -117,7 +117,7 @@ func lockVersions(tx *gorm.DB) error {
 }
 
 // LoadCurrent compiles the version in force: the highest that is published.
-func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
+func (s *Service) LoadCurrent(ctx context.Context) (*CompiledVersion, error) {
 	card, err := currentCard(s.db.Gorm.WithContext(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("loading the rate card in force: %w", postgres.Translate(err))
@@ -130,16 +130,16 @@ func (s *Service) LoadCurrent(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rate card v%d: %w", card.Version, err)
 	}
-	return s.NewSnapshot(card.Version, rules)
+	return s.CompileVersion(card.Version, rules)
 }
 
-// NewSnapshot makes a snapshot of a version's rules.
-func (s *Service) NewSnapshot(version int, card pricingrules.Card) (*Snapshot, error) {
+// CompileVersion compiles the rules of a version.
+func (s *Service) CompileVersion(version int, card pricingrules.Card) (*CompiledVersion, error) {
 	table, err := pricingrules.Compile(card, s.taxonomy, s.markets)
 	if err != nil {
 		return nil, fmt.Errorf("rate card v%d: %w", version, err)
 	}
-	return &Snapshot{Version: version, Card: card, Table: table, Taxonomy: s.taxonomy, Markets: s.markets}, nil
+	return &CompiledVersion{Version: version, Card: card, Table: table, Taxonomy: s.taxonomy, Markets: s.markets}, nil
 }
 
 func currentCard(db *gorm.DB) (card models.RateCard, err error) {

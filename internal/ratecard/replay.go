@@ -131,7 +131,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
-	sheet, err := s.CompileCard(ctx, card)
+	compiled, err := s.CompileCard(ctx, card)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	if err != nil {
 		return nil, err
 	}
-	sum := newTally(sheet.Table, own)
+	sum := newTally(compiled.Table, own)
 	for done := 0; done < r.Days; {
 		days, err := s.replayStep(ctx, sum, r.FirstDay.AddDate(0, 0, done), r.Days-done)
 		if err != nil {

@@ -35,8 +35,8 @@ func TestTwoPeopleEditOneDraft(t *testing.T) {
 			} else if err != nil {
 				t.Error(err)
 			}
-			if sheet, err := node.CompileCard(t.Context(), w.now(t, card.ID)); err != nil || len(sheet.Problems) > 0 {
-				t.Errorf("%v (%v)", sheet, err)
+			if compiled, err := node.CompileCard(t.Context(), w.now(t, card.ID)); err != nil || len(compiled.Problems) > 0 {
+				t.Errorf("%v (%v)", compiled, err)
 			}
 		})
 	}

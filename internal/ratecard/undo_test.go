@@ -81,7 +81,7 @@ func TestEditsArePaged(t *testing.T) {
 }
 
 // Whatever is done to a draft, undone step by step it is the identical card again, and
-// what its sheet says is always what the stored rules come to.
+// what its compiled card says is always what the stored rules come to.
 func TestUndoGoesAllTheWayBack(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(4560), Multiplier: 11_000}))
@@ -106,13 +106,13 @@ func TestUndoGoesAllTheWayBack(t *testing.T) {
 				continue
 			}
 			states = append(states, now)
-			w.compiled(t, rt, card.ID)
+			w.checkCompiled(t, rt, card.ID)
 		}
 		for i := len(states) - 2; i >= 0; i-- {
 			must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 			same(rt, w.rules(t, card.ID), states[i])
 		}
-		w.compiled(t, rt, card.ID)
+		w.checkCompiled(t, rt, card.ID)
 		must(t, w.Discard(t.Context(), card.ID, w.now(t, card.ID).RowVersion))
 	})
 }
@@ -123,9 +123,9 @@ func same(rt *rapid.T, got, want map[int]pricingrules.Rule) {
 	}
 }
 
-// compiled compares a draft's sheet with its rows, read and compiled by themselves.
-func (w *rateCards) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
-	sheet, err := w.CompileCard(t.Context(), w.now(t, card))
+// checkCompiled compares a draft's compiled card with its rows, read and compiled by themselves.
+func (w *rateCards) checkCompiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
+	compiled, err := w.CompileCard(t.Context(), w.now(t, card))
 	must(t, err)
 	rules := w.rules(t, card)
 	var read pricingrules.Card
@@ -133,8 +133,8 @@ func (w *rateCards) compiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 		read.Rules = append(read.Rules, rules[at])
 	}
 	table, problems := pricingrules.Examine(read, w.Taxonomy(), w.Markets())
-	if !slices.Equal(problems, sheet.Problems) || !slices.Equal(sheet.Positions, slices.Sorted(maps.Keys(rules))) || len(pricingrules.Diff(table, sheet.Table)) > 0 {
-		rt.Fatalf("the sheet has the rules %+v at %v with %v; stored are %+v with %v", sheet.Card.Rules, sheet.Positions, sheet.Problems, rules, problems)
+	if !slices.Equal(problems, compiled.Problems) || !slices.Equal(compiled.Positions, slices.Sorted(maps.Keys(rules))) || len(pricingrules.Diff(table, compiled.Table)) > 0 {
+		rt.Fatalf("the compiled has the rules %+v at %v with %v; stored are %+v with %v", compiled.Card.Rules, compiled.Positions, compiled.Problems, rules, problems)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestSettleAndExport(t *testing.T) {
 		}
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action IN ('reconciliation.settle', 'reconciliation.export', 'reconciliation.keep', 'reconciliation.compare')`); n != 6 {
-		t.Errorf("%d deeds were written down", n)
+		t.Errorf("%d audit events were written", n)
 	}
 }
 

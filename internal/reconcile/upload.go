@@ -132,7 +132,7 @@ func shown(name string) string {
 	return name
 }
 
-// note is the deed's line in the audit trail; the last thing of its transaction.
+// note writes the change's audit event, as the last statement of its transaction.
 func (s *Service) note(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after,

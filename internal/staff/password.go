@@ -32,9 +32,9 @@ var (
 	errBusy       = apperr.New(apperr.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
 )
 
-// newDecoy makes the hash of a password that nobody has: whoever is unknown costs as
+// newDummyHash makes the hash of a password that nobody has: whoever is unknown costs as
 // much time as whoever is known.
-func newDecoy(cost *argon2id.Params) (string, error) {
+func newDummyHash(cost *argon2id.Params) (string, error) {
 	token, _ := newToken()
 	return argon2id.CreateHash(token, cost)
 }
@@ -84,7 +84,7 @@ func (s *Service) matches(ctx context.Context, password, hash string) (bool, err
 	defer leave()
 	known := hash != ""
 	if !known {
-		if hash, err = s.decoy(); err != nil {
+		if hash, err = s.dummyHash(); err != nil {
 			return false, err
 		}
 	}

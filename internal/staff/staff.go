@@ -38,12 +38,12 @@ type Settings struct {
 
 // Service changes staff, and lets them in.
 type Service struct {
-	db       *postgres.DB
-	keys     *keyring.Keys
-	clock    clock.Clock
-	settings Settings
-	decoy    func() (string, error)
-	hashing  chan struct{} // places for passwords that are hashed at once: each takes memory and a core
+	db        *postgres.DB
+	keys      *keyring.Keys
+	clock     clock.Clock
+	settings  Settings
+	dummyHash func() (string, error)
+	hashing   chan struct{} // places for passwords that are hashed at once: each takes memory and a core
 }
 
 // hashesAtOnce bounds how many passwords are hashed at once.
@@ -54,10 +54,10 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 	if s.PasswordCost == nil {
 		s.PasswordCost = &argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	}
-	decoy := func() (string, error) { return newDecoy(s.PasswordCost) }
+	dummyHash := func() (string, error) { return newDummyHash(s.PasswordCost) }
 	return &Service{
 		db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s,
-		decoy: sync.OnceValues(decoy), hashing: make(chan struct{}, hashesAtOnce),
+		dummyHash: sync.OnceValues(dummyHash), hashing: make(chan struct{}, hashesAtOnce),
 	}
 }
 

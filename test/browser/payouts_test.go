@@ -86,7 +86,7 @@ func adjustsInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// exportsInBrowser asks for a file while nobody works at the desk, and fetches it later.
+// exportsInBrowser requests a file while no node runs jobs, and downloads it later.
 func exportsInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address string) {
 	browser.Eval[bool](p, `(() => { const form = document.createElement("form"); form.method = "post"; form.action = "/payouts/exports"; form.innerHTML = "<input name='form_key' value='019b7ca9-8f2e-716e-a61b-6fb0ac79f23e'>"; document.body.append(form); form.submit(); return true })()`)
 	p.Wait(`location.pathname.startsWith("/payouts/exports/")`)
