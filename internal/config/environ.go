@@ -5,9 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/v2"
 )
 
 const (
@@ -59,43 +56,39 @@ func variables(parts []part) map[string]string {
 	return names
 }
 
-// readEnviron lays the environment over what is merged so far. An empty variable
+// readEnviron lays the environment over the file. An empty variable
 // counts as not set, as compose files and charts write `${NAME:-}`.
 func (r *reader) readEnviron(environ, allow []string) {
 	names := variables(r.parts)
 	given := make(map[string]string) // path → the variable that sets it
-	layer := koanf.New(".")
-	provider := env.Provider(".", env.Opt{
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, value string) (string, any) {
-			path, known := names[name]
-			if !known && strings.HasPrefix(name, variablePrefix) && !slices.Contains(allow, name) && !serviceLink(name, value) {
-				r.unknownVariable(name, names)
-			}
-			if !known || strings.TrimSpace(value) == "" {
-				return "", nil
-			}
-			// A secret and the file that holds it are two ways to say one thing,
-			// and so are the long and the short name.
-			key := strings.TrimSuffix(path, fileSuffix)
-			if other := given[key]; other != "" && other != name {
-				r.report(key, name, fmt.Sprintf("contradicts %s; unset one of the two", other))
-			}
-			given[key] = name
-			r.origins[path] = name
-			return path, value
-		},
-	})
-	// Neither call can fail: the provider reads a slice, and nothing is strict.
-	_ = layer.Load(provider, nil)
+	layer := make(map[string]any)
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		path, known := names[name]
+		if !known && strings.HasPrefix(name, variablePrefix) && !slices.Contains(allow, name) && !serviceLink(name, value) {
+			r.unknownVariable(name, names)
+		}
+		if !known || strings.TrimSpace(value) == "" {
+			continue
+		}
+		// A secret and the file that holds it are two ways to say one thing,
+		// and so are the long and the short name.
+		key := strings.TrimSuffix(path, fileSuffix)
+		if other := given[key]; other != "" && other != name {
+			r.report(key, name, fmt.Sprintf("contradicts %s; unset one of the two", other))
+		}
+		given[key] = name
+		r.origins[path] = name
+		layer[path] = value
+	}
 	for path := range given {
 		// Either form in the environment wins over both forms in the file, and the
 		// lines of a list's items there say nothing any more.
-		r.merged.Delete(path)
-		r.merged.Delete(path + fileSuffix)
+		delete(r.given, path)
+		delete(r.given, path+fileSuffix)
 		maps.DeleteFunc(r.origins, func(p, _ string) bool { return strings.HasPrefix(p, path+"[") })
 	}
-	_ = r.merged.Merge(layer)
+	maps.Copy(r.given, layer)
 }
 
 func (r *reader) unknownVariable(name string, names map[string]string) {

@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/providers/confmap"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// readFile merges the YAML file and reports whether its text could be understood
+// readFile reads the YAML file and reports whether its text could be understood
 // at all. The file is walked as nodes rather than decoded, because nodes have
 // lines and the decoder's errors repeat values.
 func (r *reader) readFile(name string) bool {
@@ -30,10 +29,8 @@ func (r *reader) readFile(name string) bool {
 		r.report("", fmt.Sprintf("%s:%d", name, wrong.Line), "cannot be understood as YAML: "+wrong.Message)
 		return false
 	}
-	f := &file{name: name, reader: r, values: make(map[string]any)}
+	f := &file{name: name, reader: r}
 	f.readRoot(root)
-	// Reading a map into a merge that is not strict cannot fail.
-	_ = r.merged.Load(confmap.Provider(f.values, "."), nil)
 	return true
 }
 
@@ -41,7 +38,6 @@ func (r *reader) readFile(name string) bool {
 type file struct {
 	name   string
 	reader *reader
-	values map[string]any // path → string or []string
 }
 
 func (f *file) origin(n *yaml.Node) string { return fmt.Sprintf("%s:%d", f.name, n.Line) }
@@ -100,7 +96,7 @@ func (f *file) readSection(p part, section *yaml.Node) {
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:
-		f.values[given] = content.Value
+		f.reader.given[given] = content.Value
 	case yaml.SequenceNode:
 		items := make([]string, len(content.Content))
 		for i, item := range content.Content {
@@ -111,7 +107,7 @@ func (f *file) readValue(given, path string, content *yaml.Node) {
 			}
 			items[i] = strings.TrimSpace(item.Value)
 		}
-		f.values[given] = items
+		f.reader.given[given] = items
 	case yaml.AliasNode:
 		f.reader.report(path, f.origin(content), "aliases are not supported; write the value out")
 	default:

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/knadh/koanf/v2"
 )
 
 // Source says where Load reads from. It reads nothing else.
@@ -35,7 +33,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	cfg.needed = slices.Clone(src.Need)
 	r := &reader{
 		parts:   cfg.parts(),
-		merged:  koanf.New("."),
+		given:   make(map[string]any),
 		origins: make(map[string]string),
 		read:    read,
 	}
@@ -72,10 +70,10 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	return cfg, nil
 }
 
-// reader merges the layers and remembers where each value came from.
+// reader lays the environment over the file and remembers where each value came from.
 type reader struct {
 	parts    []part
-	merged   *koanf.Koanf
+	given    map[string]any    // by path: a string, or a []string from a list in the file
 	origins  map[string]string // by path, list items included
 	read     func(string) ([]byte, error)
 	problems Problems
@@ -98,8 +96,8 @@ func (r *reader) assign(path string, f field) {
 	if r.problems.mentions(path) {
 		return
 	}
-	given := r.merged.Get(path)
-	if f.secret && r.merged.Exists(path+fileSuffix) {
+	given := r.given[path]
+	if f.secret && r.given[path+fileSuffix] != nil {
 		given = r.secretFile(path)
 	}
 	if given == nil {
@@ -116,7 +114,7 @@ func (r *reader) assign(path string, f field) {
 func (r *reader) secretFile(path string) any {
 	origin := r.origins[path+fileSuffix]
 	r.origins[path] = origin
-	name, single := r.merged.Get(path + fileSuffix).(string)
+	name, single := r.given[path+fileSuffix].(string)
 	if !single {
 		r.report(path, origin, "needs the name of one file")
 		return nil

@@ -59,7 +59,6 @@ var only = map[string][]string{
 	"net/http":                      {"api", "admin", "internal/httpserver", "internal/app", "cmd/pingpost"},
 	"net/http/":                     {"internal/app"},
 	"github.com/spf13/cobra":        {"cmd/pingpost"},
-	"github.com/knadh/koanf":        {"internal/config"},
 	"github.com/fergusstrange/":     {"internal/devpg"},
 	"github.com/pressly/goose":      {"migrations"},
 	"github.com/riverqueue/river":   {"internal/jobs", "migrations"},
