@@ -94,7 +94,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 	read := grid
 	read.Action = ""
 	return map[string]templ.Component{
-		"pricing":    pricingview.Pricing(pricingview.PricingView{Shell: s, Version: link, By: text, Note: text, NewURL: address, Grid: read, CSV: file, YAML: file, Drafts: []pricingview.DraftRow{{Title: text, URL: address, Author: text, State: text, UpdatedBy: text}}}),
+		"pricing":    pricingview.Home(pricingview.HomeView{Shell: s, Version: link, By: text, Note: text, NewURL: address, Grid: read, CSV: file, YAML: file, Drafts: []pricingview.DraftRow{{Title: text, URL: address, Author: text, State: text, UpdatedBy: text}}}),
 		"grid":       pricingview.DraftGrid(draft),
 		"grid part":  pricingview.DraftGridPart(draft),
 		"bulk":       pricingview.DraftBulk(pricingview.DraftBulkView{Shell: s, Action: address, Cancel: address, Hidden: []ui.Hidden{{Name: text, Value: text}}, What: text, Changes: change, Submit: text}),

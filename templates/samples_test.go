@@ -10,6 +10,7 @@ import (
 
 	"github.com/pingpost/pingpost/admin/assets"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reporting"
 	accountview "github.com/pingpost/pingpost/templates/account"
 	designview "github.com/pingpost/pingpost/templates/design"
 	loginview "github.com/pingpost/pingpost/templates/login"
@@ -123,9 +124,9 @@ func sessions(own bool) []ui.SessionRow {
 }
 
 func overviews() map[string]templ.Component {
-	full := overviewview.OverviewView{
+	full := overviewview.View{
 		Shell:      shell("Overview", "overview"),
-		RangeWords: "in the last 24 hours", StepHead: "Hour (UTC)", PingsURL: "/traffic?endpoint=ping", PostsURL: "/traffic?endpoint=post",
+		RangeWords: "in the last 24 hours", StepHead: "Hour (UTC)",
 		Ranges: []ui.Tab{{Label: "1 h", URL: "/?range=1h"}, {Label: "24 h", URL: "/?range=24h", Current: true}, {Label: "7 d", URL: "/?range=7d"}, {Label: "30 d", URL: "/?range=30d"}},
 		Needs: []ui.Need{
 			{Text: "Two secrets retire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
@@ -142,23 +143,23 @@ func overviews() map[string]templ.Component {
 			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512}, {Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
 			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188}, {Label: "Postcode is not in the country", URL: "/traffic?reason=postcode", Count: 97}, {Label: "Over the daily cap", URL: "/traffic?reason=cap", Count: 50},
 		},
-		Payouts: []overviewview.PayoutRow{
-			{Payout: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 27544, URL: "/leads?currency=GBP"},
-			{Payout: money.Amount{Minor: 31288000, Currency: money.EUR}, Leads: 7302, URL: "/leads?currency=EUR"},
-			{Payout: money.Amount{Minor: 20544290, Currency: money.USD}, Leads: 4116, URL: "/leads?currency=USD"},
-			{Payout: money.Amount{Minor: 4110050, Currency: money.AUD}, Leads: 1100, URL: "/leads?currency=AUD"},
+		Payouts: []reporting.Payout{
+			{Amount: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 27544},
+			{Amount: money.Amount{Minor: 31288000, Currency: money.EUR}, Leads: 7302},
+			{Amount: money.Amount{Minor: 20544290, Currency: money.USD}, Leads: 4116},
+			{Amount: money.Amount{Minor: 4110050, Currency: money.AUD}, Leads: 1100},
 		},
 	}
 	for i := range 24 {
 		day := int64(i * (24 - i)) // a hump: little at night
 		full.Traffic = append(full.Traffic, ui.TrafficStep{Label: fmt.Sprintf("%02d:00", (19+i)%24), Pings: 3100 + 61*day + int64(i*i*i%7)*240, Posts: 520 + 11*day + int64(i*i%5)*70})
 	}
-	quiet := overviewview.OverviewView{Shell: shell("Overview", "overview"), Ranges: full.Ranges, RangeWords: full.RangeWords, StepHead: full.StepHead,
+	quiet := overviewview.View{Shell: shell("Overview", "overview"), Ranges: full.Ranges, RangeWords: full.RangeWords, StepHead: full.StepHead,
 		Tiles:   []ui.StatTile{{Label: "Pings", Value: "0", Note: "none yet", URL: "/a"}, {Label: "Posts", Value: "0", Note: "none yet", URL: "/b"}, {Label: "Accepted", Value: "–", Note: "no posts", URL: "/c"}, {Label: "Leads", Value: "0", Note: "none yet", URL: "/d"}},
 		Traffic: []ui.TrafficStep{{Label: "18:00"}, {Label: "18:30"}, {Label: "19:00"}}}
 	failed := quiet
 	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", "/"
-	return map[string]templ.Component{"overview": overviewview.Overview(full), "overview-quiet": overviewview.Overview(quiet), "overview-failed": overviewview.Overview(failed)}
+	return map[string]templ.Component{"overview": overviewview.Page(full), "overview-quiet": overviewview.Page(quiet), "overview-failed": overviewview.Page(failed)}
 }
 
 func audits() map[string]templ.Component {

@@ -15,27 +15,24 @@ import (
 
 func (h *Handlers) overview(k *web.Request) error {
 	r, links := web.ChosenRange(k, "/?")
-	v := view.OverviewView{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
+	v := view.View{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
 		h.Log.Error("the figures of the overview could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
-		return k.Show(http.StatusServiceUnavailable, view.Overview(v))
+		return k.Show(http.StatusServiceUnavailable, view.Page(v))
 	}
 	for _, s := range f.Steps {
 		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
 	}
-	v.Tiles = tiles(f)
+	v.Tiles, v.Payouts = tiles(f), f.Payouts
 	for _, one := range f.Refusals {
 		v.Refusals = append(v.Refusals, ui.Bar{Label: web.RefusalWords(one), Count: one.Count})
-	}
-	for _, p := range f.Payouts {
-		v.Payouts = append(v.Payouts, view.PayoutRow{Payout: p.Amount, Leads: p.Leads})
 	}
 	if v.Needs, err = h.needs(k); err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, view.Overview(v))
+	return k.Show(http.StatusOK, view.Page(v))
 }
 
 // needs is what waits for a person.

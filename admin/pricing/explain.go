@@ -10,7 +10,6 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
@@ -123,16 +122,11 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 		v.Errors = append(mistakes, v.Errors...)
 		return other
 	}
-	r := view.ExplainResult{
-		Industry: e.Industry.Slug, Category: h.categoryNames(k)[e.Industry.Category], Market: e.Market.Name, Class: e.Class.String(),
-		Price: money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency}, OwnExclusion: e.OwnExclusion, Excluded: e.Cell.Excluded, Gap: e.Cell.Gap(),
-	}
-	r.Steps = web.ExplainSteps(e.Explanation, func(rule int) string {
+	v.Result, v.Steps = &e, web.ExplainSteps(e.Explanation, func(rule int) string {
 		if with.mend == "" {
 			return ""
 		}
 		return with.mend + strconv.Itoa(sheet.Positions[rule])
 	})
-	v.Result = &r
 	return nil
 }

@@ -138,7 +138,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	}
 	selection := h.gridView(k)
 	rows := h.Prices.Grid(sheet, nil, selection)
-	v := view.PricingView{
+	v := view.HomeView{
 		Shell: k.Shell("Pricing"), Version: ui.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)}, Since: web.TimeOf(live.EffectiveAt),
 		By: live.Author, Note: live.Note, Filter: h.gridFilter(k, selection, "/pricing"), Grid: h.grid(k, rows, selection),
 	}
@@ -152,7 +152,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 			Title: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID), Author: d.Author, State: string(d.State), Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits),
 		})
 	}
-	return k.Show(http.StatusOK, view.Pricing(v))
+	return k.Show(http.StatusOK, view.Home(v))
 }
 
 // entered is what a person typed into a grid and what is wrong with it, by the row.

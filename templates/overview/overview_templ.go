@@ -11,12 +11,12 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
-	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/reporting"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// OverviewView is the first page: what needs a person, then how trade goes.
-type OverviewView struct {
+// View is the first page: what needs a person, then how trade goes.
+type View struct {
 	Shell      ui.Shell
 	Ranges     []ui.Tab // 1 h, 24 h, 7 d, 30 d
 	RangeWords string   // "in the last 24 hours": ends sentences
@@ -24,22 +24,14 @@ type OverviewView struct {
 	Tiles      []ui.StatTile // pings, posts, accepted share, leads
 	StepHead   string        // what a step of the chart is: "Hour (UTC)"
 	Traffic    []ui.TrafficStep
-	PingsURL   string // the lists that the lines lead to
-	PostsURL   string
 	Refusals   []ui.Bar // by reason, most first
-	Payouts    []PayoutRow
+	Payouts    []reporting.Payout
 	Failed     string // the figures could not be read; empty when they could
 	RetryURL   string
 }
 
-// PayoutRow is what is owed in one currency for the leads of the range.
-type PayoutRow struct {
-	Payout money.Amount
-	Leads  int64
-	URL    string
-}
-
-func Overview(v OverviewView) templ.Component {
+// Page is the overview.
+func Page(v View) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -94,7 +86,7 @@ func Overview(v OverviewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.LineChart(v.traffic()).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LineChart(ui.TrafficChart(v.Traffic, v.StepHead, v.RangeWords)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -129,13 +121,7 @@ func Overview(v OverviewView) templ.Component {
 	})
 }
 
-func (v OverviewView) traffic() ui.Chart {
-	c := ui.TrafficChart(v.Traffic, v.StepHead, v.RangeWords)
-	c.Series[0].URL, c.Series[1].URL = v.PingsURL, v.PostsURL
-	return c
-}
-
-func (v OverviewView) refusals() string {
+func (v View) refusals() string {
 	if len(v.Refusals) == 0 {
 		return "Nothing was refused " + v.RangeWords + "."
 	}
@@ -147,7 +133,7 @@ func (v OverviewView) refusals() string {
 	return fmt.Sprintf("%s refused %s. Most common: %s (%d%%).", ui.Number(all), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
 }
 
-func (v OverviewView) payouts() string {
+func (v View) payouts() string {
 	if len(v.Payouts) == 0 {
 		return "No lead was paid for " + v.RangeWords + "."
 	}
@@ -158,10 +144,10 @@ func (v OverviewView) payouts() string {
 	return fmt.Sprintf("%s %s. Currencies are never summed.", ui.Plural(leads, "lead", "leads"), v.RangeWords)
 }
 
-func (v OverviewView) payoutBars() []ui.Bar {
+func (v View) payoutBars() []ui.Bar {
 	bars := make([]ui.Bar, 0, len(v.Payouts))
 	for _, p := range v.Payouts {
-		bars = append(bars, ui.Bar{Label: p.Payout.Currency.String(), URL: p.URL, Count: p.Leads, Figure: ui.Money(p.Payout)})
+		bars = append(bars, ui.Bar{Label: p.Amount.Currency.String(), Count: p.Leads, Figure: ui.Money(p.Amount)})
 	}
 	return bars
 }

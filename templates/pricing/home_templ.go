@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PricingView is the prices in force, and the drafts on their way.
-type PricingView struct {
+// HomeView is the prices in force, and the drafts on their way.
+type HomeView struct {
 	Shell    ui.Shell
 	Version  ui.Link
 	Since    time.Time
@@ -39,7 +39,7 @@ type DraftRow struct {
 
 var draftColumns = []ui.Column{{Label: "Draft"}, {Label: "State"}, {Label: "Begun"}, {Label: "Last edit"}, {Label: "Edits", Number: true}}
 
-func Pricing(v PricingView) templ.Component {
+func Home(v HomeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -303,7 +303,7 @@ func Pricing(v PricingView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Page(v.Shell, pricingActions(v)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Page(v.Shell, homeActions(v)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -311,7 +311,7 @@ func Pricing(v PricingView) templ.Component {
 	})
 }
 
-func pricingActions(v PricingView) templ.Component {
+func homeActions(v HomeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
