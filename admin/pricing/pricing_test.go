@@ -34,11 +34,7 @@ func TestPricing(t *testing.T) {
 	if p := d.Get(t, "/pricing/drafts/new?from=1"); !strings.Contains(p.Body, `name="from" value="1"`) {
 		t.Errorf("%s", p.Text())
 	}
-	made := d.Post(t, "/pricing/drafts/new", url.Values{"title": {"Winter"}, "from": {"1"}})
-	if made.Status != http.StatusSeeOther || !strings.HasPrefix(made.Location(), "/pricing/drafts/rc_") {
-		t.Fatalf("%d %s", made.Status, made.Text())
-	}
-	d.DraftURL = made.Location()
+	d.DraftURL = d.Post(t, "/pricing/drafts/new", url.Values{"title": {"Winter"}, "from": {"1"}}).ExpectCreated(t, "/pricing/drafts/rc_")
 	for _, tab := range []string{"", "?tab=grid", "?tab=rules", "?tab=edits", "?country=DE&urgency=urgent", "?country=ZZ", "?q=zebra", "/import", "/title", "/discard", "/rules/new", "/rules/1"} {
 		if p := d.Get(t, d.DraftURL+tab); p.Status != http.StatusOK {
 			t.Errorf("%s: %d %s", tab, p.Status, p.Text())

@@ -18,6 +18,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
+func expectState(t testing.TB, d admintest.ConsoleWithPrices, card models.RateCard, want string) {
+	t.Helper()
+	if got := d.State(t, card); got != want {
+		t.Fatalf("the draft is %q, want %q", got, want)
+	}
+}
+
 func TestPublishing(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
@@ -51,13 +58,10 @@ func TestPublishing(t *testing.T) {
 	d.Post(t, at+"/publish", good).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "Plumbers in Britain are short")
 	good.Set("proof", "wrong")
 	d.Post(t, at+"/publish", good).Expect(t, "with a wrong proof", http.StatusUnprocessableEntity, `id="f-proof-error"`)
-	if d.State(t, card) != "draft 0" {
-		t.Fatal(d.State(t, card))
-	}
+	expectState(t, d, card, "draft 0")
 	good.Set("proof", admintest.Password)
-	if p := d.Post(t, at+"/publish", good); p.Location() != "/pricing/versions/2" || d.State(t, card) != "published 2" {
-		t.Fatalf("%d to %q: %s", p.Status, p.Location(), p.Text())
-	}
+	d.Post(t, at+"/publish", good).ExpectRedirect(t, "/pricing/versions/2")
+	expectState(t, d, card, "published 2")
 	d.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, `data-state="published"`, "Plumbers in Britain are short", "plumber", `data-action="pricing.publish"`, "/pricing/drafts/new?from=2", "/pricing/versions/2/export?format=yaml")
 	expectPublished(t, d.Get(t, at+"?tab=publish"), at)
 	if p := d.Post(t, at+"/publish", good); p.Status != http.StatusConflict || d.Count(t, "rate_cards", "version > 2") != 0 {
@@ -87,14 +91,10 @@ func TestPublishingLosesARace(t *testing.T) {
 	form := url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish"))}, "note": {"My note"}}
 	b := d.SignedInColleague(t)
 	first := url.Values{"version": {admintest.VersionAt(t, b.Get(t, web.DraftURL(theirs.ID)+"?tab=publish"))}, "note": {"Their note"}}
-	if p := b.Post(t, web.DraftURL(theirs.ID)+"/publish", first); p.Location() != "/pricing/versions/2" {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	b.Post(t, web.DraftURL(theirs.ID)+"/publish", first).ExpectRedirect(t, "/pricing/versions/2")
 	p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form)
 	p.Expect(t, "the second", http.StatusConflict, `data-code="superseded"`, `id="race"`, `href="/pricing/versions/2"`, "Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00")
-	if d.State(t, mine) != "draft 0" {
-		t.Fatal(d.State(t, mine))
-	}
+	expectState(t, d, mine, "draft 0")
 	if n := strings.Count(p.Body, `action="`+web.DraftURL(mine.ID)+`/update"`); n != 1 {
 		t.Errorf("%d forms bring it up to date", n)
 	}
@@ -108,9 +108,7 @@ func TestPublishingLosesARace(t *testing.T) {
 		t.Errorf("%d prices change", len(seen.Values("data-change")))
 	}
 	form.Set("version", admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish")))
-	if p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form); p.Location() != "/pricing/versions/3" {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	d.Post(t, web.DraftURL(mine.ID)+"/publish", form).ExpectRedirect(t, "/pricing/versions/3")
 	for name, c := range map[string]struct{ country, want string }{"theirs": {"GB", "70.00"}, "mine": {"IE", "industry plumber, country IE"}} {
 		d.Get(t, "/pricing/explain?industry=plumber&country="+c.country).Expect(t, name, http.StatusOK, c.want)
 	}
@@ -137,9 +135,7 @@ func TestPublishingAnEditedDraft(t *testing.T) {
 			t.Errorf("%s: the form still carries %s", path, now)
 		}
 	}
-	if d.State(t, card) != "draft 0" {
-		t.Error(d.State(t, card))
-	}
+	expectState(t, d, card, "draft 0")
 }
 
 // Where the policy asks for two, nobody publishes alone.
@@ -153,9 +149,8 @@ func TestPublishingTakesTwo(t *testing.T) {
 	tab(d.Client).Expect(t, "the form", http.StatusOK, `action="`+at+`/publish" method="post" data-approval`)
 	submit := func() {
 		t.Helper()
-		if p := d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, tab(d.Client))}, "note": {"Short of plumbers"}}); p.Location() != at+"?tab=publish" || d.State(t, card) != "submitted 0" {
-			t.Fatalf("%d %s: %s", p.Status, d.State(t, card), p.Text())
-		}
+		d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, tab(d.Client))}, "note": {"Short of plumbers"}}).ExpectRedirect(t, at+"?tab=publish")
+		expectState(t, d, card, "submitted 0")
 	}
 	submit()
 	own := tab(d.Client)
@@ -167,18 +162,15 @@ func TestPublishingTakesTwo(t *testing.T) {
 	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict || d.State(t, card) != "submitted 0" {
 		t.Errorf("taken back unseen: %d", p.Status)
 	}
-	if p := d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}); p.Location() != at+"?tab=publish" || d.State(t, card) != "draft 0" {
-		t.Fatalf("taken back: %d %s", p.Status, d.State(t, card))
-	}
+	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}).ExpectRedirect(t, at+"?tab=publish")
+	expectState(t, d, card, "draft 0")
 	submit()
 	b := d.SignedInColleague(t)
 	form := url.Values{"version": {admintest.VersionAt(t, tab(b))}}
 	d.Time.Advance(11 * time.Minute)
 	b.Post(t, at+"/approve", form).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`)
 	form.Set("proof", admintest.Password)
-	if p := b.Post(t, at+"/approve", form); p.Location() != "/pricing/versions/2" {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	b.Post(t, at+"/approve", form).ExpectRedirect(t, "/pricing/versions/2")
 	b.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "pricing_manager@example.com", "data-approver>colleague@example.com<")
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Post(t, at+"/take-back", form); p.Status != http.StatusForbidden {
@@ -196,18 +188,16 @@ func TestPublishingAtATime(t *testing.T) {
 	schedule := func() {
 		t.Helper()
 		form := url.Values{"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))}, "note": {"From Monday"}, "at": {then.Format("2006-01-02T15:04")}}
-		if p := d.Post(t, at+"/publish", form); p.Location() != at+"?tab=publish" || d.State(t, card) != "scheduled 0" {
-			t.Fatalf("%d %s: %s", p.Status, d.State(t, card), p.Text())
-		}
+		d.Post(t, at+"/publish", form).ExpectRedirect(t, at+"?tab=publish")
+		expectState(t, d, card, "scheduled 0")
 	}
 	schedule()
 	waiting := d.Get(t, at+"?tab=publish")
 	waiting.Expect(t, "waiting", http.StatusOK, `data-state="scheduled"`, `datetime="`+then.Format(time.RFC3339), then.Format("2006-01-02 15:04:05 UTC"), `action="`+at+`/take-back"`)
 	d.Post(t, web.DraftURL(other.ID)+"/publish", url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(other.ID)+"?tab=publish"))}, "note": {"Now"}}).
 		Expect(t, "another meanwhile", http.StatusConflict, `data-code="scheduled"`, "Monday")
-	if p := d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, waiting)}}); p.Status != http.StatusSeeOther || d.State(t, card) != "draft 0" {
-		t.Fatalf("%d %s", p.Status, d.State(t, card))
-	}
+	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, waiting)}}).ExpectRedirect(t, at+"?tab=publish")
+	expectState(t, d, card, "draft 0")
 	schedule()
 	d.Time.Advance(26*time.Hour + time.Second)
 	if did, err := d.Options.Prices.ReleaseDue(t.Context()); err != nil || !did || d.State(t, card) != "published 2" {
