@@ -59,7 +59,10 @@ type accountRow struct {
 }
 
 // signingWords say what a signing mode means for whoever posts.
-type signingWords struct{ Title, Meaning string }
+type signingWords struct {
+	Mode           models.SigningMode
+	Title, Meaning string
+}
 
 // signedExample is the worked example with what checks it by command.
 type signedExample struct {
@@ -152,11 +155,11 @@ func (p *partnerPages) example(partnerID string) (signedExample, error) {
 func wordsOf(mode models.SigningMode) signingWords {
 	switch mode {
 	case models.SigningOff:
-		return signingWords{"Not required", "An unsigned post is accepted. Sign all the same: a signature that is sent is always verified."}
+		return signingWords{mode, "Not required", "An unsigned post is accepted. Sign all the same: a signature that is sent is always verified."}
 	case models.SigningReportOnly:
-		return signingWords{"Not required yet", "An unsigned post is still accepted, and counted as one that will be refused once signing is required. Sign every post."}
+		return signingWords{mode, "Not required yet", "An unsigned post is still accepted, and counted as one that will be refused once signing is required. Sign every post."}
 	default:
-		return signingWords{"Required", "An unsigned post is refused with 401."}
+		return signingWords{mode, "Required", "An unsigned post is refused with 401."}
 	}
 }
 

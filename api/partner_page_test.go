@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"html"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,11 +65,25 @@ func TestPartnerPageIsSoundHTML(t *testing.T) {
 }
 
 func TestPartnerPageIsComplete(t *testing.T) {
-	_, text := pageOf(t, models.SigningRequired, northgate, paid("northgate-web"), trial("northgate-trial"))
+	page, text := pageOf(t, models.SigningRequired, northgate, paid("northgate-web"), trial("northgate-trial"))
 	pages := newPages(t, models.SigningRequired)
 	wanted := []string{
 		"POST https://leads.example.com/p/northgate/api/lead/ping", "POST https://leads.example.com/p/northgate/api/lead/post",
-		"pays nothing", "deleted after 7 days", "300 seconds", "UTF-8 bytes of the secret exactly as shown", "X-Signature-SHA256", "Idempotent-Replayed", "any other",
+		"X-Signature-SHA256", "Idempotent-Replayed",
+	}
+	for _, b := range pages.docs.Signing.Blocks {
+		for _, line := range slices.Concat(b.Items, [][]span{b.Text}) {
+			said := ""
+			for _, s := range line {
+				said += s.Text
+			}
+			wanted = append(wanted, said)
+		}
+	}
+	_, sandbox, _ := strings.Cut(page, `<section id="sandbox">`)
+	sandbox, _, _ = strings.Cut(sandbox, "</section>")
+	if !strings.Contains(sandbox, "<code>northgate-trial</code>") || !regexp.MustCompile(`\b7\b`).MatchString(sandbox) {
+		t.Errorf("the sandbox account, or the days that its leads are kept, are missing: %s", sandbox)
 	}
 	for _, e := range pages.docs.Errors {
 		wanted = append(wanted, e.Message)
@@ -81,14 +96,18 @@ func TestPartnerPageIsComplete(t *testing.T) {
 		}
 	}
 	for _, m := range pages.markets {
-		wanted = append(wanted, m.Name+m.Currency.String())
+		row := m.Name + m.Currency.String()
+		if m.Code != "other" {
+			row = m.Code + row
+		}
+		wanted = append(wanted, row)
 	}
 	for _, want := range wanted {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	if industries != 336 || len(pages.markets) < 10 || len(pages.docs.Errors) < 13 {
+	if industries != 336 || len(pages.markets) < 10 || len(pages.docs.Errors) < 13 || len(pages.docs.Signing.Blocks) == 0 {
 		t.Errorf("%d industries, %d markets, %d errors", industries, len(pages.markets), len(pages.docs.Errors))
 	}
 }
@@ -99,33 +118,41 @@ func TestPartnerPageTellsTheConfiguration(t *testing.T) {
 	suspended.Status, own.SigningMode, trialAsDefault.IsDefault = models.AccountSuspended, models.SigningOff, true
 	pending, reporting := northgate, northgate
 	pending.Status, reporting.SigningMode = models.PartnerPending, models.SigningReportOnly
-	const required, watched, off = "Required. An unsigned", "Not required yet. An unsigned", "Not required. An unsigned"
-	const notApproved, noSandbox, sandboxFirst, noAccount = "not approved yet", "You have no sandbox account", "sandbox account is your default for now", "You have no account yet"
-	all := []string{required, watched, off, notApproved, noSandbox, sandboxFirst, noAccount, "suspended: its posts are refused"}
+	const required, watched, off = models.SigningRequired, models.SigningReportOnly, models.SigningOff
 	for name, c := range map[string]struct {
 		partner  models.Partner
 		platform models.SigningMode
 		accounts []models.Account
-		sample   string // the account that the samples post for
-		want     []string
+		sample   string   // the account that the samples post for
+		rows     []string // account, status and mode
+		notices  []string
 	}{
-		"by the platform's default": {northgate, models.SigningRequired, []models.Account{paid("a"), trial("b")}, "b", []string{required}},
-		"another default":           {northgate, models.SigningOff, []models.Account{paid("a"), trial("b")}, "b", []string{off}},
-		"the partner's own":         {reporting, models.SigningRequired, []models.Account{paid("a"), trial("b")}, "b", []string{watched}},
-		"the account's own":         {reporting, models.SigningRequired, []models.Account{own, trial("b")}, "b", []string{watched, off}},
-		"pending":                   {pending, models.SigningRequired, []models.Account{trialAsDefault}, "northgate-trial", []string{required, notApproved, sandboxFirst}},
-		"without a sandbox":         {northgate, models.SigningRequired, []models.Account{suspended, paid("a")}, "a", []string{required, noSandbox, "suspended: its posts are refused"}},
-		"without an account":        {northgate, models.SigningRequired, nil, "", []string{noAccount, noSandbox}},
+		"by the platform's default": {northgate, required, []models.Account{paid("a"), trial("b")}, "b", []string{"a active required", "b active required"}, nil},
+		"another default":           {northgate, off, []models.Account{paid("a"), trial("b")}, "b", []string{"a active off", "b active off"}, nil},
+		"the partner's own":         {reporting, required, []models.Account{paid("a"), trial("b")}, "b", []string{"a active report_only", "b active report_only"}, nil},
+		"the account's own":         {reporting, required, []models.Account{own, trial("b")}, "b", []string{"northgate-own active off", "b active report_only"}, nil},
+		"pending":                   {pending, required, []models.Account{trialAsDefault}, "northgate-trial", []string{"northgate-trial active required"}, []string{"pending", "sandbox-default"}},
+		"without a sandbox":         {northgate, required, []models.Account{suspended, paid("a")}, "a", []string{"northgate-old suspended required", "a active required"}, []string{"no-sandbox"}},
+		"without an account":        {northgate, required, nil, "", nil, []string{"no-account", "no-sandbox"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, text := pageOf(t, c.platform, c.partner, c.accounts...)
-			for _, one := range all {
-				want := false
-				for _, w := range c.want {
-					want = want || w == one
+			page, text := pageOf(t, c.platform, c.partner, c.accounts...)
+			var rows, notices []string
+			elements(t, page, func(_ string, attr map[string]string, _ []string) {
+				if account, ok := attr["data-account"]; ok {
+					rows = append(rows, account+" "+attr["data-status"]+" "+attr["data-mode"])
 				}
-				if strings.Contains(text, one) != want {
-					t.Errorf("%q on the page: %t", one, !want)
+				if notice, ok := attr["data-notice"]; ok {
+					notices = append(notices, notice)
+				}
+			})
+			if !slices.Equal(rows, c.rows) || !slices.Equal(notices, c.notices) {
+				t.Errorf("accounts %q, want %q; notices %q, want %q", rows, c.rows, notices, c.notices)
+			}
+			for _, mode := range []models.SigningMode{required, watched, off} {
+				want := slices.ContainsFunc(c.rows, func(row string) bool { return strings.HasSuffix(row, " "+string(mode)) })
+				if words := wordsOf(mode); strings.Contains(text, words.Title+". "+words.Meaning) != want || strings.Contains(words.Meaning, "401") != (mode == required) {
+					t.Errorf("what %s means is on the page: %t", mode, !want)
 				}
 			}
 			if c.sample != "" && !strings.Contains(text, `partnerId: "`+c.sample+`"`) || c.sample == "" && strings.Contains(text, "partnerId: ") {
@@ -140,17 +167,17 @@ func TestPartnerPageTellsTheConfiguration(t *testing.T) {
 func TestWorkedExampleOfPartner(t *testing.T) {
 	page, _ := pageOf(t, models.SigningRequired, northgate, paid("northgate-web"))
 	figure := map[string]string{}
-	for _, m := range regexp.MustCompile(`<dt>([^<]*)</dt><dd><code>([^<]*)</code>`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`<div data-figure="([a-z]+)"><dt>[^<]*</dt><dd><code>([^<]*)</code>`).FindAllStringSubmatch(page, -1) {
 		figure[m[1]] = html.UnescapeString(m[2])
 	}
-	if figure["What is signed"] != figure["Timestamp"]+"."+figure["Body"] || !strings.Contains(figure["Body"], `"partnerId":"northgate-web"`) {
-		t.Errorf("signs %s", figure["What is signed"])
+	if figure["signed"] != figure["timestamp"]+"."+figure["body"] || !strings.Contains(figure["body"], `"partnerId":"northgate-web"`) {
+		t.Errorf("signs %s", figure["signed"])
 	}
-	if got := signing.Sign([]byte(figure["Secret"]), figure["Timestamp"], []byte(figure["Body"])); got != figure["Signature"] {
-		t.Errorf("the signature is %s, not %s", got, figure["Signature"])
+	if got := signing.Sign([]byte(figure["secret"]), figure["timestamp"], []byte(figure["body"])); got != figure["signature"] {
+		t.Errorf("the signature is %s, not %s", got, figure["signature"])
 	}
-	if figure["Key, in hex"] != hex.EncodeToString([]byte(figure["Secret"])) || !strings.Contains(figure["Secret"], "example") || strings.HasPrefix(figure["Secret"], "pp_") {
-		t.Errorf("the secret %s has the key %s", figure["Secret"], figure["Key, in hex"])
+	if figure["key"] != hex.EncodeToString([]byte(figure["secret"])) || !strings.Contains(figure["secret"], "example") || strings.HasPrefix(figure["secret"], "pp_") {
+		t.Errorf("the secret %s has the key %s", figure["secret"], figure["key"])
 	}
 }
 
