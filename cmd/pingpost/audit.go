@@ -37,7 +37,9 @@ func auditVerify() *cobra.Command {
 			return err
 		}
 		// A long chain takes longer than a request may.
-		db, err := postgres.Open(c.Context(), postgres.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout})
+		db, err := postgres.Open(c.Context(), postgres.Options{
+			URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout,
+		})
 		if err != nil {
 			return err
 		}

@@ -82,7 +82,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	}
 	fmt.Fprintf(os.Stderr, "starting on %s …\n", f.dataDir)
 	stack, err := devstack.Start(ctx, devstack.Options{
-		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, SecondPerson: cfg.Pricing.SecondPerson, Tell: func(text string) { fmt.Fprintln(os.Stderr, text) },
+		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, SecondPerson: cfg.Pricing.SecondPerson,
+		Tell: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {
 		return err

@@ -41,5 +41,8 @@ func idCommand() *cobra.Command {
 }
 
 func kinds() []id.Kind {
-	return []id.Kind{id.Lead, id.Partner, id.Account, id.Secret, id.RateCard, id.Payout, id.Return, id.Reconciliation, id.Export, id.Adjustment, id.Staff, id.Request}
+	return []id.Kind{
+		id.Lead, id.Partner, id.Account, id.Secret, id.RateCard, id.Payout,
+		id.Return, id.Reconciliation, id.Export, id.Adjustment, id.Staff, id.Request,
+	}
 }

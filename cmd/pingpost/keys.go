@@ -64,7 +64,10 @@ func onKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyRing) error)
 	if err != nil {
 		return err
 	}
-	return use(&keyRing{cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool), partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{})})
+	return use(&keyRing{
+		cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool),
+		partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{}),
+	})
 }
 
 // keyView is a key and what is under it.
@@ -163,7 +166,10 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	}
 	list := make([]platformKeyView, len(keys))
 	for i, key := range keys {
-		list[i] = platformKeyView{ID: key.String(), Configured: i < len(configured), Writes: i == 0, Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: kept[key]}
+		list[i] = platformKeyView{
+			ID: key.String(), Configured: i < len(configured), Writes: i == 0,
+			Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: kept[key],
+		}
 	}
 	return list, nil
 }

@@ -32,7 +32,10 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 	if err != nil {
 		return err
 	}
-	db, err := postgres.Open(ctx, postgres.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout})
+	db, err := postgres.Open(ctx, postgres.Options{
+		URL: cfg.Database.URL.Reveal(), MaxConnections: 2,
+		ConnectTimeout: cfg.Database.ConnectTimeout, StatementTimeout: cfg.Database.StatementTimeout,
+	})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,8 @@ func pricingSet() *cobra.Command {
 			return usageError{errors.New("--note goes with --publish: a draft gets its note when it is published")}
 		}
 		return flags.prices(c.Context(), func(s *ratecard.Service) error {
-			change := ratecard.BaseChange{Target: pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}, Minor: minor}
+			target := pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}
+			change := ratecard.BaseChange{Target: target, Minor: minor}
 			what := changeWords(s, change)
 			if *publish {
 				now, err := s.PublishBases(c.Context(), what, *note, []ratecard.BaseChange{change})

@@ -197,7 +197,9 @@ func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
 }
 
 // suggested is what the list suggests, with what the flags say instead.
-func (f *reconcileFlags) suggested(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, given reconcile.Suggestion) (reconcile.Suggestion, error) {
+func (f *reconcileFlags) suggested(
+	ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, given reconcile.Suggestion,
+) (reconcile.Suggestion, error) {
 	if given.Currency = f.currency; f.currency != "" {
 		_, isColumn := r.Profile.Column(f.currency)
 		if c, err := money.ParseCurrency(f.currency); err == nil && !isColumn {

@@ -65,7 +65,10 @@ func viewResult(r *reconcile.Result) resultView {
 		LeftOut: leftOutView{Leads: r.Counts()[models.LeftOut], Accounts: r.Covered.Accounts, AccountNames: r.Covered.AccountNames},
 	}
 	for _, t := range r.Tallies {
-		v.Tallies = append(v.Tallies, tallyView{Finding: t.Finding, Currency: t.Currency, Lines: t.Lines, Theirs: json.Number(decimal(t.Theirs)), Ours: json.Number(decimal(t.Ours))})
+		v.Tallies = append(v.Tallies, tallyView{
+			Finding: t.Finding, Currency: t.Currency, Lines: t.Lines,
+			Theirs: json.Number(decimal(t.Theirs)), Ours: json.Number(decimal(t.Ours)),
+		})
 	}
 	return v
 }
@@ -88,8 +91,10 @@ type lineView struct {
 
 func viewLine(l reconcile.Line) lineView {
 	v := lineView{
-		Row: value(l.FileRow), Finding: l.Finding, Problem: l.Problem, PartnerID: l.Account, OtherPartner: l.OtherPartner, FirstRow: value(l.FirstRow),
-		Theirs: exact(l.TheirsMinor), Currency: value(l.Currency), Ours: exact(l.OursMinor), OurCurrency: value(l.OurCurrency), ReceivedAt: l.ReceivedAt,
+		Row: value(l.FileRow), Finding: l.Finding, Problem: l.Problem,
+		PartnerID: l.Account, OtherPartner: l.OtherPartner, FirstRow: value(l.FirstRow),
+		Theirs: exact(l.TheirsMinor), Currency: value(l.Currency),
+		Ours: exact(l.OursMinor), OurCurrency: value(l.OurCurrency), ReceivedAt: l.ReceivedAt,
 	}
 	if l.LeadID != nil {
 		v.LeadID = id.Format(id.Lead, *l.LeadID)
@@ -206,7 +211,8 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if r.State == models.ReconciliationKept {
 		became = "Kept as " + reconcile.ID(r.ID) + "."
 	}
-	_, err := fmt.Fprintf(w, "%s of %s, %s to %s, compared in %s. %s\n", rowsInWords(int64(r.Result.Rows)), r.Partner, r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
+	_, err := fmt.Fprintf(w, "%s of %s, %s to %s, compared in %s. %s\n", rowsInWords(int64(r.Result.Rows)), r.Partner,
+		r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
 	return err
 }
 

@@ -76,7 +76,8 @@ type usageError struct{ error }
 func newRoot(unhook func()) *cobra.Command {
 	root := group("pingpost", "Sell consumer leads by ping-post",
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
-		secretCommand(), pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(), auditCommand(), configCommand(), idCommand(), versionCommand(),
+		secretCommand(), pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
+		auditCommand(), configCommand(), idCommand(), versionCommand(),
 	)
 	root.Args = cobra.ArbitraryArgs // else cobra refuses an unknown command itself, as a failure
 	root.SilenceUsage, root.SilenceErrors = true, true

@@ -38,7 +38,10 @@ type staffView struct {
 }
 
 func viewStaff(p staff.Person, slugs map[uuid.UUID]string) staffView {
-	v := staffView{ID: id.Format(id.Staff, p.ID), Email: p.Email, Name: p.Name, Status: p.Status, Roles: []string{}, SecondFactor: p.SecondFactor(), CreatedAt: p.CreatedAt}
+	v := staffView{
+		ID: id.Format(id.Staff, p.ID), Email: p.Email, Name: p.Name, Status: p.Status,
+		Roles: []string{}, SecondFactor: p.SecondFactor(), CreatedAt: p.CreatedAt,
+	}
 	if !p.SeenAt.IsZero() {
 		v.LastSeen = &p.SeenAt
 	}

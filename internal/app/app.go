@@ -215,18 +215,22 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Intake: intake.New(parts, intake.Settings{
 			DefaultMode:      models.SigningMode(a.cfg.Signing.DefaultMode),
 			MatchConcurrency: l.MatchConcurrency, MatchWait: l.MatchWait, MatchFailures: l.MatchFailuresPerMinute,
-			WrongSignatures: l.SignatureFailuresPerMinute, PingRate: l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress, PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
+			WrongSignatures: l.SignatureFailuresPerMinute,
+			PingRate:        l.PingsPerAddress, SharedPingRate: l.SharedPingsPerAddress,
+			PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
-		Partners: directory, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(), DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
-		PublicURL: a.cfg.HTTP.PublicURL, SupportContact: a.cfg.HTTP.SupportContact, TrustedProxies: proxies,
+		Partners: directory, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(),
+		DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
+		PublicURL:   a.cfg.HTTP.PublicURL, SupportContact: a.cfg.HTTP.SupportContact, TrustedProxies: proxies,
 		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
 	})
 	if err != nil {
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment: o.Environment, Clock: a.clock, Log: a.log, Access: a.access, Staff: a.staff, Audit: a.audit, Partners: directory, Prices: prices,
+		Environment: o.Environment, Clock: a.clock, Log: a.log,
+		Access: a.access, Staff: a.staff, Audit: a.audit, Partners: directory, Prices: prices,
 		Leads: leads.NewReader(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Jobs: a.queue,
 		Reporting: reporting.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
 		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,

@@ -14,6 +14,7 @@ import (
 func (a *App) openJobs(keys *keyring.Keys) {
 	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
 	a.files = blobstore.NewStore(a.db, keys, a.clock)
-	a.payouts = payouts.NewService(a.db, a.clock, a.queue, a.files, payouts.Policy{ReturnWindow: time.Duration(a.cfg.Payouts.ReturnDays) * 24 * time.Hour})
+	policy := payouts.Policy{ReturnWindow: time.Duration(a.cfg.Payouts.ReturnDays) * 24 * time.Hour}
+	a.payouts = payouts.NewService(a.db, a.clock, a.queue, a.files, policy)
 	a.reconcile = reconcile.NewService(a.db, a.clock, a.queue, a.files)
 }

@@ -47,7 +47,8 @@ func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Cl
 	if v := cfg.Vault; v.Address != "" {
 		var err error
 		k.Vault, err = transit.New(transit.Options{
-			Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Mount: v.Mount, Key: v.Key, Timeout: v.Timeout, Attempts: attempts, Clock: c,
+			Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Mount: v.Mount, Key: v.Key,
+			Timeout: v.Timeout, Attempts: attempts, Clock: c,
 			Login: transit.Login{
 				Method: string(v.Auth), Mount: v.LoginMount(), RoleID: v.RoleID, SecretID: v.SecretID.Reveal(),
 				Role: v.Role, JWTFile: v.JWTFile, Token: v.Token.Reveal(),

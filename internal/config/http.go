@@ -21,13 +21,27 @@ type HTTP struct {
 	SupportContact string   // shown to partners: an e-mail address or an https URL; "" for none
 	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is believed
 
+	// ReadHeaderTimeout limits reading the headers. All times but DrainDelay are above 0:
+	// to net/http 0 is no limit.
 	ReadHeaderTimeout time.Duration
-	ReadTimeout       time.Duration // headers and body together
-	WriteTimeout      time.Duration // from the end of the headers to the end of the answer
-	IdleTimeout       time.Duration // between two requests of a connection
+	// ReadTimeout limits reading headers and body together. Validate rejects less than
+	// ReadHeaderTimeout.
+	ReadTimeout time.Duration
+	// WriteTimeout is from the end of the headers to the end of the response, so it
+	// includes reading the body. Warnings names less than ReadTimeout and the 5 s that a
+	// post may take after that (D27).
+	WriteTimeout time.Duration
+	// IdleTimeout is between two requests of a connection. It belongs above the idle time
+	// of a load balancer (usually 60 s), which nothing here can check.
+	IdleTimeout time.Duration
 
-	DrainDelay    time.Duration // from "not ready" to closing the listeners
-	ShutdownGrace time.Duration // for requests under way once the listeners are closed
+	// DrainDelay is from "not ready" to closing the listeners. DrainDelay and
+	// ShutdownGrace together belong below the platform's limit for stopping (30 s in
+	// Kubernetes), which nothing here can check.
+	DrainDelay time.Duration
+	// ShutdownGrace is for requests under way once the listeners are closed. Warnings
+	// names less than WriteTimeout.
+	ShutdownGrace time.Duration
 }
 
 func defaultHTTP(p Profile) HTTP {
@@ -78,8 +92,7 @@ func (h *HTTP) Validate() error {
 		}
 	}
 
-	// Zero would mean no limit to net/http, and one slow client could hold a
-	// connection for ever.
+	// Without a limit, one slow client could hold a connection for ever.
 	between(&ps, "http.read_header_timeout", h.ReadHeaderTimeout, time.Millisecond, time.Hour)
 	between(&ps, "http.read_timeout", h.ReadTimeout, time.Millisecond, time.Hour)
 	between(&ps, "http.write_timeout", h.WriteTimeout, time.Millisecond, time.Hour)

@@ -39,8 +39,10 @@ func defaultLimits(p Profile) Limits {
 		PingLogMiBPerDay: 4096,
 	}
 	if p == Dev {
-		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0                  // someone trying signatures out makes mistakes
-		l.PingsPerAddress, l.SharedPingsPerAddress, l.PostsPerPartner, l.UnsignedPostsPerAddress = 0, 0, 0, 0 // and someone measuring is one address and one partner
+		// A developer who tries out signatures makes mistakes.
+		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0
+		// A load test comes from one address and one partner.
+		l.PingsPerAddress, l.SharedPingsPerAddress, l.PostsPerPartner, l.UnsignedPostsPerAddress = 0, 0, 0, 0
 	}
 	return l
 }

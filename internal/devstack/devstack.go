@@ -134,7 +134,9 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		}
 	}
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
-		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL, PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, SecondPerson: o.SecondPerson, Vault: s.Vault,
+		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
+		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK,
+		SecondPerson: o.SecondPerson, Vault: s.Vault,
 	})
 }
 
@@ -184,7 +186,8 @@ func loadKeys(dir, cluster string) (Keys, error) {
 	case err == nil:
 		var k Keys
 		k.Secrets = map[string]string{}
-		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || !isKey(k.PlatformKey) || !isKey(k.LeadVaultKEK) || k.AppPassword == "" || k.OwnerPassword == "" {
+		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || !isKey(k.PlatformKey) || !isKey(k.LeadVaultKEK) ||
+			k.AppPassword == "" || k.OwnerPassword == "" {
 			return k, fmt.Errorf("%s is damaged, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew", path, dir)
 		}
 		return k, nil

@@ -187,7 +187,9 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 
 // note is what became of the work in the audit trail; the last thing of its transaction.
 func (q *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
-	return audit.Write(tx, q.clock.Now(), by, audit.Event{Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why})
+	return audit.Write(tx, q.clock.Now(), by, audit.Event{
+		Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why,
+	})
 }
 
 // kinds are those of the ids of what work is for.

@@ -65,7 +65,8 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(q.do))
 	client, err := river.NewClient(riverdatabasesql.New(q.db.SQL), &river.Config{
-		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
+		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
 		FetchPollInterval: lookEvery, JobTimeout: -1, RetryPolicy: retryPolicy{},
 		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
 	})
@@ -130,7 +131,10 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	if result.RowsAffected == 0 {
 		return nil, ErrLost
 	}
-	return &Run{Work: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock, phase: w.Phase, done: w.Done, total: w.Total}, nil
+	return &Run{
+		Work: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock,
+		phase: w.Phase, done: w.Done, total: w.Total,
+	}, nil
 }
 
 // settle says what became of a try.

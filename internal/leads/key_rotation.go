@@ -76,7 +76,10 @@ func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationP
 }
 
 // run moves batch after batch until there is none.
-func (m *KeyRotation) run(ctx context.Context, done *RotationProgress, next func(after uuid.UUID) (*moving, error), move func(context.Context, *moving) (RotationProgress, error)) error {
+func (m *KeyRotation) run(
+	ctx context.Context, done *RotationProgress,
+	next func(after uuid.UUID) (*moving, error), move func(context.Context, *moving) (RotationProgress, error),
+) error {
 	for after := uuid.Nil; ; {
 		start := m.Clock.Now()
 		b, err := next(after)

@@ -49,7 +49,9 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Row, err error) {
 		var currency string
-		if err := row.Scan(&r.ID, &r.ReceivedAt, &r.PartnerID, &r.PartnerName, &r.Identifier, &r.Industry, &r.Country, &r.Price.Minor, &currency, &r.State, &r.Sandbox, &r.Returned); err != nil {
+		err = row.Scan(&r.ID, &r.ReceivedAt, &r.PartnerID, &r.PartnerName, &r.Identifier, &r.Industry, &r.Country,
+			&r.Price.Minor, &currency, &r.State, &r.Sandbox, &r.Returned)
+		if err != nil {
 			return r, err
 		}
 		r.ReceivedAt = r.ReceivedAt.UTC()

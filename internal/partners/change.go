@@ -46,7 +46,10 @@ func (e *edit) record(column string, value any, field string, before, after any)
 
 // change runs do on a partner's locked row and writes the edit that it returns.
 // version is the row's that the change was decided on.
-func (s *Service) change(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string, do func(*gorm.DB, models.Partner) (edit, error)) error {
+func (s *Service) change(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
+	do func(*gorm.DB, models.Partner) (edit, error),
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		had, err := lockPartner(tx, sc, partner)
 		switch {

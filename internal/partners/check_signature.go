@@ -21,7 +21,9 @@ const maxTried = 100
 // CheckSignature says which of a partner's secrets made a signature, those that are
 // over too, or what is wrong with it. Nothing of the post that was signed is kept, or
 // looked up. The body is as a form sends it, where every line ends with CR LF.
-func (s *Service) CheckSignature(ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string) (diagnose.Diagnosis, error) {
+func (s *Service) CheckSignature(
+	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
+) (diagnose.Diagnosis, error) {
 	if !sc.Allows(partner.ID) {
 		return diagnose.Diagnosis{}, errNoPartner
 	}

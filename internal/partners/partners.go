@@ -56,7 +56,9 @@ func (s *Service) By(who audit.Actor) *Service {
 // auditChange writes what was done to a partner to the audit trail, as the last thing that
 // the transaction does.
 func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
-	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after})
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+		Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after,
+	})
 }
 
 func (s *Service) newID() (uuid.UUID, time.Time) {
@@ -80,7 +82,9 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	if n.Signing == "" {
 		n.Signing = models.SigningDefault
 	}
-	n.Slug, n.Name, n.LegalName, n.Manager = strings.TrimSpace(n.Slug), strings.TrimSpace(n.Name), strings.TrimSpace(n.LegalName), strings.TrimSpace(n.Manager)
+	for _, text := range []*string{&n.Slug, &n.Name, &n.LegalName, &n.Manager} {
+		*text = strings.TrimSpace(*text)
+	}
 	problems := []*apperr.Error{
 		checkSlug(n.Slug), checkName(n.Name, "A partner"), checkLine("legal_name", "legal name", n.LegalName),
 		checkLine("manager", "manager", n.Manager), checkMode(n.Signing, models.SigningDefault),

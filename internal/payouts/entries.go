@@ -84,7 +84,8 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	if f.Run != uuid.Nil {
 		c.and("c.run_id = $%d", f.Run)
 	}
-	if kinds := []models.EntryKind{models.EntryAccrual, models.EntryReturn, models.EntryAdjustment, models.EntryPayment}; slices.Contains(kinds, f.Kind) {
+	kinds := []models.EntryKind{models.EntryAccrual, models.EntryReturn, models.EntryAdjustment, models.EntryPayment}
+	if slices.Contains(kinds, f.Kind) {
 		c.sql = append(c.sql, "e.kind = '"+string(f.Kind)+"'") // in the text, so that the planner knows its index
 	} else if f.Kind != "" {
 		c.sql = append(c.sql, "false")
@@ -115,7 +116,8 @@ const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, 
 		LEFT JOIN payout_runs r ON r.id = c.run_id`
 
 func scanEntry(rows pgx.Rows, e *Entry) error {
-	err := rows.Scan(&e.ID, &e.PartnerID, &e.AccountID, &e.LeadID, &e.Kind, &e.Reference, &e.AmountMinor, &e.Currency, &e.OccurredAt, &e.Note, &e.MadeBy,
+	err := rows.Scan(&e.ID, &e.PartnerID, &e.AccountID, &e.LeadID, &e.Kind, &e.Reference,
+		&e.AmountMinor, &e.Currency, &e.OccurredAt, &e.Note, &e.MadeBy,
 		&e.TransactionID, &e.Partner, &e.PartnerName, &e.Identifier, &e.Run, &e.RunState)
 	e.OccurredAt = e.OccurredAt.UTC()
 	return err
@@ -275,7 +277,9 @@ func balancesOf(ctx context.Context, tx pgx.Tx, slugs []string) ([]Balance, erro
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Balance, err error) {
 		var code string
-		if err := row.Scan(&b.PartnerID, &b.Partner, &b.PartnerName, &b.AccountID, &b.Identifier, &code, &b.Entries, &b.Accrued, &b.Returned, &b.Adjusted, &b.Paid); err != nil {
+		err = row.Scan(&b.PartnerID, &b.Partner, &b.PartnerName, &b.AccountID, &b.Identifier, &code,
+			&b.Entries, &b.Accrued, &b.Returned, &b.Adjusted, &b.Paid)
+		if err != nil {
 			return b, err
 		}
 		b.Currency, err = money.ParseCurrency(code)

@@ -127,7 +127,9 @@ func (e *Entry) record(into []string) []string {
 	if e.Run != uuid.Nil {
 		run = RunID(e.Run)
 	}
-	return append(into[:0], lead, csvcell.Escape(e.TransactionID), csvcell.Escape(e.Partner), csvcell.Escape(e.Identifier), string(e.Kind), e.Amount().Decimal(), e.Currency,
+	return append(into[:0],
+		lead, csvcell.Escape(e.TransactionID), csvcell.Escape(e.Partner), csvcell.Escape(e.Identifier),
+		string(e.Kind), e.Amount().Decimal(), e.Currency,
 		e.OccurredAt.Format(Moment), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note))
 }
 

@@ -56,7 +56,10 @@ type Service struct {
 
 // NewService handles the kinds of work that are its own at the queue.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store, p Policy) *Service {
-	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, policy: p, atOnce: accountsAtOnce, by: audit.Service}
+	s := &Service{
+		db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs,
+		policy: p, atOnce: accountsAtOnce, by: audit.Service,
+	}
 	queue.Handle(models.WorkPayoutRun, jobs.Handler{Do: s.prepare, Undo: s.undoRun, Constraints: constraints()})
 	queue.Handle(models.WorkExport, jobs.Handler{Do: s.writeExport, Constraints: constraints()})
 	return s
@@ -74,7 +77,9 @@ func (s *Service) Policy() Policy { return s.policy }
 
 // note writes the change's audit event, as the last statement of its transaction.
 func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
-	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why})
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+		Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why,
+	})
 }
 
 func field(name, code, message string) *apperr.Error {

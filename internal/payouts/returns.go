@@ -57,7 +57,9 @@ var (
 
 // RequestReturn asks for what a lead earned back. The ledger does not change before the
 // return is accepted.
-func (s *Service) RequestReturn(ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string) (r models.Return, err error) {
+func (s *Service) RequestReturn(
+	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
+) (r models.Return, err error) {
 	if evidence, err = requiredText("evidence", evidence, "Say what shows it: what the person said, when they were called, the other leadId."); err != nil {
 		return r, err
 	}
@@ -74,7 +76,8 @@ func (s *Service) RequestReturn(ctx context.Context, sc scope.Scope, lead uuid.U
 			return apperr.New(apperr.Conflict, "window", fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.", ends.UTC().Format("2 Jan 2006 15:04")))
 		}
 		r = models.Return{
-			ID: id.New(now), LeadID: l.ID, PartnerID: l.PartnerID, AccountID: l.AccountID, AmountMinor: earned.AmountMinor, Currency: earned.Currency,
+			ID: id.New(now), LeadID: l.ID, PartnerID: l.PartnerID, AccountID: l.AccountID,
+			AmountMinor: earned.AmountMinor, Currency: earned.Currency,
 			Reason: reason, Evidence: evidence, State: models.ReturnOpen, AskedBy: s.by.Name, AskedAt: now, RowVersion: 1,
 		}
 		if err := tx.Create(&r).Error; err != nil {
@@ -131,7 +134,10 @@ func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 	return s.decide(ctx, sc, ret, models.ReturnRefused, why, func(*gorm.DB, models.Return, time.Time) error { return nil })
 }
 
-func (s *Service) decide(ctx context.Context, sc scope.Scope, ret uuid.UUID, state models.ReturnState, answer string, do func(*gorm.DB, models.Return, time.Time) error) error {
+func (s *Service) decide(
+	ctx context.Context, sc scope.Scope, ret uuid.UUID, state models.ReturnState, answer string,
+	do func(*gorm.DB, models.Return, time.Time) error,
+) error {
 	now := s.clock.Now()
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var r models.Return
@@ -154,7 +160,8 @@ func (s *Service) decide(ctx context.Context, sc scope.Scope, ret uuid.UUID, sta
 		if err != nil {
 			return err
 		}
-		return s.note(tx, "return."+map[models.ReturnState]string{models.ReturnAccepted: "accept", models.ReturnRefused: "refuse"}[state], "return", id.Format(id.Return, r.ID), r.PartnerID,
+		action := map[models.ReturnState]string{models.ReturnAccepted: "return.accept", models.ReturnRefused: "return.refuse"}[state]
+		return s.note(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
 			map[string]any{"lead": id.Format(id.Lead, r.LeadID), "amount": r.AmountMinor, "currency": r.Currency}, answer)
 	})
 }

@@ -88,7 +88,10 @@ type transition struct {
 // change locks a run, has do check and prepare its transition, and writes that with its
 // audit event, in one transaction. It returns ErrRunStale where the run's version is
 // another one.
-func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error)) error {
+func (s *Service) change(
+	ctx context.Context, sc scope.Scope, run uuid.UUID, version int,
+	do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error),
+) error {
 	if !sc.All() {
 		return errNoRun
 	}
@@ -117,7 +120,8 @@ func (s *Service) change(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 			return err
 		}
 		return audit.Write(tx, now, s.by, audit.Event{
-			Action: t.action, Kind: "payout_run", Object: RunID(r.ID), Before: map[string]any{"state": r.State}, After: map[string]any{"state": t.to}, Reason: t.why,
+			Action: t.action, Kind: "payout_run", Object: RunID(r.ID),
+			Before: map[string]any{"state": r.State}, After: map[string]any{"state": t.to}, Reason: t.why,
 		})
 	})
 }

@@ -201,7 +201,9 @@ func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r mod
 }
 
 // Runs is a page of runs, the newest first: after one, or before one.
-func (s *Service) Runs(ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int) (all []models.PayoutRun, newer, older bool, err error) {
+func (s *Service) Runs(
+	ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int,
+) (all []models.PayoutRun, newer, older bool, err error) {
 	if !sc.All() {
 		return nil, false, false, nil
 	}

@@ -86,7 +86,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		pool.Close()
 		return nil, fmt.Errorf("preparing GORM: %w", redact(err))
 	}
-	return &DB{Pool: pool, Gorm: g, SQL: conn, primaries: primaries, downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload))}, nil
+	return &DB{
+		Pool: pool, Gorm: g, SQL: conn, primaries: primaries,
+		downloads: make(chan struct{}, max(1, cfg.MaxConns/connectionsPerDownload)),
+	}, nil
 }
 
 // Close ends all connections and waits for those in use.

@@ -29,7 +29,9 @@ func (s *Service) BeginWithCard(ctx context.Context, title, what string, with pr
 	})
 }
 
-func (s *Service) beginWith(ctx context.Context, title, what string, do func(models.RateCard, *draftRules) error) (draft models.RateCard, err error) {
+func (s *Service) beginWith(
+	ctx context.Context, title, what string, do func(models.RateCard, *draftRules) error,
+) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
 	}
@@ -45,7 +47,9 @@ func (s *Service) beginWith(ctx context.Context, title, what string, do func(mod
 
 // makeWith makes a draft and its first edit. To tell of both is left to the caller:
 // whoever writes to the audit trail holds it until the transaction ends.
-func (s *Service) makeWith(tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error) (draft models.RateCard, tell func() error, err error) {
+func (s *Service) makeWith(
+	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
+) (draft models.RateCard, tell func() error, err error) {
 	begun, source, err := s.begin(tx, title, 0)
 	if err != nil {
 		return draft, nil, err

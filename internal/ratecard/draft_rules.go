@@ -37,7 +37,10 @@ func newDraftRules(rows []models.PricingRule) (*draftRules, error) {
 }
 
 func (s *draftRules) clone() *draftRules {
-	c := &draftRules{rules: make(map[int]pricingrules.Rule, len(s.rules)), last: s.last, byTarget: make(map[pricingrules.Target][]int, len(s.byTarget))}
+	c := &draftRules{
+		rules: make(map[int]pricingrules.Rule, len(s.rules)), last: s.last,
+		byTarget: make(map[pricingrules.Target][]int, len(s.byTarget)),
+	}
 	for at, rule := range s.rules {
 		c.rules[at] = rule
 	}

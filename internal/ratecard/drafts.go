@@ -142,7 +142,10 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 
 // change runs do on a card's locked row, which is in one of the states. version is the
 // row's that the change was decided on; anyVersion for whoever did not look.
-func (s *Service) change(ctx context.Context, card uuid.UUID, version int, in []models.RateCardState, do func(*gorm.DB, models.RateCard) error) error {
+func (s *Service) change(
+	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
+	do func(*gorm.DB, models.RateCard) error,
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		had, err := lock(tx, card, version, in)
 		if err != nil {

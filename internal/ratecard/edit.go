@@ -19,7 +19,9 @@ import (
 
 // edit runs do on a copy of a draft's rules, and keeps what it changed with the way
 // back. It returns how many rules that were.
-func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error) (rules int, err error) {
+func (s *Service) edit(
+	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
+) (rules int, err error) {
 	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		rules, err = s.editLocked(tx, had, what, nil, do)
 		return err
@@ -27,7 +29,9 @@ func (s *Service) edit(ctx context.Context, card uuid.UUID, version int, what st
 	return rules, err
 }
 
-func (s *Service) editLocked(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *draftRules) error) (int, error) {
+func (s *Service) editLocked(
+	tx *gorm.DB, had models.RateCard, what string, columns map[string]any, do func(models.RateCard, *draftRules) error,
+) (int, error) {
 	p, err := s.patchBy(tx, had, do)
 	if err != nil || len(p) == 0 && len(columns) == 0 {
 		return 0, err

@@ -41,13 +41,15 @@ func (s *Service) Grid(compiled, with *CompiledCard, v GridView) (rows []GridRow
 		if v.Category != "" && v.Category != category.Slug {
 			continue
 		}
-		part := []GridRow{s.gridRow(compiled, pricingrules.Target{Category: category.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)}
+		ofCategory := pricingrules.Target{Category: category.Slug, Country: v.Country, Urgency: v.Urgency}
+		part := []GridRow{s.gridRow(compiled, ofCategory, category.Slug, currency)}
 		part[0].Name = category.Name
 		for i, industry := range s.taxonomy.Industries() {
 			if industry.Category != category.Slug || !strings.Contains(industry.Slug, search) {
 				continue
 			}
-			row := s.gridRow(compiled, pricingrules.Target{Industry: industry.Slug, Country: v.Country, Urgency: v.Urgency}, category.Slug, currency)
+			target := pricingrules.Target{Industry: industry.Slug, Country: v.Country, Urgency: v.Urgency}
+			row := s.gridRow(compiled, target, category.Slug, currency)
 			row.Cell = compiled.Table.Price(i, market, class)
 			row.Price = row.Cell.String()
 			if with != nil {

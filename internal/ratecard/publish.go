@@ -83,7 +83,8 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 
 // Withdraw makes a draft again of what was submitted or scheduled.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
-	return s.change(ctx, card, version, []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}, func(tx *gorm.DB, had models.RateCard) error {
+	pending := []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}
+	return s.change(ctx, card, version, pending, func(tx *gorm.DB, had models.RateCard) error {
 		return s.move(tx, had, "pricing.take_back", reopenDraft())
 	})
 }
@@ -95,7 +96,9 @@ func reopenDraft() map[string]any {
 
 // release runs do on a locked card of a state that may be published now: nothing else
 // was published since it was begun, nothing else is scheduled, and every cell has a price.
-func (s *Service) release(ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error) (now models.RateCard, err error) {
+func (s *Service) release(
+	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
+) (now models.RateCard, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := lockVersions(tx); err != nil {
 			return err

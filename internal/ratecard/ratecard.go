@@ -53,7 +53,10 @@ func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the shipped prices: %w", err)
 	}
-	return &Service{db: db.WithConstraints(constraints()), clock: c, by: audit.Service, taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache(), stepPages: stepPages}, nil
+	return &Service{
+		db: db.WithConstraints(constraints()), clock: c, by: audit.Service,
+		taxonomy: taxonomy, markets: markets, shipped: card, compiled: newCache(), stepPages: stepPages,
+	}, nil
 }
 
 // By is the same service on behalf of somebody.

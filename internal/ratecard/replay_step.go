@@ -132,7 +132,8 @@ func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 // newTally sums up a replay with a table.
 func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.Own) *tally {
 	t := &tally{
-		table: table, own: own, total: map[lineKey]*Line{}, byCategory: map[lineKey]*Line{}, byCountry: map[lineKey]*Line{}, byPartner: map[lineKey]*Line{},
+		table: table, own: own, total: map[lineKey]*Line{},
+		byCategory: map[lineKey]*Line{}, byCountry: map[lineKey]*Line{}, byPartner: map[lineKey]*Line{},
 	}
 	tax, markets := table.Taxonomy(), table.Markets()
 	// A Postgres array counts from 1. Nulls in it would make each look-up a search.

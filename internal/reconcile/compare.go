@@ -35,7 +35,10 @@ func (s *Service) Compare(ctx context.Context, sc scope.Scope, reconciliation uu
 }
 
 // CompareNow does it at once, for the command line.
-func (s *Service) CompareNow(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time, progress func(phase string, done, total int64)) error {
+func (s *Service) CompareNow(
+	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
+	progress func(phase string, done, total int64),
+) error {
 	err := s.begin(ctx, sc, reconciliation, version, m, from, to, func(*gorm.DB, models.Reconciliation) error { return nil })
 	if err != nil {
 		return err
@@ -50,8 +53,12 @@ func (s *Service) CompareNow(ctx context.Context, sc scope.Scope, reconciliation
 }
 
 // begin writes down what is to be compared, and how.
-func (s *Service) begin(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time, ask func(*gorm.DB, models.Reconciliation) error) error {
-	return s.change(ctx, sc, reconciliation, version, "reconciliation.compare", map[string]any{"from": from.Format(time.DateOnly), "to": to.Format(time.DateOnly)}, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+func (s *Service) begin(
+	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
+	ask func(*gorm.DB, models.Reconciliation) error,
+) error {
+	period := map[string]any{"from": from.Format(time.DateOnly), "to": to.Format(time.DateOnly)}
+	return s.change(ctx, sc, reconciliation, version, "reconciliation.compare", period, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		var p Profile
 		if err := json.Unmarshal([]byte(r.Profile), &p); err != nil {
 			return nil, err
@@ -80,7 +87,10 @@ func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // change does something to a reconciliation that is not kept, not discarded, not being
 // compared, and that nobody else changed meanwhile.
-func (s *Service) change(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any, do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error)) error {
+func (s *Service) change(
+	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
+	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
+) error {
 	// Whether it is being compared is asked before: the queue's row may be waited for.
 	busy, err := s.busy(ctx, reconciliation)
 	if err != nil {

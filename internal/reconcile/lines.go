@@ -40,8 +40,10 @@ func restricted(sc scope.Scope) []uuid.UUID {
 }
 
 func scanLine(row pgx.CollectableRow) (l Line, err error) {
-	err = row.Scan(&l.ReconciliationID, &l.Line, &l.FileRow, &l.Finding, &l.Problem, &l.LeadID, &l.AccountID, &l.ReconciliationLine.OtherPartner, &l.FirstRow,
-		&l.Currency, &l.TheirsMinor, &l.OurCurrency, &l.OursMinor, &l.ReceivedAt, &l.Account, &l.OtherPartner, &l.Note, &l.Settler, &l.SettledAt)
+	err = row.Scan(&l.ReconciliationID, &l.Line, &l.FileRow, &l.Finding, &l.Problem,
+		&l.LeadID, &l.AccountID, &l.ReconciliationLine.OtherPartner, &l.FirstRow,
+		&l.Currency, &l.TheirsMinor, &l.OurCurrency, &l.OursMinor, &l.ReceivedAt,
+		&l.Account, &l.OtherPartner, &l.Note, &l.Settler, &l.SettledAt)
 	if l.ReceivedAt != nil {
 		*l.ReceivedAt = l.ReceivedAt.UTC()
 	}

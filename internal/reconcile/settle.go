@@ -47,7 +47,9 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 		if q.RowsAffected == 0 {
 			return errNoLine
 		}
-		err := tx.Create(&models.ReconciliationSettlement{ReconciliationID: reconciliation, Line: line, Note: note, Settler: s.by.Name, At: s.clock.Now()}).Error
+		err := tx.Create(&models.ReconciliationSettlement{
+			ReconciliationID: reconciliation, Line: line, Note: note, Settler: s.by.Name, At: s.clock.Now(),
+		}).Error
 		if err != nil {
 			return err
 		}
@@ -56,5 +58,6 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 }
 
 func plain(text string) bool {
-	return utf8.ValidString(text) && strings.IndexFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t' }) < 0
+	control := func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t' }
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, control)
 }

@@ -43,7 +43,8 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a LoginA
 	token, hash := newToken()
 	agent := []rune(strings.ToValidUTF8(strings.ReplaceAll(a.UserAgent, "\x00", ""), ""))
 	row := models.StaffSession{
-		ID: id.New(now), StaffID: p.ID, TokenHash: hash, Stage: stage, Address: a.By.Address, UserAgent: string(agent[:min(len(agent), maxUserAgent)]),
+		ID: id.New(now), StaffID: p.ID, TokenHash: hash, Stage: stage,
+		Address: a.By.Address, UserAgent: string(agent[:min(len(agent), maxUserAgent)]),
 		CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(s.settings.Lifetime),
 	}
 	if stage == models.StageOpen {

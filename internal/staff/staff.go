@@ -166,7 +166,10 @@ func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewPerson, passwor
 
 func (s *Service) newPerson(n NewPerson) (models.Staff, []models.StaffRole, error) {
 	now := s.clock.Now()
-	p := models.Staff{ID: id.New(now), Email: strings.TrimSpace(n.Email), Name: strings.TrimSpace(n.Name), Status: models.StaffInvited, CreatedAt: now, UpdatedAt: now}
+	p := models.Staff{
+		ID: id.New(now), Email: strings.TrimSpace(n.Email), Name: strings.TrimSpace(n.Name),
+		Status: models.StaffInvited, CreatedAt: now, UpdatedAt: now,
+	}
 	if !validEmail(p.Email) {
 		return p, nil, errEmail
 	}
@@ -179,7 +182,8 @@ func (s *Service) newPerson(n NewPerson) (models.Staff, []models.StaffRole, erro
 
 func validEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
-	return err == nil && a.Address == text && len(text) <= 254 && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) })
+	unseen := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
+	return err == nil && a.Address == text && len(text) <= 254 && utf8.ValidString(text) && !strings.ContainsFunc(text, unseen)
 }
 
 func checkName(name string) error {

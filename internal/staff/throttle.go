@@ -138,7 +138,8 @@ const spendSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, fr
 func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, err error) {
 	now := s.clock.Now()
 	var failures int
-	err = s.db.Pool.QueryRow(ctx, spendSQL, b.digest, now, now.Add(-forgetAfter), b.free, firstWait.Seconds(), longestWait.Seconds(), b.lasting).Scan(&failures)
+	err = s.db.Pool.QueryRow(ctx, spendSQL, b.digest, now, now.Add(-forgetAfter), b.free,
+		firstWait.Seconds(), longestWait.Seconds(), b.lasting).Scan(&failures)
 	if err == nil {
 		return 0, nil
 	}
