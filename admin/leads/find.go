@@ -52,7 +52,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 		if to := h.PageOf(k, value); to != "" {
 			return k.Redirect(to)
 		}
-		err = apperr.New(apperr.Invalid, "value", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+		err = apperr.New(apperr.Invalid, "no_lead", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return web.Reject(k, err, web.Form{

@@ -50,11 +50,8 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Shell: k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads), ID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, States: stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
 		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
 		Timeline: h.leadTimeline(k, l), Consent: consentView(l.Consent),
-		Contact: view.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
-		Envelope: view.LeadEnvelope{
-			Wrapper: l.KeyWrapper, Version: l.KeyVersion, Ciphertext: l.Envelope.Ciphertext, IV: l.Envelope.IV, AuthTag: l.Envelope.AuthTag,
-			Salt: l.Envelope.Salt, WrappedKey: l.Envelope.WrappedKey,
-		},
+		Contact:  view.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
+		Envelope: view.LeadEnvelope{Wrapper: l.KeyWrapper, Version: l.KeyVersion, Sizes: l.Envelope},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
 	if inTime && !l.Sandbox && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
@@ -73,17 +70,18 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.LeadStep
 		signed = fmt.Sprintf("Signed with the secret “%s”, %s…%s", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
 	}
 	steps := []view.LeadStep{
-		{At: l.QuotedAt, What: "Pinged", Detail: quoted},
-		{At: l.QuotedAt, What: "Priced", Detail: "With the rate card in force", More: h.cardLink(k, l.CardVersion)},
-		{At: l.ReceivedAt, What: "Posted", Detail: signed},
+		{At: l.QuotedAt, Event: "pinged", What: "Pinged", Detail: quoted},
+		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "With the rate card in force", More: h.cardLink(k, l.CardVersion)},
+		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
-		step, detail := view.LeadStep{At: e.At, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
+		step, detail := view.LeadStep{At: e.At, Event: e.Kind, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case "delivered":
 			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
 		case "returned":
-			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(web.ValueWords(detail, "reason"))))
+			step.Reason = web.ValueWords(detail, "reason")
+			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
 			if k.MayAt(web.ReadPayouts, l.PartnerID) {
 				step.More = returnLink(web.ValueWords(detail, "return"))
 			}

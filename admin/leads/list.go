@@ -66,13 +66,15 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 	query = leads.Query{Industry: web.SearchText(q, "industry"), Country: strings.ToUpper(web.SearchText(q, "country")), State: web.SearchText(q, "state"), Size: LeadsPage}
 	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // what is no cursor is the first page
 	query.After, _ = id.Parse(id.Lead, q.Get("after"))
-	tell := func(text string) { mistakes = append(mistakes, web.Notice{Kind: "warn", Text: text}) }
+	tell := func(code, text string) {
+		mistakes = append(mistakes, web.Notice{Kind: "warn", Code: code, Text: text})
+	}
 	query.From, query.To, mistakes = web.DateRange(q)
 	if ref := web.SearchText(q, "partner"); ref != "" {
 		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound:
-			tell("There is no partner of this slug or id that you may see: write it as its page has it.")
+			tell("no_partner", "There is no partner of this slug or id that you may see: write it as its page has it.")
 		case err != nil:
 			return query, nil, err
 		}
@@ -82,7 +84,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		account, err := h.Leads.Account(k.R.Context(), k.Scope, name)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
-			tell("There is no account of this partnerId that you may see: it is written exactly as a post has it.")
+			tell("no_account", "There is no account of this partnerId that you may see: it is written exactly as a post has it.")
 		case err != nil:
 			return query, nil, err
 		}

@@ -46,7 +46,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		}
 	}
 	for _, r := range returns {
-		m.Returns = append(m.Returns, view.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReturnReasonLabel(r.Reason), At: r.AskedAt})
+		m.Returns = append(m.Returns, view.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReturnReasonLabel(r.Reason), ReasonCode: string(r.Reason), At: r.AskedAt})
 	}
 	v.Money = m
 	return nil
@@ -58,7 +58,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
 	for _, p := range payments {
-		v.Timeline = append(v.Timeline, view.LeadStep{At: p.OccurredAt, What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: web.RunLink(k, p)})
+		v.Timeline = append(v.Timeline, view.LeadStep{At: p.OccurredAt, Event: "paid", What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: web.RunLink(k, p)})
 		slices.SortStableFunc(v.Timeline, func(a, b view.LeadStep) int { return a.At.Compare(b.At) })
 	}
 	return err

@@ -19,7 +19,7 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 		switch {
 		case q.Get(name) == "":
 		case err != nil:
-			mistakes = []Notice{{Kind: "warn", Text: "A date is written like 2026-01-31: write it so, or leave it empty."}}
+			mistakes = []Notice{{Kind: "warn", Code: "date", Text: "A date is written like 2026-01-31: write it so, or leave it empty."}}
 		default:
 			*into = day
 		}

@@ -419,7 +419,7 @@ func JumpNothing(v JumpView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "\">form on the page of the leads</a>, which keeps it out.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "\" data-find-leads>form on the page of the leads</a>, which keeps it out.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
