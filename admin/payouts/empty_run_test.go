@@ -19,11 +19,7 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 	c.RunJobs(t)
 	begin := func() string {
 		t.Helper()
-		p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"CAD"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}})
-		if p.Status != http.StatusSeeOther {
-			t.Fatalf("%d %s", p.Status, p.Text())
-		}
-		at := p.Location()
+		at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"CAD"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}).ExpectCreated(t, "/payouts/runs/po_")
 		testkit.Eventually(t, time.Minute, "the run ends", func() bool { return c.Get(t, at+"/live").State() != "preparing" })
 		return at
 	}

@@ -159,11 +159,7 @@ func TestAFileOutlastsPages(t *testing.T) {
 func TestPreparedExport(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	p := c.Post(t, "/payouts/exports", url.Values{"partner": {"harbour-leads"}, "currency": {"GBP"}})
-	at := p.Location()
-	if p.Status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/exports/ex_") {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	at := c.Post(t, "/payouts/exports", url.Values{"partner": {"harbour-leads"}, "currency": {"GBP"}}).ExpectCreated(t, "/payouts/exports/ex_")
 	c.Get(t, at).Expect(t, "waiting", http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`)
 	if p := c.Get(t, at+"/file"); p.Status != http.StatusConflict {
 		t.Errorf("not ready: %d", p.Status)

@@ -23,28 +23,20 @@ func TestReturn(t *testing.T) {
 	lead := admintest.LeadID(c.Leads[0])
 	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", `name="evidence"`)
 	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
-	p := c.Post(t, "/payouts/returns/new", form)
-	at := p.Location()
-	if !strings.HasPrefix(at, "/payouts/returns/rt_") {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	at := c.Post(t, "/payouts/returns/new", form).ExpectCreated(t, "/payouts/returns/rt_")
 	c.Post(t, "/payouts/returns/new", form).Expect(t, "asked again", http.StatusConflict, `data-errors="1"`, "Asked on Monday too")
-	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/returns?state=open"`)
+	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/returns?state=open" data-need`)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	mine.Get(t, "/payouts/returns?state=open&partner=harbour-leads&lead="+lead).Expect(t, "the list", http.StatusOK, at, `data-state="open"`, "45.60<span")
 	if p := c.Get(t, "/payouts/returns?state=accepted"); strings.Contains(p.Body, at) || !strings.Contains(p.Body, `data-empty="filtered"`) {
 		t.Errorf("%s", p.Text())
 	}
 	c.Post(t, at+"/refuse", url.Values{"answer": {""}}).Expect(t, "refused without a word", http.StatusUnprocessableEntity, `id="f-answer-error"`)
-	if p := mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}); p.Location() != at {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}).ExpectRedirect(t, at)
 	c.Post(t, at+"/refuse", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict, `data-errors="1"`, `data-state="accepted"`, "Agreed")
 	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
 	second := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[3])}, "reason": {"fraud"}, "evidence": {"x"}}).Location()
-	if p := c.Post(t, second+"/refuse", url.Values{"answer": {"Not shown"}}); p.Location() != second {
-		t.Fatalf("%d %s", p.Status, p.Text())
-	}
+	c.Post(t, second+"/refuse", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
 	c.Get(t, second).Expect(t, "refused", http.StatusOK, `data-state="refused"`, "Not shown")
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
 		t.Errorf("another partner's return: %d", p.Status)
@@ -89,18 +81,14 @@ func TestAdjust(t *testing.T) {
 	account := id.Format(id.Account, c.Harbour.Account.ID)
 	form := url.Values{"own": {shownOwn.FindStringSubmatch(p.Body)[1]}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"-12.5"}, "currency": {"GBP"}, "why": {"set-up fee"}, "lead": {admintest.LeadID(c.Leads[0])}}
 	for range 2 {
-		if p := c.Post(t, "/payouts/adjust", form); p.Location() != "/payouts?account="+account {
-			t.Fatalf("%d %s", p.Status, p.Text())
-		}
+		c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
 	}
 	c.Get(t, "/payouts?account="+account).Expect(t, "the ledger", http.StatusOK, "−12.50<span", "set-up fee", "45.50<span")
 	form.Set("amount", "99")
 	p = c.Post(t, "/payouts/adjust", form)
 	p.Expect(t, "another one with the same form", http.StatusConflict, `data-errors="1"`, `value="99"`)
 	form.Set("own", shownOwn.FindStringSubmatch(p.Body)[1])
-	if p := c.Post(t, "/payouts/adjust", form); p.Status != http.StatusSeeOther {
-		t.Errorf("%d %s", p.Status, p.Text())
-	}
+	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
 	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 9900" {
 		t.Errorf("in the ledger is %s", got)
 	}

@@ -51,7 +51,7 @@ func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Pag
 	p.Type(`input[name="email"]`, "ben@example.com")
 	p.Type(`input[name="password"]`, password)
 	p.Submit(`form[action="/login"] button[type="submit"]`)
-	p.Wait(`document.querySelector("h1")?.textContent === "Overview"`)
+	p.Wait(`location.pathname === "/" && document.querySelector("h1")`)
 	return p
 }
 
@@ -101,7 +101,7 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	p.Submit(`[aria-current=step] form button`)
 	now(`a[href$="/secrets/new"]`)
 	p.Submit(`[aria-current=step] a.button`)
-	p.Type(`input[name="label"]`, "first")
+	p.Type(`input[name="label"]`, "launch-2026")
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
 	p.Axe()
 	partner := node.Partner{Secret: p.Text(".once-secret code"), Accounts: [2]string{"north-road-sandbox"}}
@@ -137,7 +137,7 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	a := node.Decode[node.Delivered](t, n.Post(t, partner, body))
 	p.Wait(`document.querySelector("#arrivals").textContent.includes("` + a.LeadID + `")`)
 	p.Wait(`document.querySelector("#first-post .status-good") !== null`) // by itself
-	if text := p.Text("#arrivals"); !strings.Contains(text, "sandbox") || !strings.Contains(text, "“first”") {
+	if text := p.Text("#arrivals"); !strings.Contains(text, "north-road-sandbox") || !strings.Contains(text, "launch-2026") {
 		t.Error(text)
 	}
 	p.Axe()
