@@ -66,7 +66,7 @@ func returnsInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *brow
 	see(fay, "return-refused-without-a-word")
 	fay.Type(`textarea[name="answer"]`, "Agreed: we take it back")
 	fay.Submit(`form[action$="/accept"] button.button-primary`)
-	if text := fay.Text("main"); !strings.Contains(text, "accepted") || !strings.Contains(text, "Agreed: we take it back") {
+	if text := fay.Text("main"); !has(fay, "main [data-state=accepted]") || !strings.Contains(text, "Agreed: we take it back") {
 		t.Error(text)
 	}
 	return address
@@ -105,7 +105,7 @@ func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.
 	see(p, "run-preparing")
 	address = strings.TrimPrefix(p.Address(), c.URL)
 	c.RunJobs(t)
-	p.Wait(`document.querySelector("#run")?.dataset.news === "The run is prepared"`)
+	p.Wait(`document.querySelector("#run [data-state=prepared]")`)
 	see(p, "run-prepared-own")
 	fay.Open(c.URL + address)
 	see(fay, "run-prepared")
@@ -157,8 +157,8 @@ func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	p.Fits()
 	p.Open(address)
 	p.Submit(`form[action$="/cancel"] button`)
-	if text := p.Text("main"); p.Address() != address || !strings.Contains(text, "It was cancelled") {
-		t.Error(p.Address(), text)
+	if p.Address() != address || !has(p, "main [data-state=cancelled]") {
+		t.Error(p.Address(), p.Text("main"))
 	}
 	if n := c.Console.Count(t, "payout_runs", "state = $1", models.RunCancelled); n != 1 {
 		t.Errorf("%d runs are cancelled", n)
@@ -176,5 +176,5 @@ func workIsHeard(t *testing.T, chromium *browser.Browser) {
 	signIn(c.Console, p, "finance@example.com")
 	p.Open(c.URL + "/work")
 	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1 WHERE id = (SELECT min(id) FROM work)`, c.Time.Now())
-	p.Wait(`document.querySelector("#announce").textContent === "Export of the ledger failed"`)
+	p.Wait(`document.querySelector("#announce").textContent === document.querySelector("tr[data-news]:has([data-state=failed])")?.dataset.news`)
 }

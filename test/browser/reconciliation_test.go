@@ -48,7 +48,7 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Complaints() // the browser tells of the 422, as it should
 	browser.Eval[bool](p, `(() => { document.querySelector("#f-file").dataset.most = "10"; return true })()`)
 	chooseFile(p, "march.csv", strings.Repeat("x", 11))
-	p.Wait(`document.querySelector("#f-file").validationMessage.includes("cut it by days")`)
+	p.Wait(`document.querySelector("#f-file").validationMessage === document.querySelector("#f-file").dataset.tooLarge`)
 
 	p.Open(b.Console.URL + "/reconciliation/new")
 	see(p, "reconciliation-new")
@@ -72,8 +72,8 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.querySelector(".status-good")`)
 	for _, finding := range reconciliationpages.Findings {
 		p.Open(b.Console.URL + at + "?finding=" + string(finding.Finding))
-		if text := p.Text("#lines"); strings.Contains(text, "No line") {
-			t.Errorf("%s: there is none", finding.Name)
+		if has(p, "#lines [data-empty]") {
+			t.Errorf("%s: there is none", finding.Finding)
 		}
 		see(p, "reconciliation-kept-"+string(finding.Finding))
 	}
