@@ -110,7 +110,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 // payoutsOf are pages of the payouts, in the same way.
 func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
-	link, file, sum := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}, []payoutsview.PayoutSum{{}}
+	link, file, sum := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}, []payoutsview.Sum{{}}
 	work := ui.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := payoutsview.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := payoutsview.RunLive{
@@ -138,28 +138,28 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"pay":       payoutsview.RunPay(payoutsview.RunPayView{Shell: s, URL: address, Typed: text, Reference: text, Name: text, Errors: errors}),
 		"statement": payoutsview.Statement(payoutsview.StatementView{Shell: s, LegalName: text, Slug: text, Address: text, TaxID: text, RunID: text, State: text, Reference: text, BankReference: text, Currency: text, LedgerURL: address, CSV: file, Accounts: []payoutsview.StatementAccount{{Identifier: text, Outcome: text}}, Corrections: []payoutsview.StatementCorrection{{Kind: text, Account: text, Lead: text, Note: text}}}),
 		"export":    payoutsview.ExportPage(payoutsview.ExportView{Shell: s, Live: payoutsview.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: work, File: file}}),
-		"work":      jobsview.WorkList(jobsview.WorkView{Shell: s, Rows: []jobsview.WorkRow{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: work}}}),
+		"work":      jobsview.List(jobsview.ListView{Shell: s, Rows: []jobsview.Row{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: work}}}),
 	}
 }
 
 // leadsOf are pages of leads, in the same way; disclosures and certificates come from outside.
 func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	link := ui.Link{Label: text, URL: address}
-	rows := []leadsview.LeadRow{{ID: text, URL: address, Partner: link, Account: text, Industry: text, Country: text, States: []string{text}}}
-	find := leadsview.LeadFindForm{By: []ui.Option{{Value: text, Label: text}}, Value: text, Errors: ui.Errors{{Field: "value", Message: text}}}
-	lead := leadsview.LeadView{
-		Shell: s, ID: text, TransactionID: text, States: []string{text}, Partner: link, Account: text, ReturnURL: address, Timeline: []leadsview.LeadStep{{What: text, Detail: text, More: link}},
-		Money:    &leadsview.LeadMoney{Entries: []leadsview.LeadEntry{{Kind: text, Note: text, Run: link, RunState: text}}, Returns: []leadsview.LeadReturn{{Return: link, State: text, Reason: text}}},
-		Quote:    leadsview.LeadQuote{Industry: text, Country: text, Postcode: text, Urgency: text, For: text, Card: link, Currency: text, Why: text},
-		Contact:  leadsview.LeadContact{Country: text, Postcode: text},
-		Consent:  leadsview.LeadConsent{Disclosure: text, Recipient: text, Certificate: text, ThirdParty: text},
-		Envelope: leadsview.LeadEnvelope{Wrapper: text, Version: text},
+	rows := []leadsview.Row{{ID: text, URL: address, Partner: link, Account: text, Industry: text, Country: text, States: []string{text}}}
+	find := leadsview.FindForm{By: []ui.Option{{Value: text, Label: text}}, Value: text, Errors: ui.Errors{{Field: "value", Message: text}}}
+	lead := leadsview.DetailsView{
+		Shell: s, ID: text, TransactionID: text, States: []string{text}, Partner: link, Account: text, ReturnURL: address, Timeline: []leadsview.Step{{What: text, Detail: text, More: link}},
+		Money:    &leadsview.Money{Entries: []leadsview.Entry{{Kind: text, Note: text, Run: link, RunState: text}}, Returns: []leadsview.Return{{Return: link, State: text, Reason: text}}},
+		Quote:    leadsview.Quote{Industry: text, Country: text, Postcode: text, Urgency: text, For: text, Card: link, Currency: text, Why: text},
+		Contact:  leadsview.Contact{Country: text, Postcode: text},
+		Consent:  leadsview.Consent{Disclosure: text, Recipient: text, Certificate: text, ThirdParty: text},
+		Envelope: leadsview.Envelope{Wrapper: text, Version: text},
 	}
 	return map[string]templ.Component{
-		"leads":        leadsview.Leads(leadsview.LeadsView{Shell: s, Partner: text, Account: text, Country: text, From: text, To: text, Leads: rows, Find: &find}),
-		"leads found":  leadsview.LeadsFound(leadsview.LeadsFoundView{Shell: s, By: text, Leads: rows, Find: find}),
-		"lead unfound": leadsview.LeadsUnfound(leadsview.LeadsUnfoundView{Shell: s, Find: find}),
-		"lead":         leadsview.Lead(lead),
+		"leads":        leadsview.List(leadsview.ListView{Shell: s, Partner: text, Account: text, Country: text, From: text, To: text, Leads: rows, Find: &find}),
+		"leads found":  leadsview.Found(leadsview.FoundView{Shell: s, By: text, Leads: rows, Find: find}),
+		"lead unfound": leadsview.Find(leadsview.FindView{Shell: s, Find: find}),
+		"lead":         leadsview.Details(lead),
 	}
 }
 

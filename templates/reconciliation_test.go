@@ -19,30 +19,30 @@ func TestReconciliationTextIsNeverMarkup(t *testing.T) {
 	amount := &money.Amount{Minor: -1, Currency: money.GBP}
 	options := []ui.Option{{Value: hostile, Label: hostile, Hint: hostile}}
 	file := ui.Download{URL: address, Label: hostile, Holds: hostile}
-	line := reconciliationview.ReconciliationLine{Anchor: hostile, Finding: hostile, Row: 2, LeadID: hostile, LeadURL: address, Account: hostile, Theirs: amount, Ours: amount, Difference: amount, Reason: hostile, Why: hostile, SettleURL: address, Note: hostile, Settler: hostile, Settled: now}
-	sum := reconciliationview.ReconciliationSum{Finding: hostile, Name: hostile, URL: address, Currency: "GBP"}
+	line := reconciliationview.Line{Anchor: hostile, Finding: hostile, Row: 2, LeadID: hostile, LeadURL: address, Account: hostile, Theirs: amount, Ours: amount, Difference: amount, Reason: hostile, Why: hostile, SettleURL: address, Note: hostile, Settler: hostile, Settled: now}
+	sum := reconciliationview.Sum{Finding: hostile, Name: hostile, URL: address, Currency: "GBP"}
 	confirm := ui.ConfirmView{Shell: s, Action: address, Consequence: hostile, Cancel: address}
-	view := reconciliationview.ReconciliationView{
+	view := reconciliationview.DetailsView{
 		Shell: s, URL: "/reconciliation/" + hostile, ID: hostile, Partner: ui.Link{Label: hostile, URL: address}, FileName: hostile, FileSize: hostile, Maker: hostile, From: hostile, To: hostile, Keeper: hostile, Kept: now,
 		Same: []reconciliationview.SameFile{{URL: address, State: hostile}}, Failure: hostile, CanWrite: true, NewURL: address, Discard: &confirm, Errors: ui.Errors{{Field: hostile, Message: hostile}},
 		Conflict: &ui.Conflict{Who: hostile},
 		Mapping: &reconciliationview.MappingForm{
-			Delimiter: hostile, Encoding: hostile, Columns: []reconciliationview.ListColumn{{Name: hostile, Holds: hostile}}, LeadIDs: options, Amounts: options, Currencies: options, Dates: options, Numbers: options, DateForms: options, Coverages: options, From: hostile, To: hostile,
+			Delimiter: hostile, Encoding: hostile, Columns: []reconciliationview.Column{{Name: hostile, Holds: hostile}}, LeadIDs: options, Amounts: options, Currencies: options, Dates: options, Numbers: options, DateForms: options, Coverages: options, From: hostile, To: hostile,
 		},
 		Live: &reconciliationview.ComparisonLive{URL: "/reconciliation/" + hostile, Phase: hostile, CanStop: true},
-		Result: &reconciliationview.ReconciliationResult{
-			Took: hostile, Compared: hostile, LeftOut: hostile, LeftOutURL: address, Totals: []reconciliationview.ReconciliationSum{sum}, Findings: []reconciliationview.ReconciliationSum{sum}, Tabs: []ui.Tab{{Label: hostile, URL: address, Count: hostile}}, Finding: hostile, Means: hostile,
-			Settles: true, Lines: []reconciliationview.ReconciliationLine{line}, CSV: file, All: file,
+		Result: &reconciliationview.Result{
+			Took: hostile, Compared: hostile, LeftOut: hostile, LeftOutURL: address, Totals: []reconciliationview.Sum{sum}, Findings: []reconciliationview.Sum{sum}, Tabs: []ui.Tab{{Label: hostile, URL: address, Count: hostile}}, Finding: hostile, Means: hostile,
+			Settles: true, Lines: []reconciliationview.Line{line}, CSV: file, All: file,
 		},
 	}
 	pages := map[string]templ.Component{
-		"list":   reconciliationview.Reconciliations(reconciliationview.ReconciliationsView{Shell: s, Partners: options, States: options, NewURL: address, Rows: []reconciliationview.ReconciliationRow{{FileName: hostile, URL: address, Partner: hostile, Findings: []reconciliationview.FindingCount{{Finding: hostile, Label: hostile}}, State: hostile, Maker: hostile}}}),
-		"new":    reconciliationview.ReconciliationNew(reconciliationview.ReconciliationNewView{Shell: s, Partners: options, Limits: hostile, TooLarge: hostile, Errors: ui.Errors{{Field: "file", Message: hostile}}}),
+		"list":   reconciliationview.List(reconciliationview.ListView{Shell: s, Partners: options, States: options, NewURL: address, Rows: []reconciliationview.Row{{FileName: hostile, URL: address, Partner: hostile, Findings: []reconciliationview.FindingCount{{Finding: hostile, Label: hostile}}, State: hostile, Maker: hostile}}}),
+		"new":    reconciliationview.New(reconciliationview.NewView{Shell: s, Partners: options, Limits: hostile, TooLarge: hostile, Errors: ui.Errors{{Field: "file", Message: hostile}}}),
 		"settle": reconciliationview.Settle(reconciliationview.SettleView{Shell: s, Action: address, Cancel: address, Finding: hostile, Line: line, Note: hostile}),
 	}
 	for _, state := range []string{"uploaded", "comparing", "compared", "kept", "discarded", hostile} {
 		view.State = state
-		pages[state] = reconciliationview.Reconciliation(view)
+		pages[state] = reconciliationview.Details(view)
 	}
 	for name, page := range pages {
 		var b strings.Builder

@@ -23,14 +23,14 @@ func (h *Handlers) showWork(k *web.Request, status int) error {
 	if err != nil {
 		return err
 	}
-	v := view.WorkView{Shell: k.Shell("Long work", ui.Link{Label: "Ledger", URL: "/payouts"})}
+	v := view.ListView{Shell: k.Shell("Long work", ui.Link{Label: "Ledger", URL: "/payouts"})}
 	if v.Rows, err = h.workRows(k, all...); err != nil {
 		return err
 	}
 	if n := len(all); n > 0 {
 		v.Pager = web.KeyPager("/work", q, newer, older, all[0].ID, all[n-1].ID)
 	}
-	return k.Show(status, view.WorkList(v))
+	return k.Show(status, view.List(v))
 }
 
 // theWork is the piece that the address names.
@@ -53,12 +53,12 @@ func (h *Handlers) workLive(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, view.WorkLine(rows[0], k.Now))
+	return k.Show(http.StatusOK, view.Line(rows[0], k.Now))
 }
 
 var workKinds = map[models.WorkKind]string{models.WorkReconciliation: "Reconciliation", models.WorkPayoutRun: "Payout run", models.WorkExport: "Export of the ledger"}
 
-func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.WorkRow, err error) {
+func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Row, err error) {
 	var whose []uuid.UUID
 	for _, w := range all {
 		if w.PartnerID != nil {
@@ -72,9 +72,9 @@ func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Wor
 	return rows, err
 }
 
-func (h *Handlers) workRow(k *web.Request, w models.Work, names web.PartnerNames) view.WorkRow {
+func (h *Handlers) workRow(k *web.Request, w models.Work, names web.PartnerNames) view.Row {
 	number := strconv.FormatInt(w.ID, 10)
-	row := view.WorkRow{
+	row := view.Row{
 		LiveURL: "/work/" + number + "/live", Key: number, Kind: workKinds[w.Kind], For: h.workObject(k, w), AskedBy: w.AskedBy, Asked: w.AskedAt, Ended: web.TimeOf(w.EndedAt), Status: web.JobStatus(k, w),
 	}
 	if w.PartnerID != nil {

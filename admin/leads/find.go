@@ -20,14 +20,14 @@ const (
 
 var leadKeys = []ui.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
 
-func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes ui.Errors) view.LeadFindForm {
+func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes ui.Errors) view.FindForm {
 	countries := []ui.Option{{Label: "None (the number starts with +)"}}
 	for i := range h.Prices.Markets().Len() {
 		if m := h.Prices.Markets().At(i); len(m.Code) == 2 {
 			countries = append(countries, ui.Option{Value: m.Code, Label: m.Name})
 		}
 	}
-	return view.LeadFindForm{By: web.Chosen(leadKeys, by), Value: value, Countries: web.Chosen(countries, country), Errors: mistakes}
+	return view.FindForm{By: web.Chosen(leadKeys, by), Value: value, Countries: web.Chosen(countries, country), Errors: mistakes}
 }
 
 // findLead looks up a lead by its id, or a person's by address or number. These are
@@ -63,7 +63,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 				return "value"
 			},
 			Show: func(r web.Rejected) error {
-				return k.Show(r.Status, view.LeadsUnfound(view.LeadsUnfoundView{
+				return k.Show(r.Status, view.Find(view.FindView{
 					Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, web.Short(value), country, r.Errors),
 				}))
 			},
@@ -72,7 +72,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 	if len(found.Rows) == 1 {
 		return k.Redirect(web.LeadURL(found.Rows[0].ID))
 	}
-	return k.Show(http.StatusOK, view.LeadsFound(view.LeadsFoundView{
+	return k.Show(http.StatusOK, view.Found(view.FoundView{
 		Shell: k.Shell("Leads of one person", allLeads), By: what, Leads: h.leadRows(k, found.Rows), More: found.More, Find: h.findForm(k, by, "", country, nil),
 	}))
 }

@@ -37,21 +37,21 @@ func (h *Handlers) leadPage(k *web.Request) error {
 			return err
 		}
 	}
-	return k.Show(http.StatusOK, view.Lead(v))
+	return k.Show(http.StatusOK, view.Details(v))
 }
 
-func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Return) view.LeadView {
+func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Return) view.DetailsView {
 	currency, _ := money.ParseCurrency(l.Currency) // the database knows the five only
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
 	}
 	erased := l.State == models.LeadErased
-	v := view.LeadView{
+	v := view.DetailsView{
 		Shell: k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads), ID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, States: stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
 		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
 		Timeline: h.leadTimeline(k, l), Consent: consentView(l.Consent),
-		Contact:  view.LeadContact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
-		Envelope: view.LeadEnvelope{Wrapper: l.KeyWrapper, Version: l.KeyVersion, Sizes: l.Envelope},
+		Contact:  view.Contact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
+		Envelope: view.Envelope{Wrapper: l.KeyWrapper, Version: l.KeyVersion, Sizes: l.Envelope},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
 	if inTime && !l.Sandbox && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
@@ -61,7 +61,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 }
 
 // leadTimeline is what happened to a lead, in order.
-func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.LeadStep {
+func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	quoted, signed := "For no partner in particular", "Without a signature"
 	if l.QuotedFor != "" {
 		quoted = "For " + l.QuotedFor
@@ -69,13 +69,13 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.LeadStep
 	if l.HMACVerified {
 		signed = fmt.Sprintf("Signed with the secret “%s”, %s…%s", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
 	}
-	steps := []view.LeadStep{
+	steps := []view.Step{
 		{At: l.QuotedAt, Event: "pinged", What: "Pinged", Detail: quoted},
 		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "With the rate card in force", More: h.cardLink(k, l.CardVersion)},
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
-		step, detail := view.LeadStep{At: e.At, Event: e.Kind, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
+		step, detail := view.Step{At: e.At, Event: e.Kind, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case "delivered":
 			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
@@ -104,8 +104,8 @@ func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 	return link
 }
 
-func consentView(c models.Consent) view.LeadConsent {
-	v := view.LeadConsent{
+func consentView(c models.Consent) view.Consent {
+	v := view.Consent{
 		Acknowledged: c.Acknowledged, Received: c.ReceivedAt, Disclosure: sent(c.DisclosureText), Recipient: sent(c.RecipientHash),
 		Certificate: sent(c.FormCertURL), ThirdParty: sent(c.ThirdPartyLeadID),
 	}

@@ -40,7 +40,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 	for _, one := range h.Prices.Taxonomy().Industries() {
 		industries = append(industries, one.Slug)
 	}
-	v := view.LeadsView{
+	v := view.ListView{
 		Shell: k.Shell("Leads"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Country: web.Short(q.Get("country")), From: web.Short(q.Get("from")), To: web.Short(q.Get("to")),
 		Industries: web.Chosen(web.Labels(industries), q.Get("industry")), States: web.Chosen(leadStates, q.Get("state")), Leads: h.leadRows(k, found.Rows),
 		State:  ui.ListState{Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"), ClearURL: "/leads"},
@@ -51,7 +51,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		form := h.findForm(k, "", "", "", nil)
 		v.Find = &form
 	}
-	return k.Show(http.StatusOK, view.Leads(v))
+	return k.Show(http.StatusOK, view.List(v))
 }
 
 func leadCursor(at uuid.UUID) string {
@@ -93,9 +93,9 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 	return query, mistakes, nil
 }
 
-func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.LeadRow) {
+func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row) {
 	for _, l := range found {
-		rows = append(rows, view.LeadRow{
+		rows = append(rows, view.Row{
 			ID: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID), Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
 			Industry: l.Industry, Country: l.Country, Price: l.Price, States: stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
 		})

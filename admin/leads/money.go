@@ -26,15 +26,15 @@ const leadEntries = 100
 
 // leadMoney shows what a lead earned and what became of it, and adds to the timeline that
 // it was paid.
-func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.LeadView) error {
+func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.DetailsView) error {
 	sc, _ := k.ScopeOf(web.ReadPayouts)
 	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
 	if err != nil {
 		return err
 	}
-	m := &view.LeadMoney{Sandbox: l.Sandbox}
+	m := &view.Money{Sandbox: l.Sandbox}
 	for _, e := range entries {
-		row := view.LeadEntry{At: e.OccurredAt, Kind: web.Title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
+		row := view.Entry{At: e.OccurredAt, Kind: web.Title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
 		if e.Run != uuid.Nil {
 			row.Run = web.RunLink(k, e)
 		}
@@ -46,7 +46,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		}
 	}
 	for _, r := range returns {
-		m.Returns = append(m.Returns, view.LeadReturn{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReturnReasonLabel(r.Reason), ReasonCode: string(r.Reason), At: r.AskedAt})
+		m.Returns = append(m.Returns, view.Return{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReturnReasonLabel(r.Reason), ReasonCode: string(r.Reason), At: r.AskedAt})
 	}
 	v.Money = m
 	return nil
@@ -54,19 +54,19 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 
 // leadPaid adds to the timeline that what a lead earned was paid: with the rest of its
 // account, by one payment of the run. An account that came to nothing has none.
-func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.LeadView) error {
+func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.DetailsView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
 	for _, p := range payments {
-		v.Timeline = append(v.Timeline, view.LeadStep{At: p.OccurredAt, Event: "paid", What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: web.RunLink(k, p)})
-		slices.SortStableFunc(v.Timeline, func(a, b view.LeadStep) int { return a.At.Compare(b.At) })
+		v.Timeline = append(v.Timeline, view.Step{At: p.OccurredAt, Event: "paid", What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: web.RunLink(k, p)})
+		slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
 	}
 	return err
 }
 
 // leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.
-func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.LeadQuote, err error) {
-	q = view.LeadQuote{Industry: l.Industry, Country: l.QuotedCountry, Postcode: l.QuotedPostcode, Urgency: l.Urgency, For: l.QuotedFor, Card: h.cardLink(k, l.CardVersion), Price: price}
+func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.Quote, err error) {
+	q = view.Quote{Industry: l.Industry, Country: l.QuotedCountry, Postcode: l.QuotedPostcode, Urgency: l.Urgency, For: l.QuotedFor, Card: h.cardLink(k, l.CardVersion), Price: price}
 	if !k.May(web.ReadPricing) {
 		return q, nil
 	}

@@ -152,9 +152,9 @@ func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *view.LedgerVie
 	return err
 }
 
-func payoutSum(s payouts.Sum) view.PayoutSum {
+func payoutSum(s payouts.Sum) view.Sum {
 	in := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: s.Currency} }
-	return view.PayoutSum{Entries: s.Entries, Accrued: in(s.Accrued), Returned: in(s.Returned), Adjusted: in(s.Adjusted), Paid: in(s.Paid), Owed: in(s.Owed())}
+	return view.Sum{Entries: s.Entries, Accrued: in(s.Accrued), Returned: in(s.Returned), Adjusted: in(s.Adjusted), Paid: in(s.Paid), Owed: in(s.Owed())}
 }
 
 func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {

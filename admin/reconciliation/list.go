@@ -38,7 +38,7 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v := view.ReconciliationsView{
+	v := view.ListView{
 		Shell: k.Shell("Reconciliation"), Partners: web.Chosen(partners, q.Get("partner")), States: web.Chosen(reconciliationStates, q.Get("state")),
 		State: ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
 	}
@@ -46,7 +46,7 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 		v.NewURL = "/reconciliation/new"
 	}
 	for _, r := range found {
-		v.Rows = append(v.Rows, view.ReconciliationRow{
+		v.Rows = append(v.Rows, view.Row{
 			FileName: r.FileName, URL: reconciliationURL(r.ID), Partner: r.PartnerName, Rows: r.Profile.Rows, Findings: findingCounts(r.Result),
 			State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
 		})
@@ -59,7 +59,7 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 		after = reconcile.ID(found[len(found)-1].ID)
 	}
 	v.Pager = web.CursorPager("/reconciliation", q, before, after)
-	return k.Show(http.StatusOK, view.Reconciliations(v))
+	return k.Show(http.StatusOK, view.List(v))
 }
 
 // reconciliationQuery reads the filter; none says that nothing can match it. A key of a

@@ -117,7 +117,7 @@ func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
 	var columns []ui.Option
 	for _, c := range p.Columns {
 		holds := holdsWords(c)
-		f.Columns = append(f.Columns, view.ListColumn{Name: c.Name, Filled: c.Filled, Holds: holds})
+		f.Columns = append(f.Columns, view.Column{Name: c.Name, Filled: c.Filled, Holds: holds})
 		columns = append(columns, ui.Option{Value: c.Name, Label: c.Name + " (" + holds + ")"})
 	}
 	choose := []ui.Option{{Label: "Choose a column"}}

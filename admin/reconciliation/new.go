@@ -41,7 +41,7 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 		return err
 	}
 	first := []ui.Option{{Label: "Choose a partner"}}
-	return k.Show(status, view.ReconciliationNew(view.ReconciliationNewView{
+	return k.Show(status, view.New(view.NewView{
 		Shell: k.Shell("Reconcile a list", allReconciliations), Partners: web.Chosen(append(first, partners...), partner), Errors: mistakes,
 		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
 	}))

@@ -30,7 +30,7 @@ type shownReconciliation struct {
 
 func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
 	canWrite := k.MayAt(web.WriteReconciliation, r.PartnerID)
-	v := view.ReconciliationView{
+	v := view.DetailsView{
 		Shell: k.Shell(r.FileName, allReconciliations), URL: reconciliationURL(r.ID), ID: reconcile.ID(r.ID), Partner: ui.Link{Label: r.PartnerName},
 		FileName: r.FileName, FileSize: sizeWords(r.FileSize), Rows: r.Profile.Rows, State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
 		From: dayWords(r.PeriodFrom), To: dayWords(r.PeriodTo), AsOf: web.TimeOf(r.AsOf), Keeper: r.Keeper, Kept: web.TimeOf(r.KeptAt),
@@ -45,11 +45,11 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 	if err := h.fillReconciliation(k, &v, r, s); err != nil {
 		return err
 	}
-	return k.Show(status, view.Reconciliation(v))
+	return k.Show(status, view.Details(v))
 }
 
 // fillReconciliation adds what the state asks for.
-func (h *Handlers) fillReconciliation(k *web.Request, v *view.ReconciliationView, r reconcile.Reconciliation, s shownReconciliation) (err error) {
+func (h *Handlers) fillReconciliation(k *web.Request, v *view.DetailsView, r reconcile.Reconciliation, s shownReconciliation) (err error) {
 	if err = h.fillSame(k, v, r); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *Handlers) fillReconciliation(k *web.Request, v *view.ReconciliationView
 	return nil
 }
 
-func (h *Handlers) fillSame(k *web.Request, v *view.ReconciliationView, r reconcile.Reconciliation) error {
+func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Reconciliation) error {
 	same, err := h.Reconcile.SameFile(k.R.Context(), k.Scope, r)
 	for _, other := range same {
 		v.Same = append(v.Same, view.SameFile{URL: reconciliationURL(other.ID), State: string(other.State), Made: other.MadeAt})

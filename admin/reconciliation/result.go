@@ -20,7 +20,7 @@ import (
 const linesPage = 50
 
 // reconciliationResult is what a comparison came to, with the lines that the address asks for.
-func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.ReconciliationResult, error) {
+func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.Result, error) {
 	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
 	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
 	var open map[models.Finding]int64
@@ -34,7 +34,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 	if !known {
 		f = firstFinding(counts)
 	}
-	v := &view.ReconciliationResult{
+	v := &view.Result{
 		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
 		Finding: f.Name, Means: f.means, CSV: linesFile(address, f.Finding, f.Name, counts[f.Finding]),
 	}
@@ -52,7 +52,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 }
 
 // fillLines adds a page of the lines of a finding.
-func (h *Handlers) fillLines(k *web.Request, v *view.ReconciliationResult, r reconcile.Reconciliation, f finding, q url.Values) error {
+func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconciliation, f finding, q url.Values) error {
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
 	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // what is no line is the first page
@@ -134,7 +134,7 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 }
 
 // totals are the sums by currency of all that was compared.
-func totals(result *reconcile.Result) (all []view.ReconciliationSum) {
+func totals(result *reconcile.Result) (all []view.Sum) {
 	sums := map[string]reconcile.Tally{}
 	for _, t := range result.Tallies {
 		if t.Currency == "" || t.Finding == models.LeftOut {
@@ -149,7 +149,7 @@ func totals(result *reconcile.Result) (all []view.ReconciliationSum) {
 	return all
 }
 
-func findingSums(result *reconcile.Result, address string) (all []view.ReconciliationSum) {
+func findingSums(result *reconcile.Result, address string) (all []view.Sum) {
 	for _, f := range Findings {
 		for _, t := range result.Tallies {
 			if t.Finding == f.Finding {
@@ -160,17 +160,17 @@ func findingSums(result *reconcile.Result, address string) (all []view.Reconcili
 	return all
 }
 
-func sumRow(t reconcile.Tally, name, to string) view.ReconciliationSum {
+func sumRow(t reconcile.Tally, name, to string) view.Sum {
 	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
-	return view.ReconciliationSum{
+	return view.Sum{
 		Finding: string(t.Finding), Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
 	}
 }
 
 // lineRow is a line as the page shows it.
-func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.ReconciliationLine {
-	v := view.ReconciliationLine{
+func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.Line {
+	v := view.Line{
 		Anchor: lineAnchor(l.Line), Finding: string(l.Finding), Reason: l.Problem, Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
 		Received: web.TimeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// WorkView is the list of long work.
-type WorkView struct {
+// ListView is the list of long work.
+type ListView struct {
 	Shell ui.Shell
-	Rows  []WorkRow
+	Rows  []Row
 	Pager ui.Pager
 }
 
-// WorkRow is a piece of it.
-type WorkRow struct {
+// Row is a piece of it.
+type Row struct {
 	LiveURL string
 	Key     string // sets the row apart
 	Kind    string // in words
@@ -36,7 +36,7 @@ type WorkRow struct {
 
 var workColumns = []ui.Column{{Label: "What"}, {Label: "State"}, {Label: "Asked for"}, {Label: "Ended"}, {Label: "Stop", NoLabel: true}}
 
-func WorkList(v WorkView) templ.Component {
+func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -86,7 +86,7 @@ func WorkList(v WorkView) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				for _, r := range v.Rows {
-					templ_7745c5c3_Err = WorkLine(r, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = Line(r, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -143,8 +143,8 @@ func WorkList(v WorkView) templ.Component {
 	})
 }
 
-// WorkLine is a row that asks for itself again while its work goes on.
-func WorkLine(r WorkRow, now time.Time) templ.Component {
+// Line is a row that asks for itself again while its work goes on.
+func Line(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

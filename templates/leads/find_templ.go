@@ -12,32 +12,32 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// LeadFindForm looks leads up. Its fields are by, value and country; it goes to
+// FindForm looks leads up. Its fields are by, value and country; it goes to
 // /leads/find, never into an address.
-type LeadFindForm struct {
+type FindForm struct {
 	By        []ui.Option
 	Value     string // as it was typed, where it has to be mended
 	Countries []ui.Option
 	Errors    ui.Errors
 }
 
-// LeadsFoundView is what a look-up by e-mail address or phone number found. It does not
+// FoundView is what a look-up by e-mail address or phone number found. It does not
 // say whom it was for.
-type LeadsFoundView struct {
+type FoundView struct {
 	Shell ui.Shell
 	By    string // "e-mail address" or "phone number"
-	Leads []LeadRow
+	Leads []Row
 	More  bool
-	Find  LeadFindForm
+	Find  FindForm
 }
 
-// LeadsUnfoundView is the form again, with what has to be mended.
-type LeadsUnfoundView struct {
+// FindView is the form again, with what has to be mended.
+type FindView struct {
 	Shell ui.Shell
-	Find  LeadFindForm
+	Find  FindForm
 }
 
-func LeadsFound(v LeadsFoundView) templ.Component {
+func Found(v FoundView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -133,7 +133,7 @@ func LeadsFound(v LeadsFoundView) templ.Component {
 	})
 }
 
-func LeadsUnfound(v LeadsUnfoundView) templ.Component {
+func Find(v FindView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -189,7 +189,7 @@ func LeadsUnfound(v LeadsUnfoundView) templ.Component {
 }
 
 // leadFinding is the form folded away above the list.
-func leadFinding(f *LeadFindForm) templ.Component {
+func leadFinding(f *FindForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -228,7 +228,7 @@ func leadFinding(f *LeadFindForm) templ.Component {
 	})
 }
 
-func leadFindForm(f LeadFindForm) templ.Component {
+func leadFindForm(f FindForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -15,22 +15,22 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// LeadsView is the list of leads. Filter names: partner, account, industry, country,
+// ListView is the list of leads. Filter names: partner, account, industry, country,
 // state, from, to.
-type LeadsView struct {
+type ListView struct {
 	Shell              ui.Shell
 	Partner, Account   string // as they were typed
 	Country, From, To  string
 	Industries, States []ui.Option
 	State              ui.ListState
-	Leads              []LeadRow
+	Leads              []Row
 	Looked             time.Time // how far the page looked where it gave up; zero where it did not
 	Pager              ui.Pager
-	Find               *LeadFindForm // nil where this person may not look up people
+	Find               *FindForm // nil where this person may not look up people
 }
 
-// LeadRow is a lead without what is personal in it.
-type LeadRow struct {
+// Row is a lead without what is personal in it.
+type Row struct {
 	ID, URL           string
 	Received          time.Time
 	Partner           ui.Link
@@ -42,7 +42,7 @@ type LeadRow struct {
 
 var leadColumns = []ui.Column{{Label: "Lead"}, {Label: "Received"}, {Label: "Partner"}, {Label: "Industry"}, {Label: "Country"}, {Label: "Price", Number: true}, {Label: "State"}}
 
-func Leads(v LeadsView) templ.Component {
+func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -265,7 +265,7 @@ func noLeads() templ.Component {
 	})
 }
 
-func leadTable(caption string, rows []LeadRow, now time.Time) templ.Component {
+func leadTable(caption string, rows []Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -342,7 +342,7 @@ func leadTable(caption string, rows []LeadRow, now time.Time) templ.Component {
 	})
 }
 
-func leadRow(r LeadRow, now time.Time) templ.Component {
+func leadRow(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

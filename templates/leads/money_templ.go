@@ -16,15 +16,15 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// LeadMoney is what the ledger has for a lead, and its returns.
-type LeadMoney struct {
+// Money is what the ledger has for a lead, and its returns.
+type Money struct {
 	Sandbox bool // it earned nothing
-	Entries []LeadEntry
-	Returns []LeadReturn
+	Entries []Entry
+	Returns []Return
 }
 
-// LeadEntry is a ledger entry of the lead. Run is empty while no payout run has it.
-type LeadEntry struct {
+// Entry is a ledger entry of the lead. Run is empty while no payout run has it.
+type Entry struct {
 	At         time.Time
 	Kind, Note string
 	Amount     money.Amount
@@ -32,16 +32,16 @@ type LeadEntry struct {
 	RunState   string
 }
 
-// LeadReturn is a return of the lead.
-type LeadReturn struct {
+// Return is a return of the lead.
+type Return struct {
 	Return        ui.Link
 	State, Reason string
 	ReasonCode    string // "fraud"
 	At            time.Time
 }
 
-// LeadQuote is what was quoted, and how it came about.
-type LeadQuote struct {
+// Quote is what was quoted, and how it came about.
+type Quote struct {
 	Industry, Country, Postcode, Urgency, For string
 	Card                                      ui.Link
 	Price                                     money.Amount
@@ -54,7 +54,7 @@ type LeadQuote struct {
 var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "When"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
 var leadReturnColumns = []ui.Column{{Label: "Return"}, {Label: "Asked"}, {Label: "Reason"}, {Label: "State"}}
 
-func leadMoney(m LeadMoney, now time.Time) templ.Component {
+func leadMoney(m Money, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -176,7 +176,7 @@ func leadMoney(m LeadMoney, now time.Time) templ.Component {
 	})
 }
 
-func leadEntry(e LeadEntry, now time.Time) templ.Component {
+func leadEntry(e Entry, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -434,7 +434,7 @@ func leadEntry(e LeadEntry, now time.Time) templ.Component {
 	})
 }
 
-func leadReturn(r LeadReturn, now time.Time) templ.Component {
+func leadReturn(r Return, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -642,7 +642,7 @@ func leadReturn(r LeadReturn, now time.Time) templ.Component {
 	})
 }
 
-func leadPrice(q LeadQuote) templ.Component {
+func leadPrice(q Quote) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

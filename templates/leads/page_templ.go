@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// LeadView is a lead without what is personal in it.
-type LeadView struct {
+// DetailsView is a lead without what is personal in it.
+type DetailsView struct {
 	Shell             ui.Shell
 	ID, TransactionID string
 	States            []string
@@ -27,16 +27,16 @@ type LeadView struct {
 	Partner           ui.Link
 	Account           string
 	ReturnURL         string // empty where it cannot be returned, or not by this person
-	Timeline          []LeadStep
-	Money             *LeadMoney // nil where this person sees no ledger
-	Quote             LeadQuote
-	Contact           LeadContact
-	Consent           LeadConsent
-	Envelope          LeadEnvelope
+	Timeline          []Step
+	Money             *Money // nil where this person sees no ledger
+	Quote             Quote
+	Contact           Contact
+	Consent           Consent
+	Envelope          Envelope
 }
 
-// LeadStep is a line of a lead's timeline.
-type LeadStep struct {
+// Step is a line of a lead's timeline.
+type Step struct {
 	At           time.Time
 	Event        string // what, as a code: "posted"
 	What, Detail string
@@ -44,27 +44,27 @@ type LeadStep struct {
 	More         ui.Link // empty for none
 }
 
-// LeadContact says what is sealed.
-type LeadContact struct {
+// Contact says what is sealed.
+type Contact struct {
 	Erased, ByEmail, ByPhone, PhoneFlagged bool
 	Country, Postcode                      string
 }
 
-// LeadConsent is the evidence that the person agreed. Empty texts were not sent.
-type LeadConsent struct {
+// Consent is the evidence that the person agreed. Empty texts were not sent.
+type Consent struct {
 	Acknowledged                                   bool
 	At                                             time.Time
 	Disclosure, Recipient, Certificate, ThirdParty string
 	Received                                       time.Time
 }
 
-// LeadEnvelope is what is known of it without opening it.
-type LeadEnvelope struct {
+// Envelope is what is known of it without opening it.
+type Envelope struct {
 	Wrapper, Version string
 	leads.Sizes
 }
 
-func Lead(v LeadView) templ.Component {
+func Details(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -353,7 +353,7 @@ func Lead(v LeadView) templ.Component {
 	})
 }
 
-func leadActions(v LeadView) templ.Component {
+func leadActions(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -386,7 +386,7 @@ func leadActions(v LeadView) templ.Component {
 
 var leadStepColumns = []ui.Column{{Label: "What"}, {Label: "When"}, {Label: "Detail"}}
 
-func leadTimeline(v LeadView) templ.Component {
+func leadTimeline(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -633,7 +633,7 @@ func leadTimeline(v LeadView) templ.Component {
 	})
 }
 
-func leadContact(c LeadContact) templ.Component {
+func leadContact(c Contact) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -797,7 +797,7 @@ func leadContact(c LeadContact) templ.Component {
 	})
 }
 
-func (c LeadContact) state() string {
+func (c Contact) state() string {
 	if c.Erased {
 		return "erased"
 	}
@@ -846,7 +846,7 @@ func masked(erased, there bool) templ.Component {
 	})
 }
 
-func leadConsent(c LeadConsent, now time.Time) templ.Component {
+func leadConsent(c Consent, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1048,7 +1048,7 @@ func evidence(name, text string) templ.Component {
 	})
 }
 
-func leadEnvelope(e LeadEnvelope) templ.Component {
+func leadEnvelope(e Envelope) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -25,7 +25,7 @@ type BalancesView struct {
 // BalanceRow is an account in a currency.
 type BalanceRow struct {
 	Partner, Account ui.Link
-	Sum              PayoutSum
+	Sum              Sum
 }
 
 func balanceColumns() []ui.Column {

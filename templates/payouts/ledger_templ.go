@@ -29,7 +29,7 @@ type LedgerView struct {
 	Entries                     []LedgerRow
 	Pager                       ui.Pager
 	SumsOf                      string // whose the sums are; empty where there are none
-	Sums                        []PayoutSum
+	Sums                        []Sum
 	Statements                  []ui.Link // of the one partner that is chosen
 	Export                      LedgerExport
 	AdjustURL, ReturnURL        string // empty where this person may not

@@ -311,14 +311,14 @@ func payoutConflict(c ui.Conflict, now time.Time) templ.Component {
 	})
 }
 
-// PayoutSum is what entries of a currency come to, by kind; all are signed as in the ledger.
-type PayoutSum struct {
+// Sum is what entries of a currency come to, by kind; all are signed as in the ledger.
+type Sum struct {
 	Entries                                 int64
 	Accrued, Returned, Adjusted, Paid, Owed money.Amount
 }
 
 // sumCells are a sum's cells of a table.
-func sumCells(s PayoutSum) templ.Component {
+func sumCells(s Sum) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

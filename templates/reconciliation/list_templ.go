@@ -15,19 +15,19 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ReconciliationsView is the list of reconciliations, the newest first. Filter names:
+// ListView is the list of reconciliations, the newest first. Filter names:
 // partner, state.
-type ReconciliationsView struct {
+type ListView struct {
 	Shell            ui.Shell
 	Partners, States []ui.Option
 	State            ui.ListState
-	Rows             []ReconciliationRow
+	Rows             []Row
 	Pager            ui.Pager
 	NewURL           string // empty where this person may not
 }
 
-// ReconciliationRow is one of them.
-type ReconciliationRow struct {
+// Row is one of them.
+type Row struct {
 	FileName, URL string
 	Partner       string
 	Rows          int
@@ -53,7 +53,7 @@ func (f FindingCount) text(last bool) string {
 
 var reconciliationColumns = []ui.Column{{Label: "File"}, {Label: "Partner"}, {Label: "Rows", Number: true}, {Label: "Findings"}, {Label: "State"}, {Label: "Made"}}
 
-func Reconciliations(v ReconciliationsView) templ.Component {
+func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -190,7 +190,7 @@ func Reconciliations(v ReconciliationsView) templ.Component {
 	})
 }
 
-func reconciliationRow(r ReconciliationRow, now time.Time) templ.Component {
+func reconciliationRow(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -619,9 +619,9 @@ func noReconciliations(url string) templ.Component {
 	})
 }
 
-// ReconciliationNewView takes a partner's list. Field names: partner, which comes
+// NewView takes a partner's list. Field names: partner, which comes
 // before file.
-type ReconciliationNewView struct {
+type NewView struct {
 	Shell    ui.Shell
 	Partners []ui.Option
 	MaxBytes int64
@@ -630,7 +630,7 @@ type ReconciliationNewView struct {
 	Errors   ui.Errors
 }
 
-func ReconciliationNew(v ReconciliationNewView) templ.Component {
+func New(v NewView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -17,7 +17,7 @@ import (
 type MappingForm struct {
 	Delimiter  string // "," ";" or a tab
 	Encoding   string // empty for a list from before it was recorded
-	Columns    []ListColumn
+	Columns    []Column
 	Remembered bool // preselected is what this partner's last list had
 
 	LeadIDs, Amounts, Currencies, Dates []ui.Option
@@ -26,8 +26,8 @@ type MappingForm struct {
 	From, To                            string
 }
 
-// ListColumn is a column of the file with what it holds, in words.
-type ListColumn struct {
+// Column is a column of the file with what it holds, in words.
+type Column struct {
 	Name   string
 	Filled int
 	Holds  string
@@ -49,7 +49,7 @@ func (f MappingForm) format() string {
 
 var listColumns = []ui.Column{{Label: "Column"}, {Label: "Filled rows", Number: true}, {Label: "Holds"}}
 
-func mappingForm(f MappingForm, v ReconciliationView) templ.Component {
+func mappingForm(f MappingForm, v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -293,7 +293,7 @@ func mappingForm(f MappingForm, v ReconciliationView) templ.Component {
 	})
 }
 
-func mappingFields(f MappingForm, v ReconciliationView) templ.Component {
+func mappingFields(f MappingForm, v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ReconciliationView is one reconciliation. What it shows goes by its state: the form
+// DetailsView is one reconciliation. What it shows goes by its state: the form
 // that says what the columns are, how far the comparison is, or what came of it.
-type ReconciliationView struct {
+type DetailsView struct {
 	Shell    ui.Shell
 	URL, ID  string
 	Partner  ui.Link
@@ -39,7 +39,7 @@ type ReconciliationView struct {
 	Conflict *ui.Conflict
 	Mapping  *MappingForm
 	Live     *ComparisonLive
-	Result   *ReconciliationResult
+	Result   *Result
 	Discard  *ui.ConfirmView // nil where there is nothing to discard, or it is not theirs
 	NewURL   string
 	Errors   ui.Errors
@@ -52,7 +52,7 @@ type SameFile struct {
 	Made  time.Time
 }
 
-func Reconciliation(v ReconciliationView) templ.Component {
+func Details(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -249,7 +249,7 @@ func reconciliationConflict(c ui.Conflict, now time.Time) templ.Component {
 	})
 }
 
-func reconciliationFacts(v ReconciliationView) templ.Component {
+func reconciliationFacts(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -640,7 +640,7 @@ func reconciliationFacts(v ReconciliationView) templ.Component {
 	})
 }
 
-func sameFile(v ReconciliationView) templ.Component {
+func sameFile(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -746,7 +746,7 @@ func sameFile(v ReconciliationView) templ.Component {
 	})
 }
 
-func reconciliationUploaded(v ReconciliationView) templ.Component {
+func reconciliationUploaded(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -821,7 +821,7 @@ func reconciliationUploaded(v ReconciliationView) templ.Component {
 }
 
 // reconciliationForm is the form of the columns, or why there is none.
-func reconciliationForm(v ReconciliationView) templ.Component {
+func reconciliationForm(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -904,7 +904,7 @@ func reconciliationForm(v ReconciliationView) templ.Component {
 	})
 }
 
-func reconciliationCompared(v ReconciliationView) templ.Component {
+func reconciliationCompared(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1008,7 +1008,7 @@ func reconciliationCompared(v ReconciliationView) templ.Component {
 	})
 }
 
-func discardLink(v ReconciliationView) templ.Component {
+func discardLink(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -16,28 +16,28 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ReconciliationResult is what a comparison came to, and a page of its lines.
-type ReconciliationResult struct {
+// Result is what a comparison came to, and a page of its lines.
+type Result struct {
 	Took              string
 	Compared, LeftOut string // in words; "" where none was left out, or before coverage was recorded
 	ComparedLeads     int64
 	LeftOutURL        string
-	Totals            []ReconciliationSum // by currency, never summed together
-	Findings          []ReconciliationSum // by finding and currency
-	Tabs              []ui.Tab            // by finding
-	Finding           string              // the chosen one, in words
-	Means             string              // what the finding says
-	Which             []ui.Tab            // all lines, or those that are not settled; none where nothing can be settled
-	Settles           bool                // lines may have been settled: not in a dry run, and not what matched
+	Totals            []Sum    // by currency, never summed together
+	Findings          []Sum    // by finding and currency
+	Tabs              []ui.Tab // by finding
+	Finding           string   // the chosen one, in words
+	Means             string   // what the finding says
+	Which             []ui.Tab // all lines, or those that are not settled; none where nothing can be settled
+	Settles           bool     // lines may have been settled: not in a dry run, and not what matched
 	State             ui.ListState
-	Lines             []ReconciliationLine
+	Lines             []Line
 	Pager             ui.Pager
 	CSV, All          ui.Download
 }
 
-// ReconciliationSum is a row of sums in one currency; of lines without an amount there
+// Sum is a row of sums in one currency; of lines without an amount there
 // are none.
-type ReconciliationSum struct {
+type Sum struct {
 	Finding                  string // "" for a sum of all findings
 	Name, URL                string
 	Lines                    int64
@@ -45,8 +45,8 @@ type ReconciliationSum struct {
 	Theirs, Ours, Difference money.Amount
 }
 
-// ReconciliationLine is a row of the list, or a lead that it lacks.
-type ReconciliationLine struct {
+// Line is a row of the list, or a lead that it lacks.
+type Line struct {
 	Anchor, Finding          string
 	Row                      int // of the file; 0 of what it lacks
 	LeadID, LeadURL, Account string
@@ -60,7 +60,7 @@ type ReconciliationLine struct {
 	Settled                  time.Time
 }
 
-func reconciliationResult(v ReconciliationView) templ.Component {
+func reconciliationResult(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -178,7 +178,7 @@ func reconciliationResult(v ReconciliationView) templ.Component {
 }
 
 // coverage states which leads of the period were compared.
-func coverage(r *ReconciliationResult) templ.Component {
+func coverage(r *Result) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -332,7 +332,7 @@ func findingSumColumns(head string) []ui.Column {
 	return []ui.Column{{Label: head}, {Label: "Lines", Number: true}, {Label: "Theirs", Number: true}, {Label: "Ours", Number: true}, {Label: "Difference", Number: true}}
 }
 
-func reconciliationSums(caption, head string, sums []ReconciliationSum) templ.Component {
+func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -724,7 +724,7 @@ func reconciliationSums(caption, head string, sums []ReconciliationSum) templ.Co
 	})
 }
 
-func (r *ReconciliationResult) columns() []ui.Column {
+func (r *Result) columns() []ui.Column {
 	all := []ui.Column{{Label: "Row"}, {Label: "Lead"}, {Label: "Theirs", Number: true}, {Label: "Ours", Number: true}, {Label: "Difference", Number: true}, {Label: "Received (UTC)"}, {Label: "Why"}}
 	if r.Settles {
 		all = append(all, ui.Column{Label: "Settled"})
@@ -732,7 +732,7 @@ func (r *ReconciliationResult) columns() []ui.Column {
 	return all
 }
 
-func reconciliationLines(r *ReconciliationResult, now time.Time) templ.Component {
+func reconciliationLines(r *Result, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -838,7 +838,7 @@ func noLines() templ.Component {
 	})
 }
 
-func reconciliationLine(l ReconciliationLine, settles bool, now time.Time) templ.Component {
+func reconciliationLine(l Line, settles bool, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1181,7 +1181,7 @@ func reconciliationLine(l ReconciliationLine, settles bool, now time.Time) templ
 	})
 }
 
-func lineLead(l ReconciliationLine) templ.Component {
+func lineLead(l Line) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1313,7 +1313,7 @@ func lineAmount(a *money.Amount) templ.Component {
 	})
 }
 
-func lineSettled(l ReconciliationLine, now time.Time) templ.Component {
+func lineSettled(l Line, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1419,7 +1419,7 @@ func lineSettled(l ReconciliationLine, now time.Time) templ.Component {
 	})
 }
 
-func (l ReconciliationLine) settleWord() string {
+func (l Line) settleWord() string {
 	if l.Settled.IsZero() {
 		return "Settle"
 	}
@@ -1427,7 +1427,7 @@ func (l ReconciliationLine) settleWord() string {
 }
 
 // settleLabel sets the links of many lines apart.
-func (l ReconciliationLine) settleLabel() string {
+func (l Line) settleLabel() string {
 	if l.Row > 0 {
 		return l.settleWord() + ": row " + ui.Number(l.Row)
 	}
@@ -1440,7 +1440,7 @@ type SettleView struct {
 	Action  string
 	Cancel  string
 	Finding string
-	Line    ReconciliationLine
+	Line    Line
 	Note    string
 	Errors  ui.Errors
 }
