@@ -84,20 +84,6 @@ func (h *Handlers) modeWords(k *web.Request, m models.SigningMode) string {
 	return plainMode(m)
 }
 
-func (h *Handlers) partnerNewPage(k *web.Request) error {
-	v := view.PartnerNewView{Modes: web.Chosen(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
-	return h.showPartnerNew(k, http.StatusOK, v, k.Session.Staff.Name)
-}
-
-func (h *Handlers) showPartnerNew(k *web.Request, status int, v view.PartnerNewView, manager string) error {
-	managers, err := h.managers(k, manager)
-	if err != nil {
-		return err
-	}
-	v.Shell, v.Managers = k.Shell("New partner", allPartners), managers
-	return k.Show(status, view.PartnerNew(v))
-}
-
 // managers are whom a partner may be given to: the active account managers, and
 // whoever has it now.
 func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
@@ -117,28 +103,6 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	slices.Sort(names)
 	options := append([]ui.Option{{Value: "", Label: "Nobody yet"}}, web.Labels(slices.Compact(names))...)
 	return web.Chosen(options, now), nil
-}
-
-func (h *Handlers) partnerNew(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
-	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
-	return web.Submit(k, web.Form{
-		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
-		Do: func() (string, error) {
-			made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{
-				Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,
-			})
-			return web.PartnerURL(made.ID) + "/onboarding", err
-		},
-		Show: func(r web.Rejected) error {
-			return h.showPartnerNew(k, r.Status, view.PartnerNewView{
-				Name: web.Short(f.Get("name")), Slug: web.Short(f.Get("slug")), LegalName: web.Short(f.Get("legal_name")),
-				Modes: web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")), StepUp: r.StepUp, Errors: r.Errors,
-			}, web.Short(f.Get("manager")))
-		},
-	})
 }
 
 // partners is the service on behalf of whoever asks.

@@ -149,3 +149,17 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	}
 	return v
 }
+
+// secretOf is which secret of the partner the address names.
+func (h *Handlers) secretOf(k *web.Request, p models.Partner) (models.SigningSecret, error) {
+	s, err := h.Partners.FindSecret(k.R.Context(), p, k.R.PathValue("secret"))
+	return s, web.OrNotFound(err)
+}
+
+// partnerAndSecret are those that the address names.
+func (h *Handlers) partnerAndSecret(k *web.Request) (p models.Partner, s models.SigningSecret, err error) {
+	if p, err = h.partner(k); err == nil {
+		s, err = h.secretOf(k, p)
+	}
+	return p, s, err
+}

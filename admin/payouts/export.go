@@ -3,7 +3,6 @@ package payouts
 import (
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/google/uuid"
 
@@ -15,56 +14,6 @@ import (
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
-
-// ledgerExport is how what the filter chooses is taken away.
-func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e view.LedgerExport) {
-	if !k.May(web.ExportPayouts) || n == 0 {
-		return e
-	}
-	filter := url.Values{}
-	for _, name := range LedgerFilters {
-		if value := q.Get(name); value != "" {
-			filter.Set(name, value)
-			e.Prepare = append(e.Prepare, ui.Hidden{Name: name, Value: web.Short(value)})
-		}
-	}
-	e.CSV = ui.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data."}
-	e.Large = more
-	return e
-}
-
-// ledgerCSV streams what the filter of the address chooses.
-func (h *Handlers) ledgerCSV(k *web.Request) error {
-	q := k.R.URL.Query()
-	f, err := h.ledgerFilter(k, q)
-	if err != nil {
-		return err
-	}
-	if len(f.mistakes) > 0 {
-		return h.showLedger(k, http.StatusUnprocessableEntity, q, f)
-	}
-	return h.streamEntries(k, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{Action: "ledger.export", Kind: "ledger", Partner: f.partner.ID})
-}
-
-// streamEntries sends entries of the ledger, once it is written down that they were taken.
-func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, e audit.Event) error {
-	e.After = f.Describe()
-	if e.Partner == uuid.Max {
-		e.Partner = uuid.Nil
-	}
-	return web.SendCSV(k, name, func(to io.Writer) error {
-		_, err := h.Payouts.CSV(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.Done(k.R.Context(), k.By, e) })
-		return err
-	})
-}
-
-// takenCSV sends a file, once it is written down that it was taken.
-func (h *Handlers) takenCSV(k *web.Request, name string, e audit.Event, write func(to io.Writer) error) error {
-	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
-		return err
-	}
-	return web.SendCSV(k, name, write)
-}
 
 // prepareExport asks for the file of what would take too long to wait for.
 func (h *Handlers) prepareExport(k *web.Request) error {

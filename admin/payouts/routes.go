@@ -3,20 +3,15 @@ package payouts
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/models"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -78,43 +73,6 @@ func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 	return all
 }
 
-var (
-	allEntries = ui.Link{Label: "Ledger", URL: "/payouts"}
-	allReturns = ui.Link{Label: "Returns", URL: "/payouts/returns"}
-	allRuns    = ui.Link{Label: "Payout runs", URL: "/payouts/runs"}
-)
-
-func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.Return, r) }
-
-// ledgerURL is a partner's part of the ledger. The house is found by its account alone: as
-// a partner it is none that people look after.
-func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
-	if partner == models.House.Partner {
-		return "/payouts?account=" + id.Format(id.Account, account)
-	}
-	return "/payouts?partner=" + web.Escape(name)
-}
-
-func currencyOptions(code string) []ui.Option {
-	var all []ui.Option
-	for c := money.GBP; c.Valid(); c++ {
-		all = append(all, ui.Option{Value: c.String(), Label: c.String()})
-	}
-	return web.Chosen(all, code)
-}
-
-// leadLink is a lead's id, with its page where this person may see it.
-func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l ui.Link) {
-	if lead == nil {
-		return l
-	}
-	l.Label = id.Format(id.Lead, *lead)
-	if k.MayAt(web.ReadLeads, partner) {
-		l.URL = "/leads/" + l.Label
-	}
-	return l
-}
-
 // objectOf reads the id of the address; what is none is no page.
 func (h *Handlers) objectOf(k *web.Request, kind id.Kind, name string) (uuid.UUID, error) {
 	object, err := id.Parse(kind, k.R.PathValue(name))
@@ -122,37 +80,4 @@ func (h *Handlers) objectOf(k *web.Request, kind id.Kind, name string) (uuid.UUI
 		return object, web.ErrNotFound
 	}
 	return object, nil
-}
-
-// partnerNamed finds the partner that a filter names by slug or id. One that is not
-// there, or not theirs to see, is the one that no row has.
-func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
-	text := web.SearchText(q, name)
-	if text == "" {
-		return models.Partner{}, nil
-	}
-	p, err := h.Partners.Find(k.R.Context(), k.Scope, text)
-	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return models.Partner{ID: uuid.Max}, nil
-	}
-	return p, err
-}
-
-// named reads a filter by an id; what is none is what no row has.
-func named(q url.Values, name string, kind id.Kind) uuid.UUID {
-	text := strings.TrimSpace(q.Get(name))
-	if text == "" {
-		return uuid.Nil
-	}
-	object, err := id.Parse(kind, text)
-	if err != nil {
-		return uuid.Max
-	}
-	return object
-}
-
-// cursor is a page's: the id that it comes before or after; what is none is the first page.
-func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
-	at, _ := id.Parse(kind, q.Get(name))
-	return at
 }

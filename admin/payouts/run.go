@@ -2,8 +2,6 @@ package payouts
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
@@ -153,25 +151,6 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-func (h *Handlers) approveRun(k *web.Request) error {
-	run, err := h.runForm(k)
-	if err != nil {
-		return err
-	}
-	return web.Submit(k, web.Form{
-		StepUp: web.StepUpRequired,
-		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k))
-		},
-		Show: func(r web.Rejected) error {
-			if r.Err != nil {
-				return h.runRefused(k, "payout_run.approve", r.Err)
-			}
-			return h.showRun(k, r.Status, run, nil, r.Errors)
-		},
-	})
-}
-
 // runConflict is what was done to a run while a form was open, perhaps by the form itself:
 // sent twice, it finds its own deed done.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
@@ -200,91 +179,4 @@ func (h *Handlers) runRefused(k *web.Request, action string, refused error) erro
 		}
 		return h.showRun(k, r.Status, run, conflict, nil)
 	}})
-}
-
-func (h *Handlers) payRunPage(k *web.Request) error {
-	r, err := h.run(k)
-	if err != nil {
-		return err
-	}
-	return h.showPayRun(k, http.StatusOK, r, nil)
-}
-
-func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
-	if payouts.CheckPay(r) != nil {
-		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
-	}
-	total := web.AmountOf(r.TotalMinor, r.Currency)
-	return k.Show(status, view.RunPay(view.RunPayView{
-		Shell: k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
-		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: web.StepUp(k), Errors: mistakes,
-	}))
-}
-
-func (h *Handlers) payRun(k *web.Request) error {
-	run, err := h.runForm(k)
-	if err != nil {
-		return err
-	}
-	if run.RowVersion != web.FormVersion(k) || payouts.CheckPay(run) != nil {
-		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
-	}
-	var mistakes ui.Errors
-	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()
-	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
-		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
-	}
-	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
-		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reference"))
-		},
-		Show: func(r web.Rejected) error {
-			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
-				return h.runRefused(k, "payout_run.pay", r.Err)
-			}
-			return h.showPayRun(k, r.Status, run, r.Errors)
-		},
-	})
-}
-
-func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
-	if payouts.CheckCancel(r) != nil {
-		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
-	}
-	return k.Show(status, ui.Confirm(ui.ConfirmView{
-		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
-		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
-		AskReason:   true, StepUp: web.StepUp(k), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
-		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
-	}))
-}
-
-func (h *Handlers) cancelRunPage(k *web.Request) error {
-	r, err := h.run(k)
-	if err != nil {
-		return err
-	}
-	return h.showCancelRun(k, http.StatusOK, r, nil)
-}
-
-func (h *Handlers) cancelRun(k *web.Request) error {
-	run, err := h.runForm(k)
-	if err != nil {
-		return err
-	}
-	return web.Submit(k, web.Form{
-		StepUp: web.StepUpRequired,
-		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reason"))
-		},
-		FieldOf: web.Field("reason"),
-		Show: func(r web.Rejected) error {
-			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
-				return h.runRefused(k, "payout_run.cancel", r.Err)
-			}
-			return h.showCancelRun(k, r.Status, run, r.Errors)
-		},
-	})
 }

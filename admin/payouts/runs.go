@@ -2,13 +2,9 @@ package payouts
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
-	"time"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -43,61 +39,4 @@ func (h *Handlers) runsPage(k *web.Request) error {
 	}
 	v.Pager = pagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })
 	return k.Show(http.StatusOK, view.Runs(v))
-}
-
-// CutoffForm is how a browser sends a time.
-const CutoffForm = "2006-01-02T15:04"
-
-func (h *Handlers) runNewPage(k *web.Request) error {
-	now := k.Now.UTC()
-	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	return h.showRunNew(k, http.StatusOK, view.RunNewView{Currencies: currencyOptions(""), Cutoff: month.Format(CutoffForm)})
-}
-
-func (h *Handlers) showRunNew(k *web.Request, status int, v view.RunNewView) error {
-	if err := h.wholePlatform(k); err != nil {
-		return err
-	}
-	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), web.StepUp(k)
-	return k.Show(status, view.RunNew(v))
-}
-
-func (h *Handlers) runNew(k *web.Request) error {
-	if err := h.wholePlatform(k); err != nil {
-		return err
-	}
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
-	f := k.R.PostForm
-	v := view.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
-	n, mistakes := readRun(f)
-	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
-		Do: func() (string, error) {
-			r, err := h.payouts(k).PrepareRun(k.R.Context(), k.Scope, n)
-			return web.RunURL(r.ID), err
-		},
-		Show: func(r web.Rejected) error {
-			v.Errors = r.Errors
-			return h.showRunNew(k, r.Status, v)
-		},
-	})
-}
-
-func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
-	n.Note = f.Get("note")
-	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // the service asks for one
-	var wrong string
-	if n.Cutoff, wrong = web.PublishTime(f.Get("cutoff")); wrong != "" {
-		mistakes = append(mistakes, ui.FieldError{Field: "cutoff", Message: wrong})
-	}
-	if text := strings.TrimSpace(f.Get("minimum")); text != "" {
-		var err error
-		if n.Minimum, err = money.ParseDecimal(text); err != nil {
-			mistakes = append(mistakes, ui.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
-		}
-	}
-	return n, mistakes
 }

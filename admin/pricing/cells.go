@@ -153,22 +153,6 @@ func lastTouch(d ratecard.Draft) string {
 	return fmt.Sprintf("The last change was by %s, at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
 }
 
-func (h *Handlers) draftUndo(k *web.Request) error {
-	d, err := h.draftForm(k)
-	if err != nil {
-		return err
-	}
-	edit, err := strconv.ParseInt(k.R.PostForm.Get("edit"), 10, 64)
-	if err != nil {
-		return web.ErrForm
-	}
-	selection := h.gridView(k)
-	if err := h.prices(k).Undo(k.R.Context(), d.ID, edit); err != nil {
-		return h.refusedCells(k, selection, err, entered{})
-	}
-	return k.Redirect(gridURL(d, selection))
-}
-
 // lockedWords says why a draft's rules cannot be changed; "" where this person can.
 func (h *Handlers) lockedWords(k *web.Request, d ratecard.Draft) string {
 	switch d.State {

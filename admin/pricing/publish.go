@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/ratecard"
@@ -98,18 +97,6 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	})
 }
 
-func (h *Handlers) approveDraft(k *web.Request) error {
-	d, err := h.draftForm(k)
-	if err != nil {
-		return err
-	}
-	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
-	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
-		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormVersion(k))
-		return released(card), err
-	})
-}
-
 // released is the page of what a draft has become.
 func released(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
@@ -137,51 +124,4 @@ func (h *Handlers) submitPublish(k *web.Request, d ratecard.Draft, f publishForm
 			return h.showPublish(k, r.Status, d, f)
 		},
 	})
-}
-
-func (h *Handlers) takeBack(k *web.Request) error {
-	d, err := h.draftForm(k)
-	if err != nil {
-		return err
-	}
-	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
-	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormVersion(k))
-	})
-}
-
-// updateDraft brings a draft up to date, and says what it could not take over.
-func (h *Handlers) updateDraft(k *web.Request) error {
-	d, err := h.draftForm(k)
-	if err != nil {
-		return err
-	}
-	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
-	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormVersion(k))
-		if err != nil || len(kept) == 0 {
-			return web.DraftURL(d.ID) + "?tab=preview", err
-		}
-		return "", h.showKept(k, kept)
-	})
-}
-
-// showKept shows what a draft that was brought up to date could not take over.
-func (h *Handlers) showKept(k *web.Request, kept []ratecard.Conflict) error {
-	d, err := h.draft(k)
-	if err != nil {
-		return err
-	}
-	v := view.PublishKeptView{}
-	if v.Head, err = h.draftHead(k, d, "publish"); err != nil {
-		return err
-	}
-	for _, one := range kept {
-		row := view.PublishKept{Target: one.Target.String(), Yours: "taken out"}
-		if one.Yours != nil {
-			row.Yours = strings.Join(effectWords(*one.Yours), ", ")
-		}
-		v.Kept = append(v.Kept, row)
-	}
-	return k.Show(http.StatusOK, view.PublishKeptPage(v))
 }

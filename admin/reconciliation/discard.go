@@ -10,36 +10,6 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// stopComparison gives a comparison up that is under way; of one that is over by now,
-// the page says what came of it.
-func (h *Handlers) stopComparison(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
-	if err != nil {
-		return err
-	}
-	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
-	if err != nil {
-		return err
-	}
-	return h.submit(k, r, nil, func() (_ string, err error) {
-		if found && r.State == models.ReconciliationComparing {
-			err = h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID)
-		}
-		return reconciliationURL(r.ID), err
-	})
-}
-
-// keepResult makes the dry run the result.
-func (h *Handlers) keepResult(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
-	if err != nil {
-		return err
-	}
-	return h.submit(k, r, nil, func() (string, error) {
-		return reconciliationURL(r.ID), h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, web.FormVersion(k))
-	})
-}
-
 func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation, mistakes ui.Errors) ui.ConfirmView {
 	address, what := reconciliationURL(r.ID), "The file is deleted."
 	if r.State == models.ReconciliationCompared {

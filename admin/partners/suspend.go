@@ -36,37 +36,3 @@ func (h *Handlers) suspend(k *web.Request) error {
 	}
 	return h.setStatus(k, p, models.PartnerSuspended)
 }
-
-func (h *Handlers) approve(k *web.Request) error {
-	p, err := h.formOf(k)
-	if err != nil {
-		return err
-	}
-	return h.setStatus(k, p, models.PartnerApproved)
-}
-
-func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
-	return web.Submit(k, web.Form{
-		Do: func() (string, error) {
-			return h.back(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), to)
-		},
-		Show: func(r web.Rejected) error {
-			for _, one := range r.Errors {
-				k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: one.Message})
-			}
-			p, err := h.partner(k)
-			if err != nil {
-				return err
-			}
-			return h.showAccounts(k, r.Status, p)
-		},
-	})
-}
-
-// back is where a form wants to return to, one of the partner's own pages.
-func (h *Handlers) back(k *web.Request, partner string) string {
-	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
-		return to
-	}
-	return partner
-}

@@ -1,0 +1,29 @@
+package account
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	view "github.com/pingpost/pingpost/templates/account"
+)
+
+func (h *Handlers) confirmPage(k *web.Request) error { return h.showConfirm(k, http.StatusOK, "") }
+
+func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error {
+	return k.Show(status, view.StepUpPage(view.StepUpView{
+		Shell: k.Shell("Is it still you?"), Action: "/account/confirm", Why: "What comes next changes who can sign in as you. You are asked again every ten minutes.",
+		Code: len(k.Session.Staff.TOTPSealed) > 0, Error: mistake, Next: web.Next(k),
+	}))
+}
+
+func (h *Handlers) confirm(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			return web.Next(k), h.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof"))
+		},
+		Show: func(r web.Rejected) error { return h.showConfirm(k, r.Status, r.Message()) },
+	})
+}

@@ -1,0 +1,38 @@
+package account
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) changePassword(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	form := k.R.PostForm
+	var mistakes ui.Errors
+	if form.Get("password") != form.Get("again") {
+		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}}
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		Do: func() (string, error) {
+			err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password"))
+			if err != nil {
+				return "", err
+			}
+			k.Notices = append(k.Notices, web.Notice{Kind: "good", Text: "Your password is changed. Everywhere else you are signed out."})
+			return "", h.showAccount(k, http.StatusOK, nil)
+		},
+		FieldOf: func(f *apperr.Error) string {
+			if f.Reason == "confirmation" || f.Code == apperr.TooMany {
+				return "current"
+			}
+			return "password"
+		},
+		Show: func(r web.Rejected) error { return h.showAccount(k, r.Status, r.Errors) },
+	})
+}

@@ -1,0 +1,17 @@
+package account
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+)
+
+// newRecoveryCodes replaces the recovery codes.
+func (h *Handlers) newRecoveryCodes(k *web.Request) error {
+	if err := web.RequireStepUp(k); err != nil {
+		return err
+	}
+	codes, err := h.Staff.NewRecoveryCodes(k.R.Context(), k.By, k.Session.Staff.ID)
+	if err != nil {
+		return err
+	}
+	return web.ShowRecoveryCodes(k, codes)
+}

@@ -1,0 +1,24 @@
+package account
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+func (h *Handlers) endOwnSession(k *web.Request) error {
+	session, err := id.Parse(id.Session, k.R.PathValue("session"))
+	if err != nil {
+		return web.ErrNotFound
+	}
+	if err := h.Staff.EndSession(k.R.Context(), k.By, k.Session.Staff.ID, session); err != nil {
+		return err
+	}
+	return k.Redirect("/account")
+}
+
+func (h *Handlers) endOwnOthers(k *web.Request) error {
+	if err := h.Staff.EndSessions(k.R.Context(), k.By, k.Session.Staff.ID, k.Session.ID); err != nil {
+		return err
+	}
+	return k.Redirect("/account")
+}

@@ -1,0 +1,35 @@
+package login
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	view "github.com/pingpost/pingpost/templates/login"
+)
+
+func (h *Handlers) codePage(k *web.Request) error {
+	return k.Show(http.StatusOK, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Next: web.Next(k)}))
+}
+
+func (h *Handlers) code(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			token, err := h.Staff.VerifyCode(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			if err == nil {
+				web.SetSessionCookie(k, token)
+			}
+			return web.Next(k), err
+		},
+		Show: func(r web.Rejected) error {
+			if apperr.As(r.Err).Reason == "again" {
+				web.SetSessionCookie(k, "")
+				return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: web.Next(k)}))
+			}
+			return k.Show(r.Status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: r.Message(), Next: web.Next(k)}))
+		},
+	})
+}

@@ -1,0 +1,75 @@
+package login
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"image/png"
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	view "github.com/pingpost/pingpost/templates/login"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// enrolPage shows the seed of a second factor, while signing in or on one's own account.
+func (h *Handlers) enrolPage(k *web.Request) error {
+	if err := web.RequireStepUp(k); err != nil {
+		return err
+	}
+	return h.showEnrol(k, http.StatusOK, nil)
+}
+
+func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) error {
+	key, err := h.Staff.BeginSecondFactor(k.R.Context(), k.Session)
+	if err != nil {
+		return err
+	}
+	image, err := key.Image(220, 220)
+	if err != nil {
+		return err
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image); err != nil {
+		return err
+	}
+	s := k.Shell("Set up a second factor")
+	if !k.SignedIn() {
+		s.Lead = "Your role needs one: nothing else is open until it is there."
+	}
+	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{
+		Shell: s, Action: k.R.URL.RequestURI(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
+		Secret: grouped(key.Secret()), Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) enrol(k *web.Request) error {
+	if err := errors.Join(k.ParseForm(), web.RequireStepUp(k)); err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			token, codes, err := h.Staff.FinishSecondFactor(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))
+			if err != nil {
+				return "", err
+			}
+			if token != "" {
+				web.SetSessionCookie(k, token)
+			}
+			return "", web.ShowRecoveryCodes(k, codes)
+		},
+		FieldOf: web.Field("code"),
+		Show:    func(r web.Rejected) error { return h.showEnrol(k, r.Status, r.Errors) },
+	})
+}
+
+func (h *Handlers) codesKept(k *web.Request) error { return k.Redirect("/") }
+
+func grouped(secret string) string {
+	var groups []string
+	for len(secret) > 4 {
+		groups, secret = append(groups, secret[:4]), secret[4:]
+	}
+	return strings.Join(append(groups, secret), " ")
+}

@@ -1,0 +1,80 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// accountOf is which account of the partner the address names.
+func (h *Handlers) accountOf(k *web.Request, p models.Partner) (models.Account, error) {
+	a, err := h.Partners.FindAccount(k.R.Context(), k.Scope, p, k.R.PathValue("account"))
+	return a, web.OrNotFound(err)
+}
+
+func (h *Handlers) accountPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	a, err := h.accountOf(k, p)
+	if err != nil {
+		return err
+	}
+	return h.showAccountForm(k, http.StatusOK, p, a, view.AccountFormView{
+		Name: a.Name, Suspended: a.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)), Version: int64(a.RowVersion),
+	})
+}
+
+func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner, a models.Account, v view.AccountFormView) (err error) {
+	if v.Head, err = h.head(k, p, "accounts"); err != nil {
+		return err
+	}
+	all, err := h.forecast(k, p)
+	if err != nil {
+		return err
+	}
+	v.Forecast, v.Identifier, v.Sandbox, v.Default, v.StepUp = all.Of(a.Identifier), a.Identifier, a.Sandbox, a.IsDefault, web.StepUp(k)
+	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
+	return k.Show(status, view.AccountForm(v))
+}
+
+func (h *Handlers) changeAccount(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	a, err := h.accountOf(k, p)
+	if err != nil {
+		return err
+	}
+	f, version := k.R.PostForm, int64(web.FormVersion(k))
+	change := partners.AccountChange{
+		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
+	}
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormVersion(k), change)
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if a, err = h.accountOf(k, p); err != nil {
+				return nil, err
+			}
+			version = int64(a.RowVersion)
+			return web.Conflict(k, "account", id.Format(id.Account, a.ID), a.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			return h.showAccountForm(k, r.Status, p, a, view.AccountFormView{
+				Name: web.Short(change.Name), Suspended: change.Status == models.AccountSuspended, Version: version,
+				Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), Conflict: r.Conflict, Errors: r.Errors,
+			})
+		},
+	})
+}

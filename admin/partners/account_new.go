@@ -1,0 +1,67 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) accountNewPage(k *web.Request) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	all, err := h.Partners.Accounts(k.R.Context(), p)
+	if err != nil {
+		return err
+	}
+	// The first is for trying out: its leads pay nobody (D25).
+	v := view.AccountFormView{Sandbox: len(all) == 0, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit))}
+	if len(all) == 0 {
+		v.Identifier, v.Name = p.Slug+"-sandbox", "Sandbox"
+	}
+	return h.showAccountNew(k, http.StatusOK, p, v)
+}
+
+func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, v view.AccountFormView) (err error) {
+	if v.Head, err = h.head(k, p, "accounts"); err != nil {
+		return err
+	}
+	v.New, v.Shell = true, k.Shell("New account", allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
+	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/new", v.Head.URL, "Make the account"
+	return k.Show(status, view.AccountForm(v))
+}
+
+func (h *Handlers) accountNew(k *web.Request) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
+	n := partners.NewAccount{Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes"}
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
+		Do: func() (string, error) {
+			_, err := h.partners(k).CreateAccount(k.R.Context(), p, n)
+			return h.afterAccount(k, p), err
+		},
+		Show: func(r web.Rejected) error {
+			return h.showAccountNew(k, r.Status, p, view.AccountFormView{
+				Identifier: web.Short(n.Identifier), Name: web.Short(n.Name), Sandbox: n.Sandbox,
+				Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), StepUp: r.StepUp, Errors: r.Errors,
+			})
+		},
+	})
+}
+
+// afterAccount is the next step of a partner that is being brought on, else its accounts.
+func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
+	if p.Status == models.PartnerPending {
+		return web.PartnerURL(p.ID) + "/onboarding"
+	}
+	return web.PartnerURL(p.ID)
+}

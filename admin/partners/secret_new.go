@@ -1,0 +1,125 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (view.SecretFormView, error) {
+	head, err := h.head(k, p, "secrets")
+	title, path := "New secret", "/secrets/new"
+	if rotate {
+		title, path = "Rotate the secret", "/secrets/rotate"
+	}
+	return view.SecretFormView{
+		Head: head, Shell: k.Shell(title, allPartners, ui.Link{Label: p.Name, URL: head.URL}, ui.Link{Label: "Secrets", URL: head.URL + "?tab=secrets"}),
+		Action: head.URL + path, Cancel: head.URL + "?tab=secrets", Rotate: rotate, Overlaps: h.overlapOptions(k, "24h"), StepUp: web.StepUp(k),
+	}, err
+}
+
+func (h *Handlers) secretNewPage(k *web.Request) error { return h.secretPage(k, false) }
+
+func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
+	p, err := h.partner(k)
+	if err != nil {
+		return err
+	}
+	v, err := h.secretForm(k, p, rotate)
+	if err != nil {
+		return err
+	}
+	if rotate {
+		if v.Underway, err = h.underway(k, p); err != nil {
+			return err
+		}
+	}
+	return k.Show(http.StatusOK, view.SecretForm(v))
+}
+
+// underway says why a rotation would have to be forced.
+func (h *Handlers) underway(k *web.Request, p models.Partner) (string, error) {
+	secrets, err := h.Partners.Secrets(k.R.Context(), p)
+	for _, s := range secrets {
+		if partners.StateOf(s, k.Now) == partners.StateRetiring {
+			return "A rotation is under way: “" + s.Label + "” (…" + s.LastFour + ") retires at " + web.Minute(*s.RetiresAt) + ". Forced, it and the others end by the new overlap.", err
+		}
+	}
+	return "", err
+}
+
+func (h *Handlers) secretNew(k *web.Request) error {
+	return h.makeSecret(k, false, func(p models.Partner) (partners.Created, error) {
+		f := k.R.PostForm
+		if f.Get("import") != "" {
+			return h.partners(k).ImportSecret(k.R.Context(), p, f.Get("label"), f.Get("import"))
+		}
+		return h.partners(k).CreateSecret(k.R.Context(), p, f.Get("label"))
+	})
+}
+
+// makeSecret shows what it made, this once.
+func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.Created, error)) error {
+	p, err := h.formOf(k)
+	if err != nil {
+		return err
+	}
+	var mistakes ui.Errors
+	if _, known := overlapOf(k.R.PostForm.Get("overlap")); rotate && !known {
+		mistakes = append(mistakes, errOverlapChoice)
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			made, err := do(p)
+			if err != nil || k.R.PostForm.Get("import") != "" { // whoever typed it has it
+				return web.PartnerURL(p.ID) + "?tab=secrets", err
+			}
+			return "", h.showMade(k, p, made, rotate)
+		},
+		Show: func(r web.Rejected) error { return h.secretRefused(k, r.Status, p, rotate, r.Errors) },
+	})
+}
+
+// secretRefused shows the form again: with what was typed, save a secret.
+func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, rotate bool, mistakes ui.Errors) error {
+	v, err := h.secretForm(k, p, rotate)
+	if err != nil {
+		return err
+	}
+	v.Label, v.Errors = web.Short(k.R.PostForm.Get("label")), mistakes
+	if rotate {
+		v.Overlaps = h.overlapOptions(k, k.R.PostForm.Get("overlap"))
+		if v.Underway, err = h.underway(k, p); err != nil {
+			return err
+		}
+	}
+	return k.Show(status, view.SecretForm(v))
+}
+
+func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Created, rotated bool) error {
+	url := web.PartnerURL(p.ID)
+	v := view.SecretMadeView{
+		Shell: k.Shell("The new secret", allPartners, ui.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Label: made.Label, Secret: made.Plain, BaseURL: h.baseURL(k, p),
+		NextLabel: "Done: to the secrets", NextURL: url + "?tab=secrets",
+	}
+	if length, _ := overlapOf(k.R.PostForm.Get("overlap")); rotated {
+		v.Ends = made.CreatedAt.Add(length)
+	}
+	link, there, err := h.Partners.Link(k.R.Context(), k.Scope, p)
+	if err != nil {
+		return err
+	}
+	if there {
+		v.LinkCreated = link.CreatedAt
+	}
+	if s, err := h.progress(k, p); err == nil && !s.sells() {
+		v.NextLabel, v.NextURL = "Done: go on bringing the partner on", url+"/onboarding"
+	}
+	return k.ShowSecret(http.StatusOK, view.SecretMade(v))
+}

@@ -1,0 +1,59 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/partners"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) retirePage(k *web.Request) error {
+	p, s, err := h.partnerAndSecret(k)
+	if err != nil {
+		return err
+	}
+	return h.showRetire(k, http.StatusOK, p, s, "24h", nil)
+}
+
+func (h *Handlers) showRetire(k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes ui.Errors) error {
+	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
+	if err != nil {
+		return err
+	}
+	url := web.PartnerURL(p.ID)
+	v := view.RetireFormView{
+		Shell:  k.Shell("When “"+s.Label+"” ends", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
+		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: h.overlapOptions(k, when), Last: last, StepUp: web.StepUp(k), Errors: mistakes,
+	}
+	if s.RetiresAt != nil {
+		v.Ends = *s.RetiresAt
+	}
+	return k.Show(status, view.RetireForm(v))
+}
+
+func (h *Handlers) retire(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	p, s, err := h.partnerAndSecret(k)
+	if err != nil {
+		return err
+	}
+	var mistakes ui.Errors
+	when := k.R.PostForm.Get("when")
+	length, known := overlapOf(when)
+	if !known {
+		mistakes = append(mistakes, ui.FieldError{Field: "when", Message: errOverlapChoice.Message})
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RetireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
+		},
+		Show: func(r web.Rejected) error { return h.showRetire(k, r.Status, p, s, when, r.Errors) },
+	})
+}

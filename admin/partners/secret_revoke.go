@@ -1,0 +1,59 @@
+package partners
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors) (*ui.ConfirmView, error) {
+	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
+	url := web.PartnerURL(p.ID)
+	v := &ui.ConfirmView{
+		Shell:  k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
+		Prefix: "revoke", Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke", Submit: "Revoke", Cancel: url + "?tab=secrets",
+		Consequence: "Within a second posts signed with it are refused, on every node. This cannot be undone: the partner needs another secret.",
+		TypeName:    p.Slug, StepUp: web.StepUp(k), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+	}
+	if last {
+		v.Warning = "It is the last valid secret of this partner: after it, every signed post of theirs is refused."
+	}
+	return v, err
+}
+
+func (h *Handlers) revokePage(k *web.Request) error {
+	p, s, err := h.partnerAndSecret(k)
+	if err != nil {
+		return err
+	}
+	return h.showRevoke(k, http.StatusOK, p, s, nil)
+}
+
+func (h *Handlers) showRevoke(k *web.Request, status int, p models.Partner, s models.SigningSecret, mistakes ui.Errors) error {
+	v, err := h.revokeView(k, p, s, mistakes)
+	if err != nil {
+		return err
+	}
+	return k.Show(status, ui.Confirm(*v))
+}
+
+func (h *Handlers) revoke(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	p, s, err := h.partnerAndSecret(k)
+	if err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: web.CheckTypedName(k, p.Slug),
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)
+		},
+		Show: func(r web.Rejected) error { return h.showRevoke(k, r.Status, p, s, r.Errors) },
+	})
+}

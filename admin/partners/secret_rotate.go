@@ -1,0 +1,17 @@
+package partners
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/models"
+)
+
+func (h *Handlers) secretRotatePage(k *web.Request) error { return h.secretPage(k, true) }
+
+func (h *Handlers) secretRotate(k *web.Request) error {
+	return h.makeSecret(k, true, func(p models.Partner) (partners.Created, error) {
+		f := k.R.PostForm
+		length, _ := overlapOf(f.Get("overlap"))
+		return h.partners(k).RotateSecret(k.R.Context(), p, f.Get("label"), length, f.Get("force") == "yes")
+	})
+}

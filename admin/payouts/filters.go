@@ -1,0 +1,68 @@
+package payouts
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// partnerNamed finds the partner that a filter names by slug or id. One that is not
+// there, or not theirs to see, is the one that no row has.
+func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
+	text := web.SearchText(q, name)
+	if text == "" {
+		return models.Partner{}, nil
+	}
+	p, err := h.Partners.Find(k.R.Context(), k.Scope, text)
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		return models.Partner{ID: uuid.Max}, nil
+	}
+	return p, err
+}
+
+// named reads a filter by an id; what is none is what no row has.
+func named(q url.Values, name string, kind id.Kind) uuid.UUID {
+	text := strings.TrimSpace(q.Get(name))
+	if text == "" {
+		return uuid.Nil
+	}
+	object, err := id.Parse(kind, text)
+	if err != nil {
+		return uuid.Max
+	}
+	return object
+}
+
+// cursor is a page's: the id that it comes before or after; what is none is the first page.
+func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
+	at, _ := id.Parse(kind, q.Get(name))
+	return at
+}
+
+func currencyOptions(code string) []ui.Option {
+	var all []ui.Option
+	for c := money.GBP; c.Valid(); c++ {
+		all = append(all, ui.Option{Value: c.String(), Label: c.String()})
+	}
+	return web.Chosen(all, code)
+}
+
+// pagerBetween leads to what is before the first and after the last of a page of n rows.
+func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
+	before, after := "", ""
+	if newer && n > 0 {
+		before = key(0)
+	}
+	if older && n > 0 {
+		after = key(n - 1)
+	}
+	return web.CursorPager(path, q, before, after)
+}

@@ -1,0 +1,39 @@
+package payouts
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+var (
+	allEntries = ui.Link{Label: "Ledger", URL: "/payouts"}
+	allReturns = ui.Link{Label: "Returns", URL: "/payouts/returns"}
+	allRuns    = ui.Link{Label: "Payout runs", URL: "/payouts/runs"}
+)
+
+func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.Return, r) }
+
+// ledgerURL is a partner's part of the ledger. The house is found by its account alone: as
+// a partner it is none that people look after.
+func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
+	if partner == models.House.Partner {
+		return "/payouts?account=" + id.Format(id.Account, account)
+	}
+	return "/payouts?partner=" + web.Escape(name)
+}
+
+// leadLink is a lead's id, with its page where this person may see it.
+func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l ui.Link) {
+	if lead == nil {
+		return l
+	}
+	l.Label = id.Format(id.Lead, *lead)
+	if k.MayAt(web.ReadLeads, partner) {
+		l.URL = "/leads/" + l.Label
+	}
+	return l
+}

@@ -1,0 +1,67 @@
+package payouts
+
+import (
+	"encoding/csv"
+	"io"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/csvcell"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+)
+
+// paymentColumns say what to pay to whom. Amounts are in major units.
+var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
+
+// paymentsAtOnce is how many payments are in memory while they are written.
+const paymentsAtOnce = 500
+
+func (h *Handlers) paymentsCSV(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	if err := payouts.CheckPayments(r); err != nil {
+		return err
+	}
+	name := payouts.RunID(r.ID)
+	// Not an event of the run itself, which a download does not change.
+	e := audit.Event{Action: "payout_run.payments", Kind: "ledger", Object: name, After: map[string]any{"payments": r.Payouts}}
+	return h.takenCSV(k, "payments-"+name, e, func(to io.Writer) error {
+		w := csv.NewWriter(to)
+		if err := w.Write(paymentColumns); err != nil {
+			return err
+		}
+		err := h.eachPayment(k, r, func(s payouts.AccountStatement) error {
+			return w.Write([]string{
+				csvcell.Escape(s.Partner), csvcell.Escape(s.Identifier), csvcell.Escape(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
+			})
+		})
+		if err == nil { // else a page can tell what failed, as long as nothing was sent
+			w.Flush()
+			err = w.Error()
+		}
+		return err
+	})
+}
+
+// eachPayment goes through what a run pays, some accounts at a time.
+func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
+	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
+	for {
+		all, _, more, err := h.Payouts.Statements(k.R.Context(), k.Scope, q)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if err := each(s); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+		q.After = all[len(all)-1].Identifier
+	}
+}

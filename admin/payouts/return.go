@@ -1,0 +1,62 @@
+package payouts
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// theReturn is the one that the address names.
+func (h *Handlers) theReturn(k *web.Request) (r models.Return, err error) {
+	object, err := h.objectOf(k, id.Return, "id")
+	if err != nil {
+		return r, err
+	}
+	r, err = h.Payouts.Return(k.R.Context(), k.Scope, object)
+	return r, web.OrNotFound(err)
+}
+
+func (h *Handlers) returnPage(k *web.Request) error {
+	r, err := h.theReturn(k)
+	if err != nil {
+		return err
+	}
+	return h.showReturn(k, http.StatusOK, r, nil)
+}
+
+func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mistakes ui.Errors) error {
+	lead, there, err := h.earned(k, r.LeadID)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return fmt.Errorf("%s is of a lead that earned nothing", id.Format(id.Return, r.ID))
+	}
+	v := view.ReturnView{
+		Shell: k.Shell("Return of a lead", allReturns), URL: returnURL(r.ID), ID: id.Format(id.Return, r.ID), State: string(r.State), Lead: lead, Reason: payouts.ReturnReasonLabel(r.Reason), Evidence: r.Evidence,
+		AskedBy: r.AskedBy, AskedAt: r.AskedAt, DecidedBy: r.DecidedBy, DecidedAt: web.TimeOf(r.DecidedAt), Answer: r.Answer, CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID), StepUp: web.StepUp(k), Errors: mistakes,
+	}
+	if len(mistakes) > 0 && r.State == models.ReturnOpen {
+		v.Answer = k.R.PostForm.Get("answer")
+	}
+	return k.Show(status, view.Return(v))
+}
+
+// earned is a lead that this person may see, with what it earned.
+func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, there bool, err error) {
+	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual}, postgres.Page{Size: 1})
+	if err != nil || len(all) == 0 {
+		return l, false, err
+	}
+	e := all[0]
+	return view.ReturnLead{Lead: h.leadLink(k, e.LeadID, e.PartnerID), Partner: e.PartnerName, Identifier: e.Identifier, At: e.OccurredAt, Amount: e.Amount()}, true, nil
+}

@@ -1,0 +1,42 @@
+package payouts
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/scope"
+)
+
+func (h *Handlers) acceptReturn(k *web.Request) error {
+	return h.decideReturn(k, h.payouts(k).AcceptReturn)
+}
+
+func (h *Handlers) refuseReturn(k *web.Request) error {
+	return h.decideReturn(k, h.payouts(k).RefuseReturn)
+}
+
+type decision = func(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error
+
+func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	ret, err := h.theReturn(k)
+	if err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpRequired,
+		Do: func() (string, error) {
+			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))
+		},
+		Show: func(r web.Rejected) error {
+			if ret, err = h.theReturn(k); err != nil { // somebody else may have decided
+				return err
+			}
+			return h.showReturn(k, r.Status, ret, r.Errors)
+		},
+	})
+}

@@ -1,0 +1,70 @@
+package payouts
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+const noSuchLead = "There is no lead of this id that earned anything."
+
+func (h *Handlers) returnNewPage(k *web.Request) error {
+	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
+}
+
+func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
+	days := int(h.Payouts.Policy().ReturnWindow / (24 * time.Hour))
+	v := view.ReturnNewView{Shell: k.Shell("Return a lead", allReturns), Lead: web.Short(f.Get("lead")), Evidence: f.Get("evidence"), Window: web.CountWords(int64(days), false, "day", "days"), Errors: mistakes}
+	for _, r := range payouts.Reasons {
+		v.Reasons = append(v.Reasons, ui.Option{Value: string(r.Reason), Label: web.Title(r.Words)})
+	}
+	v.Reasons = web.Chosen(v.Reasons, f.Get("reason"))
+	if v.Lead == "" {
+		return k.Show(status, view.ReturnNew(v))
+	}
+	lead, there, err := h.earned(k, named(f, "lead", id.Lead))
+	if err != nil {
+		return err
+	}
+	if there {
+		v.Earned = &lead
+	} else if len(mistakes) == 0 {
+		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
+	}
+	return k.Show(status, view.ReturnNew(v))
+}
+
+func (h *Handlers) returnNew(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	var mistakes ui.Errors
+	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
+	if err != nil {
+		f.Set("lead", "")
+		mistakes = ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}}
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		Do: func() (string, error) {
+			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")), f.Get("evidence"))
+			return returnURL(r.ID), err
+		},
+		Show: func(r web.Rejected) error {
+			if refused := apperr.As(r.Err); refused != nil && refused.Code == apperr.NotFound {
+				r.Status, r.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
+			}
+			return h.showReturnNew(k, r.Status, f, r.Errors)
+		},
+	})
+}

@@ -1,0 +1,24 @@
+package payouts
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+)
+
+func (h *Handlers) approveRun(k *web.Request) error {
+	run, err := h.runForm(k)
+	if err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k))
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil {
+				return h.runRefused(k, "payout_run.approve", r.Err)
+			}
+			return h.showRun(k, r.Status, run, nil, r.Errors)
+		},
+	})
+}

@@ -1,0 +1,52 @@
+package payouts
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) cancelRunPage(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	return h.showCancelRun(k, http.StatusOK, r, nil)
+}
+
+func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
+	if payouts.CheckCancel(r) != nil {
+		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
+	}
+	return k.Show(status, ui.Confirm(ui.ConfirmView{
+		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
+		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
+		AskReason:   true, StepUp: web.StepUp(k), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
+		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) cancelRun(k *web.Request) error {
+	run, err := h.runForm(k)
+	if err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reason"))
+		},
+		FieldOf: web.Field("reason"),
+		Show: func(r web.Rejected) error {
+			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
+				return h.runRefused(k, "payout_run.cancel", r.Err)
+			}
+			return h.showCancelRun(k, r.Status, run, r.Errors)
+		},
+	})
+}

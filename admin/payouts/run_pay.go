@@ -1,0 +1,60 @@
+package payouts
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/payouts"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) payRunPage(k *web.Request) error {
+	r, err := h.run(k)
+	if err != nil {
+		return err
+	}
+	return h.showPayRun(k, http.StatusOK, r, nil)
+}
+
+func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
+	if payouts.CheckPay(r) != nil {
+		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
+	}
+	total := web.AmountOf(r.TotalMinor, r.Currency)
+	return k.Show(status, view.RunPay(view.RunPayView{
+		Shell: k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
+		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: web.StepUp(k), Errors: mistakes,
+	}))
+}
+
+func (h *Handlers) payRun(k *web.Request) error {
+	run, err := h.runForm(k)
+	if err != nil {
+		return err
+	}
+	if run.RowVersion != web.FormVersion(k) || payouts.CheckPay(run) != nil {
+		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
+	}
+	var mistakes ui.Errors
+	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()
+	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
+		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reference"))
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
+				return h.runRefused(k, "payout_run.pay", r.Err)
+			}
+			return h.showPayRun(k, r.Status, run, r.Errors)
+		},
+	})
+}

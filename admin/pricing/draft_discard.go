@@ -1,0 +1,54 @@
+package pricing
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes ui.Errors) ui.ConfirmView {
+	address, lost := web.DraftURL(d.ID), "Its "+web.CountWords(int64(d.Edits), false, "edit", "edits")+" will not be published."
+	if d.Edits == 0 {
+		lost = "Nothing was changed in it."
+	}
+	if d.State != models.RateCardDraft {
+		lost = "It is on its way to being published, and will not be. " + lost
+	}
+	return ui.ConfirmView{
+		Shell:  k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: address}),
+		Action: address + "/discard", Consequence: lost + " It cannot be taken up again; live prices stay as they are.",
+		TypeName: "discard", Submit: "Discard", Cancel: address, Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
+		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+	}
+}
+
+func (h *Handlers) discardPage(k *web.Request) error {
+	d, err := h.draft(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, ui.Confirm(h.discardView(k, d, nil)))
+}
+
+func (h *Handlers) discard(k *web.Request) error {
+	d, err := h.draftForm(k)
+	if err != nil {
+		return err
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: web.CheckTypedName(k, "discard"),
+		Do: func() (string, error) {
+			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, web.FormVersion(k))
+		},
+		Show: func(r web.Rejected) error {
+			if web.IsStale(r.Err) {
+				r.Errors[0].Message += " " + lastTouch(d)
+			}
+			return k.Show(r.Status, ui.Confirm(h.discardView(k, d, r.Errors)))
+		},
+	})
+}

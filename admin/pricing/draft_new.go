@@ -1,0 +1,66 @@
+package pricing
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/pricing"
+)
+
+func (h *Handlers) draftNewPage(k *web.Request) error {
+	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), view.DraftFormView{})
+}
+
+// showDraftNew is the form that begins a draft from a version, "" for the one in force.
+func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.DraftFormView) error {
+	version, err := h.source(k, from)
+	if err != nil {
+		return err
+	}
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("New draft", allPricing), "/pricing/drafts/new", "/pricing", "Begin the draft"
+	v.From, v.FromName = from, web.VersionName(version.Version)
+	if from == "" {
+		v.FromName += ", the one in force"
+	}
+	return k.Show(status, view.DraftForm(v))
+}
+
+// source is the version that a draft begins from.
+func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) {
+	if from == "" {
+		card, err := h.Prices.Current(k.R.Context())
+		return card, web.OrNotFound(err)
+	}
+	n, err := strconv.Atoi(from)
+	if err != nil || n < 1 {
+		return models.RateCard{}, web.ErrNotFound
+	}
+	card, err := h.Prices.Version(k.R.Context(), n)
+	return card, web.OrNotFound(err)
+}
+
+func (h *Handlers) draftNew(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	from := 0
+	if f.Get("from") != "" {
+		source, err := h.source(k, f.Get("from"))
+		if err != nil {
+			return err
+		}
+		from = source.Version
+	}
+	return web.Submit(k, web.Form{
+		Do: func() (string, error) {
+			made, err := h.prices(k).Begin(k.R.Context(), f.Get("title"), from)
+			return web.DraftURL(made.ID), err
+		},
+		Show: func(r web.Rejected) error {
+			return h.showDraftNew(k, r.Status, f.Get("from"), view.DraftFormView{Title: web.Short(f.Get("title")), Errors: r.Errors})
+		},
+	})
+}

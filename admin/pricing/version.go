@@ -1,0 +1,86 @@
+package pricing
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/pricing"
+)
+
+// pricedVersion is the version that the address names.
+func (h *Handlers) pricedVersion(k *web.Request) (models.RateCard, error) {
+	n, err := strconv.ParseInt(k.R.PathValue("n"), 10, 32)
+	if err != nil || n < 1 {
+		return models.RateCard{}, web.ErrNotFound
+	}
+	card, err := h.Prices.Version(k.R.Context(), int(n))
+	return card, web.OrNotFound(err)
+}
+
+func (h *Handlers) versionPage(k *web.Request) error {
+	card, err := h.pricedVersion(k)
+	if err != nil {
+		return err
+	}
+	v := view.VersionView{
+		Shell: k.Shell(web.VersionName(card.Version), allPricing, allVersions), URL: web.VersionURL(card.Version), ID: ratecard.ID(card.ID), State: string(card.State),
+		Since: web.TimeOf(card.EffectiveAt), Author: card.Author, Submitter: card.Submitter, Approver: card.Approver, Title: card.Title, Note: card.Note,
+		Explain: fmt.Sprint("/pricing/explain?version=", card.Version),
+	}
+	if card.BasedOn > 0 {
+		v.EditsURL = web.DraftURL(card.ID) + "?tab=edits"
+	}
+	if k.May(web.WritePricing) {
+		v.BeginURL = fmt.Sprint("/pricing/drafts/new?from=", card.Version)
+	}
+	if err := h.versionChanges(k, card, &v); err != nil {
+		return err
+	}
+	if err := h.versionTrail(k, &v); err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, view.Version(v))
+}
+
+// versionChanges sets a version beside the one before it, where there is one.
+func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.VersionView) error {
+	earlier, _, err := h.Prices.Versions(k.R.Context(), card.Version, 1)
+	if err != nil || len(earlier) == 0 {
+		return err
+	}
+	old, err := h.Prices.CompileCard(k.R.Context(), earlier[0])
+	if err != nil {
+		return err
+	}
+	now, err := h.Prices.CompileCard(k.R.Context(), card)
+	if err != nil {
+		return err
+	}
+	changes := comparison(old, now)
+	v.Before, v.CompareURL = h.versionLink(k, earlier[0]), compareURL(earlier[0].Version, card.Version)
+	v.Changes = view.CompareTable{
+		Caption: "What it changed, the largest change first", OldHead: v.Before.Label, NewHead: web.VersionName(card.Version), Percent: outlierPercent,
+		Counts: compareCounts(changes), Outliers: countOutliers(changes), Rows: h.compareRows(k, changes[:min(len(changes), versionChanges)]),
+	}
+	v.More = max(0, len(changes)-versionChanges)
+	return nil
+}
+
+// versionTrail is the version's part of the audit trail, for whoever may read all of that.
+func (h *Handlers) versionTrail(k *web.Request, v *view.VersionView) error {
+	sc, ok := k.ScopeOf(web.ReadAudit)
+	if !ok || !sc.All() {
+		return nil
+	}
+	found, err := h.Audit.List(k.R.Context(), sc, audit.Filter{Kind: "rate_card", Object: v.ID}, audit.Page{Size: versionEvents})
+	if err != nil {
+		return err
+	}
+	v.Events, v.AuditURL = web.AuditRows(k, found.Events), "/audit?kind=rate_card&object="+v.ID
+	return nil
+}

@@ -1,0 +1,66 @@
+package staff
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/authz"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/staff"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// staffAccess answers what a person may do, and why.
+func (h *Handlers) staffAccess(k *web.Request) error {
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	names, err := web.AllPartnerNames(k)
+	if err != nil {
+		return err
+	}
+	v := view.AccessExplainedView{
+		Shell: k.Shell("What "+p.Name+" may do", allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Name: p.Name,
+	}
+	if p.Status != models.StaffActive {
+		v.Note = "This person is " + string(p.Status) + ": nothing holds until they are active."
+	}
+	everywhere, somewhere := map[authz.Permission]bool{}, map[authz.Permission]bool{}
+	for _, g := range k.Access.Explain(p.ID) {
+		what, where := web.PermissionWords(g.Permission), "all partners"
+		if g.Partner == nil {
+			everywhere[g.Permission] = true
+		} else {
+			somewhere[g.Permission] = true
+			what, _ = web.Divide(g.Permission)
+			where = names.Of(*g.Partner)
+		}
+		if what != "" {
+			v.Allowed = append(v.Allowed, view.Permission{
+				What: what, Where: where, Role: staff.RoleName(g.Role), Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
+			})
+		}
+	}
+	lines, err := authz.Policy()
+	if err != nil {
+		return err
+	}
+	listed := map[authz.Permission]bool{}
+	for _, line := range lines {
+		if listed[line.Permission] || everywhere[line.Permission] {
+			continue
+		}
+		listed[line.Permission] = true
+		what, role := web.PermissionWords(line.Permission), k.RolesThat(line.Permission)
+		if somewhere[line.Permission] {
+			_, what = web.Divide(line.Permission)
+			role += ", for all partners"
+		}
+		if what != "" {
+			v.Denied = append(v.Denied, view.Permission{What: what, Role: role})
+		}
+	}
+	return k.Show(http.StatusOK, view.AccessExplained(v))
+}

@@ -1,0 +1,50 @@
+package staff
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) confirmPageOf(k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView) error {
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	return k.Show(http.StatusOK, ui.Confirm(*view(k, p, nil)))
+}
+
+// confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
+// runs do and answers with then.
+func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	var mistakes ui.Errors
+	if name := view(k, p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
+		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
+	}
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			if err := do(p); err != nil {
+				return "", err
+			}
+			return "", then(k, p)
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil {
+				return h.refusedOnPage(k, p, r.Err)
+			}
+			return k.Show(r.Status, ui.Confirm(*view(k, p, r.Errors)))
+		},
+	})
+}

@@ -1,0 +1,26 @@
+package staff
+
+import (
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "deactivate", Action: web.StaffURL(p.ID) + "/deactivate",
+		Consequence: p.Name + " is signed out everywhere at once, and cannot sign in again until an administrator reactivates them. What they did stays on record.",
+		TypeName:    p.Email, StepUp: web.StepUp(k), Submit: "Deactivate", Cancel: web.StaffURL(p.ID),
+		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+	}
+}
+
+func (h *Handlers) deactivatePage(k *web.Request) error { return h.confirmPageOf(k, h.deactivateView) }
+
+func (h *Handlers) deactivate(k *web.Request) error {
+	return h.confirmed(k, h.deactivateView, func(p staff.Person) error {
+		return h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
+	}, h.toPerson)
+}

@@ -1,0 +1,62 @@
+package staff
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/staff"
+	view "github.com/pingpost/pingpost/templates/staff"
+)
+
+func (h *Handlers) staffInvitePage(k *web.Request) error {
+	return h.showStaffInvite(k, http.StatusOK, view.StaffInviteView{Roles: roleChoices(nil, nil)})
+}
+
+func (h *Handlers) showStaffInvite(k *web.Request, status int, v view.StaffInviteView) error {
+	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite somebody", allStaff), "/staff/invite", "/staff", web.StepUp(k)
+	return k.Show(status, view.StaffInvite(v))
+}
+
+func (h *Handlers) staffInvite(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	form := k.R.PostForm
+	typed := view.StaffInviteView{Email: web.Short(form.Get("email")), Name: web.Short(form.Get("name")), Roles: typedRoles(form)}
+	names, err := web.AllPartnerNames(k)
+	if err != nil {
+		return err
+	}
+	roles, mistakes := readRoles(form, names)
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{Email: form.Get("email"), Name: form.Get("name"), Roles: roles})
+			if err != nil {
+				return "", err
+			}
+			return "", h.showInvited(k, made)
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil {
+				r.Errors[0].Field = map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[apperr.As(r.Err).Reason]
+			}
+			typed.Errors = r.Errors
+			return h.showStaffInvite(k, r.Status, typed)
+		},
+	})
+}
+
+// showInvited shows an invitation's link, this once.
+func (h *Handlers) showInvited(k *web.Request, made staff.Invited) error {
+	scheme := "http"
+	if k.Production() {
+		scheme = "https"
+	}
+	return k.ShowSecret(http.StatusOK, view.StaffInvited(view.StaffInvitedView{
+		Shell: k.Shell("Invitation for "+made.Name, allStaff), Name: made.Name, Email: made.Email, Link: scheme + "://" + k.R.Host + "/invite/" + made.Token,
+		ValidWords: "for 72 hours, until " + k.Now.Add(staff.InvitationLife).Format("2006-01-02 15:04 UTC"), PersonURL: web.StaffURL(made.ID),
+	}))
+}

@@ -1,0 +1,148 @@
+package staff
+
+import (
+	"net/http"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/staff"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// person is whom the address names; one that is none of this kind is no page.
+func (h *Handlers) person(k *web.Request) (staff.Person, error) {
+	if _, err := id.Parse(id.Staff, k.R.PathValue("id")); err != nil {
+		return staff.Person{}, web.ErrNotFound
+	}
+	p, err := h.Staff.Find(k.R.Context(), k.R.PathValue("id"))
+	return p, web.OrNotFound(err)
+}
+
+// personForm is what the roles' form shows besides the person as they are.
+type personForm struct {
+	roles    []ui.RoleChoice
+	version  int
+	conflict *ui.Conflict
+	errors   ui.Errors
+}
+
+func (h *Handlers) staffPage(k *web.Request) error {
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	return h.showPerson(k, http.StatusOK, p, nil)
+}
+
+func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *personForm) error {
+	names, err := web.AllPartnerNames(k)
+	if err != nil {
+		return err
+	}
+	v := view.StaffPersonView{
+		Shell: k.Shell(p.Name, allStaff), URL: web.StaffURL(p.ID), ID: id.Format(id.Staff, p.ID), Name: p.Name, Email: p.Email, Status: string(p.Status),
+		SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, AccessURL: web.StaffURL(p.ID) + "/access", StepUp: web.StepUp(k),
+		Version: int64(p.RowVersion), Roles: roleChoices(p.Roles, names),
+	}
+	if f != nil {
+		v.Roles, v.Version, v.Conflict, v.Errors = f.roles, int64(f.version), f.conflict, f.errors
+	} else {
+		v.Tab = k.R.URL.Query().Get("tab")
+	}
+	switch {
+	case !k.May(web.WriteStaff):
+		v.Locked = "Your roles let you look at the staff, not change them."
+	case p.ID == k.Session.Staff.ID:
+		v.Locked = "Nobody changes their own roles: ask another administrator."
+	default:
+		if p.Status == models.StaffInvited {
+			v.Invite = h.inviteAgainView(k, p, nil)
+		}
+		if p.Status == models.StaffDeactivated {
+			v.Reactivate = h.reactivateView(k, p, nil)
+		} else {
+			v.Deactivate = h.deactivateView(k, p, nil)
+		}
+		if p.SecondFactor() {
+			v.Reset = h.resetView(k, p, nil)
+		}
+	}
+	if v.Locked != "" {
+		for i := range v.Roles {
+			v.Roles[i].Locked = "Given: " + yesOrNo(v.Roles[i].Chosen)
+		}
+	}
+	if err := h.fillTab(k, &v, p); err != nil {
+		return err
+	}
+	return k.Show(status, view.StaffPerson(v))
+}
+
+// refusedOnPage shows a rule that refuses on the person's page; Forbidden ones and
+// the last administrator's are in the audit trail too.
+func (h *Handlers) refusedOnPage(k *web.Request, p staff.Person, err error) error {
+	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
+		f := apperr.As(r.Err)
+		if f.Code == apperr.NotFound {
+			return r.Err
+		}
+		web.AuditRefusal(k, f)
+		fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
+		if err != nil {
+			return err
+		}
+		k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: r.Message()})
+		return h.showPerson(k, r.Status, fresh, nil)
+	}})
+}
+
+func (h *Handlers) toPerson(k *web.Request, p staff.Person) error {
+	return k.Redirect(web.StaffURL(p.ID))
+}
+
+func yesOrNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// fillTab reads what the open tab shows.
+func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Person) error {
+	switch v.Tab {
+	case "sessions":
+		sessions, err := h.Staff.Sessions(k.R.Context(), p.ID)
+		if err != nil {
+			return err
+		}
+		for _, s := range sessions {
+			row := web.SessionRow(s, s.ID == k.Session.ID, v.URL+"/sessions/")
+			if !k.May(web.WriteStaff) {
+				row.RevokeURL = ""
+			}
+			v.Sessions = append(v.Sessions, row)
+		}
+		if k.May(web.WriteStaff) && p.ID != k.Session.Staff.ID {
+			v.RevokeAll = v.URL + "/sessions/end"
+		}
+	case "audit":
+		sc, ok := k.ScopeOf(web.ReadAudit)
+		if !ok {
+			v.State.Failed = "None of your roles lets you see the audit trail."
+			return nil
+		}
+		q := k.R.URL.Query()
+		found, err := h.Audit.List(k.R.Context(), sc, audit.Filter{About: audit.Subject{Staff: p.ID, ID: v.ID}}, web.KeyPage(q))
+		if err != nil {
+			return err
+		}
+		v.Events, v.Pager = web.AuditRows(k, found.Events), web.AuditPager(v.URL, q, found)
+	default:
+		v.Tab = "roles"
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package staff
+
+import (
+	"strconv"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+func (h *Handlers) reactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+	return &ui.ConfirmView{
+		Shell: k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reactivate", Action: web.StaffURL(p.ID) + "/reactivate",
+		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: web.StepUp(k), Submit: "Reactivate", Harmless: true, Cancel: web.StaffURL(p.ID),
+		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
+	}
+}
+
+func (h *Handlers) reactivatePage(k *web.Request) error { return h.confirmPageOf(k, h.reactivateView) }
+
+func (h *Handlers) reactivate(k *web.Request) error {
+	return h.confirmed(k, h.reactivateView, func(p staff.Person) error {
+		return h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
+	}, h.toPerson)
+}

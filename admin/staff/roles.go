@@ -1,0 +1,138 @@
+package staff
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// roleHints say in a sentence what each role is for.
+var roleHints = map[models.Role]string{
+	models.Administrator:  "Invites staff, gives roles, and sees the audit trail.",
+	models.AccountManager: "Takes partners on: accounts, signing, secrets.",
+	models.PricingManager: "Owns the prices: drafts, and publishes them.",
+	models.Finance:        "Pays partners, and reconciles their lists.",
+	models.Auditor:        "Sees everything and changes nothing.",
+}
+
+func roleOptions() (all []ui.Option) {
+	for _, r := range models.Roles {
+		all = append(all, ui.Option{Value: string(r), Label: web.Title(staff.RoleName(r))})
+	}
+	return all
+}
+
+// roleChoices are the boxes of a person's roles. A role that holds at some partners
+// shows their slugs.
+func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.RoleChoice) {
+	for _, r := range models.Roles {
+		c := ui.RoleChoice{Value: string(r), Label: web.Title(staff.RoleName(r)), Hint: roleHints[r], Scopable: r != models.Administrator}
+		var at []string
+		for _, given := range roles {
+			if given.Role != r {
+				continue
+			}
+			c.Chosen = true
+			if given.PartnerID != nil {
+				at = append(at, names.Of(*given.PartnerID))
+			}
+		}
+		everywhere := slices.ContainsFunc(roles, func(g models.StaffRole) bool { return g.Role == r && g.PartnerID == nil })
+		c.Some = c.Chosen && !everywhere
+		slices.Sort(at)
+		c.Partners = strings.Join(at, ", ")
+		all = append(all, c)
+	}
+	return all
+}
+
+// typedRoles are the boxes as they were sent.
+func typedRoles(form url.Values) (all []ui.RoleChoice) {
+	for _, c := range roleChoices(nil, nil) {
+		c.Chosen = slices.Contains(form["role"], c.Value)
+		c.Some, c.Partners = form.Get("scope-"+c.Value) == "some", web.Short(form.Get("partners-"+c.Value))
+		all = append(all, c)
+	}
+	return all
+}
+
+// readRoles makes roles of the form; what is wrong is told with the field.
+func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRole, mistakes ui.Errors) {
+	bySlug := make(map[string]uuid.UUID, len(names))
+	for partner, slug := range names {
+		bySlug[slug] = partner
+	}
+	for _, value := range form["role"] {
+		role := models.Role(value)
+		if !slices.Contains(models.Roles[:], role) {
+			return nil, ui.Errors{{Field: "role", Message: "Choose among the roles that are listed."}}
+		}
+		if form.Get("scope-"+value) != "some" || role == models.Administrator {
+			roles = append(roles, models.StaffRole{Role: role})
+			continue
+		}
+		field := "partners-" + value
+		listed := strings.FieldsFunc(form.Get(field), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' })
+		if len(listed) == 0 {
+			mistakes = append(mistakes, ui.FieldError{Field: field, Message: "Name the partners that " + staff.RoleName(role) + " is for, or choose all partners."})
+		}
+		for _, slug := range listed {
+			partner, ok := bySlug[slug]
+			if !ok {
+				mistakes = append(mistakes, ui.FieldError{Field: field, Message: "There is no partner with the slug " + web.Short(slug) + "."})
+				continue
+			}
+			roles = append(roles, models.StaffRole{Role: role, PartnerID: &partner})
+		}
+	}
+	if len(roles) == 0 && len(mistakes) == 0 {
+		mistakes = ui.Errors{{Field: "role", Message: "Choose at least one role."}}
+	}
+	return roles, mistakes
+}
+
+func (h *Handlers) staffRoles(k *web.Request) error {
+	if err := k.ParseForm(); err != nil {
+		return err
+	}
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	names, err := web.AllPartnerNames(k)
+	if err != nil {
+		return err
+	}
+	form := k.R.PostForm
+	typed := personForm{roles: typedRoles(form), version: web.FormVersion(k)}
+	roles, mistakes := readRoles(form, names)
+	return web.Submit(k, web.Form{
+		Mistakes: mistakes,
+		StepUp:   web.StepUpRequired,
+		Do: func() (string, error) {
+			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormVersion(k), roles)
+		},
+		Reload: func() (_ *ui.Conflict, err error) {
+			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {
+				return nil, err
+			}
+			typed.version = p.RowVersion
+			return web.Conflict(k, "staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
+		},
+		Show: func(r web.Rejected) error {
+			if r.Err != nil && r.Conflict == nil {
+				return h.refusedOnPage(k, p, r.Err)
+			}
+			typed.conflict, typed.errors = r.Conflict, r.Errors
+			return h.showPerson(k, r.Status, p, &typed)
+		},
+	})
+}

@@ -1,0 +1,34 @@
+package staff
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+func (h *Handlers) endSession(k *web.Request) error {
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	session, err := id.Parse(id.Session, k.R.PathValue("session"))
+	if err != nil {
+		return web.ErrNotFound
+	}
+	if err := h.Staff.EndSession(k.R.Context(), k.By, p.ID, session); err != nil {
+		return err
+	}
+	return k.Redirect(web.StaffURL(p.ID) + "?tab=sessions")
+}
+
+func (h *Handlers) endSessions(k *web.Request) error {
+	p, err := h.person(k)
+	if err != nil {
+		return err
+	}
+	if err := h.Staff.EndSessions(k.R.Context(), k.By, p.ID, uuid.Nil); err != nil {
+		return err
+	}
+	return k.Redirect(web.StaffURL(p.ID) + "?tab=sessions")
+}
