@@ -22,10 +22,12 @@ func TestBadForms(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
 	rows := func() int {
-		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") + h.Count(t, "staff_invitations", "true") + h.Count(t, "staff", "status <> 'active'")
+		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") +
+			h.Count(t, "staff_invitations", "true") + h.Count(t, "staff", "status <> 'active'")
 	}
 	before := rows()
-	fields := []string{"email", "password", "again", "current", "name", "role", "scope-finance", "partners-finance", "version", "proof", "code", "next", "theme", "return", "reason"}
+	fields := []string{"email", "password", "again", "current", "name", "role", "scope-finance", "partners-finance",
+		"version", "proof", "code", "next", "theme", "return", "reason"}
 	everywhere := func(value string) url.Values {
 		form := url.Values{}
 		for _, name := range fields {
@@ -51,16 +53,21 @@ func TestBadForms(t *testing.T) {
 		"a huge version":      "version=99999999999999999999&role=finance",
 	} {
 		for _, r := range admin.Routes(h.Options) {
-			if r.Method != http.MethodPost || r.Path == "/logout" || r.Path == "/theme" || r.Path == "/audit/verify" || strings.HasPrefix(r.Path, "/account/sessions") {
+			if r.Method != http.MethodPost || r.Path == "/logout" || r.Path == "/theme" ||
+				r.Path == "/audit/verify" || strings.HasPrefix(r.Path, "/account/sessions") {
 				continue
 			}
-			if strings.HasPrefix(r.Path, "/partners") || strings.HasPrefix(r.Path, "/leads") || strings.HasPrefix(r.Path, "/pricing") || strings.HasPrefix(r.Path, "/payouts") || strings.HasPrefix(r.Path, "/work") || strings.HasPrefix(r.Path, "/reconciliation") {
+			if strings.HasPrefix(r.Path, "/partners") || strings.HasPrefix(r.Path, "/leads") ||
+				strings.HasPrefix(r.Path, "/pricing") || strings.HasPrefix(r.Path, "/payouts") ||
+				strings.HasPrefix(r.Path, "/work") || strings.HasPrefix(r.Path, "/reconciliation") {
 				continue // not an administrator's: tried elsewhere
 			}
 			if strings.HasSuffix(r.Path, "/sessions/end") || r.Path == "/account/recovery-codes/kept" {
 				continue // take no fields
 			}
-			p := b.Send(t, http.MethodPost, admintest.FillIn(r.Path, h.StaffID(models.Auditor)), strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := b.Send(t, http.MethodPost, admintest.FillIn(r.Path, h.StaffID(models.Auditor)),
+				strings.NewReader(admintest.WithFormKeyBefore(body)),
+				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			case http.StatusSeeOther:
@@ -70,7 +77,8 @@ func TestBadForms(t *testing.T) {
 			default:
 				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
 			}
-			if strings.Contains(p.Body, "<script>alert") || strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
+			if strings.Contains(p.Body, "<script>alert") ||
+				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
 				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 		}
@@ -89,7 +97,8 @@ func TestBadPartnerForms(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	o.Client = o.Console.SignedInEverywhere(t)
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{Identifier: "harbour-1"})
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID},
+		partners.NewAccount{Identifier: "harbour-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,17 +125,26 @@ func TestBadPartnerForms(t *testing.T) {
 	bare := map[string]bool{"/prices": true, "/link": true, "/link/revoke": true, "/secrets/new": true}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(admintest.HostileText), "NUL": everywhere("a\x00b"),
-		"no UTF-8": "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff", "bad escapes": "name=%zz&slug=%",
-		"a megabyte": "name=x&slug=y&label=" + strings.Repeat("x", 1<<20), "another kind": `{"name":"x"}`, "a huge version": "version=99999999999999999999&signing=off&name=x&status=active",
+		"nothing":        "",
+		"empty fields":   everywhere(""),
+		"long fields":    everywhere(strings.Repeat("x", 3_000)),
+		"hostile":        everywhere(admintest.HostileText),
+		"NUL":            everywhere("a\x00b"),
+		"no UTF-8":       "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff",
+		"bad escapes":    "name=%zz&slug=%",
+		"a megabyte":     "name=x&slug=y&label=" + strings.Repeat("x", 1<<20),
+		"another kind":   `{"name":"x"}`,
+		"a huge version": "version=99999999999999999999&signing=off&name=x&status=active",
 	} {
 		for _, r := range o.Routes("/partners") {
 			short := strings.TrimPrefix(r.Path, "/partners/{id}")
 			if r.Method != http.MethodPost || bare[short] && name != "a megabyte" && name != "bad escapes" {
 				continue
 			}
-			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.PartnerID), "{account}", id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.Path)
-			p := o.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.PartnerID), "{account}",
+				id.Format(id.Account, account.ID), "{secret}", id.Format(id.Secret, secret.ID)).Replace(r.Path)
+			p := o.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)),
+				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:
@@ -134,7 +152,8 @@ func TestBadPartnerForms(t *testing.T) {
 					t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
 				}
 			}
-			if strings.Contains(p.Body, "<script>alert") || strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
+			if strings.Contains(p.Body, "<script>alert") ||
+				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
 				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 			if now := state(); now != before {
@@ -151,12 +170,18 @@ func TestWhatWasTypedIsKept(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
 	p := b.Post(t, "/staff/invite", url.Values{
-		"email": {"no address"}, "name": {`A "quoted" <name>`}, "role": {"finance", "auditor"}, "scope-finance": {"some"}, "partners-finance": {"no-such-partner"},
+		"email":            {"no address"},
+		"name":             {`A "quoted" <name>`},
+		"role":             {"finance", "auditor"},
+		"scope-finance":    {"some"},
+		"partners-finance": {"no-such-partner"},
 	})
 	if p.Status != http.StatusUnprocessableEntity {
 		t.Fatalf("%d", p.Status)
 	}
-	for _, want := range []string{`value="no address"`, `value="A &#34;quoted&#34; &lt;name&gt;"`, `value="finance" checked`, `value="auditor" checked`, `value="some" selected`, `value="no-such-partner"`, `data-error="partners-finance"`, `id="error-summary"`} {
+	for _, want := range []string{`value="no address"`, `value="A &#34;quoted&#34; &lt;name&gt;"`,
+		`value="finance" checked`, `value="auditor" checked`, `value="some" selected`, `value="no-such-partner"`,
+		`data-error="partners-finance"`, `id="error-summary"`} {
 		if !strings.Contains(p.Body, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -176,7 +201,9 @@ func TestWithoutADatabase(t *testing.T) {
 	b := h.SignedInAs(t, models.Administrator)
 	h.Exec(t, `ALTER TABLE staff_sessions RENAME TO away`)
 	for _, path := range []string{"/", "/staff", "/account"} {
-		if p := b.Get(t, path); p.Status != http.StatusServiceUnavailable || strings.Contains(p.Body, "staff_sessions") || strings.Contains(p.Body, "SQLSTATE") || !strings.Contains(p.Body, "rq_") {
+		if p := b.Get(t, path); p.Status != http.StatusServiceUnavailable ||
+			strings.Contains(p.Body, "staff_sessions") || strings.Contains(p.Body, "SQLSTATE") ||
+			!strings.Contains(p.Body, "rq_") {
 			t.Errorf("%s: %d %s", path, p.Status, p.Text())
 		}
 	}
@@ -185,7 +212,8 @@ func TestWithoutADatabase(t *testing.T) {
 		t.Errorf("afterwards: %d", p.Status)
 	}
 	h.Exec(t, `ALTER TABLE traffic_minutes RENAME TO away`)
-	if p := b.Get(t, "/"); p.Status != http.StatusServiceUnavailable || !slices.Contains(p.Values("data-empty"), "failed") || !strings.Contains(p.Body, `<a class="button button-" href="/">`) {
+	if p := b.Get(t, "/"); p.Status != http.StatusServiceUnavailable ||
+		!slices.Contains(p.Values("data-empty"), "failed") || !strings.Contains(p.Body, `<a class="button button-" href="/">`) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 }

@@ -26,11 +26,13 @@ func TestPagesAreCompressed(t *testing.T) {
 		"/leads", "/payouts", "/payouts/runs", "/reconciliation", "/audit", "/staff", "/account", "/no-such-page",
 	} {
 		plain := b.Send(t, http.MethodGet, path, nil, http.Header{"Accept-Encoding": {"identity"}})
-		if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" || !strings.HasSuffix(strings.TrimSpace(plain.Body), "</html>") {
+		if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" ||
+			!strings.HasSuffix(strings.TrimSpace(plain.Body), "</html>") {
 			t.Errorf("%s for a client without gzip: %v", path, plain.Header)
 		}
 		p := b.Packed(t, http.MethodGet, path, nil)
-		if p.Status != plain.Status || p.Header.Get("Content-Encoding") != "gzip" || p.Header.Get("Vary") != "Accept-Encoding" || p.Header.Get("Content-Type") != plain.Header.Get("Content-Type") {
+		if p.Status != plain.Status || p.Header.Get("Content-Encoding") != "gzip" ||
+			p.Header.Get("Vary") != "Accept-Encoding" || p.Header.Get("Content-Type") != plain.Header.Get("Content-Type") {
 			t.Errorf("%s: %d %v", path, p.Status, p.Header)
 			continue
 		}
@@ -38,7 +40,8 @@ func TestPagesAreCompressed(t *testing.T) {
 			t.Errorf("%s: %d bytes hold %d, the page has %d", path, len(p.Body), len(text), len(plain.Body))
 		}
 		t.Logf("%s: %d bytes, compressed %d", path, len(plain.Body), len(p.Body))
-		if head := b.Packed(t, http.MethodHead, path, nil); head.Status != p.Status || head.Body != "" || head.Header.Get("Vary") != "Accept-Encoding" || head.Header.Get("Content-Type") != p.Header.Get("Content-Type") {
+		if head := b.Packed(t, http.MethodHead, path, nil); head.Status != p.Status || head.Body != "" ||
+			head.Header.Get("Vary") != "Accept-Encoding" || head.Header.Get("Content-Type") != p.Header.Get("Content-Type") {
 			t.Errorf("HEAD %s: %d, %d bytes, %v", path, head.Status, len(head.Body), head.Header)
 		}
 	}
@@ -47,7 +50,8 @@ func TestPagesAreCompressed(t *testing.T) {
 			t.Errorf("accepting %q: %v", accepts, p.Header)
 		}
 	}
-	if p := b.Packed(t, http.MethodGet, assetPath(h, t), nil); p.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(p.Unpacked(t), "{") {
+	if p := b.Packed(t, http.MethodGet, assetPath(h, t), nil); p.Header.Get("Content-Encoding") != "gzip" ||
+		!strings.Contains(p.Unpacked(t), "{") {
 		t.Errorf("the style sheet: %v", p.Header)
 	}
 }
@@ -58,7 +62,8 @@ func TestWhatIsNotCompressed(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	export := c.Post(t, "/payouts/exports", url.Values{"currency": {"GBP"}}).Location()
 	prices := c.Console.SignedInAs(t, models.PricingManager)
-	if p := c.Packed(t, http.MethodGet, export+"/live", nil); p.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(p.Unpacked(t), export) {
+	if p := c.Packed(t, http.MethodGet, export+"/live", nil); p.Header.Get("Content-Encoding") != "gzip" ||
+		!strings.Contains(p.Unpacked(t), export) {
 		t.Errorf("a fragment of %d bytes: %v", len(p.Body), p.Header)
 	}
 	for name, p := range map[string]admintest.Response{
@@ -79,7 +84,14 @@ func TestPagesOpenedByOtherSitesAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Auditor)
-	for site, want := range map[string]string{"": "gzip", "none": "gzip", "same-origin": "gzip", "same-site": "", "cross-site": "", "hostile": ""} {
+	for site, want := range map[string]string{
+		"":            "gzip",
+		"none":        "gzip",
+		"same-origin": "gzip",
+		"same-site":   "",
+		"cross-site":  "",
+		"hostile":     "",
+	} {
 		header := http.Header{"Accept-Encoding": {"gzip"}}
 		if site != "" {
 			header.Set("Sec-Fetch-Site", site)
@@ -99,15 +111,21 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 	b := h.SignedInEverywhere(t)
 	shown := func(name, marker string, p admintest.Response) admintest.Response {
 		t.Helper()
-		if p.Status >= http.StatusInternalServerError || p.Header.Get("Content-Encoding") != "" || !strings.Contains(p.Body, marker) {
+		if p.Status >= http.StatusInternalServerError || p.Header.Get("Content-Encoding") != "" ||
+			!strings.Contains(p.Body, marker) {
 			t.Errorf("%s: %d %v %s", name, p.Status, p.Header, p.Text())
 		}
 		return p
 	}
 	shown("a new secret", "once-secret", b.Packed(t, http.MethodPost, partner+"/secrets/new", url.Values{"label": {"first"}}))
-	shown("a rotated secret", "once-secret", b.Packed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
+	shown("a rotated secret", "once-secret",
+		b.Packed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
 	shown("a documentation link", "http://api.example/partner/", b.Packed(t, http.MethodPost, partner+"/link", nil))
-	shown("an invitation", "/invite/", b.Packed(t, http.MethodPost, "/staff/invite", url.Values{"name": {"New Person"}, "email": {"new@example.com"}, "role": {"auditor"}}))
+	shown("an invitation", "/invite/", b.Packed(t, http.MethodPost, "/staff/invite", url.Values{
+		"name":  {"New Person"},
+		"email": {"new@example.com"},
+		"role":  {"auditor"},
+	}))
 	invited := web.StaffURL(testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM staff WHERE email = 'new@example.com'`))
 	shown("another invitation", "/invite/", b.Packed(t, http.MethodPost, invited+"/invite", nil))
 	enrol := shown("a second factor", "data:image/png", b.Packed(t, http.MethodGet, "/account/second-factor", nil))
@@ -116,6 +134,8 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 		t.Fatal(enrol.Text())
 	}
 	shown("a wrong code", seed[1], b.Packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {"000000"}}))
-	shown("recovery codes", "/account/recovery-codes/kept", b.Packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {h.CodeOf(t, strings.ReplaceAll(seed[1], " ", ""))}}))
+	shown("recovery codes", "/account/recovery-codes/kept",
+		b.Packed(t, http.MethodPost, "/account/second-factor",
+			url.Values{"code": {h.CodeOf(t, strings.ReplaceAll(seed[1], " ", ""))}}))
 	shown("other recovery codes", "/account/recovery-codes/kept", b.Packed(t, http.MethodPost, "/account/recovery-codes", nil))
 }

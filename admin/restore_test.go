@@ -182,10 +182,15 @@ func TestFormsAreRestored(t *testing.T) {
 	if p := c.SignedInAs(t, models.AccountManager).Post(t, partner+"/secrets/new", url.Values{"label": {"first"}}); p.Status != http.StatusOK {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets`)) + "/retire"
+	secret := partner + "/secrets/" + id.Format(id.Secret,
+		testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets`)) + "/retire"
 	account := partner + "/accounts/" + id.Format(id.Account, c.Harbour.Account.ID)
 	lead := admintest.LeadID(c.Leads[0])
-	ret := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[1])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}).Location()
+	ret := c.Post(t, "/payouts/returns/new", url.Values{
+		"lead":     {admintest.LeadID(c.Leads[1])},
+		"reason":   {"duplicate"},
+		"evidence": {"Sold before"},
+	}).Location()
 	approved := c.PreparedRun(t, "0")
 	c.SignedInColleague(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	person := "/staff/" + c.StaffID(models.Auditor)
@@ -249,7 +254,8 @@ func TestReconciliationFormsAreRestored(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	b.AwaitState(t, at, models.ReconciliationKept)
-	line := at + "/lines/" + testkit.Value[string](t, b.Database, `SELECT line::text FROM reconciliation_lines WHERE finding = 'unknown'`) + "/settle"
+	line := at + "/lines/" + testkit.Value[string](t, b.Database,
+		`SELECT line::text FROM reconciliation_lines WHERE finding = 'unknown'`) + "/settle"
 	checkRestores(b.Console, t, "/reconciliation/{id}/lines/{line}/settle", restorable{models.Finance, line, line})
 }
 
@@ -276,7 +282,14 @@ func TestFormWithAFileIsNotKept(t *testing.T) {
 func TestWhoseFormIsKept(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
-	form := url.Values{"slug": {"kept-one"}, "name": {"Kept One"}, "signing": {"default"}, "proof": {admintest.Password}, "password": {admintest.Password}, "import": {admintest.Password}}
+	form := url.Values{
+		"slug":     {"kept-one"},
+		"name":     {"Kept One"},
+		"signing":  {"default"},
+		"proof":    {admintest.Password},
+		"password": {admintest.Password},
+		"import":   {admintest.Password},
+	}
 	const page = "/partners/new?restore=form"
 	kept := func() int { return h.Count(t, "kept_forms", "true") }
 	expired := func() *admintest.Client {
@@ -290,7 +303,8 @@ func TestWhoseFormIsKept(t *testing.T) {
 		t.Fatalf("%d to %q, %d kept", p.Status, p.Location(), kept())
 	}
 	for _, name := range []string{"proof", "password", "import"} {
-		if f, err := h.StaffService.TakeForm(t.Context(), h.People[models.AccountManager].ID); f != nil && f.Values.Has(name) || err != nil {
+		if f, err := h.StaffService.TakeForm(t.Context(), h.People[models.AccountManager].ID); f != nil &&
+			f.Values.Has(name) || err != nil {
 			t.Errorf("%s is kept, %v", name, err)
 		} else if f != nil && f.Values.Get("name") != "Kept One" {
 			t.Errorf("kept is %v", f.Values)
@@ -317,7 +331,8 @@ func TestWhoseFormIsKept(t *testing.T) {
 	b.Post(t, "/partners/new", form)
 	h.Time.Advance(31 * time.Minute)
 	b.SignIn(t, "account_manager@example.com")
-	if p := b.Get(t, page); strings.Contains(p.Body, "Kept One") || !slices.Equal(p.Codes(), []string{"form_not_kept"}) || kept() != 0 {
+	if p := b.Get(t, page); strings.Contains(p.Body, "Kept One") ||
+		!slices.Equal(p.Codes(), []string{"form_not_kept"}) || kept() != 0 {
 		t.Errorf("after half an hour: %s", p.Text())
 	}
 	expired().Post(t, "/partners/new", form)
@@ -341,13 +356,20 @@ func TestWhoseFormIsKept(t *testing.T) {
 	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.PricingManager].ID, 1); err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]*admintest.Client{"nobody": h.NewClient(t), "logged out": out, "ended": ended, "a day ago": long, "deactivated": gone} {
+	for name, b := range map[string]*admintest.Client{
+		"nobody":      h.NewClient(t),
+		"logged out":  out,
+		"ended":       ended,
+		"a day ago":   long,
+		"deactivated": gone,
+	} {
 		if p := b.Post(t, "/partners/new", form); p.Location() != "/login" || kept() != 0 {
 			t.Errorf("%s: %d to %q, %d kept", name, p.Status, p.Location(), kept())
 		}
 	}
 	b = expired()
-	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm", web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
+	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm",
+		web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
 		if p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.Location() != "/login" || kept() != 0 {
 			t.Errorf("%s: %d to %q, %d kept", path, p.Status, p.Location(), kept())
 		}
@@ -387,7 +409,14 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 	b.Get(t, want).ExpectTexts(t, http.StatusOK, `data-code="shown_once"`)
 
 	own := id.Format(id.Adjustment, c.Options.Payouts.NewAdjustmentID())
-	adjustment := url.Values{"own": {own}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"1.00"}, "currency": {"GBP"}, "why": {"Bonus"}}
+	adjustment := url.Values{
+		"own":      {own},
+		"partner":  {"harbour-leads"},
+		"account":  {id.Format(id.Account, c.Harbour.Account.ID)},
+		"amount":   {"1.00"},
+		"currency": {"GBP"},
+		"why":      {"Bonus"},
+	}
 	f := c.SignedInAs(t, models.Finance)
 	if p := f.Post(t, "/payouts/adjust", adjustment); p.Status != http.StatusSeeOther {
 		t.Fatalf("%d %s", p.Status, p.Text())

@@ -82,7 +82,8 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	for _, role := range models.Roles {
 		people[string(role)] = h.People[role]
 		if role != models.Administrator { // who is one everywhere
-			people[string(role)+", at one partner"] = h.AddStaff(t, string(role)+"-of-mine@example.com", models.StaffRole{Role: role, PartnerID: &mine})
+			people[string(role)+", at one partner"] = h.AddStaff(t, string(role)+"-of-mine@example.com",
+				models.StaffRole{Role: role, PartnerID: &mine})
 		}
 	}
 	h.Reload(t)
@@ -97,7 +98,9 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	}
 	b := h.NewClient(t)
 	for _, r := range admin.Routes(h.Options) {
-		p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)),
+			strings.NewReader(admintest.WithFormKey(nil).Encode()),
+			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		signIn := p.Status == http.StatusSeeOther && strings.HasPrefix(p.Location(), "/login")
 		if !r.Open && !signIn {
 			t.Errorf("nobody: %s %s: %d %s", r.Method, r.Path, p.Status, p.Text())
@@ -113,7 +116,9 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
 	refused := `outcome = 'refused' AND object_kind = 'route'`
 	before := h.Count(t, "audit_events", refused)
-	p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)), strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)),
+		strings.NewReader(admintest.WithFormKey(nil).Encode()),
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 	name += ": " + r.Method + " " + r.Path
 	switch {
 	case r.Login != "":
@@ -151,13 +156,16 @@ func TestWhatIsNotThere(t *testing.T) {
 			continue
 		}
 		for _, one := range ids {
-			p := b.Send(t, r.Method, admintest.FillIn(r.Path, one), strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := b.Send(t, r.Method, admintest.FillIn(r.Path, one),
+				strings.NewReader(admintest.WithFormKey(nil).Encode()),
+				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != want.Body {
 				t.Errorf("%s %s of %.40q: %d %.80s", r.Method, r.Path, one, p.Status, p.Text())
 			}
 		}
 	}
-	for _, path := range []string{"/staff/" + h.StaffID(models.Auditor) + "/sessions/" + id.Format(id.Session, uuid.New()) + "/end", "/account/sessions/x/end"} {
+	for _, path := range []string{"/staff/" + h.StaffID(models.Auditor) + "/sessions/" +
+		id.Format(id.Session, uuid.New()) + "/end", "/account/sessions/x/end"} {
 		if p := b.Post(t, path, nil); p.Status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, p.Status)
 		}
@@ -170,7 +178,10 @@ func TestOtherSites(t *testing.T) {
 	b := h.SignedInAs(t, models.Administrator)
 	before := h.Count(t, "staff", "true")
 	for name, header := range map[string]http.Header{
-		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}}, "same site": {"Sec-Fetch-Site": {"same-site"}}, "another origin": {"Origin": {"https://evil.example.com"}}, "no origin": {"Origin": {"null"}},
+		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}},
+		"same site":      {"Sec-Fetch-Site": {"same-site"}},
+		"another origin": {"Origin": {"https://evil.example.com"}},
+		"no origin":      {"Origin": {"null"}},
 	} {
 		for _, r := range admin.Routes(h.Options) {
 			if r.Method != http.MethodPost {
@@ -193,7 +204,13 @@ func TestMethods(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.Tried = h.AddPartner(t, "mine")
 	b := h.SignedInEverywhere(t)
-	for path, allow := range map[string]string{"/staff": "GET", "/login": "GET, POST", "/logout": "POST", "/audit/verify": "POST", "/": "GET"} {
+	for path, allow := range map[string]string{
+		"/staff":        "GET",
+		"/login":        "GET, POST",
+		"/logout":       "POST",
+		"/audit/verify": "POST",
+		"/":             "GET",
+	} {
 		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
 			if p := b.Send(t, method, path, nil, nil); p.Status != http.StatusMethodNotAllowed || p.Header.Get("Allow") != allow {
 				t.Errorf("%s %s: %d, allow %q", method, path, p.Status, p.Header.Get("Allow"))
@@ -226,18 +243,23 @@ func TestHeaders(t *testing.T) {
 		for _, path := range []string{"/login", "/", "/nope", "/assets/nope", "/invite/x"} {
 			p := b.Get(t, path)
 			for name, want := range map[string]string{
-				"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Strict-Transport-Security": strict,
+				"Cache-Control":             "no-store",
+				"X-Content-Type-Options":    "nosniff",
+				"Referrer-Policy":           "same-origin",
+				"Strict-Transport-Security": strict,
 			} {
 				if got := p.Header.Get(name); got != want {
 					t.Errorf("%s: %s: %s is %q, want %q", environment, path, name, got, want)
 				}
 			}
 			csp := p.Header.Get("Content-Security-Policy")
-			if !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
+			if !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") ||
+				strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
 				t.Errorf("%s: %s", path, csp)
 			}
 		}
-		if p := b.Get(t, assetPath(h, t)); p.Status != http.StatusOK || !strings.Contains(p.Header.Get("Cache-Control"), "immutable") {
+		if p := b.Get(t, assetPath(h, t)); p.Status != http.StatusOK ||
+			!strings.Contains(p.Header.Get("Cache-Control"), "immutable") {
 			t.Errorf("the style sheet: %d, %s", p.Status, p.Header.Get("Cache-Control"))
 		}
 	}

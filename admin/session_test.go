@@ -16,7 +16,10 @@ func TestLivePartsDoNotKeepASessionAlive(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := web.PartnerURL(h.AddPartner(t, "north-road"))
-	for path, want := range map[string]int{partner + "/onboarding": http.StatusOK, partner + "/onboarding/live": http.StatusSeeOther} {
+	for path, want := range map[string]int{
+		partner + "/onboarding":      http.StatusOK,
+		partner + "/onboarding/live": http.StatusSeeOther,
+	} {
 		b := h.SignedInAs(t, models.AccountManager)
 		for range 4 { // the session may be idle for half an hour
 			b.Get(t, path)

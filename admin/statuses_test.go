@@ -39,10 +39,16 @@ func TestStatuses(t *testing.T) {
 	lead, earned := b.Deliver(t, harbour)
 	list := b.UploadList(t, "harbour-leads", "leadId,amount,currency", lead+","+earned.Decimal()+",GBP")
 	draft := b.AddDraft(t, "Spring")
-	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))
+	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret,
+		testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))
 	fills := map[string]string{
-		"/staff": b.StaffID(models.Auditor), "/partners": id.Format(id.Partner, harbour.ID), "/pricing": id.Format(id.RateCard, draft.ID), "/leads": lead,
-		"/reconciliation": path.Base(list), "/work": "1000000", "/payouts": id.Format(id.Payout, uuid.New()),
+		"/staff":          b.StaffID(models.Auditor),
+		"/partners":       id.Format(id.Partner, harbour.ID),
+		"/pricing":        id.Format(id.RateCard, draft.ID),
+		"/leads":          lead,
+		"/reconciliation": path.Base(list),
+		"/work":           "1000000",
+		"/payouts":        id.Format(id.Payout, uuid.New()),
 	}
 	at := func(route string) string {
 		first := "/" + strings.SplitN(route+"/", "/", 3)[1]
@@ -63,11 +69,18 @@ func TestStatuses(t *testing.T) {
 		var body *strings.Reader
 		header := http.Header{}
 		if body = strings.NewReader(""); method == http.MethodPost {
-			body, header = strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.URL}}
+			body, header = strings.NewReader(admintest.WithFormKey(nil).Encode()), http.Header{
+				"Content-Type": {"application/x-www-form-urlencoded"},
+				"Origin":       {b.URL},
+			}
 		}
 		p := v.Send(t, method, address, body, header)
 		to, _, _ := strings.Cut(anyID.ReplaceAllString(p.Location(), "$1"), "?")
-		fmt.Fprintln(&got, strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.Status), to, p.Header.Get("Allow")}, " ")), " "))
+		fmt.Fprintln(&got,
+			strings.Join(strings.Fields(strings.Join([]string{who + ":", method, route, fmt.Sprint(p.Status), to,
+				p.Header.Get("Allow")},
+				" ")),
+				" "))
 	}
 	routes := admin.Routes(b.Options)
 	slices.SortFunc(routes, func(x, y web.Route) int { return strings.Compare(x.Path+" "+x.Method, y.Path+" "+y.Method) })
@@ -94,13 +107,20 @@ func TestStatuses(t *testing.T) {
 				record(v, "methods", method, r.Path, at(r.Path))
 			}
 		}
-		for _, near := range [][2]string{{r.Path + "/", at(r.Path) + "/"}, {"/" + r.Path, "/" + at(r.Path)}, {"%2F" + r.Path, "/%2F" + strings.TrimPrefix(at(r.Path), "/")}, {r.Path + "%2F", at(r.Path) + "%2F"}, {r.Path + "/.", at(r.Path) + "/."}} {
+		for _, near := range [][2]string{
+			{r.Path + "/", at(r.Path) + "/"},
+			{"/" + r.Path, "/" + at(r.Path)},
+			{"%2F" + r.Path, "/%2F" + strings.TrimPrefix(at(r.Path), "/")},
+			{r.Path + "%2F", at(r.Path) + "%2F"},
+			{r.Path + "/.", at(r.Path) + "/."},
+		} {
 			if r.Path != "/{$}" && r.Path != "/logout" {
 				record(v, "nearly", http.MethodGet, near[0], near[1])
 			}
 		}
 	}
-	for _, address := range []string{"/", "//", "/%2F", "/.", "/..", "/%2e%2e/staff", "/staff/../audit", "/assets/", "/assets/nope", "/assets", "/Staff", "/no-such-page", "/staff?q=%zz", "/staff;a"} {
+	for _, address := range []string{"/", "//", "/%2F", "/.", "/..", "/%2e%2e/staff", "/staff/../audit", "/assets/",
+		"/assets/nope", "/assets", "/Staff", "/no-such-page", "/staff?q=%zz", "/staff;a"} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			record(v, "other", method, address, address)
 		}

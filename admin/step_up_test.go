@@ -27,7 +27,11 @@ func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	partner := web.PartnerURL(c.Harbour.ID)
-	invited, err := c.Console.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "gus@example.com", Name: "Gus", Roles: []models.StaffRole{{Role: models.Finance}}})
+	invited, err := c.Console.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{
+		Email: "gus@example.com",
+		Name:  "Gus",
+		Roles: []models.StaffRole{{Role: models.Finance}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +51,30 @@ func TestStepUp(t *testing.T) {
 		form   url.Values
 		action string // in the audit trail
 	}{
-		{"inviting", models.Administrator, "/staff/invite", url.Values{"email": {"hal@example.com"}, "name": {"Hal"}, "role": {"auditor"}}, "staff.invite"},
+		{"inviting", models.Administrator, "/staff/invite", url.Values{
+			"email": {"hal@example.com"},
+			"name":  {"Hal"},
+			"role":  {"auditor"},
+		}, "staff.invite"},
 		{"inviting again", models.Administrator, web.StaffURL(invited.ID) + "/invite", nil, "staff.invite_again"},
-		{"reactivating", models.Administrator, web.StaffURL(gone.ID) + "/reactivate", url.Values{"version": {"@staff"}}, "staff.reactivate"},
-		{"a partner that need not sign", models.AccountManager, "/partners/new", url.Values{"slug": {"off-one"}, "name": {"Off"}, "signing": {"off"}}, "partner.create"},
-		{"a partner whose signatures are only reported", models.AccountManager, "/partners/new", url.Values{"slug": {"report-one"}, "name": {"Report"}, "signing": {"report_only"}}, "partner.create"},
-		{"an account that need not sign", models.AccountManager, partner + "/accounts/new", url.Values{"identifier": {"OFF-1"}, "signing": {"off"}}, "account.create"},
-		{"the name of a partner without a legal name", models.AccountManager, web.PartnerURL(unnamed.ID) + "/details", url.Values{"name": {"Another"}, "version": {"1"}}, "partner.details"},
+		{"reactivating", models.Administrator, web.StaffURL(gone.ID) + "/reactivate",
+			url.Values{"version": {"@staff"}}, "staff.reactivate"},
+		{"a partner that need not sign", models.AccountManager, "/partners/new", url.Values{
+			"slug":    {"off-one"},
+			"name":    {"Off"},
+			"signing": {"off"},
+		}, "partner.create"},
+		{"a partner whose signatures are only reported", models.AccountManager, "/partners/new", url.Values{
+			"slug":    {"report-one"},
+			"name":    {"Report"},
+			"signing": {"report_only"},
+		}, "partner.create"},
+		{"an account that need not sign", models.AccountManager, partner + "/accounts/new", url.Values{
+			"identifier": {"OFF-1"},
+			"signing":    {"off"},
+		}, "account.create"},
+		{"the name of a partner without a legal name", models.AccountManager, web.PartnerURL(unnamed.ID) + "/details",
+			url.Values{"name": {"Another"}, "version": {"1"}}, "partner.details"},
 		{"a legal name", models.AccountManager, partner + "/details", with(details, "version", "@partner"), "partner.details"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -61,9 +82,11 @@ func TestStepUp(t *testing.T) {
 			form := maps.Clone(one.form)
 			switch form.Get("version") {
 			case "@staff":
-				form.Set("version", testkit.Value[string](t, c.Database, `SELECT row_version::text FROM staff WHERE id = $1`, gone.ID))
+				form.Set("version",
+					testkit.Value[string](t, c.Database, `SELECT row_version::text FROM staff WHERE id = $1`, gone.ID))
 			case "@partner":
-				form.Set("version", testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.Harbour.ID))
+				form.Set("version",
+					testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.Harbour.ID))
 			}
 			c.Time.Advance(11 * time.Minute)
 			events := func() int { return c.Count(t, "audit_events", "outcome = 'done' AND action = $1", one.action) }
@@ -92,8 +115,12 @@ func TestStepUp(t *testing.T) {
 	for path, form := range map[string]url.Values{
 		"/partners/new":           {"slug": {"signing-one"}, "name": {"Signing"}, "signing": {"default"}},
 		partner + "/accounts/new": {"identifier": {"SIGNING-1"}, "signing": {"required"}},
-		partner + "/details": {"name": {"Harbour of Leads"}, "legal_name": {"Another Limited"},
-			"version": {testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`, c.Harbour.ID)}},
+		partner + "/details": {
+			"name":       {"Harbour of Leads"},
+			"legal_name": {"Another Limited"},
+			"version": {testkit.Value[string](t, c.Database, `SELECT row_version::text FROM partners WHERE id = $1`,
+				c.Harbour.ID)},
+		},
 	} {
 		if p := b.Post(t, path, form); p.Status != http.StatusSeeOther {
 			t.Errorf("%s: %d %s", path, p.Status, p.Text())
@@ -118,9 +145,14 @@ func TestStepUpIsNeeded(t *testing.T) {
 			t.Fatalf("%d %s", p.Status, p.Text())
 		}
 	}
-	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets WHERE label = 'first'`))
+	secret := partner + "/secrets/" + id.Format(id.Secret,
+		testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets WHERE label = 'first'`))
 	account := id.Format(id.Account, c.Harbour.Account.ID)
-	ret := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[1])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}).Location()
+	ret := c.Post(t, "/payouts/returns/new", url.Values{
+		"lead":     {admintest.LeadID(c.Leads[1])},
+		"reason":   {"duplicate"},
+		"evidence": {"Sold before"},
+	}).Location()
 	approved := c.PreparedRun(t, "0")
 	c.SignedInColleague(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	auditor := "/staff/" + c.StaffID(models.Auditor)
@@ -133,25 +165,48 @@ func TestStepUpIsNeeded(t *testing.T) {
 		auditor + "/deactivate":          {models.Administrator, with(version("1"), "name", "auditor@example.com")},
 		auditor + "/reset-second-factor": {models.Administrator, url.Values{"name": {"auditor@example.com"}}},
 		partner + "/secrets/new":         {models.AccountManager, url.Values{"label": {"third"}}},
-		partner + "/secrets/rotate":      {models.AccountManager, url.Values{"label": {"third"}, "overlap": {"24h"}, "force": {"yes"}}},
-		secret + "/retire":               {models.AccountManager, url.Values{"when": {"24h"}}},
-		secret + "/revoke":               {models.AccountManager, url.Values{"name": {"harbour-leads"}}},
-		partner + "/signing":             {models.AccountManager, with(version("2"), "signing", "off")},
-		partner + "/accounts/" + account: {models.AccountManager, url.Values{"version": {"1"}, "name": {"Main"}, "signing": {"off"}, "status": {"active"}}},
-		partner + "/prices":              {models.PricingManager, with(version("0"), "adjustment", "5")},
-		"/payouts/adjust": {models.Finance, url.Values{"own": {id.Format(id.Adjustment, c.Options.Payouts.NewAdjustmentID())}, "partner": {"harbour-leads"},
-			"account": {account}, "amount": {"1.00"}, "currency": {"GBP"}, "why": {"Bonus"}}},
-		ret + "/accept":      {models.Finance, url.Values{"answer": {"Agreed"}}},
-		ret + "/refuse":      {models.Finance, url.Values{"answer": {"No"}}},
-		"/payouts/runs/new":  {models.Finance, url.Values{"currency": {"EUR"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}},
-		approved + "/pay":    {models.Finance, url.Values{"version": {"3"}, "reference": {"BANK-1"}, "name": {"65.60"}}},
+		partner + "/secrets/rotate": {models.AccountManager, url.Values{
+			"label":   {"third"},
+			"overlap": {"24h"},
+			"force":   {"yes"},
+		}},
+		secret + "/retire":   {models.AccountManager, url.Values{"when": {"24h"}}},
+		secret + "/revoke":   {models.AccountManager, url.Values{"name": {"harbour-leads"}}},
+		partner + "/signing": {models.AccountManager, with(version("2"), "signing", "off")},
+		partner + "/accounts/" + account: {models.AccountManager, url.Values{
+			"version": {"1"},
+			"name":    {"Main"},
+			"signing": {"off"},
+			"status":  {"active"},
+		}},
+		partner + "/prices": {models.PricingManager, with(version("0"), "adjustment", "5")},
+		"/payouts/adjust": {models.Finance, url.Values{
+			"own":      {id.Format(id.Adjustment, c.Options.Payouts.NewAdjustmentID())},
+			"partner":  {"harbour-leads"},
+			"account":  {account},
+			"amount":   {"1.00"},
+			"currency": {"GBP"},
+			"why":      {"Bonus"},
+		}},
+		ret + "/accept": {models.Finance, url.Values{"answer": {"Agreed"}}},
+		ret + "/refuse": {models.Finance, url.Values{"answer": {"No"}}},
+		"/payouts/runs/new": {models.Finance, url.Values{
+			"currency": {"EUR"},
+			"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
+		}},
+		approved + "/pay": {models.Finance, url.Values{
+			"version":   {"3"},
+			"reference": {"BANK-1"},
+			"name":      {"65.60"},
+		}},
 		approved + "/cancel": {models.Finance, with(version("3"), "reason", "Wrong month")},
 	} {
 		b := c.SignedInAs(t, one.role)
 		c.Time.Advance(11 * time.Minute)
 		before := c.Count(t, "audit_events", "outcome = 'done'")
 		p := b.Post(t, path, one.form)
-		if n := c.Count(t, "audit_events", "outcome = 'done'"); p.Status != http.StatusUnprocessableEntity || n != before || !strings.Contains(p.Body, `name="proof"`) {
+		if n := c.Count(t, "audit_events", "outcome = 'done'"); p.Status != http.StatusUnprocessableEntity ||
+			n != before || !strings.Contains(p.Body, `name="proof"`) {
 			t.Errorf("%s: %d, %d events: %s", path, p.Status, n-before, p.Text())
 		}
 	}

@@ -34,7 +34,9 @@ type creatingForm struct {
 }
 
 // creatingForms are all of them by their routes, on a platform with a partner and leads.
-func creatingForms(t *testing.T, c *admintest.ConsoleWithLedger) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
+func creatingForms(
+	t *testing.T, c *admintest.ConsoleWithLedger,
+) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
 	t.Helper()
 	card, err := c.PricingManagerPrices().Begin(t.Context(), "Spring", 0)
 	if err != nil {
@@ -52,27 +54,102 @@ func creatingForms(t *testing.T, c *admintest.ConsoleWithLedger) (forms map[stri
 	if p := browsers[models.Administrator].Post(t, "/staff/invite", url.Values{"email": {"new@example.com"}, "name": {"New"}, "role": {"auditor"}}); p.Status != http.StatusOK {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	invited := testkit.Value[string](t, c.Database, `SELECT object_id FROM audit_events WHERE action = 'staff.invite' ORDER BY id DESC LIMIT 1`)
+	invited := testkit.Value[string](t, c.Database,
+		`SELECT object_id FROM audit_events WHERE action = 'staff.invite' ORDER BY id DESC LIMIT 1`)
 	if _, err := c.Pool.Exec(t.Context(), `UPDATE staff SET totp_sealed = '\x01', totp_at = now() WHERE email = 'finance@example.com'`); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]creatingForm{
-		"/account/recovery-codes": {role: models.Finance, page: "/account", count: `SELECT count(*) FROM audit_events WHERE action = 'staff.recovery_codes'`},
-		"/staff/invite": {role: models.Administrator, values: url.Values{"email": {"gus@example.com"}, "name": {"Gus"}, "role": {"auditor"}},
-			count: `SELECT count(*) FROM staff WHERE email = 'gus@example.com'`, mayNot: true},
-		"/staff/{id}/invite":          {role: models.Administrator, page: "/staff/" + invited, path: "/staff/" + invited + "/invite", count: `SELECT count(*) FROM audit_events WHERE action = 'staff.invite_again'`},
-		"/partners/new":               {role: models.AccountManager, values: url.Values{"slug": {"new-one"}, "name": {"New One"}, "signing": {"default"}}, count: `SELECT count(*) FROM partners WHERE slug = 'new-one'`, mayNot: true},
-		"/partners/{id}/accounts/new": {role: models.AccountManager, path: partner + "/accounts/new", values: url.Values{"identifier": {"NEW-1"}, "signing": {"inherit"}}, count: `SELECT count(*) FROM accounts WHERE identifier = 'NEW-1'`, mayNot: true},
-		"/partners/{id}/link":         {role: models.AccountManager, page: partner + "?tab=documentation", path: partner + "/link", count: `SELECT count(*) FROM partner_links`},
-		"/partners/{id}/secrets/new":  {role: models.AccountManager, path: partner + "/secrets/new", values: url.Values{"label": {"second"}}, count: `SELECT count(*) FROM signing_secrets WHERE label = 'second'`},
-		"/partners/{id}/secrets/rotate": {role: models.AccountManager, path: partner + "/secrets/rotate", values: url.Values{"label": {"third"}, "overlap": {"24h"}, "force": {"yes"}},
-			count: `SELECT count(*) FROM signing_secrets WHERE label = 'third'`},
-		"/pricing/drafts/new":            {role: models.PricingManager, values: url.Values{"title": {"Summer"}}, count: `SELECT count(*) FROM rate_cards WHERE title = 'Summer'`},
-		"/pricing/drafts/{id}/rules/new": {role: models.PricingManager, path: draft + "/rules/new", values: url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce"}}, count: `SELECT count(*) FROM pricing_rules WHERE note = 'Scarce'`, mayNot: true},
-		"/payouts/exports":               {role: models.Finance, page: unshown, values: url.Values{"currency": {"GBP"}}, count: `SELECT count(*) FROM exports`},
-		"/payouts/returns/new":           {role: models.Finance, page: "/payouts/returns/new?lead=" + admintest.LeadID(c.Leads[0]), values: url.Values{"lead": {admintest.LeadID(c.Leads[0])}, "reason": {"duplicate"}, "evidence": {"Sold before"}}, count: `SELECT count(*) FROM returns`, mayNot: true},
-		"/payouts/runs/new":              {role: models.Finance, values: url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}, count: `SELECT count(*) FROM payout_runs`, mayNot: true},
-		"/reconciliation/new":            {role: models.Finance, count: `SELECT count(*) FROM reconciliations`},
+		"/account/recovery-codes": {
+			role:  models.Finance,
+			page:  "/account",
+			count: `SELECT count(*) FROM audit_events WHERE action = 'staff.recovery_codes'`,
+		},
+		"/staff/invite": {
+			role:   models.Administrator,
+			values: url.Values{"email": {"gus@example.com"}, "name": {"Gus"}, "role": {"auditor"}},
+			count:  `SELECT count(*) FROM staff WHERE email = 'gus@example.com'`,
+			mayNot: true,
+		},
+		"/staff/{id}/invite": {
+			role:  models.Administrator,
+			page:  "/staff/" + invited,
+			path:  "/staff/" + invited + "/invite",
+			count: `SELECT count(*) FROM audit_events WHERE action = 'staff.invite_again'`,
+		},
+		"/partners/new": {
+			role:   models.AccountManager,
+			values: url.Values{"slug": {"new-one"}, "name": {"New One"}, "signing": {"default"}},
+			count:  `SELECT count(*) FROM partners WHERE slug = 'new-one'`,
+			mayNot: true,
+		},
+		"/partners/{id}/accounts/new": {
+			role:   models.AccountManager,
+			path:   partner + "/accounts/new",
+			values: url.Values{"identifier": {"NEW-1"}, "signing": {"inherit"}},
+			count:  `SELECT count(*) FROM accounts WHERE identifier = 'NEW-1'`,
+			mayNot: true,
+		},
+		"/partners/{id}/link": {
+			role:  models.AccountManager,
+			page:  partner + "?tab=documentation",
+			path:  partner + "/link",
+			count: `SELECT count(*) FROM partner_links`,
+		},
+		"/partners/{id}/secrets/new": {
+			role:   models.AccountManager,
+			path:   partner + "/secrets/new",
+			values: url.Values{"label": {"second"}},
+			count:  `SELECT count(*) FROM signing_secrets WHERE label = 'second'`,
+		},
+		"/partners/{id}/secrets/rotate": {
+			role:   models.AccountManager,
+			path:   partner + "/secrets/rotate",
+			values: url.Values{"label": {"third"}, "overlap": {"24h"}, "force": {"yes"}},
+			count:  `SELECT count(*) FROM signing_secrets WHERE label = 'third'`,
+		},
+		"/pricing/drafts/new": {
+			role:   models.PricingManager,
+			values: url.Values{"title": {"Summer"}},
+			count:  `SELECT count(*) FROM rate_cards WHERE title = 'Summer'`,
+		},
+		"/pricing/drafts/{id}/rules/new": {
+			role: models.PricingManager,
+			path: draft + "/rules/new",
+			values: url.Values{
+				"version":  {"1"},
+				"industry": {"plumber"},
+				"country":  {"GB"},
+				"base-GBP": {"58"},
+				"note":     {"Scarce"},
+			},
+			count:  `SELECT count(*) FROM pricing_rules WHERE note = 'Scarce'`,
+			mayNot: true,
+		},
+		"/payouts/exports": {
+			role:   models.Finance,
+			page:   unshown,
+			values: url.Values{"currency": {"GBP"}},
+			count:  `SELECT count(*) FROM exports`,
+		},
+		"/payouts/returns/new": {
+			role: models.Finance,
+			page: "/payouts/returns/new?lead=" + admintest.LeadID(c.Leads[0]),
+			values: url.Values{
+				"lead":     {admintest.LeadID(c.Leads[0])},
+				"reason":   {"duplicate"},
+				"evidence": {"Sold before"},
+			},
+			count:  `SELECT count(*) FROM returns`,
+			mayNot: true,
+		},
+		"/payouts/runs/new": {
+			role:   models.Finance,
+			values: url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}},
+			count:  `SELECT count(*) FROM payout_runs`,
+			mayNot: true,
+		},
+		"/reconciliation/new": {role: models.Finance, count: `SELECT count(*) FROM reconciliations`},
 	}, browsers
 }
 
@@ -146,18 +223,22 @@ func TestFormCreatesOnce(t *testing.T) {
 			continue
 		}
 		second := f.submit(t, b, r.Path, key[1])
-		if n := f.made(t, c); n != before+1 || second.Status != http.StatusSeeOther || !strings.Contains(second.Location(), "submitted=") {
+		if n := f.made(t, c); n != before+1 || second.Status != http.StatusSeeOther ||
+			!strings.Contains(second.Location(), "submitted=") {
 			t.Errorf("%s again: %d to %q, %d created", r.Path, second.Status, second.Location(), n-before)
 			continue
 		}
-		if p := b.Get(t, second.Location()); p.Status != http.StatusOK || !slices.ContainsFunc(p.Codes(), func(c string) bool { return c == "submitted_before" || c == "shown_once" }) {
+		if p := b.Get(t, second.Location()); p.Status != http.StatusOK ||
+			!slices.ContainsFunc(p.Codes(), func(c string) bool { return c == "submitted_before" || c == "shown_once" }) {
 			t.Errorf("%s leads to %s: %d %s", r.Path, second.Location(), p.Status, p.Text())
 		}
-		if first.Status == http.StatusSeeOther && !strings.HasPrefix(second.Location(), strings.TrimSuffix(first.Location(), "/onboarding")) {
+		if first.Status == http.StatusSeeOther &&
+			!strings.HasPrefix(second.Location(), strings.TrimSuffix(first.Location(), "/onboarding")) {
 			t.Errorf("%s leads to %q, then to %q", r.Path, first.Location(), second.Location())
 		}
 		// A new key creates again.
-		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot && (f.made(t, c) != before+2 || p.Status >= http.StatusBadRequest) {
+		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot &&
+			(f.made(t, c) != before+2 || p.Status >= http.StatusBadRequest) {
 			t.Errorf("%s with another key: %d, %d created: %s", r.Path, p.Status, f.made(t, c)-before, p.Text())
 		}
 	}
@@ -209,7 +290,8 @@ func TestFormKeyOfARefusedForm(t *testing.T) {
 	b, key := c.SignedInAs(t, models.AccountManager), uuid.NewString()
 	form := url.Values{ui.FormKeyField: {key}, "slug": {"Not a slug"}, "name": {"New One"}, "signing": {"default"}}
 	p := b.Post(t, "/partners/new", form)
-	if kept := formKeyField.FindStringSubmatch(p.Body); p.Status != http.StatusUnprocessableEntity || kept == nil || kept[1] != key {
+	if kept := formKeyField.FindStringSubmatch(p.Body); p.Status != http.StatusUnprocessableEntity ||
+		kept == nil || kept[1] != key {
 		t.Fatalf("%d, key %v: %s", p.Status, kept, p.Text())
 	}
 	form.Set("slug", "new-one")
@@ -230,7 +312,10 @@ func TestFormKeyOfARefusedForm(t *testing.T) {
 // The form that prepares an export is shown for large ledgers alone.
 func TestExportFormHasAKey(t *testing.T) {
 	var page strings.Builder
-	v := payoutsview.LedgerView{Export: payoutsview.LedgerExport{CSV: ui.Download{URL: "/payouts/ledger.csv"}, Large: true}}
+	v := payoutsview.LedgerView{Export: payoutsview.LedgerExport{
+		CSV:   ui.Download{URL: "/payouts/ledger.csv"},
+		Large: true,
+	}}
 	if err := payoutsview.Ledger(v).Render(ui.WithFormKey(t.Context(), "a-key"), &page); err != nil {
 		t.Fatal(err)
 	}

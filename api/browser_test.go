@@ -20,13 +20,17 @@ func TestPartnerPageInBrowser(t *testing.T) {
 	s := newService(t, newPlatform(t), nil, nil)
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
-	long := s.AddPartner(t, strings.Repeat("long-named-", 5)+"partner", models.SigningOff, partners.NewAccount{Identifier: strings.Repeat("Long_named.", 11)})
+	long := s.AddPartner(t, strings.Repeat("long-named-", 5)+"partner", models.SigningOff,
+		partners.NewAccount{Identifier: strings.Repeat("Long_named.", 11)})
 	if _, err := s.DB.Pool.Exec(t.Context(), `UPDATE partners SET name = $1 WHERE id = $2`, strings.Repeat("Wörter&<", 25), long.ID); err != nil {
 		t.Fatal(err)
 	}
 	chromium := browser.Start(t)
 	p := chromium.Page(t, browser.Look{})
-	for name, partner := range map[string]models.Partner{"partner": s.ReportOnly.Partner, "partner-long": long.Partner} {
+	for name, partner := range map[string]models.Partner{
+		"partner":      s.ReportOnly.Partner,
+		"partner-long": long.Partner,
+	} {
 		link, err := s.Partners.NewLink(t.Context(), scope.System, partner)
 		if err != nil {
 			t.Fatal(err)
@@ -50,8 +54,10 @@ func lookAt(p *browser.Page, name string) {
 		look  browser.Look
 		tried bool
 	}{
-		{"light", browser.Look{}, true}, {"dark", browser.Look{Dark: true}, false},
-		{"narrow", browser.Look{Width: 320, Height: 700}, false}, {"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true},
+		{"light", browser.Look{}, true},
+		{"dark", browser.Look{Dark: true}, false},
+		{"narrow", browser.Look{Width: 320, Height: 700}, false},
+		{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true},
 	} {
 		p.At(name + ", " + one.name)
 		p.See(one.look)

@@ -96,7 +96,8 @@ func clientFolder(t *testing.T) string {
 	_, missing := os.Stat(tools)
 	err := cmp.Or(pathErr, missing)
 	if err == nil {
-		err = cmp.Or(os.Symlink(tools, filepath.Join(dir, "node_modules")), os.WriteFile(filepath.Join(dir, "openapi.yaml"), api.Document(), 0o600))
+		err = cmp.Or(os.Symlink(tools, filepath.Join(dir, "node_modules")),
+			os.WriteFile(filepath.Join(dir, "openapi.yaml"), api.Document(), 0o600))
 	}
 	if err != nil {
 		t.Fatalf("%v; `make needs` installs the client generators", err)

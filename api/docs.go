@@ -95,16 +95,24 @@ const ownBase = "/p/{partnerSlug}"
 
 func newDocsPage(doc node, origin, support string) (*docsPage, error) {
 	info, components := doc.get("info"), doc.get("components")
-	page := &docsPage{Origin: origin, Support: support, Title: info.text("title"), Version: info.text("version"), Summary: info.text("summary")}
+	page := &docsPage{
+		Origin:  origin,
+		Support: support,
+		Title:   info.text("title"),
+		Version: info.text("version"),
+		Summary: info.text("summary"),
+	}
 	page.Intro, page.Guide = guide(strings.ReplaceAll(info.text("description"), "{origin}", origin))
 	page.Currencies = blocks(components.get("schemas", "Currency").text("description"))
 
 	scheme := components.get("securitySchemes", "signature")
 	example := scheme.get("x-worked-example")
 	page.Signing = signingGuide{
-		Blocks: blocks(scheme.text("description")),
-		Secret: example.text("secret"), Timestamp: example.text("timestamp"),
-		Body: example.text("body"), Signature: example.text("signature"),
+		Blocks:      blocks(scheme.text("description")),
+		Secret:      example.text("secret"),
+		Timestamp:   example.text("timestamp"),
+		Body:        example.text("body"),
+		Signature:   example.text("signature"),
 		PingBody:    components.get("requestBodies", "Ping", "content", mediaJSON, "examples", "smallest", "value").json(""),
 		Transaction: components.get("requestBodies", "Post", "content", mediaJSON, "examples", "smallest", "value").text("transactionId"),
 	}
@@ -177,7 +185,11 @@ func newEndpoint(op operation) endpointDoc {
 			continue
 		}
 		content := response.get("content", mediaJSON)
-		e.Answer = answerDoc{Text: spans(response.text("description")), Shapes: shapes(content.get("schema")), Samples: samples(content)}
+		e.Answer = answerDoc{
+			Text:    spans(response.text("description")),
+			Shapes:  shapes(content.get("schema")),
+			Samples: samples(content),
+		}
 		for name, header := range response.get("headers").entries() {
 			e.Answer.Headers = append(e.Answer.Headers, headerRow(name, header))
 		}

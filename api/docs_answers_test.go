@@ -27,17 +27,23 @@ func TestDocsAnswerQuestions(t *testing.T) {
 		reasons = append(reasons, string(one.Reason))
 	}
 	answers := map[string][]string{
-		"declined-pings":           {models.OutcomeExcluded, models.OutcomePaused, models.OutcomeExcluded, models.OutcomeCapped, "accepted: false"},
-		"timeouts-and-retries":     {"5 seconds", "Idempotent-Replayed: true", "408", "429", "Retry-After", "503", "500", "409", "Transaction has expired", "deliveredAt"},
-		"rate-limits":              {"429", "Retry-After", "/64", number(d.Limits.PingsPerAddress), number(d.Limits.SharedPingsPerAddress), number(d.Limits.PostsPerPartner), number(d.Limits.UnsignedPostsPerAddress), number(d.Limits.SignatureFailuresPerMinute), number(d.Limits.MatchFailuresPerMinute)},
+		"declined-pings": {models.OutcomeExcluded, models.OutcomePaused, models.OutcomeExcluded,
+			models.OutcomeCapped, "accepted: false"},
+		"timeouts-and-retries": {"5 seconds", "Idempotent-Replayed: true", "408", "429", "Retry-After", "503",
+			"500", "409", "Transaction has expired", "deliveredAt"},
+		"rate-limits": {"429", "Retry-After", "/64", number(d.Limits.PingsPerAddress),
+			number(d.Limits.SharedPingsPerAddress), number(d.Limits.PostsPerPartner),
+			number(d.Limits.UnsignedPostsPerAddress), number(d.Limits.SignatureFailuresPerMinute),
+			number(d.Limits.MatchFailuresPerMinute)},
 		"duplicates":               {"duplicate"},
 		"returns":                  reasons,
 		"sandbox-accounts":         {"partnerId", "7 days"},
 		"browsers-and-cors":        {"CORS", "OPTIONS", "405"},
 		"versions-and-deprecation": {"info.version", "reason", "code"},
-		"limits":                   {"15 minutes", "300 seconds", number(int(d.HTTP.ReadTimeout/time.Second)) + " seconds", "65,536"},
-		"countries":                {"GB", "UK", "EUR", "CH"},
-		"support":                  {"X-Request-Id"},
+		"limits": {"15 minutes", "300 seconds",
+			number(int(d.HTTP.ReadTimeout/time.Second)) + " seconds", "65,536"},
+		"countries": {"GB", "UK", "EUR", "CH"},
+		"support":   {"X-Request-Id"},
 	}
 	server := httptest.NewServer(newService(t, newPlatform(t), nil, nil).handler)
 	t.Cleanup(server.Close)

@@ -105,7 +105,8 @@ const maxListed = 10
 // lists; the description says the others in words.
 func rules(schema node) []span {
 	text := oneLine(schema.text("description"))
-	if values := texts(schema.get("enum")); len(values) > 1 && len(values) <= maxListed && !strings.Contains(text, "`"+values[0]+"`") {
+	if values := texts(schema.get("enum")); len(values) > 1 && len(values) <= maxListed &&
+		!strings.Contains(text, "`"+values[0]+"`") {
 		text += " One of `" + strings.Join(values, "`, `") + "`."
 	}
 	if value := schema.text("const"); value != "" && !strings.Contains(text, "`"+value+"`") {

@@ -100,7 +100,17 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 			}
 		}
 	})
-	for name, want := range map[string]int{"h1": 1, "main": 1, "nav": 1, "header": 1, "title": 1, "link": 1, "script": 0, "style": 0, "img": 0} {
+	for name, want := range map[string]int{
+		"h1":     1,
+		"main":   1,
+		"nav":    1,
+		"header": 1,
+		"title":  1,
+		"link":   1,
+		"script": 0,
+		"style":  0,
+		"img":    0,
+	} {
 		if count[name] != want {
 			t.Errorf("%d of <%s>, want %d", count[name], name, want)
 		}
@@ -195,7 +205,8 @@ func TestRenderDocsRefuses(t *testing.T) {
 }
 
 func TestRenderDocsEscapes(t *testing.T) {
-	rendered, err := renderDocs([]byte(strings.Replace(string(Document()), "title: Lead", "title: <script>Lead", 1)), "https://a.example", "")
+	rendered, err := renderDocs([]byte(strings.Replace(string(Document()), "title: Lead", "title: <script>Lead", 1)),
+		"https://a.example", "")
 	if err != nil || strings.Contains(string(rendered), "<script>") {
 		t.Errorf("a tag in the document became one of the page (%v)", err)
 	}
@@ -253,7 +264,9 @@ func luminance(t *testing.T, hex string) float64 {
 // a contact it has no link.
 func TestDocsShowTheSupportContact(t *testing.T) {
 	for contact, link := range map[string]string{
-		"": "", "partners@example.com": `<a href="mailto:partners@example.com"`, "https://help.example.com/leads": `<a href="https://help.example.com/leads"`,
+		"":                               "",
+		"partners@example.com":           `<a href="mailto:partners@example.com"`,
+		"https://help.example.com/leads": `<a href="https://help.example.com/leads"`,
 	} {
 		page, err := renderDocs(Document(), "https://leads.example.com", contact)
 		if err != nil {

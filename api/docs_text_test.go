@@ -15,10 +15,18 @@ func TestBlocks(t *testing.T) {
 	}{
 		{"", nil},
 		{"one\ntwo\n\nthree", []block{{Text: []span{{Text: "one"}, {Text: " two"}}}, {Text: plain("three")}}},
-		{"send `a` or `b`", []block{{Text: []span{{Text: "send "}, {Text: "a", Code: true}, {Text: " or "}, {Text: "b", Code: true}}}}},
+		{"send `a` or `b`", []block{{Text: []span{
+			{Text: "send "},
+			{Text: "a", Code: true},
+			{Text: " or "},
+			{Text: "b", Code: true},
+		}}}},
 		{"- one\n- two", []block{{Items: [][]span{plain("one"), plain("two")}}}},
 		{"- one\n  more", []block{{Items: [][]span{{{Text: "one"}, {Text: " more"}}}}}},
-		{"1. one\n2. two\n\n- three", []block{{Items: [][]span{plain("one"), plain("two")}, Ordered: true}, {Items: [][]span{plain("three")}}}},
+		{"1. one\n2. two\n\n- three", []block{
+			{Items: [][]span{plain("one"), plain("two")}, Ordered: true},
+			{Items: [][]span{plain("three")}},
+		}},
 		{"list:\n- one", []block{{Text: plain("list:")}, {Items: [][]span{plain("one")}}}},
 		{"45.6 means 45 units", []block{{Text: plain("45.6 means 45 units")}}},
 		{"e. g. this", []block{{Text: plain("e. g. this")}}},

@@ -27,7 +27,12 @@ func (s *server) ping(c *gin.Context, x *httpserver.Request) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.Intake.Ping(intake.PingRequest{ID: x.ID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.Body})
+	r, err := s.Intake.Ping(intake.PingRequest{
+		ID:      x.ID,
+		Slug:    slug,
+		Address: clientaddr.Group(c.ClientIP()),
+		Body:    x.Body,
+	})
 	x.Partner = r.Quote.Partner
 	if err != nil {
 		return err
@@ -47,8 +52,15 @@ func (s *server) post(c *gin.Context, x *httpserver.Request) error {
 	}
 	h := c.Request.Header
 	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
-		ID: x.ID, Slug: slug, Address: clientaddr.Group(c.ClientIP()), Body: x.Body,
-		Headers: signing.Headers{Timestamp: h["X-Timestamp"], Signature: h["X-Signature-Sha256"], Alias: h["X-Signature"]},
+		ID:      x.ID,
+		Slug:    slug,
+		Address: clientaddr.Group(c.ClientIP()),
+		Body:    x.Body,
+		Headers: signing.Headers{
+			Timestamp: h["X-Timestamp"],
+			Signature: h["X-Signature-Sha256"],
+			Alias:     h["X-Signature"],
+		},
 	})
 	x.Partner = r.Partner
 	if err != nil {

@@ -17,7 +17,10 @@ import (
 
 // The responses are appended by hand. encoding/json writes the same bytes.
 func TestResponsesAreWrittenAsJSON(t *testing.T) {
-	q := quote.Quote{ID: id.New(time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)), Price: money.Amount{Minor: 4560, Currency: money.GBP}}
+	q := quote.Quote{
+		ID:    id.New(time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)),
+		Price: money.Amount{Minor: 4560, Currency: money.GBP},
+	}
 	excluded := quote.Quote{Price: money.Amount{Currency: money.EUR}}
 	for want, c := range map[string]struct {
 		got []byte
@@ -45,8 +48,16 @@ func TestResponsesAreWrittenAsJSON(t *testing.T) {
 		`{"status":"success","leadId":"ld_00000000000000000000000000","payout":45,"transactionId":"tx_AQ-_","hmacVerified":true,` +
 			`"envelope":{"piiCiphertext":"+/8=","wrappedDek":"dg==","iv":"AQ==","authTag":"Ag=="}}`: {
 			appendPost(nil, &intake.PostResult{
-				LeadID: uuid.Nil, Payout: money.Amount{Minor: 4500, Currency: money.GBP}, TransactionID: "tx_AQ-_", HMACVerified: true,
-				Envelope: envelope.Envelope{Ciphertext: []byte{0xfb, 0xff}, Wrapped: []byte("v"), IV: []byte{1}, AuthTag: []byte{2}},
+				LeadID:        uuid.Nil,
+				Payout:        money.Amount{Minor: 4500, Currency: money.GBP},
+				TransactionID: "tx_AQ-_",
+				HMACVerified:  true,
+				Envelope: envelope.Envelope{
+					Ciphertext: []byte{0xfb, 0xff},
+					Wrapped:    []byte("v"),
+					IV:         []byte{1},
+					AuthTag:    []byte{2},
+				},
 			}),
 			&struct {
 				Status        string      `json:"status"`

@@ -119,8 +119,10 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"http://a"}}`, refused},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://u@a"}}`, refused},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/%"}}`, beyond},
-		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` + strings.Repeat("b", 2038) + `"}}`, accepted},
-		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` + strings.Repeat("b", 2039) + `"}}`, refused},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` +
+			strings.Repeat("b", 2038) + `"}}`, accepted},
+		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a/` +
+			strings.Repeat("b", 2039) + `"}}`, refused},
 		{post, noConsent + `,"consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"t"},"thirdPartyFormCertUrl":1,"thirdPartyLeadId":1}`, accepted},
 		{post, q + `,"thirdPartyFormCertUrl":"https://a","thirdPartyLeadId":"` + strings.Repeat("a", 256) + `"}`, accepted},
 		{post, q + `,"thirdPartyFormCertUrl":1}`, refused},
@@ -128,7 +130,8 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 		{post, q + `,"partnerId":"` + strings.Repeat("a", 128) + `"}`, accepted},
 		{post, q + `,"partnerId":"` + strings.Repeat("a", 129) + `"}`, refused},
 		{post, q + `,"partnerId":""}`, refused},
-		{post, noContact + `,"contact":{"email":"a@b.c","name":"` + strings.Repeat("é", 200) + `","fullName":1},"name":1}`, accepted},
+		{post, noContact + `,"contact":{"email":"a@b.c","name":"` + strings.Repeat("é", 200) +
+			`","fullName":1},"name":1}`, accepted},
 		{post, noContact + `,"contact":{"email":"a@b.c","fullName":"A"},"name":1}`, accepted},
 		{post, noContact + `,"contact":{"email":"a@b.c","fullName":1}}`, refused},
 		{post, q + `,"name":"` + strings.Repeat("a", 201) + `"}`, refused},
@@ -181,11 +184,26 @@ func answers(n int) string {
 // soundValues are values that a field takes; a name that stands in two objects
 // takes the same in both.
 var soundValues = map[string][]string{
-	"name": {`"A"`}, "fullName": {`"😀"`}, "phoneE164": {`"+442079460018"`}, "phone": {`"020 7946 0018"`, `""`},
-	"postcode": {`"N1"`, `"\u2003N1\n"`}, "postal_code": {`"N1"`}, "address": {`"x"`}, "street_address": {`""`},
-	"country": {`"gb"`, `""`, `"\u00a0GB "`}, "urgency": {`"URGENT"`}, "job_type": {`"repair"`}, "jobType": {`""`}, "budget": {`"100"`},
-	"disclosureText": {`"yes"`}, "thirdPartyFormCertUrl": {`"https://a.example/x"`}, "thirdPartyLeadId": {`"t"`},
-	"email": {`"a@b.c"`}, "notes": {`"\t"`}, "answers": {`{}`, `{"a":[1]}`}, "partnerId": {`"acme"`},
+	"name":                  {`"A"`},
+	"fullName":              {`"😀"`},
+	"phoneE164":             {`"+442079460018"`},
+	"phone":                 {`"020 7946 0018"`, `""`},
+	"postcode":              {`"N1"`, `"\u2003N1\n"`},
+	"postal_code":           {`"N1"`},
+	"address":               {`"x"`},
+	"street_address":        {`""`},
+	"country":               {`"gb"`, `""`, `"\u00a0GB "`},
+	"urgency":               {`"URGENT"`},
+	"job_type":              {`"repair"`},
+	"jobType":               {`""`},
+	"budget":                {`"100"`},
+	"disclosureText":        {`"yes"`},
+	"thirdPartyFormCertUrl": {`"https://a.example/x"`},
+	"thirdPartyLeadId":      {`"t"`},
+	"email":                 {`"a@b.c"`},
+	"notes":                 {`"\t"`},
+	"answers":               {`{}`, `{"a":[1]}`},
+	"partnerId":             {`"acme"`},
 }
 
 // Whatever the service accepts, the document allows.
@@ -216,7 +234,8 @@ func TestDocumentNeverRefusesWhatTheServiceAccepts(t *testing.T) {
 			body = object(t, "post", `"transactionId":"tx_A","contact":`+contact+`,"location":`+location+`,"consent":`+consent,
 				"email", "name", "phone", "postcode", "postal_code", "address", "country", "thirdPartyFormCertUrl", "thirdPartyLeadId", "notes", "answers", "partnerId")
 		} else {
-			industry := rapid.SampledFrom([]string{`"industry":"plumber"`, `"vertical":"plumber"`, `"taxonomyTermId":1028`, `"taxonomyTermId":"1028"`}).Draw(t, "industry")
+			industry := rapid.SampledFrom([]string{`"industry":"plumber"`, `"vertical":"plumber"`,
+				`"taxonomyTermId":1028`, `"taxonomyTermId":"1028"`}).Draw(t, "industry")
 			body = object(t, "ping", industry, "postcode", "postal_code", "country", "urgency", "job_type", "jobType", "budget")
 		}
 		if judges[path](body) != nil {

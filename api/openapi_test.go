@@ -219,7 +219,11 @@ func TestSigningExampleIsReal(t *testing.T) {
 	if want := hex.EncodeToString(mac.Sum(nil)); example.Signature != want {
 		t.Errorf("the signature is %s, the example says %s", want, example.Signature)
 	}
-	for name, want := range map[string]string{"Timestamp": example.Timestamp, "Signature": example.Signature, "SignatureAlias": example.Signature} {
+	for name, want := range map[string]string{
+		"Timestamp":      example.Timestamp,
+		"Signature":      example.Signature,
+		"SignatureAlias": example.Signature,
+	} {
 		if got := doc.Components.Parameters[name].Value.Example; got != want {
 			t.Errorf("the example of %s is %v, the worked example has %s", name, got, want)
 		}
@@ -231,7 +235,8 @@ func TestSigningExampleIsReal(t *testing.T) {
 
 func TestFieldCodes(t *testing.T) {
 	code := loadDocument(t).Components.Schemas["FieldError"].Value.Properties["code"].Value
-	want := []any{apperr.Required, apperr.InvalidType, apperr.InvalidValue, apperr.TooLong, apperr.TooManyItems, apperr.FieldClash}
+	want := []any{apperr.Required, apperr.InvalidType, apperr.InvalidValue, apperr.TooLong, apperr.TooManyItems,
+		apperr.FieldClash}
 	if !slices.Equal(code.Enum, want) {
 		t.Errorf("codes %v, want %v", code.Enum, want)
 	}
@@ -265,8 +270,10 @@ func TestIndustriesAreTheTaxonomys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, category := range taxonomy.Categories() {
-		if i >= len(listed) || listed[i].Slug != category.Slug || listed[i].Name != category.Name || listed[i].Count != counts[category.Slug] {
-			t.Fatalf("the document's categories are %v, the taxonomy's number %d is %v with %d industries", listed, i+1, category, counts[category.Slug])
+		if i >= len(listed) || listed[i].Slug != category.Slug || listed[i].Name != category.Name ||
+			listed[i].Count != counts[category.Slug] {
+			t.Fatalf("the document's categories are %v, the taxonomy's number %d is %v with %d industries", listed,
+				i+1, category, counts[category.Slug])
 		}
 	}
 }

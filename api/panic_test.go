@@ -45,7 +45,8 @@ func TestAPanicIsA500WithTheRequestID(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := a.Header().Get("X-Request-Id")
-		if a.Code != http.StatusInternalServerError || refusal.OK == nil || *refusal.OK || !strings.HasPrefix(id, "rq_") || !strings.Contains(refusal.Message, id) {
+		if a.Code != http.StatusInternalServerError || refusal.OK == nil || *refusal.OK ||
+			!strings.HasPrefix(id, "rq_") || !strings.Contains(refusal.Message, id) {
 			t.Errorf("%s: answered %d %s, request %s", endpoint, a.Code, a.Body, id)
 		}
 		var all strings.Builder

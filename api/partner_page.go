@@ -109,13 +109,21 @@ func newPartnerPages(o Options) (*partnerPages, error) {
 // render makes the page of a partner as it is now.
 func (p *partnerPages) render(partner models.Partner, accounts []models.Account) ([]byte, error) {
 	page := partnerPage{
-		docsPage: p.docs, Name: partner.Name, BaseURL: p.docs.Origin + "/p/" + partner.Slug,
-		Pending: partner.Status == models.PartnerPending, PostHeaders: p.headers, Markets: p.markets, Industries: p.industries,
+		docsPage:    p.docs,
+		Name:        partner.Name,
+		BaseURL:     p.docs.Origin + "/p/" + partner.Slug,
+		Pending:     partner.Status == models.PartnerPending,
+		PostHeaders: p.headers,
+		Markets:     p.markets,
+		Industries:  p.industries,
 	}
 	for _, a := range accounts {
 		page.Accounts = append(page.Accounts, accountRow{
-			PartnerID: a.Identifier, Default: a.IsDefault, Sandbox: a.Sandbox, Suspended: a.Status != models.AccountActive,
-			Mode: wordsOf(partners.EffectiveMode(a.SigningMode, partner.SigningMode, p.defaultMode)),
+			PartnerID: a.Identifier,
+			Default:   a.IsDefault,
+			Sandbox:   a.Sandbox,
+			Suspended: a.Status != models.AccountActive,
+			Mode:      wordsOf(partners.EffectiveMode(a.SigningMode, partner.SigningMode, p.defaultMode)),
 		})
 	}
 	if i := slices.IndexFunc(page.Accounts, func(a accountRow) bool { return a.Sandbox && !a.Suspended }); i >= 0 {
@@ -148,7 +156,8 @@ func (p *partnerPages) example(partnerID string) (signedExample, error) {
 	}
 	e.Signature = signing.Sign([]byte(e.Secret), e.Timestamp, []byte(e.Body))
 	e.KeyHex = hex.EncodeToString([]byte(e.Secret))
-	e.Command = "printf '%s' " + shellLiteral(e.Timestamp+"."+e.Body) + " |\n  openssl dgst -sha256 -hmac " + shellLiteral(e.Secret)
+	e.Command = "printf '%s' " + shellLiteral(e.Timestamp+"."+e.Body) + " |\n  openssl dgst -sha256 -hmac " +
+		shellLiteral(e.Secret)
 	return e, nil
 }
 

@@ -20,7 +20,12 @@ func newPages(t *testing.T, platform models.SigningMode) *partnerPages {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := newPartnerPages(Options{Taxonomy: taxonomy, Markets: markets, PublicURL: "https://leads.example.com", DefaultMode: platform})
+	pages, err := newPartnerPages(Options{
+		Taxonomy:    taxonomy,
+		Markets:     markets,
+		PublicURL:   "https://leads.example.com",
+		DefaultMode: platform,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,20 +43,38 @@ func pageOf(t *testing.T, platform models.SigningMode, p models.Partner, account
 	return string(rendered), plain
 }
 
-var northgate = models.Partner{Slug: "northgate", Name: "Northgate Ltd", Status: models.PartnerApproved, SigningMode: models.SigningDefault}
+var northgate = models.Partner{
+	Slug:        "northgate",
+	Name:        "Northgate Ltd",
+	Status:      models.PartnerApproved,
+	SigningMode: models.SigningDefault,
+}
 
 func paid(identifier string) models.Account {
-	return models.Account{Identifier: identifier, IsDefault: true, Status: models.AccountActive, SigningMode: models.SigningInherit}
+	return models.Account{
+		Identifier:  identifier,
+		IsDefault:   true,
+		Status:      models.AccountActive,
+		SigningMode: models.SigningInherit,
+	}
 }
 
 func trial(identifier string) models.Account {
-	return models.Account{Identifier: identifier, Sandbox: true, Status: models.AccountActive, SigningMode: models.SigningInherit}
+	return models.Account{
+		Identifier:  identifier,
+		Sandbox:     true,
+		Status:      models.AccountActive,
+		SigningMode: models.SigningInherit,
+	}
 }
 
 func TestPartnerPageIsSoundHTML(t *testing.T) {
 	pending := northgate
 	pending.Status = models.PartnerPending
-	for name, accounts := range map[string][]models.Account{"two accounts": {paid("northgate-web"), trial("northgate-trial")}, "none": nil} {
+	for name, accounts := range map[string][]models.Account{
+		"two accounts": {paid("northgate-web"), trial("northgate-trial")},
+		"none":         nil,
+	} {
 		t.Run(name, func(t *testing.T) {
 			page, text := pageOf(t, models.SigningRequired, pending, accounts...)
 			isSoundHTML(t, page, "../docs", "../docs.css", "../api/industries")
@@ -127,13 +150,19 @@ func TestPartnerPageTellsTheConfiguration(t *testing.T) {
 		rows     []string // account, status and mode
 		notices  []string
 	}{
-		"by the platform's default": {northgate, required, []models.Account{paid("a"), trial("b")}, "b", []string{"a active required", "b active required"}, nil},
-		"another default":           {northgate, off, []models.Account{paid("a"), trial("b")}, "b", []string{"a active off", "b active off"}, nil},
-		"the partner's own":         {reporting, required, []models.Account{paid("a"), trial("b")}, "b", []string{"a active report_only", "b active report_only"}, nil},
-		"the account's own":         {reporting, required, []models.Account{own, trial("b")}, "b", []string{"northgate-own active off", "b active report_only"}, nil},
-		"pending":                   {pending, required, []models.Account{trialAsDefault}, "northgate-trial", []string{"northgate-trial active required"}, []string{"pending", "sandbox-default"}},
-		"without a sandbox":         {northgate, required, []models.Account{suspended, paid("a")}, "a", []string{"northgate-old suspended required", "a active required"}, []string{"no-sandbox"}},
-		"without an account":        {northgate, required, nil, "", nil, []string{"no-account", "no-sandbox"}},
+		"by the platform's default": {northgate, required, []models.Account{paid("a"), trial("b")}, "b",
+			[]string{"a active required", "b active required"}, nil},
+		"another default": {northgate, off, []models.Account{paid("a"), trial("b")}, "b",
+			[]string{"a active off", "b active off"}, nil},
+		"the partner's own": {reporting, required, []models.Account{paid("a"), trial("b")}, "b",
+			[]string{"a active report_only", "b active report_only"}, nil},
+		"the account's own": {reporting, required, []models.Account{own, trial("b")}, "b",
+			[]string{"northgate-own active off", "b active report_only"}, nil},
+		"pending": {pending, required, []models.Account{trialAsDefault}, "northgate-trial",
+			[]string{"northgate-trial active required"}, []string{"pending", "sandbox-default"}},
+		"without a sandbox": {northgate, required, []models.Account{suspended, paid("a")}, "a",
+			[]string{"northgate-old suspended required", "a active required"}, []string{"no-sandbox"}},
+		"without an account": {northgate, required, nil, "", nil, []string{"no-account", "no-sandbox"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page, text := pageOf(t, c.platform, c.partner, c.accounts...)
@@ -151,11 +180,13 @@ func TestPartnerPageTellsTheConfiguration(t *testing.T) {
 			}
 			for _, mode := range []models.SigningMode{required, watched, off} {
 				want := slices.ContainsFunc(c.rows, func(row string) bool { return strings.HasSuffix(row, " "+string(mode)) })
-				if words := wordsOf(mode); strings.Contains(text, words.Title+". "+words.Meaning) != want || strings.Contains(words.Meaning, "401") != (mode == required) {
+				if words := wordsOf(mode); strings.Contains(text, words.Title+". "+words.Meaning) != want ||
+					strings.Contains(words.Meaning, "401") != (mode == required) {
 					t.Errorf("what %s means is on the page: %t", mode, !want)
 				}
 			}
-			if c.sample != "" && !strings.Contains(text, `partnerId: "`+c.sample+`"`) || c.sample == "" && strings.Contains(text, "partnerId: ") {
+			if c.sample != "" && !strings.Contains(text, `partnerId: "`+c.sample+`"`) ||
+				c.sample == "" && strings.Contains(text, "partnerId: ") {
 				t.Error("the samples post for another account")
 			}
 		})
@@ -170,13 +201,15 @@ func TestWorkedExampleOfPartner(t *testing.T) {
 	for _, m := range regexp.MustCompile(`<div data-figure="([a-z]+)"><dt>[^<]*</dt><dd><code>([^<]*)</code>`).FindAllStringSubmatch(page, -1) {
 		figure[m[1]] = html.UnescapeString(m[2])
 	}
-	if figure["signed"] != figure["timestamp"]+"."+figure["body"] || !strings.Contains(figure["body"], `"partnerId":"northgate-web"`) {
+	if figure["signed"] != figure["timestamp"]+"."+figure["body"] ||
+		!strings.Contains(figure["body"], `"partnerId":"northgate-web"`) {
 		t.Errorf("signs %s", figure["signed"])
 	}
 	if got := signing.Sign([]byte(figure["secret"]), figure["timestamp"], []byte(figure["body"])); got != figure["signature"] {
 		t.Errorf("the signature is %s, not %s", got, figure["signature"])
 	}
-	if figure["key"] != hex.EncodeToString([]byte(figure["secret"])) || !strings.Contains(figure["secret"], "example") || strings.HasPrefix(figure["secret"], "pp_") {
+	if figure["key"] != hex.EncodeToString([]byte(figure["secret"])) ||
+		!strings.Contains(figure["secret"], "example") || strings.HasPrefix(figure["secret"], "pp_") {
 		t.Errorf("the secret %s has the key %s", figure["secret"], figure["key"])
 	}
 }

@@ -29,7 +29,9 @@ func languages() []language {
 		{"node", "Node.js", "post.mjs", "Node.js 18 or newer and nothing else", "node post.mjs"},
 		{"php", "PHP", "post.php", "PHP 8.0 or newer with its curl extension", "php post.php"},
 		{"java", "Java", "Post.java", "Java 17 or newer and nothing else", "java Post.java"},
-		{"csharp", "C#", "Program.cs", "the .NET SDK 8 or newer and nothing else; the file is the Program.cs of what `dotnet new console` makes", "dotnet run"},
+		{"csharp", "C#", "Program.cs",
+			"the .NET SDK 8 or newer and nothing else; the file is the Program.cs of what `dotnet new console` makes",
+			"dotnet run"},
 	}
 }
 

@@ -29,7 +29,11 @@ func samplesFor(t *testing.T, data sampleData) map[string]codeSample {
 }
 
 func usualSample(partnerID string) sampleData {
-	return sampleData{BaseURL: "https://leads.example.com/p/northgate", Ping: pingExample{"plumber", "SW1A 1AA"}, Rest: newPostExample(partnerID)}
+	return sampleData{
+		BaseURL: "https://leads.example.com/p/northgate",
+		Ping:    pingExample{"plumber", "SW1A 1AA"},
+		Rest:    newPostExample(partnerID),
+	}
 }
 
 // TestSamplesSayWhatTheyMust reads each sample; those whose language is at hand are
@@ -54,11 +58,13 @@ func TestSamplesSayWhatTheyMust(t *testing.T) {
 			"the dot":                `(\+ "\."|'\.'|%s\.%s|b"\.")`,
 			"when to try again":      `429, 500 or 503`,
 		} {
-			if found := regexp.MustCompile(pattern).FindAllString(s.Code, -1); found == nil || strings.Contains(what, "once") && len(found) > 1 {
+			if found := regexp.MustCompile(pattern).FindAllString(s.Code, -1); found == nil ||
+				strings.Contains(what, "once") && len(found) > 1 {
 				t.Errorf("%s: %s is there %d times", id, what, len(found))
 			}
 		}
-		if strings.Contains(without[id].Code, "partnerId") || strings.Contains(s.Code, "<no value>") || strings.Contains(s.Code, "pp_") {
+		if strings.Contains(without[id].Code, "partnerId") || strings.Contains(s.Code, "<no value>") ||
+			strings.Contains(s.Code, "pp_") {
 			t.Errorf("%s has what it must not", id)
 		}
 		if s.Run == "" || s.Needs == "" || s.File == "" {

@@ -42,10 +42,16 @@ func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) 
 	}
 	log, lines := testkit.NewLog()
 	handler, err := api.New(api.Options{
-		Intake:   intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
-		Partners: p.Partners, Taxonomy: p.Card.Get().Taxonomy, Markets: p.Card.Get().Markets, DefaultMode: models.SigningRequired,
-		PublicURL: "https://leads.example", Clock: ofAPI,
-		Log: log, AccessLog: httpserver.NewAccessLog(lines, false), Metrics: httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
+		Intake:      intake.New(parts, intake.Settings{DefaultMode: models.SigningRequired, MatchFailures: 1}),
+		Partners:    p.Partners,
+		Taxonomy:    p.Card.Get().Taxonomy,
+		Markets:     p.Card.Get().Markets,
+		DefaultMode: models.SigningRequired,
+		PublicURL:   "https://leads.example",
+		Clock:       ofAPI,
+		Log:         log,
+		AccessLog:   httpserver.NewAccessLog(lines, false),
+		Metrics:     httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
 	})
 	if err != nil {
 		t.Fatal(err)

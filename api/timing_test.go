@@ -97,7 +97,9 @@ func TestAnswersTellTheTimeByTheServicesClock(t *testing.T) {
 }
 
 // tellsTheTime checks one answer against what the clock told while it was made.
-func tellsTheTime(t *testing.T, a *httptest.ResponseRecorder, step time.Duration, ages []time.Duration) (auction, cell time.Duration) {
+func tellsTheTime(
+	t *testing.T, a *httptest.ResponseRecorder, step time.Duration, ages []time.Duration,
+) (auction, cell time.Duration) {
 	t.Helper()
 	if a.Code != http.StatusOK {
 		t.Fatalf("answered %d %s", a.Code, a.Body)
@@ -107,7 +109,8 @@ func tellsTheTime(t *testing.T, a *httptest.ResponseRecorder, step time.Duration
 	if at < 1 {
 		t.Fatalf("%s in all, of which the clock told none: %v", total, ages)
 	}
-	if part := (auction + step/2) / step; part < 1 || auction != (part*step).Truncate(time.Microsecond) || auction >= total { //nolint:durationcheck // part counts steps
+	if part := (auction + step/2) / step; part < 1 || auction != (part*step).Truncate(time.Microsecond) ||
+		auction >= total { //nolint:durationcheck // part counts steps
 		t.Errorf("the auction took %s of %s in steps of %s", auction, total, step)
 	}
 	whole := ages[at] / time.Millisecond

@@ -12,20 +12,49 @@ func TestVerdicts(t *testing.T) {
 		want   string
 		missed bool
 	}{
-		"at least, above":    {f: figure{values: []float64{0.5, 0.9, 0.9}, limit: 0.8}, want: met},
-		"at least, exactly":  {f: figure{values: []float64{0.8}, limit: 0.8}, want: met},
-		"at least, below":    {f: figure{values: []float64{0.7, 0.7, 0.9}, limit: 0.8}, want: missed, missed: true},
-		"at most, below":     {f: figure{values: []float64{20}, limit: 30, atMost: true}, want: met},
-		"at most, exactly":   {f: figure{values: []float64{30}, limit: 30, atMost: true}, want: met},
-		"at most, above":     {f: figure{values: []float64{31}, limit: 30, atMost: true}, want: missed, missed: true},
-		"floor above target": {f: figure{values: []float64{50}, limit: 30, atMost: true, floors: []float64{50, 40}}, want: atFloor},
-		"floor below target": {f: figure{values: []float64{50}, limit: 30, atMost: true, floors: []float64{50, 29}}, want: missed, missed: true},
-		"met above a floor":  {f: figure{values: []float64{29}, limit: 30, atMost: true, floors: []float64{50, 40}}, want: met},
-		"it allocates":       {f: figure{values: []float64{20}, limit: 30, atMost: true, flaw: "2 allocations"}, want: "missed: 2 allocations", missed: true},
-		"fastest, below":     {f: figure{values: []float64{50, 29, 40}, limit: 30, atMost: true, fastest: true}, want: met},
-		"fastest, above":     {f: figure{values: []float64{50, 31, 40}, limit: 30, atMost: true, fastest: true}, want: missed, missed: true},
-		"only told":          {f: figure{values: []float64{20}}, want: notJudged},
-		"not measured":       {f: figure{limit: 30}, want: unmeasured},
+		"at least, above":   {f: figure{values: []float64{0.5, 0.9, 0.9}, limit: 0.8}, want: met},
+		"at least, exactly": {f: figure{values: []float64{0.8}, limit: 0.8}, want: met},
+		"at least, below":   {f: figure{values: []float64{0.7, 0.7, 0.9}, limit: 0.8}, want: missed, missed: true},
+		"at most, below":    {f: figure{values: []float64{20}, limit: 30, atMost: true}, want: met},
+		"at most, exactly":  {f: figure{values: []float64{30}, limit: 30, atMost: true}, want: met},
+		"at most, above":    {f: figure{values: []float64{31}, limit: 30, atMost: true}, want: missed, missed: true},
+		"floor above target": {f: figure{
+			values: []float64{50},
+			limit:  30,
+			atMost: true,
+			floors: []float64{50, 40},
+		}, want: atFloor},
+		"floor below target": {f: figure{
+			values: []float64{50},
+			limit:  30,
+			atMost: true,
+			floors: []float64{50, 29},
+		}, want: missed, missed: true},
+		"met above a floor": {f: figure{
+			values: []float64{29},
+			limit:  30,
+			atMost: true,
+			floors: []float64{50, 40},
+		}, want: met},
+		"it allocates": {
+			f:      figure{values: []float64{20}, limit: 30, atMost: true, flaw: "2 allocations"},
+			want:   "missed: 2 allocations",
+			missed: true,
+		},
+		"fastest, below": {f: figure{
+			values:  []float64{50, 29, 40},
+			limit:   30,
+			atMost:  true,
+			fastest: true,
+		}, want: met},
+		"fastest, above": {f: figure{
+			values:  []float64{50, 31, 40},
+			limit:   30,
+			atMost:  true,
+			fastest: true,
+		}, want: missed, missed: true},
+		"only told":    {f: figure{values: []float64{20}}, want: notJudged},
+		"not measured": {f: figure{limit: 30}, want: unmeasured},
 	} {
 		if got := c.f.verdict(); got != c.want || c.f.missed() != c.missed {
 			t.Errorf("%s: %q, missed %t", name, got, c.f.missed())
@@ -38,7 +67,13 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestFiguresAreReadable(t *testing.T) {
-	f := figure{unit: "ns", values: []float64{1234567, 12.345, 1.2345, 99.96}, limit: 600, atMost: true, floors: []float64{10}}
+	f := figure{
+		unit:   "ns",
+		values: []float64{1234567, 12.345, 1.2345, 99.96},
+		limit:  600,
+		atMost: true,
+		floors: []float64{10},
+	}
 	if got := f.spread(); got != "56.2 ns (1.23 – 1,234,567)" {
 		t.Error(got)
 	}

@@ -170,7 +170,8 @@ func spread(n int64) (random [10]byte) {
 // writeListRow is the lead's row of the list, if it has one.
 func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
-		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime), money.Amount{Minor: price, Currency: money.GBP}.Decimal())
+		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime),
+			money.Amount{Minor: price, Currency: money.GBP}.Decimal())
 	}
 	switch m := n % 1000; {
 	case m < 5:

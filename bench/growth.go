@@ -72,7 +72,11 @@ func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err er
 		queries = append(queries, leads.Query{Partner: partner}, leads.Query{Partner: partner, Account: uuid.Max},
 			leads.Query{Partner: partner, Industry: "none"}, leads.Query{Partner: partner, Country: "ZZ"})
 		for _, state := range []string{leads.StateDelivered, leads.StateReturned, leads.StateErased, leads.StateSandbox} {
-			queries = append(queries, leads.Query{Partner: partner, State: state}, leads.Query{Partner: partner, State: state, Industry: "none"})
+			queries = append(queries, leads.Query{Partner: partner, State: state}, leads.Query{
+				Partner:  partner,
+				State:    state,
+				Industry: "none",
+			})
 		}
 	}
 	reader := leads.NewReader(db, p.keys, clock.System{})
@@ -106,8 +110,16 @@ func (b *bench) fillTables(ctx context.Context, p *product) error {
 	if err != nil {
 		return err
 	}
-	f := benchdata.Filler{DB: db, Keys: p.keys, Wrappers: envelope.NewWrappers(local), Taxonomy: taxonomy, Now: clock.System{}.Now(), Tell: func(string, int, int) {}}
-	b.progress("growth: filling tables with %s partners, %s leads, %s pings", grouped(int64(b.plan.Growth.Partners)), grouped(int64(b.plan.Growth.Leads)), grouped(int64(b.plan.Growth.Pings)))
+	f := benchdata.Filler{
+		DB:       db,
+		Keys:     p.keys,
+		Wrappers: envelope.NewWrappers(local),
+		Taxonomy: taxonomy,
+		Now:      clock.System{}.Now(),
+		Tell:     func(string, int, int) {},
+	}
+	b.progress("growth: filling tables with %s partners, %s leads, %s pings", grouped(int64(b.plan.Growth.Partners)),
+		grouped(int64(b.plan.Growth.Leads)), grouped(int64(b.plan.Growth.Pings)))
 	if err := f.Fill(ctx, b.plan.Growth); err != nil {
 		return fmt.Errorf("filling tables: %w", err)
 	}

@@ -137,7 +137,8 @@ func parse(args []string, tell io.Writer) (choices, error) {
 	flags.IntVar(&c.growth.Leads, "leads", 0, "how many leads full tables hold (default 1,000,000)")
 	flags.IntVar(&c.growth.Pings, "pings", 0, "how many pings full tables hold (default 10,000,000)")
 	flags.StringVar(&c.profiles, "profile", "", "a folder for processor profiles of the product, taken after the rounds")
-	flags.DurationVar(&c.patience, "patience", 3*time.Minute, "how long may be waited, and rounds repeated, for a machine that others leave alone")
+	flags.DurationVar(&c.patience, "patience", 3*time.Minute,
+		"how long may be waited, and rounds repeated, for a machine that others leave alone")
 	only := flags.String("only", "", "parts to measure, separated by commas: "+strings.Join(parts(), ",")+"; nothing is written")
 	if err := flags.Parse(args); err != nil {
 		return c, err
@@ -205,7 +206,18 @@ func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 }
 
 func (b *bench) measure(ctx context.Context, only []string) error {
-	measures := map[string]func(context.Context) error{"ping": b.pings, "post": b.posts, "overload": b.overload, "growth": b.growth, "caps": b.caps, "memory": b.memory, "pricing": b.pricing, "reconcile": b.reconciliations, "export": b.exports, "micro": b.micros}
+	measures := map[string]func(context.Context) error{
+		"ping":      b.pings,
+		"post":      b.posts,
+		"overload":  b.overload,
+		"growth":    b.growth,
+		"caps":      b.caps,
+		"memory":    b.memory,
+		"pricing":   b.pricing,
+		"reconcile": b.reconciliations,
+		"export":    b.exports,
+		"micro":     b.micros,
+	}
 	for _, part := range parts() {
 		if !slices.Contains(only, part) {
 			continue

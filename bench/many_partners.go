@@ -60,7 +60,14 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 	if err != nil {
 		return nil, err
 	}
-	f := benchdata.Filler{DB: db, Keys: keys, Wrappers: envelope.NewWrappers(nil), Taxonomy: taxonomy, Now: clock.System{}.Now(), Tell: func(string, int, int) {}}
+	f := benchdata.Filler{
+		DB:       db,
+		Keys:     keys,
+		Wrappers: envelope.NewWrappers(nil),
+		Taxonomy: taxonomy,
+		Now:      clock.System{}.Now(),
+		Tell:     func(string, int, int) {},
+	}
 	if err := f.Fill(ctx, benchdata.Plan{Partners: b.plan.ManyPartners}); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,14 @@ func (b *bench) micros(ctx context.Context) error {
 		return err
 	}
 	for _, m := range all {
-		f := figure{part: "micro", what: m.what, unit: "ns", limit: float64(m.limit.Nanoseconds()), atMost: true, fastest: true}
+		f := figure{
+			part:    "micro",
+			what:    m.what,
+			unit:    "ns",
+			limit:   float64(m.limit.Nanoseconds()),
+			atMost:  true,
+			fastest: true,
+		}
 		for range b.plan.MicroRounds {
 			result, err := measure(m.product)
 			if err != nil {
@@ -129,13 +136,23 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 		return nil, err
 	}
 	return []micro{
-		{what: "price a cell, without an allocation", limit: 30, noAllocs: true, product: func(b *testing.B) { priceCell(b, table) }},
+		{what: "price a cell, without an allocation", limit: 30, noAllocs: true, product: func(b *testing.B) {
+			priceCell(b, table)
+		}},
 		{what: "seal a quote", limit: 600, product: func(b *testing.B) { sealQuote(b, quotes) }, floor: bare.sealQuote},
 		{what: "open a quote", limit: 600, product: func(b *testing.B) { openQuote(b, quotes) }, floor: bare.openQuote},
 		{what: "verify a post of 2 KiB", limit: 2000, product: verifyPost, floor: bare.hashPost},
-		{what: "envelope with the local key", limit: 1500, product: func(b *testing.B) { sealContact(ctx, b, wrappers) }, floor: bare.sealContact},
-		{what: "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed", limit: 500_000, product: b.manyPartners.search, floor: bare.hashPosts},
-		{what: "find the account that a post names among " + grouped(int64(b.plan.ManyPartners)), limit: 2000, product: b.manyPartners.named},
+		{what: "envelope with the local key", limit: 1500, product: func(b *testing.B) {
+			sealContact(ctx, b, wrappers)
+		}, floor: bare.sealContact},
+		{
+			what:    "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed",
+			limit:   500_000,
+			product: b.manyPartners.search,
+			floor:   bare.hashPosts,
+		},
+		{what: "find the account that a post names among " +
+			grouped(int64(b.plan.ManyPartners)), limit: 2000, product: b.manyPartners.named},
 	}, nil
 }
 

@@ -47,7 +47,8 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	once := plain.acknowledged + bad.acknowledged + steady.acknowledged
 	repeats := once + again.acknowledged - (stored - before)
 	if whole != stored || repeats < 0 || float64(repeats) > 2*againShare*float64(again.acknowledged) {
-		return fmt.Errorf("%d posts were acknowledged once and %d with retries among them, and %d leads are stored, %d of them whole", once, again.acknowledged, stored-before, whole)
+		return fmt.Errorf("%d posts were acknowledged once and %d with retries among them, and %d leads are stored, %d of them whole",
+			once, again.acknowledged, stored-before, whole)
 	}
 	b.report.mixedPosts(plain, again, bad, steady, single)
 	return nil
@@ -62,6 +63,10 @@ func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *co
 	}
 	defer func() { err = errors.Join(err, other.stop()) }()
 	shared = &contender{name: "shared transactions", process: p.process, run: p.deliverAs(postsJob{Rate: steadyPosts})}
-	single = &contender{name: "single transactions", process: other.process, run: other.deliverAs(postsJob{Rate: steadyPosts})}
+	single = &contender{
+		name:    "single transactions",
+		process: other.process,
+		run:     other.deliverAs(postsJob{Rate: steadyPosts}),
+	}
 	return shared, single, b.take(ctx, "steady posts", b.plan.PostRounds, b.plan.PostRound, shared, single)
 }

@@ -32,14 +32,26 @@ func (b *bench) overload(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	fast := press{product: p, name: "database at its speed", steady: steadyPosts, connections: tooMuch * load.Connections, best: load.Connections}
+	fast := press{
+		product:     p,
+		name:        "database at its speed",
+		steady:      steadyPosts,
+		connections: tooMuch * load.Connections,
+		best:        load.Connections,
+	}
 	if err := b.press(ctx, fast); err != nil {
 		return err
 	}
 	if _, err := p.root.Exec(ctx, fmt.Sprintf(makeSlow, slowTransaction.Seconds())); err != nil {
 		return err
 	}
-	return b.press(ctx, press{product: p, name: "slow database", steady: 50, connections: throng, best: 4 * load.Connections})
+	return b.press(ctx, press{
+		product:     p,
+		name:        "slow database",
+		steady:      50,
+		connections: throng,
+		best:        4 * load.Connections,
+	})
 }
 
 // press is a service under pressure.
@@ -59,7 +71,11 @@ func (b *bench) press(ctx context.Context, p press) error {
 		return err
 	}
 	rate := tooMuch * int(quantile(greatest.series(round.rate), 2))
-	pressed := &contender{name: "ten times as much", process: p.process, run: p.deliverAs(postsJob{Rate: rate, Connections: p.connections, Shed: true})}
+	pressed := &contender{
+		name:    "ten times as much",
+		process: p.process,
+		run:     p.deliverAs(postsJob{Rate: rate, Connections: p.connections, Shed: true}),
+	}
 	var recoveries []float64
 	normal := time.Duration(quantile(usual.series(round.p99), 4)) * time.Microsecond
 	for range b.plan.PostRounds {

@@ -80,7 +80,8 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 	if err != nil {
 		return nil, err
 	}
-	target := fmt.Sprintf("host=127.0.0.1 port=%d dbname=%s user=%s sslmode=disable", b.stage.server.Port(), d.name, devpg.AppRole)
+	target := fmt.Sprintf("host=127.0.0.1 port=%d dbname=%s user=%s sslmode=disable", b.stage.server.Port(), d.name,
+		devpg.AppRole)
 	return &contender{name: name, run: func(ctx context.Context, length time.Duration) (round, error) {
 		for connect := connecting; ; connect *= 2 {
 			cmd := exec.CommandContext(ctx, program, "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "2",
@@ -151,7 +152,8 @@ func runPgbench(cmd *exec.Cmd) (round, error) {
 	}
 	count, rate := processed.FindStringSubmatch(said.String()), perSecond.FindStringSubmatch(said.String())
 	if count == nil || rate == nil {
-		return round{}, fmt.Errorf("pgbench does not tell its rate in the way it did: %s", strings.TrimSpace(said.String()+failed.String()))
+		return round{}, fmt.Errorf("pgbench does not tell its rate in the way it did: %s",
+			strings.TrimSpace(said.String()+failed.String()))
 	}
 	n, err := strconv.ParseInt(count[1], 10, 64)
 	if err != nil {

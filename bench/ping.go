@@ -80,14 +80,18 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 // pinged is the product as one that answers pings, so many a second. What it records
 // late is part of its turn.
 func (p *product) pinged(rate int) *contender {
-	return &contender{name: "product", process: p.process, run: func(ctx context.Context, length time.Duration) (round, error) {
-		r, err := sendPings(ctx, pingsJob{Address: p.at.Address, For: length, Rate: rate})
-		if err != nil {
-			return r, err
-		}
-		p.answered += r.Count
-		return r, awaitRecorded(ctx, p.at.Ops, p.answered)
-	}}
+	return &contender{
+		name:    "product",
+		process: p.process,
+		run: func(ctx context.Context, length time.Duration) (round, error) {
+			r, err := sendPings(ctx, pingsJob{Address: p.at.Address, For: length, Rate: rate})
+			if err != nil {
+				return r, err
+			}
+			p.answered += r.Count
+			return r, awaitRecorded(ctx, p.at.Ops, p.answered)
+		},
+	}
 }
 
 // serve starts a baseline's server.
@@ -102,9 +106,13 @@ func (c *contender) serve(ctx context.Context, role string, job any) (err error)
 
 // at is the same server at so many pings a second.
 func (c *contender) at(rate int) *contender {
-	return &contender{name: c.name, process: c.process, run: func(ctx context.Context, length time.Duration) (round, error) {
-		return sendPings(ctx, pingsJob{Address: c.listening.Address, For: length, Rate: rate})
-	}}
+	return &contender{
+		name:    c.name,
+		process: c.process,
+		run: func(ctx context.Context, length time.Duration) (round, error) {
+			return sendPings(ctx, pingsJob{Address: c.listening.Address, For: length, Rate: rate})
+		},
+	}
 }
 
 func (c *contender) stop() error {
@@ -133,13 +141,21 @@ func runRefused(ctx context.Context, role string, job any, share float64) (round
 	}
 	var said loadResult
 	err = process.Receive(&said)
-	r := round{Count: said.Acknowledged, Elapsed: said.Elapsed, Load: said.CPU, P99: said.P99, Refused: said.Refused, Refusal: said.RefusedP99}
+	r := round{
+		Count:   said.Acknowledged,
+		Elapsed: said.Elapsed,
+		Load:    said.CPU,
+		P99:     said.P99,
+		Refused: said.Refused,
+		Refusal: said.RefusedP99,
+	}
 	if err = errors.Join(err, process.Stop()); err != nil {
 		return r, err
 	}
 	switch {
 	case float64(said.Refused) > share*float64(said.Refused+said.Acknowledged):
-		err = fmt.Errorf("%d of %d requests were refused, the first with\n%s", said.Refused, said.Refused+said.Acknowledged, said.Refusal)
+		err = fmt.Errorf("%d of %d requests were refused, the first with\n%s", said.Refused,
+			said.Refused+said.Acknowledged, said.Refusal)
 	case said.Acknowledged == 0:
 		err = errors.New("no request was answered")
 	}

@@ -125,7 +125,12 @@ func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*cont
 // gormWith stores each lead in a GORM transaction of four Creates.
 func gormWith(d *database, rows rowSizes, name string, connections int) *contender {
 	return &contender{name: name, run: func(ctx context.Context, length time.Duration) (r round, err error) {
-		process, err := child.Start(ctx, roleGormPost, gormPostJob{URL: d.appURL, Rows: rows, For: length, Connections: connections})
+		process, err := child.Start(ctx, roleGormPost, gormPostJob{
+			URL:         d.appURL,
+			Rows:        rows,
+			For:         length,
+			Connections: connections,
+		})
 		if err != nil {
 			return r, err
 		}

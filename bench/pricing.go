@@ -207,7 +207,10 @@ func manyRules(tax *pricingrules.Taxonomy, markets *pricingrules.Markets, n int)
 		}
 	}
 	for i := range n {
-		rule := pricingrules.Rule{Base: pricingrules.Amounts{0, 1000, 1100, 1200, 1300, 1400}, Multiplier: pricingrules.MultiplierOne + int64(i%5000)}
+		rule := pricingrules.Rule{
+			Base:       pricingrules.Amounts{0, 1000, 1100, 1200, 1300, 1400},
+			Multiplier: pricingrules.MultiplierOne + int64(i%5000),
+		}
 		if i >= len(targets) {
 			rule = pricingrules.Rule{Floor: pricingrules.Amounts{0, 500, 600, 700, 800, 900}}
 		}

@@ -67,7 +67,11 @@ func (p *product) admit(ctx context.Context) error {
 	}
 	defer db.Close()
 	service := partners.NewService(db, p.keys, clock.System{})
-	row, err := service.Create(ctx, partners.NewPartner{Slug: partnerSlug, Name: "Harbour Leads", Signing: models.SigningRequired})
+	row, err := service.Create(ctx, partners.NewPartner{
+		Slug:    partnerSlug,
+		Name:    "Harbour Leads",
+		Signing: models.SigningRequired,
+	})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ type area struct {
 var areas = []area{
 	{"reading and writing sockets and files (the kernel)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
-	{"switching between goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall", "runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
+	{"switching between goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall",
+		"runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
 	{"checking signatures", []string{"github.com/pingpost/pingpost/internal/signing."}},
 	{"sealing and opening quotes", []string{"github.com/pingpost/pingpost/internal/quote."}},
 	{"encrypting the contact record", []string{"github.com/pingpost/pingpost/internal/envelope.", "github.com/pingpost/pingpost/internal/keyring."}},
@@ -37,7 +38,8 @@ var areas = []area{
 	{"talking to Postgres", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
 	{"recording and counting", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
 	{"logging", []string{"log/slog.", "github.com/pingpost/pingpost/internal/httpserver.(*AccessLog", "github.com/pingpost/pingpost/internal/app.(*lineBuffer"}},
-	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.", "github.com/pingpost/pingpost/api.", "github.com/pingpost/pingpost/internal/httpserver."}},
+	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.",
+		"github.com/pingpost/pingpost/api.", "github.com/pingpost/pingpost/internal/httpserver."}},
 	{"deciding (intake, partners, prices)", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
 }
 

@@ -63,7 +63,8 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 		if err := k.byPsql(ctx, &took); err != nil {
 			return err
 		}
-		b.progress("reconcile: round %d/%d: upload %.1f s, comparison %.1f s, psql %.1f s", i+1, b.plan.FinanceRounds, took.upload[i], took.product[i], took.psql[i])
+		b.progress("reconcile: round %d/%d: upload %.1f s, comparison %.1f s, psql %.1f s", i+1, b.plan.FinanceRounds,
+			took.upload[i], took.product[i], took.psql[i])
 		if err := k.agree(ctx, result); err != nil {
 			return err
 		}
@@ -73,7 +74,9 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 }
 
 // byProduct takes the list in and compares it, as the queue does.
-func (k *filledLedger) byProduct(ctx context.Context, s *reconcile.Service, took *compared) (r reconcile.Reconciliation, err error) {
+func (k *filledLedger) byProduct(
+	ctx context.Context, s *reconcile.Service, took *compared,
+) (r reconcile.Reconciliation, err error) {
 	file, err := os.Open(k.list)
 	if err != nil {
 		return r, err

@@ -41,35 +41,102 @@ func (r *report) join(f figure) {
 func (r *report) pings(product, bare, gorm, tuned *contender) {
 	const part = "ping"
 	r.add(
-		figure{part: part, what: "product / bare Gin handler", unit: "×", values: ratios(product, bare), limit: minPingToBare},
-		figure{part: part, what: "product / handler with a GORM insert", unit: "×", values: ratios(product, gorm), limit: minPingToGorm},
-		figure{part: part, what: "processor time of a ping, product / bare Gin handler", unit: "×", values: quotients(product, bare, round.own), limit: maxPingCPUToBare, atMost: true},
-		figure{part: part, what: "product / handler with a GORM insert without its transaction", unit: "×", values: ratios(product, tuned)},
+		figure{
+			part:   part,
+			what:   "product / bare Gin handler",
+			unit:   "×",
+			values: ratios(product, bare),
+			limit:  minPingToBare,
+		},
+		figure{
+			part:   part,
+			what:   "product / handler with a GORM insert",
+			unit:   "×",
+			values: ratios(product, gorm),
+			limit:  minPingToGorm,
+		},
+		figure{
+			part:   part,
+			what:   "processor time of a ping, product / bare Gin handler",
+			unit:   "×",
+			values: quotients(product, bare, round.own),
+			limit:  maxPingCPUToBare,
+			atMost: true,
+		},
+		figure{
+			part:   part,
+			what:   "product / handler with a GORM insert without its transaction",
+			unit:   "×",
+			values: ratios(product, tuned),
+		},
 	)
 	r.contender(part, "product", "ping", product)
 	r.contender(part, "bare Gin handler", "ping", bare)
 	r.contender(part, "handler with a GORM insert", "ping", gorm)
 	r.contender(part, "handler with a GORM insert without its transaction", "ping", tuned)
-	r.add(figure{part: part, what: "load generator, against the product", unit: "µs a ping", values: product.series(func(r round) float64 { return r.each(r.Load) })})
+	r.add(figure{
+		part:   part,
+		what:   "load generator, against the product",
+		unit:   "µs a ping",
+		values: product.series(func(r round) float64 { return r.each(r.Load) }),
+	})
 	r.idle(part, "product", product)
 	r.others(part, product, bare, gorm, tuned)
 }
 
 func (r *report) posts(all []*contender) {
 	const part = "post"
-	by := map[string]*contender{"product": {}, "pgbench": {}, pgbenchAtBest: {}, productAtBest: {}, "gorm": {}, gormAtBest: {}, "vault": {}} // what is not measured has no rounds
+	by := map[string]*contender{
+		"product":     {},
+		"pgbench":     {},
+		pgbenchAtBest: {},
+		productAtBest: {},
+		"gorm":        {},
+		gormAtBest:    {},
+		"vault":       {},
+	} // what is not measured has no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
 	each := fmt.Sprintf("%d connections each", load.Connections)
 	product, pgbench, gorm, vault := by["product"], by["pgbench"], by["gorm"], by["vault"]
 	r.add(
-		figure{part: part, what: fmt.Sprintf("product over HTTP, with as many connections as are best for it / pgbench -c %d", load.Connections), unit: "×", values: ratios(by[productAtBest], pgbench), limit: minPostToPgbench},
-		figure{part: part, what: "product over HTTP / pgbench, each with as many connections as are best for it", unit: "×", values: ratios(by[productAtBest], by[pgbenchAtBest]), limit: minPostToBest},
-		figure{part: part, what: "product over HTTP / GORM storing the same rows, each with as many connections as are best for it", unit: "×", values: ratios(by[productAtBest], by[gormAtBest]), limit: minPostToGorm},
+		figure{
+			part: part,
+			what: fmt.Sprintf("product over HTTP, with as many connections as are best for it / pgbench -c %d",
+				load.Connections),
+			unit:   "×",
+			values: ratios(by[productAtBest], pgbench),
+			limit:  minPostToPgbench,
+		},
+		figure{
+			part:   part,
+			what:   "product over HTTP / pgbench, each with as many connections as are best for it",
+			unit:   "×",
+			values: ratios(by[productAtBest], by[pgbenchAtBest]),
+			limit:  minPostToBest,
+		},
+		figure{
+			part:   part,
+			what:   "product over HTTP / GORM storing the same rows, each with as many connections as are best for it",
+			unit:   "×",
+			values: ratios(by[productAtBest], by[gormAtBest]),
+			limit:  minPostToGorm,
+		},
 		figure{part: part, what: "product over HTTP / pgbench, " + each, unit: "×", values: ratios(product, pgbench)},
-		figure{part: part, what: "product over HTTP / GORM storing the same rows, " + each, unit: "×", values: ratios(product, gorm)},
-		figure{part: part, what: "product with Vault / product with the local key", unit: "×", values: ratios(vault, product), limit: minVaultToLocal},
+		figure{
+			part:   part,
+			what:   "product over HTTP / GORM storing the same rows, " + each,
+			unit:   "×",
+			values: ratios(product, gorm),
+		},
+		figure{
+			part:   part,
+			what:   "product with Vault / product with the local key",
+			unit:   "×",
+			values: ratios(vault, product),
+			limit:  minVaultToLocal,
+		},
 	)
 	r.contender(part, "product over HTTP", "lead", product)
 	r.contender(part, "product over HTTP with Vault", "lead", vault)
@@ -86,7 +153,13 @@ func (r *report) posts(all []*contender) {
 func (r *report) rewraps(alone, moving *contender, moved []float64) {
 	const part = "rewrap"
 	r.add(
-		figure{part: part, what: "posts with Vault while leads are rewrapped / while none are", unit: "×", values: ratios(moving, alone), limit: minRewrappingToAlone},
+		figure{
+			part:   part,
+			what:   "posts with Vault while leads are rewrapped / while none are",
+			unit:   "×",
+			values: ratios(moving, alone),
+			limit:  minRewrappingToAlone,
+		},
 		figure{part: part, what: "rewrapped beside the posts", unit: "leads a second", values: moved},
 	)
 	r.others(part, alone, moving)
@@ -95,7 +168,14 @@ func (r *report) rewraps(alone, moving *contender, moved []float64) {
 func (r *report) steadyPings(product, bare *contender) {
 	const part, at = "ping", "a ping's 99th percentile at 10,000 a second"
 	r.add(
-		figure{part: part, what: at + ", product / bare Gin handler", unit: "×", values: quotients(product, bare, round.p99), limit: maxPingP99ToBare, atMost: true},
+		figure{
+			part:   part,
+			what:   at + ", product / bare Gin handler",
+			unit:   "×",
+			values: quotients(product, bare, round.p99),
+			limit:  maxPingP99ToBare,
+			atMost: true,
+		},
 		figure{part: part, what: at + ", product", unit: "µs", values: product.series(round.p99)},
 		figure{part: part, what: at + ", bare Gin handler", unit: "µs", values: bare.series(round.p99)},
 	)
@@ -105,9 +185,28 @@ func (r *report) mixedPosts(plain, again, bad, steady, single *contender) {
 	const part = "post"
 	at := "a post's 99th percentile at " + grouped(steadyPosts) + " a second"
 	r.add(
-		figure{part: part, what: "product, one post of 20 repeats an earlier one / none does", unit: "×", values: ratios(again, plain), limit: minAgainToPlain},
-		figure{part: part, what: "product, one post of 100 is refused by the database / none is", unit: "×", values: ratios(bad, plain), limit: minBadToPlain},
-		figure{part: part, what: at + ", sharing transactions / each in its own", unit: "×", values: quotients(steady, single, round.p99), limit: maxSharedToSingle, atMost: true},
+		figure{
+			part:   part,
+			what:   "product, one post of 20 repeats an earlier one / none does",
+			unit:   "×",
+			values: ratios(again, plain),
+			limit:  minAgainToPlain,
+		},
+		figure{
+			part:   part,
+			what:   "product, one post of 100 is refused by the database / none is",
+			unit:   "×",
+			values: ratios(bad, plain),
+			limit:  minBadToPlain,
+		},
+		figure{
+			part:   part,
+			what:   at + ", sharing transactions / each in its own",
+			unit:   "×",
+			values: quotients(steady, single, round.p99),
+			limit:  maxSharedToSingle,
+			atMost: true,
+		},
 		figure{part: part, what: at + ", sharing transactions", unit: "µs", values: steady.series(round.p99)},
 		figure{part: part, what: at + ", each in its own", unit: "µs", values: single.series(round.p99)},
 	)
@@ -116,17 +215,40 @@ func (r *report) mixedPosts(plain, again, bad, steady, single *contender) {
 func (r *report) growth(pings, posts [2]*contender, lists []float64) {
 	const part = "growth"
 	r.add(
-		figure{part: part, what: "pings with full tables / with empty ones", unit: "×", values: ratios(pings[0], pings[1]), limit: minFullToEmpty},
-		figure{part: part, what: "posts with full tables / with empty ones", unit: "×", values: ratios(posts[0], posts[1]), limit: minFullToEmpty},
-		figure{part: part, what: "a page of the leads in the console, by the slowest filter", unit: "ms", values: lists, limit: maxListMillis, atMost: true},
+		figure{
+			part:   part,
+			what:   "pings with full tables / with empty ones",
+			unit:   "×",
+			values: ratios(pings[0], pings[1]),
+			limit:  minFullToEmpty,
+		},
+		figure{
+			part:   part,
+			what:   "posts with full tables / with empty ones",
+			unit:   "×",
+			values: ratios(posts[0], posts[1]),
+			limit:  minFullToEmpty,
+		},
+		figure{
+			part:   part,
+			what:   "a page of the leads in the console, by the slowest filter",
+			unit:   "ms",
+			values: lists,
+			limit:  maxListMillis,
+			atMost: true,
+		},
 	)
 	r.others(part, append(pings[:], posts[:]...)...)
 }
 
 func (r *report) caps(leads int, millis []float64) {
 	r.add(figure{
-		part: "caps", what: "counting for daily caps, a second and node, at " + grouped(int64(leads)) + " leads a day", unit: "ms",
-		values: millis, limit: maxCapsMillis, atMost: true,
+		part:   "caps",
+		what:   "counting for daily caps, a second and node, at " + grouped(int64(leads)) + " leads a day",
+		unit:   "ms",
+		values: millis,
+		limit:  maxCapsMillis,
+		atMost: true,
 	})
 }
 
@@ -134,11 +256,29 @@ func (r *report) overload(name string, greatest, pressed *contender, recoveries 
 	const part = "overload"
 	in := ", " + name
 	r.add(
-		figure{part: part, what: "posts stored while ten times too many are sent / at best" + in, unit: "×", values: ratios(pressed, greatest), limit: minGoodput},
-		figure{part: part, what: "until posts take no longer than usual again" + in, unit: "s", values: recoveries, limit: maxRecoverySeconds, atMost: true},
+		figure{
+			part:   part,
+			what:   "posts stored while ten times too many are sent / at best" + in,
+			unit:   "×",
+			values: ratios(pressed, greatest),
+			limit:  minGoodput,
+		},
+		figure{
+			part:   part,
+			what:   "until posts take no longer than usual again" + in,
+			unit:   "s",
+			values: recoveries,
+			limit:  maxRecoverySeconds,
+			atMost: true,
+		},
 		figure{part: part, what: "stored at best" + in, unit: "posts a second", values: greatest.series(round.rate)},
 		figure{part: part, what: "stored of too many" + in, unit: "posts a second", values: pressed.series(round.rate)},
-		figure{part: part, what: "answered of too many" + in, unit: "posts a second", values: pressed.series(round.answered)},
+		figure{
+			part:   part,
+			what:   "answered of too many" + in,
+			unit:   "posts a second",
+			values: pressed.series(round.answered),
+		},
 	)
 	if refusals := refusalMillis(pressed.rounds); len(refusals) > 0 {
 		r.add(figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: refusals})
@@ -163,7 +303,12 @@ func (r *report) contender(part, name, request string, c *contender) {
 	r.add(
 		figure{part: part, what: name, unit: request + "s a second", values: c.series(round.rate)},
 		figure{part: part, what: name + ": processor time of its process", unit: each, values: c.series(round.own)},
-		figure{part: part, what: name + ": processor time of Postgres", unit: each, values: c.series(func(r round) float64 { return r.each(r.postgres) })},
+		figure{
+			part:   part,
+			what:   name + ": processor time of Postgres",
+			unit:   each,
+			values: c.series(func(r round) float64 { return r.each(r.postgres) }),
+		},
 	)
 }
 
@@ -191,7 +336,12 @@ func (r *report) others(part string, all ...*contender) {
 // idle tells how much of the machine had nothing to do: what waited, waited for the
 // disk or for a lock.
 func (r *report) idle(part, name string, c *contender) {
-	r.add(figure{part: part, what: name + ": the machine's processors idle", unit: "%", values: c.series(func(one round) float64 { return 100 * one.idle })})
+	r.add(figure{
+		part:   part,
+		what:   name + ": the machine's processors idle",
+		unit:   "%",
+		values: c.series(func(one round) float64 { return 100 * one.idle }),
+	})
 }
 
 func (r *report) memory(used child.Usage, pings int64) {
@@ -201,15 +351,34 @@ func (r *report) memory(used child.Usage, pings int64) {
 		values: []float64{float64(used.Resident) / megabyte}, limit: maxResident, atMost: true,
 	})
 	if used.Peak > 0 {
-		r.add(figure{part: part, what: "the most there was", unit: "MB", values: []float64{float64(used.Peak) / megabyte}})
+		r.add(figure{
+			part:   part,
+			what:   "the most there was",
+			unit:   "MB",
+			values: []float64{float64(used.Peak) / megabyte},
+		})
 	}
 }
 
 func (r *report) pricing(pings int64, replays, compiles []float64) {
 	const part = "pricing"
 	r.add(
-		figure{part: part, what: "replay of " + grouped(pings) + " pings of " + strconv.Itoa(replayDays) + " days", unit: "s", values: replays, limit: maxReplaySeconds, atMost: true},
-		figure{part: part, what: "compile a rate card of " + grouped(compiledRules) + " rules", unit: "ms", values: compiles, limit: maxCompileMillis, atMost: true},
+		figure{
+			part:   part,
+			what:   "replay of " + grouped(pings) + " pings of " + strconv.Itoa(replayDays) + " days",
+			unit:   "s",
+			values: replays,
+			limit:  maxReplaySeconds,
+			atMost: true,
+		},
+		figure{
+			part:   part,
+			what:   "compile a rate card of " + grouped(compiledRules) + " rules",
+			unit:   "ms",
+			values: compiles,
+			limit:  maxCompileMillis,
+			atMost: true,
+		},
 	)
 }
 
@@ -220,7 +389,14 @@ func (r *report) reconcile(rows int64, took compared) {
 		ratios[i] = took.product[i] / took.psql[i]
 	}
 	r.add(
-		figure{part: part, what: "compare a list of " + grouped(rows) + " rows, to psql doing it by hand", unit: "×", values: ratios, limit: maxReconcileToPsql, atMost: true},
+		figure{
+			part:   part,
+			what:   "compare a list of " + grouped(rows) + " rows, to psql doing it by hand",
+			unit:   "×",
+			values: ratios,
+			limit:  maxReconcileToPsql,
+			atMost: true,
+		},
 		figure{part: part, what: "the comparison", unit: "s", values: took.product},
 		figure{part: part, what: "psql: copy, join, write", unit: "s", values: took.psql},
 		figure{part: part, what: "take the list in: read, profiled, sealed", unit: "s", values: took.upload},
@@ -230,7 +406,14 @@ func (r *report) reconcile(rows int64, took compared) {
 func (r *report) export(rows int64, grown, rates []float64) {
 	const part = "export"
 	r.add(
-		figure{part: part, what: "resident memory that an export of " + grouped(rows) + " ledger entries takes over idle", unit: "MB", values: grown, limit: maxExportResident, atMost: true},
+		figure{
+			part:   part,
+			what:   "resident memory that an export of " + grouped(rows) + " ledger entries takes over idle",
+			unit:   "MB",
+			values: grown,
+			limit:  maxExportResident,
+			atMost: true,
+		},
 		figure{part: part, what: "exported", unit: "rows a second", values: rates},
 	)
 }

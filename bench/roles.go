@@ -70,7 +70,12 @@ func playProduct(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	node, err := app.Start(ctx, app.Options{
-		Config: cfg, Environment: "production", Clock: clock.System{}, Log: log, Listeners: listeners, SinglePosts: job.SinglePosts,
+		Config:      cfg,
+		Environment: "production",
+		Clock:       clock.System{},
+		Log:         log,
+		Listeners:   listeners,
+		SinglePosts: job.SinglePosts,
 	})
 	if err != nil {
 		return err

@@ -41,7 +41,9 @@ type bareAnswer struct {
 // answer has the length of the product's own and costs nothing to make.
 func answer() bareAnswer {
 	return bareAnswer{
-		Accepted: true, BidPrice: 72.96, Currency: "GBP",
+		Accepted:      true,
+		BidPrice:      72.96,
+		Currency:      "GBP",
 		TransactionID: "tx_AQIBk0l3mZV6f4mH1u8c2g0oR5tYw7xB9dE3hK6nQ8sVzA1C4F7JMPSUXaegjloruydcBkTbWqLiOvN2I5GHZpDfYhJmKnQrSt",
 		ExpiresAt:     "2026-01-02T03:19:05.678Z",
 	}
@@ -118,8 +120,19 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	partner := uuid.New()
 	return serve(ctx, l, pingEngine(func(c *gin.Context, r *bareRequest) error {
 		return db.WithContext(c.Request.Context()).Create(&plainPing{
-			Transaction: uuid.New(), IssuedAt: clock.System{}.Now(), PartnerID: partner, TermID: 117, Country: r.Country, Postcode: r.Postcode,
-			Urgency: r.Urgency, JobType: r.JobType, Budget: r.Budget, Outcome: "priced", PriceMinor: 7296, Currency: "GBP", CardVersion: 1,
+			Transaction: uuid.New(),
+			IssuedAt:    clock.System{}.Now(),
+			PartnerID:   partner,
+			TermID:      117,
+			Country:     r.Country,
+			Postcode:    r.Postcode,
+			Urgency:     r.Urgency,
+			JobType:     r.JobType,
+			Budget:      r.Budget,
+			Outcome:     "priced",
+			PriceMinor:  7296,
+			Currency:    "GBP",
+			CardVersion: 1,
 		}).Error
 	}))
 }
@@ -127,7 +140,10 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 // openGorm opens GORM with its defaults, apart from two that would slow it down
 // more than anybody would bear: two idle connections only, and the log.
 func openGorm(ctx context.Context, url string, skipTransaction bool, connections int) (*gorm.DB, error) {
-	db, err := gorm.Open(postgres.Open(url), &gorm.Config{SkipDefaultTransaction: skipTransaction, Logger: logger.Discard})
+	db, err := gorm.Open(postgres.Open(url), &gorm.Config{
+		SkipDefaultTransaction: skipTransaction,
+		Logger:                 logger.Discard,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +193,11 @@ func playPings(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	return play(ctx, l, load.Job{
-		Address: job.Address, Requests: sample.Pings(job.Address, job.Slug, tax, differentPings), For: job.For, Count: job.Count, Rate: job.Rate,
+		Address:  job.Address,
+		Requests: sample.Pings(job.Address, job.Slug, tax, differentPings),
+		For:      job.For,
+		Count:    job.Count,
+		Rate:     job.Rate,
 	})
 }
 

@@ -54,7 +54,14 @@ func playPosts(ctx context.Context, l *child.Link) error {
 	if err != nil {
 		return err
 	}
-	return play(ctx, l, load.Job{Address: job.Address, Requests: requests, Once: true, For: job.For, Rate: job.Rate, Connections: job.Connections})
+	return play(ctx, l, load.Job{
+		Address:     job.Address,
+		Requests:    requests,
+		Once:        true,
+		For:         job.For,
+		Rate:        job.Rate,
+		Connections: job.Connections,
+	})
 }
 
 func shippedTable() (*pricingrules.Table, error) {
@@ -115,7 +122,11 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 	all.Wait()
 	took := clock.System{}.Now().Sub(start)
 	after, err := child.ReadUsage()
-	return round{Count: count.Load(), Elapsed: took, CPU: after.CPU - before.CPU}, errors.Join(errors.Join(failures...), err)
+	return round{
+		Count:   count.Load(),
+		Elapsed: took,
+		CPU:     after.CPU - before.CPU,
+	}, errors.Join(errors.Join(failures...), err)
 }
 
 // rowSizes are the lengths of the product's own rows, on average, in bytes. The
@@ -149,14 +160,27 @@ func (s rowSizes) create(db *gorm.DB) error {
 			return err
 		}
 		if err := tx.Create(&models.Consent{
-			LeadID: id, PartnerID: lead.PartnerID, Acknowledged: true, AcknowledgedAt: &now, DisclosureText: &disclosure,
-			RecipientHash: &hash, FormCertURL: &url, ThirdPartyLeadID: &token, ReceivedAt: now,
+			LeadID:           id,
+			PartnerID:        lead.PartnerID,
+			Acknowledged:     true,
+			AcknowledgedAt:   &now,
+			DisclosureText:   &disclosure,
+			RecipientHash:    &hash,
+			FormCertURL:      &url,
+			ThirdPartyLeadID: &token,
+			ReceivedAt:       now,
 		}).Error; err != nil {
 			return err
 		}
 		if err := tx.Create(&models.LedgerEntry{
-			PartnerID: lead.PartnerID, AccountID: lead.AccountID, LeadID: &id, Kind: models.EntryAccrual, Reference: id.String(),
-			AmountMinor: lead.PriceMinor, Currency: lead.Currency, OccurredAt: now,
+			PartnerID:   lead.PartnerID,
+			AccountID:   lead.AccountID,
+			LeadID:      &id,
+			Kind:        models.EntryAccrual,
+			Reference:   id.String(),
+			AmountMinor: lead.PriceMinor,
+			Currency:    lead.Currency,
+			OccurredAt:  now,
 		}).Error; err != nil {
 			return err
 		}
@@ -167,13 +191,37 @@ func (s rowSizes) create(db *gorm.DB) error {
 func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 	secret := models.House.Account // any identity: the schema has no key there
 	return models.Lead{
-		ID: id, Transaction: uuid.New(), TransactionID: text(s.TransactionID), PartnerID: models.House.Partner,
-		AccountID: models.House.Account, SecretID: &secret, HMACVerified: true, State: models.LeadDelivered, PriceMinor: 7296,
-		Currency: "GBP", Industry: "water-heater-installer", TermID: 117, Urgency: "emergency", CardVersion: 1,
-		QuotedPartner: &models.House.Partner, QuotedCountry: "GB", QuotedPostcode: "SW1A 1AA", QuotedAt: now, ReceivedAt: now,
-		Country: "GB", Postcode: "SW1A 1AA", EmailDigest: noise(36), PhoneDigest: noise(36), BodyDigest: noise(36),
-		Ciphertext: noise(s.Ciphertext), IV: noise(12), AuthTag: noise(16), Salt: noise(16), WrappedKey: noise(s.WrappedKey),
-		KeyWrapper: "local", KeyVersion: "5f1c09aa",
+		ID:             id,
+		Transaction:    uuid.New(),
+		TransactionID:  text(s.TransactionID),
+		PartnerID:      models.House.Partner,
+		AccountID:      models.House.Account,
+		SecretID:       &secret,
+		HMACVerified:   true,
+		State:          models.LeadDelivered,
+		PriceMinor:     7296,
+		Currency:       "GBP",
+		Industry:       "water-heater-installer",
+		TermID:         117,
+		Urgency:        "emergency",
+		CardVersion:    1,
+		QuotedPartner:  &models.House.Partner,
+		QuotedCountry:  "GB",
+		QuotedPostcode: "SW1A 1AA",
+		QuotedAt:       now,
+		ReceivedAt:     now,
+		Country:        "GB",
+		Postcode:       "SW1A 1AA",
+		EmailDigest:    noise(36),
+		PhoneDigest:    noise(36),
+		BodyDigest:     noise(36),
+		Ciphertext:     noise(s.Ciphertext),
+		IV:             noise(12),
+		AuthTag:        noise(16),
+		Salt:           noise(16),
+		WrappedKey:     noise(s.WrappedKey),
+		KeyWrapper:     "local",
+		KeyVersion:     "5f1c09aa",
 	}
 }
 

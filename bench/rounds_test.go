@@ -28,7 +28,8 @@ func TestProcessStatIsRead(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	for _, bad := range []string{"", "7 (x) S 42", "7 (x) S one 1 1 0 -1 4194560 1 2 3 4 100 20 3000 400", "7 (x) S 42 1 1 0 -1 4194560 1 2 3 4 100 20 much 400"} {
+	for _, bad := range []string{"", "7 (x) S 42", "7 (x) S one 1 1 0 -1 4194560 1 2 3 4 100 20 3000 400",
+		"7 (x) S 42 1 1 0 -1 4194560 1 2 3 4 100 20 much 400"} {
 		if s, err := parseProcess(bad); err == nil {
 			t.Errorf("%q is read as %+v", bad, s)
 		}

@@ -91,7 +91,11 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	if _, err := migrations.Up(ctx, owner); err != nil {
 		return nil, err
 	}
-	d := &database{name: name, appURL: s.server.URL(devpg.AppRole, passwords.App, name), rootURL: s.server.SuperuserURL(name)}
+	d := &database{
+		name:    name,
+		appURL:  s.server.URL(devpg.AppRole, passwords.App, name),
+		rootURL: s.server.SuperuserURL(name),
+	}
 	if d.root, err = pgx.Connect(ctx, d.rootURL); err != nil {
 		return nil, err
 	}

@@ -66,8 +66,17 @@ func (v *vaulted) contender(name string, run func(context.Context, time.Duration
 // as is Vault's key as one of the roles sees it.
 func (v *vaulted) as(role string) (*transit.Wrapper, error) {
 	return transit.New(transit.Options{
-		Address: v.vault.Address, Mount: devvault.Mount, Key: devvault.Key, Timeout: 5 * time.Second, Clock: clock.System{},
-		Login: transit.Login{Method: transit.AppRole, Mount: devvault.AuthMount, RoleID: v.roles[role].RoleID, SecretID: v.roles[role].SecretID},
+		Address: v.vault.Address,
+		Mount:   devvault.Mount,
+		Key:     devvault.Key,
+		Timeout: 5 * time.Second,
+		Clock:   clock.System{},
+		Login: transit.Login{
+			Method:   transit.AppRole,
+			Mount:    devvault.AuthMount,
+			RoleID:   v.roles[role].RoleID,
+			SecretID: v.roles[role].SecretID,
+		},
 	})
 }
 
@@ -93,7 +102,12 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 		return err
 	}
 	defer db.Close()
-	move := &leads.KeyRotation{Leads: leads.NewStore(db.Pool), Wrappers: envelope.NewWrappers(key), Clock: clock.System{}, Tell: func(leads.RotationProgress) {}}
+	move := &leads.KeyRotation{
+		Leads:    leads.NewStore(db.Pool),
+		Wrappers: envelope.NewWrappers(key),
+		Clock:    clock.System{},
+		Tell:     func(leads.RotationProgress) {},
+	}
 
 	var through bool // nothing is left to move
 	var moved []float64
@@ -142,7 +156,9 @@ func (b *bench) fill(ctx context.Context, v *vaulted) error {
 
 // deliverBeside delivers posts while leads move; ended says that the last one had
 // moved before the posts were through.
-func (v *vaulted) deliverBeside(ctx context.Context, length time.Duration, move *leads.KeyRotation) (r round, done leads.RotationProgress, ended bool, err error) {
+func (v *vaulted) deliverBeside(
+	ctx context.Context, length time.Duration, move *leads.KeyRotation,
+) (r round, done leads.RotationProgress, ended bool, err error) {
 	during, stop := context.WithCancel(ctx)
 	defer stop()
 	result := make(chan error, 1)

@@ -23,19 +23,28 @@ func TestStepsFillExistingRows(t *testing.T) {
 		back, kept  string                      // what they hold when it is undone
 	}{
 		{
-			step: 7, rows: func(*testing.T, *pgx.Conn) {},
-			query: `SELECT string_agg(name, ' ' ORDER BY name) FROM snapshot_versions`, want: "access directory rate_card",
-			back: `SELECT string_agg(name, ' ' ORDER BY name) FROM snapshot_versions`, kept: "directory rate_card",
+			step:  7,
+			rows:  func(*testing.T, *pgx.Conn) {},
+			query: `SELECT string_agg(name, ' ' ORDER BY name) FROM snapshot_versions`,
+			want:  "access directory rate_card",
+			back:  `SELECT string_agg(name, ' ' ORDER BY name) FROM snapshot_versions`,
+			kept:  "directory rate_card",
 		},
 		{
-			step: 9, rows: secretOfPartnerWithoutContacts,
-			query: `SELECT contacts::text || ',' || label || ',' || created_by FROM signing_secrets JOIN partners p ON p.id = partner_id`, want: "{},a secret,",
-			back: `SELECT contacts::text || ',' || label FROM signing_secrets JOIN partners p ON p.id = partner_id`, kept: "{},a secret",
+			step:  9,
+			rows:  secretOfPartnerWithoutContacts,
+			query: `SELECT contacts::text || ',' || label || ',' || created_by FROM signing_secrets JOIN partners p ON p.id = partner_id`,
+			want:  "{},a secret,",
+			back:  `SELECT contacts::text || ',' || label FROM signing_secrets JOIN partners p ON p.id = partner_id`,
+			kept:  "{},a secret",
 		},
 		{
-			step: 10, rows: func(t *testing.T, conn *pgx.Conn) { exec(t, conn, insertPartner, uuid.New(), "a-partner") },
-			query: `SELECT searched FROM partners WHERE slug = 'a-partner'`, want: "a partner\n\na-partner",
-			back: `SELECT name FROM partners WHERE slug = 'a-partner'`, kept: "A partner",
+			step:  10,
+			rows:  func(t *testing.T, conn *pgx.Conn) { exec(t, conn, insertPartner, uuid.New(), "a-partner") },
+			query: `SELECT searched FROM partners WHERE slug = 'a-partner'`,
+			want:  "a partner\n\na-partner",
+			back:  `SELECT name FROM partners WHERE slug = 'a-partner'`,
+			kept:  "A partner",
 		},
 		{
 			step: 13, rows: func(t *testing.T, conn *pgx.Conn) { putLead(t, conn, uuid.New(), false, testkit.Began()) },
@@ -43,14 +52,17 @@ func TestStepsFillExistingRows(t *testing.T) {
 			back: `SELECT amount_minor::text FROM ledger_entries`, kept: "4560",
 		},
 		{
-			step: 21, rows: staffWithSecondFactors,
+			step: 21,
+			rows: staffWithSecondFactors,
 			query: `SELECT string_agg(concat_ws(' ', name, to_char(totp_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')), ', ' ORDER BY name)
 				|| (SELECT '; ' || failures || ' ' || lasting FROM login_attempts) FROM staff`,
 			want: "ann 2026-02-03, ben, cleo; 4 false",
-			back: `SELECT string_agg(name, ', ' ORDER BY name) || (SELECT '; ' || failures FROM login_attempts) FROM staff`, kept: "ann, ben, cleo; 4",
+			back: `SELECT string_agg(name, ', ' ORDER BY name) || (SELECT '; ' || failures FROM login_attempts) FROM staff`,
+			kept: "ann, ben, cleo; 4",
 		},
 		{
-			step: 23, rows: runsInEveryState,
+			step: 23,
+			rows: runsInEveryState,
 			query: `SELECT string_agg(concat_ws(' ', r.currency, y.legal_name, y.address, y.tax_id), ', ' ORDER BY r.currency, y.legal_name)
 				FROM payees y JOIN payout_runs r ON r.id = y.run_id`,
 			want: "EUR A partner  , EUR Acme Ltd 1 High Street GB1, GBP A partner  , GBP Acme Ltd 1 High Street GB1",
@@ -127,7 +139,13 @@ func runsInEveryState(t *testing.T, conn *pgx.Conn) {
 	exec(t, conn, insertPartner, named, "named")
 	exec(t, conn, `UPDATE partners SET legal_name = 'Acme Ltd', address = '1 High Street', tax_id = 'GB1' WHERE id = $1`, named)
 	exec(t, conn, insertPartner, unnamed, "unnamed")
-	for currency, state := range map[string]string{"AUD": "preparing", "CAD": "cancelled", "EUR": "paid", "GBP": "approved", "USD": "prepared"} {
+	for currency, state := range map[string]string{
+		"AUD": "preparing",
+		"CAD": "cancelled",
+		"EUR": "paid",
+		"GBP": "approved",
+		"USD": "prepared",
+	} {
 		run := uuid.New()
 		exec(t, conn, insertRun, run, currency, uuid.New())
 		for _, partner := range []uuid.UUID{named, named, unnamed} {

@@ -59,7 +59,8 @@ func TestAPaidRunStays(t *testing.T) {
 			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'cancelled' WHERE id = $1`, run)
 			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET reference = 'another' WHERE id = $1`, run)
 			refuses(t, conn, integrityViolation, runImmutable, `SELECT release_payout_run($1)`, run)
-			refuses(t, conn, insufficientPrivilege, "", `UPDATE statements SET net_minor = 0, accrued_minor = 0 WHERE run_id = $1`, run)
+			refuses(t, conn, insufficientPrivilege, "",
+				`UPDATE statements SET net_minor = 0, accrued_minor = 0 WHERE run_id = $1`, run)
 			refuses(t, conn, insufficientPrivilege, "", `DELETE FROM statements WHERE run_id = $1`, run)
 			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE statements`)
 			refuses(t, conn, insufficientPrivilege, "", `UPDATE payout_run_entries SET run_id = run_id WHERE run_id = $1`, run)
@@ -139,13 +140,20 @@ func TestAKeptReconciliationStays(t *testing.T) {
 			exec(t, conn, kept, one)
 			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
 			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, `UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
-			refuses(t, conn, insufficientPrivilege, "", `UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable,
+				`UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable,
+				`UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
+			refuses(t, conn, insufficientPrivilege, "",
+				`UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
 			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, one)
-			exec(t, conn, `INSERT INTO reconciliation_settlements (reconciliation_id, line, note, settler, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`, one)
-			refuses(t, conn, insufficientPrivilege, "", `UPDATE reconciliation_settlements SET note = 'x' WHERE reconciliation_id = $1`, one)
-			refuses(t, conn, insufficientPrivilege, "", `DELETE FROM reconciliation_settlements WHERE reconciliation_id = $1`, one)
+			exec(t, conn,
+				`INSERT INTO reconciliation_settlements (reconciliation_id, line, note, settler, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`,
+				one)
+			refuses(t, conn, insufficientPrivilege, "",
+				`UPDATE reconciliation_settlements SET note = 'x' WHERE reconciliation_id = $1`, one)
+			refuses(t, conn, insufficientPrivilege, "",
+				`DELETE FROM reconciliation_settlements WHERE reconciliation_id = $1`, one)
 
 			another := uuid.New()
 			exec(t, conn, insertReconciliation, another)

@@ -36,7 +36,8 @@ func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
 	if changes {
 		turns = polite{turns}
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(turns), goose.WithGoMigrations(riverTables()))
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(turns),
+		goose.WithGoMigrations(riverTables()))
 }
 
 // Encoding is what the database's must be: partners and people write in every script.
@@ -103,7 +104,11 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	status, err := p.Status(ctx)
 	var steps []Step
 	for _, s := range status {
-		steps = append(steps, Step{Version: s.Source.Version, Name: nameOf(s.Source), Applied: s.State == goose.StateApplied})
+		steps = append(steps, Step{
+			Version: s.Source.Version,
+			Name:    nameOf(s.Source),
+			Applied: s.State == goose.StateApplied,
+		})
 	}
 	return steps, explain(err)
 }

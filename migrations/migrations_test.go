@@ -107,7 +107,8 @@ func TestStatus(t *testing.T) {
 			t.Errorf("at %d: %d steps, want %d", at, len(steps), latest)
 		}
 		for i, s := range steps {
-			if s.Version != int64(i+1) || s.Applied != (s.Version <= at) || !strings.HasPrefix(s.Name, fmt.Sprintf("%05d_", s.Version)) {
+			if s.Version != int64(i+1) || s.Applied != (s.Version <= at) ||
+				!strings.HasPrefix(s.Name, fmt.Sprintf("%05d_", s.Version)) {
 				t.Errorf("at %d: step %+v", at, s)
 			}
 		}
@@ -169,12 +170,19 @@ func TestStepsKeepRows(t *testing.T) {
 	exec(t, conn, insertPartner, partner, "a-partner")
 	exec(t, conn, insertAccount, uuid.New(), partner, "an-account")
 	exec(t, conn, insertSecret, uuid.New(), partner)
-	first := map[string]int{"partners": 2, "accounts": 2, "signing_secrets": 1, "snapshot_versions": 2} // the house is one of each
+	first := map[string]int{
+		"partners":          2,
+		"accounts":          2,
+		"signing_secrets":   1,
+		"snapshot_versions": 2,
+	} // the house is one of each
 	holds(first)
 	up(2)
 	holds(first)
 	card := uuid.New()
-	exec(t, conn, `INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, 1, 'draft', 'someone', now())`, card)
+	exec(t, conn,
+		`INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, 1, 'draft', 'someone', now())`,
+		card)
 	exec(t, conn, insertRule, card)
 	exec(t, conn, publish, card, 1)
 	exec(t, conn, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, partner)

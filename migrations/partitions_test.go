@@ -16,7 +16,8 @@ const insertPing = `INSERT INTO pings (issued_at, sandbox, term_id, country, pos
 
 func partitions(t *testing.T, conn *pgx.Conn) []string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
+	rows, err := conn.Query(t.Context(),
+		`SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,8 @@ func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 		t.Errorf("dropped %d, want 2", n)
 	}
 	exec(t, app, `COMMIT`)
-	for _, before := range []string{`'infinity'`, `current_date + 365`, `(now() AT TIME ZONE 'UTC')::date + 1`, `(now() AT TIME ZONE 'UTC')::date`} {
+	for _, before := range []string{`'infinity'`, `current_date + 365`, `(now() AT TIME ZONE 'UTC')::date + 1`,
+		`(now() AT TIME ZONE 'UTC')::date`} {
 		refuses(t, app, invalidParameter, "pings_younger_than_a_day", `SELECT drop_ping_partitions(`+before+`)`)
 	}
 	want := []string{today.AddDate(0, 0, -1).Format("pings_20060102"), today.Format("pings_20060102")}

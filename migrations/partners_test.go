@@ -26,7 +26,8 @@ func TestARevokedSecretStaysRevoked(t *testing.T) {
 			exec(t, conn, insertSecret, secret, partner)
 			exec(t, conn, `UPDATE signing_secrets SET retires_at = now() WHERE id = $1`, secret)
 			exec(t, conn, `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE id = $1`, secret)
-			refuses(t, conn, integrityViolation, "signing_secrets_stay_revoked", `UPDATE signing_secrets SET state = 'active', revoked_at = NULL WHERE id = $1`, secret)
+			refuses(t, conn, integrityViolation, "signing_secrets_stay_revoked",
+				`UPDATE signing_secrets SET state = 'active', revoked_at = NULL WHERE id = $1`, secret)
 			exec(t, conn, `UPDATE signing_secrets SET sealed = $2, digest = $2 WHERE id = $1`, secret, []byte(name)) // under another platform key
 		})
 	}

@@ -37,14 +37,19 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 			for _, state := range []string{"published", "superseded"} {
 				exec(t, conn, `UPDATE rate_cards SET state = $2 WHERE id = $1`, card, state)
 				refuses(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
-				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
+				refuses(t, conn, integrityViolation, rulesImmutable,
+					`UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
 				refuses(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
-				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, card, draft)
-				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
+				refuses(t, conn, integrityViolation, rulesImmutable,
+					`UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, card, draft)
+				refuses(t, conn, integrityViolation, rulesImmutable,
+					`UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
 				for _, other := range []string{"draft", "submitted", "scheduled", "discarded"} {
-					refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET state = $2 WHERE id = $1`, card, other)
+					refuses(t, conn, integrityViolation, cardsImmutable,
+						`UPDATE rate_cards SET state = $2 WHERE id = $1`, card, other)
 				}
-				for _, change := range []string{"version = 7", "title = 'x'", "based_on = 1", "submitter = 'x'", "approver = 'x'", "note = 'x'", "effective_at = now() + interval '1 day'", "effective_at = NULL"} {
+				for _, change := range []string{"version = 7", "title = 'x'", "based_on = 1", "submitter = 'x'",
+					"approver = 'x'", "note = 'x'", "effective_at = now() + interval '1 day'", "effective_at = NULL"} {
 					refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET `+change+` WHERE id = $1`, card)
 				}
 				refused := integrityViolation
@@ -73,7 +78,8 @@ func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args .
 	}()
 	finished := false
 	testkit.Eventually(t, 10*time.Second, "the statement waits or ends", func() bool {
-		blocked = testkit.Value[bool](t, d, `SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = $1`, pid)
+		blocked = testkit.Value[bool](t, d,
+			`SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = $1`, pid)
 		finished = len(ended) > 0
 		return blocked || finished
 	})
@@ -203,9 +209,11 @@ func TestOnlyRulesOfDraftsChange(t *testing.T) {
 				card, draft := putCard(t, conn), putCard(t, conn)
 				exec(t, conn, `UPDATE rate_cards SET state = $2, effective_at = now() WHERE id = $1`, card, state)
 				refuses(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
-				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
+				refuses(t, conn, integrityViolation, rulesImmutable,
+					`UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
 				refuses(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
-				refuses(t, conn, integrityViolation, rulesImmutable, `UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
+				refuses(t, conn, integrityViolation, rulesImmutable,
+					`UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
 				exec(t, conn, `UPDATE rate_cards SET state = 'draft', effective_at = NULL WHERE id = $1`, card)
 				exec(t, conn, addRule, card, 2)
 			}
@@ -234,7 +242,8 @@ func TestStatesOfARateCard(t *testing.T) {
 	}
 	exec(t, app, change+`state = 'scheduled', effective_at = now() WHERE id = $1`, card)
 	second := putCard(t, app)
-	refuses(t, app, uniqueViolation, "rate_cards_one_scheduled", change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
+	refuses(t, app, uniqueViolation, "rate_cards_one_scheduled",
+		change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
 	exec(t, app, change+`state = 'submitted' WHERE id = $1`, card)
 	exec(t, app, change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
 	exec(t, app, publish, card, 1)
@@ -260,15 +269,20 @@ func TestDraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
 	for i, state := range []string{"superseded", "published", "draft", "submitted", "scheduled", "discarded"} {
 		card := putCard(t, conn)
 		exec(t, conn, addRule, card, 2)
-		exec(t, conn, `INSERT INTO rate_card_edits (rate_card_id, at, editor, what, rules, patch) VALUES ($1, now(), 'someone', $2, 1, '{}')`, card, state)
+		exec(t, conn,
+			`INSERT INTO rate_card_edits (rate_card_id, at, editor, what, rules, patch) VALUES ($1, now(), 'someone', $2, 1, '{}')`,
+			card, state)
 		if i < 2 {
 			exec(t, conn, publish, card, 3+i)
 		}
-		exec(t, conn, `UPDATE rate_cards SET state = $2, effective_at = CASE WHEN state IN ('published', 'superseded') THEN effective_at ELSE now() END WHERE id = $1`, card, state)
+		exec(t, conn,
+			`UPDATE rate_cards SET state = $2, effective_at = CASE WHEN state IN ('published', 'superseded') THEN effective_at ELSE now() END WHERE id = $1`,
+			card, state)
 	}
 	rules := func() string {
 		t.Helper()
-		return value[string](t, conn, `SELECT string_agg(rate_card_id || ' ' || position || ' ' || coalesce(base::text, '') || coalesce(multiplier::text, ''), ',' ORDER BY id) FROM pricing_rules`)
+		return value[string](t, conn,
+			`SELECT string_agg(rate_card_id || ' ' || position || ' ' || coalesce(base::text, '') || coalesce(multiplier::text, ''), ',' ORDER BY id) FROM pricing_rules`)
 	}
 	had := rules()
 	cards := func(want string) {

@@ -56,7 +56,8 @@ func ParseAdjustment(text string) (int, error) {
 		return 0, fmt.Errorf("%s is not a percentage: write digits and at most two decimals, like +5 or -2.5", quoted(text))
 	}
 	if hundredths < MinAdjustment || hundredths > MaxAdjustment {
-		return 0, fmt.Errorf("%s is not between %s and %s", quoted(text), FormatAdjustment(MinAdjustment), FormatAdjustment(MaxAdjustment))
+		return 0, fmt.Errorf("%s is not between %s and %s", quoted(text), FormatAdjustment(MinAdjustment),
+			FormatAdjustment(MaxAdjustment))
 	}
 	return int(hundredths), nil
 }

@@ -111,7 +111,10 @@ func TestPriceForIsNeverNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := Compile(Card{Rules: []Rule{{Base: Amounts{0, 1, 1, 1, 1, 1}}, {Industry: tax.At(1).Slug, Exclude: ExcludeTrue}}}, tax, markets)
+	table, err := Compile(Card{Rules: []Rule{
+		{Base: Amounts{0, 1, 1, 1, 1, 1}},
+		{Industry: tax.At(1).Slug, Exclude: ExcludeTrue},
+	}}, tax, markets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +128,26 @@ func TestPriceForIsNeverNothing(t *testing.T) {
 
 func TestParseAdjustment(t *testing.T) {
 	for text, want := range map[string]int{
-		"": 0, " ": 0, "0": 0, "+5": 500, "5": 500, "-2.5": -250, "−2.5": -250, " +5.25 % ": 525, "5%": 500, "-90": -9000, "900": 90000, "-0.01": -1, "+0.1": 10,
+		"":          0,
+		" ":         0,
+		"0":         0,
+		"+5":        500,
+		"5":         500,
+		"-2.5":      -250,
+		"−2.5":      -250,
+		" +5.25 % ": 525,
+		"5%":        500,
+		"-90":       -9000,
+		"900":       90000,
+		"-0.01":     -1,
+		"+0.1":      10,
 	} {
 		if got, err := ParseAdjustment(text); err != nil || got != want {
 			t.Errorf("%q: %d (%v), want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"5,5", "5.125", "five", "+-5", "--5", "%", "5%%", "1e3", "٥", "NaN", "-90.01", "900.01", "99999999999999999999"} {
+	for _, text := range []string{"5,5", "5.125", "five", "+-5", "--5", "%", "5%%", "1e3", "٥", "NaN", "-90.01",
+		"900.01", "99999999999999999999"} {
 		if got, err := ParseAdjustment(text); err == nil || got != 0 || !strings.Contains(err.Error(), quoted(text)) {
 			t.Errorf("%q: %d (%v)", text, got, err)
 		}

@@ -75,7 +75,8 @@ func (r Rule) Selector() string {
 
 // SetsNothing reports that the rule has no effect.
 func (r Rule) SetsNothing() bool {
-	return r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 && r.Exclude == ExcludeUnset
+	return r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 &&
+		r.Exclude == ExcludeUnset
 }
 
 // finding is something wrong with one field of a rule; field is "" when it is the

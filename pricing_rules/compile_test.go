@@ -142,7 +142,8 @@ func conflict(card Card) bool {
 			}
 			both := a.Multiplier != 0 && b.Multiplier != 0 || a.Exclude != ExcludeUnset && b.Exclude != ExcludeUnset
 			for c := range a.Base {
-				both = both || a.Base[c] != 0 && b.Base[c] != 0 || a.Floor[c] != 0 && b.Floor[c] != 0 || a.Ceiling[c] != 0 && b.Ceiling[c] != 0
+				both = both || a.Base[c] != 0 && b.Base[c] != 0 || a.Floor[c] != 0 && b.Floor[c] != 0 ||
+					a.Ceiling[c] != 0 && b.Ceiling[c] != 0
 			}
 			if both {
 				return true
@@ -158,17 +159,23 @@ func smallCards() *rapid.Generator[Card] {
 	amounts := rapid.Custom(func(t *rapid.T) Amounts {
 		amount := rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 9999), rapid.Just[int64](MaxAmount))
 		return rapid.SampledFrom([]Amounts{
-			{}, {}, {money.GBP: amount.Draw(t, "gbp")}, {money.EUR: amount.Draw(t, "eur"), money.GBP: amount.Draw(t, "gbp")},
+			{},
+			{},
+			{money.GBP: amount.Draw(t, "gbp")},
+			{money.EUR: amount.Draw(t, "eur"), money.GBP: amount.Draw(t, "gbp")},
 		}).Draw(t, "amounts")
 	})
 	multiplier := rapid.OneOf(rapid.SampledFrom([]int64{0, 0, 5000, 15000, 25000}), rapid.Int64Range(1, MaxMultiplier))
 	rule := rapid.Custom(func(t *rapid.T) Rule {
 		r := Rule{
-			Country: rapid.SampledFrom([]string{"", "", "GB", "FR", "other"}).Draw(t, "country"),
-			Urgency: rapid.SampledFrom([]string{"", "", "standard", "emergency", "flexible"}).Draw(t, "urgency"),
-			Base:    amounts.Draw(t, "base"), Floor: amounts.Draw(t, "floor"), Ceiling: amounts.Draw(t, "ceiling"),
+			Country:    rapid.SampledFrom([]string{"", "", "GB", "FR", "other"}).Draw(t, "country"),
+			Urgency:    rapid.SampledFrom([]string{"", "", "standard", "emergency", "flexible"}).Draw(t, "urgency"),
+			Base:       amounts.Draw(t, "base"),
+			Floor:      amounts.Draw(t, "floor"),
+			Ceiling:    amounts.Draw(t, "ceiling"),
 			Multiplier: multiplier.Draw(t, "multiplier"),
-			Exclude:    rapid.SampledFrom([]Exclusion{ExcludeUnset, ExcludeUnset, ExcludeUnset, ExcludeTrue, ExcludeFalse}).Draw(t, "exclude"),
+			Exclude: rapid.SampledFrom([]Exclusion{ExcludeUnset, ExcludeUnset, ExcludeUnset, ExcludeTrue,
+				ExcludeFalse}).Draw(t, "exclude"),
 		}
 		switch scope := rapid.SampledFrom([]string{"", "home", "law", "plumber", "roofer", "notary"}).Draw(t, "scope"); scope {
 		case "home", "law":
@@ -176,7 +183,8 @@ func smallCards() *rapid.Generator[Card] {
 		default:
 			r.Industry = scope
 		}
-		if r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 && r.Exclude == ExcludeUnset {
+		if r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 &&
+			r.Exclude == ExcludeUnset {
 			r.Multiplier = MultiplierOne
 		}
 		return r

@@ -87,7 +87,8 @@ func (r *baseReader) read(data []byte) {
 	first, _, _ := bytes.Cut(data, []byte("\n"))
 	r.comma = ','
 	for _, other := range []rune{';', '\t'} {
-		if bytes.ContainsRune(first, other) && bytes.Count(first, []byte(string(other))) > bytes.Count(first, []byte(string(r.comma))) {
+		if bytes.ContainsRune(first, other) &&
+			bytes.Count(first, []byte(string(other))) > bytes.Count(first, []byte(string(r.comma))) {
 			r.comma = other
 		}
 	}
@@ -153,7 +154,15 @@ func (r *baseReader) line(line int, record []string) {
 		return ""
 	}
 	before := len(r.problems)
-	one := BaseLine{Line: line, Target: Target{Industry: cell(columnIndustry), Category: cell(columnCategory), Country: cell(columnCountry), Urgency: cell(columnUrgency)}}
+	one := BaseLine{
+		Line: line,
+		Target: Target{
+			Industry: cell(columnIndustry),
+			Category: cell(columnCategory),
+			Country:  cell(columnCountry),
+			Urgency:  cell(columnUrgency),
+		},
+	}
 	t := &one.Target
 	if t.Urgency == anyWord {
 		t.Urgency = ""
@@ -176,12 +185,15 @@ func (r *baseReader) line(line int, record []string) {
 	}
 	market, ok := r.markets.ByCode(t.Country)
 	if !ok {
-		r.fail(line, "column country: %s has no market: countries without prices of their own are %q together", quoted(t.Country), OtherMarket)
+		r.fail(line, "column country: %s has no market: countries without prices of their own are %q together",
+			quoted(t.Country), OtherMarket)
 	} else if currency := r.markets.At(market).Currency.String(); cell(columnCurrency) != "" && cell(columnCurrency) != currency {
 		r.fail(line, "column currency: %s is priced in %s, not in %s", t.Country, currency, quoted(cell(columnCurrency)))
 	}
 	if len(record) > r.width {
-		r.fail(line, "there are %d cells, and %d columns: an amount with a comma needs quotes, or semicolons between the cells", len(record), r.width)
+		r.fail(line,
+			"there are %d cells, and %d columns: an amount with a comma needs quotes, or semicolons between the cells",
+			len(record), r.width)
 	} else if minor, err := r.amount(cell(columnBase)); err != nil {
 		r.fail(line, "column base: %v", err)
 	} else {

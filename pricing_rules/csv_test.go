@@ -31,14 +31,15 @@ func TestParseBases(t *testing.T) {
 	plain := "category,industry,country,urgency,base,currency\nhome-services,plumber,GB,any,45.60,GBP\nautomotive,,FR,urgent,1234,EUR\n,taxi,other,standard,,\n"
 	points, commas := strings.ReplaceAll(plain, ",", ";"), strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), ".", ",")
 	for name, text := range map[string]string{
-		"as it is written":       plain,
-		"byte-order mark":        "\ufeff" + plain,
-		"semicolons":             points,
-		"semicolons and commas":  commas,
-		"all of Excel's":         "\ufeff" + strings.ReplaceAll(commas, "\n", "\r\n"),
-		"tabs":                   strings.ReplaceAll(commas, ";", "\t"),
-		"no last line break":     strings.TrimSuffix(plain, "\n"),
-		"quotes":                 strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(plain, "plumber", `"plumber"`), "45.60", `"45.60"`), "industry", `"industry"`),
+		"as it is written":      plain,
+		"byte-order mark":       "\ufeff" + plain,
+		"semicolons":            points,
+		"semicolons and commas": commas,
+		"all of Excel's":        "\ufeff" + strings.ReplaceAll(commas, "\n", "\r\n"),
+		"tabs":                  strings.ReplaceAll(commas, ";", "\t"),
+		"no last line break":    strings.TrimSuffix(plain, "\n"),
+		"quotes": strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(plain, "plumber", `"plumber"`), "45.60", `"45.60"`),
+			"industry", `"industry"`),
 		"blanks around":          strings.ReplaceAll(plain, ",", " , "),
 		"capitals in the header": strings.Replace(plain, "category,industry", "Category,INDUSTRY", 1),
 		"columns without a name": strings.Replace(strings.Replace(plain, "currency\n", "currency,,\n", 1), "GBP\n", "GBP,,\n", 1),
@@ -56,10 +57,25 @@ func TestParseBases(t *testing.T) {
 // Columns are found by their names, in any order; those for people are passed over.
 func TestParseBasesFindsColumns(t *testing.T) {
 	for text, want := range map[string]BaseLine{
-		"base,country,industry\n0.01,GB,plumber\n":                                             {Line: 2, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 1},
-		"country,category,base\nUS,automotive,1000000\n":                                       {Line: 2, Target: Target{Category: "automotive", Country: "US"}, Minor: MaxAmount},
-		"industry,country,base,inherited,source,price\nplumber,GB,,20,every lead,\"no\nidea\"": {Line: 2, Target: Target{Industry: "plumber", Country: "GB"}},
-		"\n\nindustry,country,base\n\nplumber,GB,5\n":                                          {Line: 5, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 500},
+		"base,country,industry\n0.01,GB,plumber\n": {
+			Line:   2,
+			Target: Target{Industry: "plumber", Country: "GB"},
+			Minor:  1,
+		},
+		"country,category,base\nUS,automotive,1000000\n": {
+			Line:   2,
+			Target: Target{Category: "automotive", Country: "US"},
+			Minor:  MaxAmount,
+		},
+		"industry,country,base,inherited,source,price\nplumber,GB,,20,every lead,\"no\nidea\"": {
+			Line:   2,
+			Target: Target{Industry: "plumber", Country: "GB"},
+		},
+		"\n\nindustry,country,base\n\nplumber,GB,5\n": {
+			Line:   5,
+			Target: Target{Industry: "plumber", Country: "GB"},
+			Minor:  500,
+		},
 	} {
 		if got := parsed(t, text); len(got) != 1 || got[0] != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
@@ -123,13 +139,15 @@ f.yaml:4`},
 
 func TestParseBasesRefuses(t *testing.T) {
 	tax, markets, _ := shipped(t)
-	refuses(t, func(file string, data []byte) error { _, err := ParseBases(file, data, tax, markets); return err }, baseRefusals())
+	refuses(t, func(file string, data []byte) error { _, err := ParseBases(file, data, tax, markets); return err },
+		baseRefusals())
 }
 
 // A line further down is named by where it begins, whatever is above it.
 func TestParseBasesCountsLines(t *testing.T) {
 	tax, markets, _ := shipped(t)
-	_, err := ParseBases("f.csv", []byte("industry,country,base,source\r\nplumber,GB,5,\"a\r\nb\r\nc\"\r\n\r\nroofer,GB,x,\r\n"), tax, markets)
+	_, err := ParseBases("f.csv",
+		[]byte("industry,country,base,source\r\nplumber,GB,5,\"a\r\nb\r\nc\"\r\n\r\nroofer,GB,x,\r\n"), tax, markets)
 	if err == nil || !strings.HasPrefix(err.Error(), "f.csv:6: column base:") {
 		t.Errorf("got %v", err)
 	}
@@ -146,7 +164,13 @@ func TestBasesRoundTrip(t *testing.T) {
 		var want []BaseLine
 		for _, target := range rapid.SliceOfNDistinct(rapid.SampledFrom(targets), 1, 20, rapid.ID[Target]).Draw(t, "targets") {
 			m, _ := markets.ByCode(target.Country)
-			row := BaseRow{Category: target.Category, Target: target, Currency: markets.At(m).Currency, Base: Base{Rule: -1}, Price: "45.60 GBP"}
+			row := BaseRow{
+				Category: target.Category,
+				Target:   target,
+				Currency: markets.At(m).Currency,
+				Base:     Base{Rule: -1},
+				Price:    "45.60 GBP",
+			}
 			if i, ok := tax.BySlug(target.Industry); ok {
 				row.Category = tax.At(i).Category
 			}

@@ -44,7 +44,13 @@ func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, re
 					theirs = other.Price(otherIndustry, otherMarket, class)
 				}
 				if was, is, report := pick(table.Price(i, m, class), theirs); report {
-					changes = append(changes, Change{Industry: industry, Market: market, Class: class, Old: was, New: is})
+					changes = append(changes, Change{
+						Industry: industry,
+						Market:   market,
+						Class:    class,
+						Old:      was,
+						New:      is,
+					})
 				}
 			}
 		}

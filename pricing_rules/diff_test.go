@@ -20,7 +20,11 @@ func TestDiff(t *testing.T) {
 	all := Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}
 	old := compiled(t, tax, markets, all, Rule{Industry: "notary", Country: "FR", Exclude: ExcludeTrue})
 	new := compiled(t, tax, markets, all, Rule{Industry: "plumber", Country: "GB", Multiplier: 15000},
-		Rule{Industry: "notary", Country: "FR", Exclude: ExcludeTrue}, Rule{Industry: "notary", Country: "FR", Urgency: "urgent", Exclude: ExcludeFalse})
+		Rule{
+			Industry: "notary",
+			Country:  "FR",
+			Exclude:  ExcludeTrue,
+		}, Rule{Industry: "notary", Country: "FR", Urgency: "urgent", Exclude: ExcludeFalse})
 	want := []string{
 		"plumber/GB/standard: 10.00 GBP → 15.00 GBP",
 		"plumber/GB/emergency: 10.00 GBP → 15.00 GBP",
@@ -40,7 +44,8 @@ func TestDiff(t *testing.T) {
 // A newer taxonomy has more industries, and their positions shift.
 func TestDiffMatchesBySlugAndCode(t *testing.T) {
 	tax, markets := small(t)
-	other, err := ParseTaxonomy("t.yaml", []byte("categories: [{slug: home, name: Home, industries: {9: baker, 2: roofer, 1: plumber}}]"))
+	other, err := ParseTaxonomy("t.yaml",
+		[]byte("categories: [{slug: home, name: Home, industries: {9: baker, 2: roofer, 1: plumber}}]"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,17 @@ func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class 
 
 // brokenRules are wrong by themselves, each in another way; all of them would decide cells.
 var brokenRules = []Rule{
-	{Industry: "baker", Base: Amounts{money.GBP: 1}}, {Category: "food", Exclude: ExcludeTrue}, {Country: "PL", Base: Amounts{money.GBP: 1}},
-	{Urgency: "soon", Multiplier: 20_000}, {Industry: "plumber", Category: "home", Exclude: ExcludeTrue}, {Industry: "plumber", Base: Amounts{money.GBP: -1}},
-	{Floor: Amounts{money.EUR: MaxAmount + 1}}, {Country: "GB", Multiplier: -1}, {Multiplier: MaxMultiplier + 1}, {Exclude: 3}, {Country: "GB", Exclude: ExcludeTrue, Note: "two\nlines"},
+	{Industry: "baker", Base: Amounts{money.GBP: 1}},
+	{Category: "food", Exclude: ExcludeTrue},
+	{Country: "PL", Base: Amounts{money.GBP: 1}},
+	{Urgency: "soon", Multiplier: 20_000},
+	{Industry: "plumber", Category: "home", Exclude: ExcludeTrue},
+	{Industry: "plumber", Base: Amounts{money.GBP: -1}},
+	{Floor: Amounts{money.EUR: MaxAmount + 1}},
+	{Country: "GB", Multiplier: -1},
+	{Multiplier: MaxMultiplier + 1},
+	{Exclude: 3},
+	{Country: "GB", Exclude: ExcludeTrue, Note: "two\nlines"},
 }
 
 // A card that is worked on has prices where it can, gaps elsewhere, and the problems
@@ -95,7 +103,10 @@ func TestExamineLeavesOutWrongRules(t *testing.T) {
 // A rule that is wrong also clashes: whoever mends the one learns of the other at once.
 func TestExamineReportsClashesWithWrongRules(t *testing.T) {
 	tax, markets := small(t)
-	_, problems := Examine(Card{Rules: []Rule{{Base: Amounts{money.GBP: -1}}, {Base: Amounts{money.GBP: 1000}}}}, tax, markets)
+	_, problems := Examine(Card{Rules: []Rule{
+		{Base: Amounts{money.GBP: -1}},
+		{Base: Amounts{money.GBP: 1000}},
+	}}, tax, markets)
 	const want = "rule 1\nrule 2"
 	if got := essence(problems); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -108,7 +119,8 @@ func TestPriceForEqualsTheNaiveReading(t *testing.T) {
 	tax, markets := small(t)
 	rapid.Check(t, func(t *rapid.T) {
 		card := smallCards().Draw(t, "card")
-		adjustment := rapid.OneOf(rapid.SampledFrom([]int{0, MinAdjustment, MaxAdjustment, 500, -2500}), rapid.IntRange(MinAdjustment, MaxAdjustment)).Draw(t, "adjustment")
+		adjustment := rapid.OneOf(rapid.SampledFrom([]int{0, MinAdjustment, MaxAdjustment, 500, -2500}),
+			rapid.IntRange(MinAdjustment, MaxAdjustment)).Draw(t, "adjustment")
 		table, _ := Examine(card, tax, markets)
 		cells(tax, markets, func(i, m int, class Class) {
 			cell := table.Price(i, m, class)
@@ -133,7 +145,8 @@ func TestPriceForEqualsTheNaiveReading(t *testing.T) {
 func TestInversions(t *testing.T) {
 	tax, markets := small(t)
 	all := Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}
-	orderly := []Rule{all, {Urgency: "emergency", Multiplier: 16_000}, {Urgency: "immediate", Multiplier: 14_000}, {Urgency: "urgent", Multiplier: 12_000}, {Urgency: "flexible", Multiplier: 8_500}}
+	orderly := []Rule{all, {Urgency: "emergency", Multiplier: 16_000}, {Urgency: "immediate", Multiplier: 14_000},
+		{Urgency: "urgent", Multiplier: 12_000}, {Urgency: "flexible", Multiplier: 8_500}}
 	if found := compiled(t, tax, markets, orderly...).Inversions(); len(found) != 0 {
 		t.Errorf("an orderly card has %v", found)
 	}
@@ -143,15 +156,20 @@ func TestInversions(t *testing.T) {
 		Rule{Industry: "notary", Country: "FR", Urgency: "emergency", Exclude: ExcludeTrue},
 		Rule{Industry: "notary", Country: "GB", Urgency: "standard", Exclude: ExcludeTrue})
 	got := compiled(t, tax, markets, rules...).Inversions()
-	if len(got) != 2 || cellName(got[0].Industry, got[0].Market, got[0].Class) != "plumber/GB/urgent" || got[0].Price.Minor != 1000 || got[0].Standard.Minor != 1000 ||
-		cellName(got[1].Industry, got[1].Market, got[1].Class) != "plumber/FR/flexible" || got[1].Price.Minor != 1320 || got[1].Standard.Minor != 1200 {
+	if len(got) != 2 || cellName(got[0].Industry, got[0].Market, got[0].Class) != "plumber/GB/urgent" ||
+		got[0].Price.Minor != 1000 || got[0].Standard.Minor != 1000 ||
+		cellName(got[1].Industry, got[1].Market, got[1].Class) != "plumber/FR/flexible" ||
+		got[1].Price.Minor != 1320 || got[1].Standard.Minor != 1200 {
 		t.Errorf("found %+v", got)
 	}
 	if found := shippedTable(t).Inversions(); len(found) != 0 {
 		t.Errorf("the shipped card has %v", found)
 	}
 	// Gaps are not compared.
-	table, _ := Examine(Card{Rules: []Rule{{Urgency: "urgent", Base: Amounts{money.GBP: 1}}, {Industry: "plumber", Base: Amounts{money.GBP: 2}}}}, tax, markets)
+	table, _ := Examine(Card{Rules: []Rule{
+		{Urgency: "urgent", Base: Amounts{money.GBP: 1}},
+		{Industry: "plumber", Base: Amounts{money.GBP: 2}},
+	}}, tax, markets)
 	if found := table.Inversions(); len(found) == 0 || slices.ContainsFunc(found, func(i Inversion) bool {
 		return i.Industry.Slug != "plumber" || i.Price.Minor != 2 && i.Class != Urgent || i.Market.Code == "FR"
 	}) {
@@ -166,11 +184,17 @@ func TestOwn(t *testing.T) {
 		country    string
 		want       bool
 	}{
-		{`[]`, "GB", false}, {`null`, "GB", false}, {`[{}]`, "GB", true},
-		{`[{"industry":"plumber"}]`, "GB", true}, {`[{"industry":"roofer"}]`, "GB", false},
-		{`[{"category":"home"}]`, "PL", true}, {`[{"category":"law"}]`, "PL", false},
-		{`[{"country":"PL"}]`, "PL", true}, {`[{"country":"PL"}]`, "GB", false},
-		{`[{"industry":"plumber","country":"GB"}]`, "FR", false}, {`[{"industry":"plumber","country":"GB"},{"country":"FR"}]`, "FR", true},
+		{`[]`, "GB", false},
+		{`null`, "GB", false},
+		{`[{}]`, "GB", true},
+		{`[{"industry":"plumber"}]`, "GB", true},
+		{`[{"industry":"roofer"}]`, "GB", false},
+		{`[{"category":"home"}]`, "PL", true},
+		{`[{"category":"law"}]`, "PL", false},
+		{`[{"country":"PL"}]`, "PL", true},
+		{`[{"country":"PL"}]`, "GB", false},
+		{`[{"industry":"plumber","country":"GB"}]`, "FR", false},
+		{`[{"industry":"plumber","country":"GB"},{"country":"FR"}]`, "FR", true},
 	} {
 		list, err := ParseExclusions([]byte(c.exclusions))
 		if err != nil {

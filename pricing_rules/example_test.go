@@ -94,7 +94,8 @@ func TestExamplesOfThePage(t *testing.T) {
 			executes(t, card, body+"\n")
 		case "csv":
 			tax, markets, _ := shipped(t)
-			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil || len(lines) != strings.Count(body, "\n") {
+			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil ||
+				len(lines) != strings.Count(body, "\n") {
 				t.Errorf("%d lines are read of\n%s\n%v", len(lines), body, err)
 			}
 		}

@@ -85,7 +85,12 @@ func (t *Table) priceSteps(w winners, cell Cell, adjustment int) []Step {
 	}
 	if adjustment != 0 {
 		value = value.times(int64(MultiplierOne + adjustment))
-		steps = append(steps, Step{Name: "partner's adjustment", Effect: FormatAdjustment(adjustment), Value: value.String(), Rule: -1})
+		steps = append(steps, Step{
+			Name:   "partner's adjustment",
+			Effect: FormatAdjustment(adjustment),
+			Value:  value.String(),
+			Rule:   -1,
+		})
 	}
 	if rounded := decimal(cell.Minor); rounded != value.String() && !cell.Gap() {
 		effect := "half to even"

@@ -23,7 +23,10 @@ func FormatCard(card Card) []byte {
 			indent = "    "
 		}
 		for _, text := range []struct{ key, value string }{
-			{"industry", rule.Industry}, {"category", rule.Category}, {"country", rule.Country}, {"urgency", rule.Urgency},
+			{"industry", rule.Industry},
+			{"category", rule.Category},
+			{"country", rule.Country},
+			{"urgency", rule.Urgency},
 		} {
 			if text.value != "" {
 				line(text.key, word(text.value))

@@ -12,8 +12,17 @@ import (
 
 func TestFormatCard(t *testing.T) {
 	got := string(FormatCard(Card{Rules: []Rule{
-		{Industry: "plumber", Country: "GB", Urgency: "emergency", Base: Amounts{money.EUR: 5300, money.GBP: 4560}, Floor: Amounts{money.AUD: 1},
-			Ceiling: Amounts{money.USD: MaxAmount}, Multiplier: 15000, Exclude: ExcludeFalse, Note: `Bursts: "now" # × 1.5`},
+		{
+			Industry:   "plumber",
+			Country:    "GB",
+			Urgency:    "emergency",
+			Base:       Amounts{money.EUR: 5300, money.GBP: 4560},
+			Floor:      Amounts{money.AUD: 1},
+			Ceiling:    Amounts{money.USD: MaxAmount},
+			Multiplier: 15000,
+			Exclude:    ExcludeFalse,
+			Note:       `Bursts: "now" # × 1.5`,
+		},
 		{Category: "automotive", Country: "NO", Exclude: ExcludeTrue},
 	}}))
 	want := `rules:
@@ -78,16 +87,21 @@ func TestCardRoundTrip(t *testing.T) {
 	})
 	// Whatever YAML may read as something else than the text that it is.
 	text := rapid.OneOf(rapid.Just(""), rapid.StringN(0, 40, -1),
-		rapid.SampledFrom([]string{"true", "null", "~", "NO", "yes", "1", "0x1", "1.5", "2026-01-02", "- a", "a: b", "#", "'", `"`, "<<", "*a", "&a", "!!int 1", "\u2028", "\ufeff", "é"}))
+		rapid.SampledFrom([]string{"true", "null", "~", "NO", "yes", "1", "0x1", "1.5", "2026-01-02", "- a", "a: b",
+			"#", "'", `"`, "<<", "*a", "&a", "!!int 1", "\u2028", "\ufeff", "é"}))
 	rapid.Check(t, func(t *rapid.T) {
 		card := Card{Rules: rapid.SliceOf(rapid.Custom(func(t *rapid.T) Rule {
 			r := Rule{
-				Country: text.Draw(t, "country"),
-				Urgency: rapid.SampledFrom(append([]string{""}, classNames[:]...)).Draw(t, "urgency"),
-				Base:    amounts.Draw(t, "base"), Floor: amounts.Draw(t, "floor"), Ceiling: amounts.Draw(t, "ceiling"),
+				Country:    text.Draw(t, "country"),
+				Urgency:    rapid.SampledFrom(append([]string{""}, classNames[:]...)).Draw(t, "urgency"),
+				Base:       amounts.Draw(t, "base"),
+				Floor:      amounts.Draw(t, "floor"),
+				Ceiling:    amounts.Draw(t, "ceiling"),
 				Multiplier: rapid.Int64Range(1, MaxMultiplier).Draw(t, "multiplier"),
 				Exclude:    rapid.SampledFrom([]Exclusion{ExcludeUnset, ExcludeTrue, ExcludeFalse}).Draw(t, "exclude"),
-				Note:       text.Filter(func(s string) bool { return !slices.ContainsFunc([]rune(s), unicode.IsControl) }).Draw(t, "note"),
+				Note: text.Filter(func(s string) bool {
+					return !slices.ContainsFunc([]rune(s), unicode.IsControl)
+				}).Draw(t, "note"),
 			}
 			if rapid.Bool().Draw(t, "by category") {
 				r.Category = text.Draw(t, "category")

@@ -50,7 +50,11 @@ func sameBasesAfterFormatting(t *testing.T, tax *Taxonomy, markets *Markets, lin
 	var rows []BaseRow
 	for i, line := range lines {
 		lines[i].Line = i + 2
-		row := BaseRow{Category: line.Target.Category, Target: line.Target, Base: Base{Minor: line.Minor, Own: line.Minor > 0, Rule: -1}}
+		row := BaseRow{
+			Category: line.Target.Category,
+			Target:   line.Target,
+			Base:     Base{Minor: line.Minor, Own: line.Minor > 0, Rule: -1},
+		}
 		if industry, ok := tax.BySlug(line.Target.Industry); ok {
 			row.Category = tax.At(industry).Category
 		}

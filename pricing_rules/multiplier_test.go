@@ -8,17 +8,33 @@ import (
 )
 
 func TestMultiplierText(t *testing.T) {
-	for text, want := range map[string]int64{"1.5": 15000, "1": 10000, "0.85": 8500, "0.0001": 1, "100": 1000000, "1.0500": 10500, "0": 0} {
+	for text, want := range map[string]int64{
+		"1.5":    15000,
+		"1":      10000,
+		"0.85":   8500,
+		"0.0001": 1,
+		"100":    1000000,
+		"1.0500": 10500,
+		"0":      0,
+	} {
 		if got, err := ParseMultiplier(text); err != nil || got != want {
 			t.Errorf("ParseMultiplier(%s) = %d, %v, want %d", text, got, err, want)
 		}
 	}
-	for m, want := range map[int64]string{15000: "1.5", 10000: "1", 8500: "0.85", 1: "0.0001", 1000000: "100", 10500: "1.05"} {
+	for m, want := range map[int64]string{
+		15000:   "1.5",
+		10000:   "1",
+		8500:    "0.85",
+		1:       "0.0001",
+		1000000: "100",
+		10500:   "1.05",
+	} {
 		if got := FormatMultiplier(m); got != want {
 			t.Errorf("FormatMultiplier(%d) = %s, want %s", m, got, want)
 		}
 	}
-	for _, text := range []string{"", ".", "1.", ".5", "1.00005", "-1", "+1", "1e2", "1,5", " 1", "0x1", "1_0", "99999999999999999999"} {
+	for _, text := range []string{"", ".", "1.", ".5", "1.00005", "-1", "+1", "1e2", "1,5", " 1", "0x1", "1_0",
+		"99999999999999999999"} {
 		if got, err := ParseMultiplier(text); err == nil {
 			t.Errorf("ParseMultiplier(%q) = %d", text, got)
 		}

@@ -41,7 +41,8 @@ func ParseExclusion(text string, tax *Taxonomy) (e OwnExclusion, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(part)
 		if len(words) != 2 {
-			return e, fmt.Errorf("%s is not understood: write what it is and its name, like “industry plumber, country FR”", quoted(strings.TrimSpace(part)))
+			return e, fmt.Errorf("%s is not understood: write what it is and its name, like “industry plumber, country FR”",
+				quoted(strings.TrimSpace(part)))
 		}
 		if err := e.set(words[0], words[1], tax); err != nil {
 			return e, err

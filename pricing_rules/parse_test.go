@@ -30,8 +30,18 @@ rules:
 		t.Fatal(err)
 	}
 	want := []Rule{
-		{Industry: "plumber", Country: "GB", Urgency: "emergency", Base: Amounts{money.GBP: 4560, money.EUR: 5300}, Floor: Amounts{money.AUD: 1},
-			Ceiling: Amounts{money.USD: MaxAmount}, Multiplier: 15000, Exclude: ExcludeFalse, Note: "Bursts: × 1.5", Line: 4},
+		{
+			Industry:   "plumber",
+			Country:    "GB",
+			Urgency:    "emergency",
+			Base:       Amounts{money.GBP: 4560, money.EUR: 5300},
+			Floor:      Amounts{money.AUD: 1},
+			Ceiling:    Amounts{money.USD: MaxAmount},
+			Multiplier: 15000,
+			Exclude:    ExcludeFalse,
+			Note:       "Bursts: × 1.5",
+			Line:       4,
+		},
 		{Category: "automotive", Exclude: ExcludeTrue, Line: 14},
 		{Country: "other", Multiplier: 1, Line: 16},
 	}
@@ -155,7 +165,8 @@ f.yaml:4`},
 
 // The console shows a problem beside its rule.
 func TestProblemsNameTheirRule(t *testing.T) {
-	_, err := ParseCard("f.yaml", []byte("rules:\n  - base: {GBP: 1}\n  - base: {GBP: 0}\n  - {urgency: soon, multiplier: 1}\nmore: 1\n"))
+	_, err := ParseCard("f.yaml",
+		[]byte("rules:\n  - base: {GBP: 1}\n  - base: {GBP: 0}\n  - {urgency: soon, multiplier: 1}\nmore: 1\n"))
 	var problems Problems
 	if !errors.As(err, &problems) || len(problems) != 3 {
 		t.Fatalf("got %v", err)

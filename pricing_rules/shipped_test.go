@@ -60,7 +60,8 @@ func TestShippedPricesArePlausible(t *testing.T) {
 		for m := range table.Markets().Len() {
 			cell := table.Price(i, m, Standard)
 			if cell.Minor < 5_00 || cell.Minor > 200_00 {
-				t.Errorf("%s: %v is not between 5 and 200", cellName(table.Taxonomy().At(i), table.Markets().At(m), Standard), cell)
+				t.Errorf("%s: %v is not between 5 and 200",
+					cellName(table.Taxonomy().At(i), table.Markets().At(m), Standard), cell)
 			}
 		}
 	}

@@ -100,8 +100,13 @@ func TestBaseOfNoTarget(t *testing.T) {
 	tax, markets := small(t)
 	table := compiled(t, tax, markets, Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}})
 	for _, target := range []Target{
-		{}, {Industry: "plumber"}, {Industry: "baker", Country: "GB"}, {Category: "plumber", Country: "GB"}, {Country: "PL"},
-		{Country: "GB", Urgency: "soon"}, {Industry: "plumber", Category: "home", Country: "GB"},
+		{},
+		{Industry: "plumber"},
+		{Industry: "baker", Country: "GB"},
+		{Category: "plumber", Country: "GB"},
+		{Country: "PL"},
+		{Country: "GB", Urgency: "soon"},
+		{Industry: "plumber", Category: "home", Country: "GB"},
 	} {
 		if got := table.BaseOf(target); got != (Base{Rule: -1}) {
 			t.Errorf("%s: %+v", target, got)
@@ -113,10 +118,15 @@ func TestTargets(t *testing.T) {
 	rule := Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 12_000, Note: "kept"}
 	target := Target{Category: "home", Country: "FR"}
 	moved := rule.For(target)
-	if moved.Target() != target || moved.Multiplier != 12_000 || moved.Note != "kept" || rule.Target() != (Target{Industry: "plumber", Country: "GB", Urgency: "urgent"}) {
+	if moved.Target() != target || moved.Multiplier != 12_000 || moved.Note != "kept" ||
+		rule.Target() != (Target{Industry: "plumber", Country: "GB", Urgency: "urgent"}) {
 		t.Errorf("%+v became %+v", rule, moved)
 	}
-	for want, target := range map[string]Target{"every lead": {}, "category home, country FR": target, "industry plumber, country GB, urgency urgent": rule.Target()} {
+	for want, target := range map[string]Target{
+		"every lead":                {},
+		"category home, country FR": target,
+		"industry plumber, country GB, urgency urgent": rule.Target(),
+	} {
 		if got := target.String(); got != want {
 			t.Errorf("%+v is %q, want %q", target, got, want)
 		}

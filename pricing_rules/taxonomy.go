@@ -114,7 +114,11 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 	if err != nil || id < 1 || id > MaxTermID || strconv.Itoa(id) != e.key {
 		r.fail(e.line, "taxonomyTermId %s is not a whole number from 1 to %d without leading zeros", quoted(e.key), MaxTermID)
 	}
-	industry := Industry{Slug: r.text(e.value, "the slug of an industry"), TermID: id, Category: t.categories[len(t.categories)-1].Slug}
+	industry := Industry{
+		Slug:     r.text(e.value, "the slug of an industry"),
+		TermID:   id,
+		Category: t.categories[len(t.categories)-1].Slug,
+	}
 	if first, taken := t.byTermID[id]; taken {
 		r.fail(e.line, "taxonomyTermId %d is taken by %s: ids are never used twice", id, t.industries[first].Slug)
 	}
@@ -131,7 +135,8 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 // slug checks the form of a slug; an empty one was reported when it was read.
 func (r *reader) slug(line int, slug string) {
 	if slug != "" && !isSlug(slug) {
-		r.fail(line, "%s is not a slug: write lower-case letters and digits, joined by single hyphens, a letter first", quoted(slug))
+		r.fail(line, "%s is not a slug: write lower-case letters and digits, joined by single hyphens, a letter first",
+			quoted(slug))
 	}
 }
 

@@ -46,7 +46,8 @@ func TestShippedTaxonomyIsTheSpecifications(t *testing.T) {
 		}
 		for n, industry := range block {
 			if industry.Category != category.Slug || industry.TermID != want.firstID+n {
-				t.Errorf("%s is %d of %s, want %d of %s", industry.Slug, industry.TermID, industry.Category, want.firstID+n, category.Slug)
+				t.Errorf("%s is %d of %s, want %d of %s", industry.Slug, industry.TermID, industry.Category,
+					want.firstID+n, category.Slug)
 			}
 		}
 	}

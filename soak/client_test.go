@@ -44,8 +44,12 @@ const deliverers = 16
 // client is one that does nothing by itself.
 func (p *platform) client() *clients {
 	return &clients{
-		p: p, began: time.Now(), stop: make(chan struct{}), histories: map[string][]porcupine.Operation{}, payouts: map[string]string{},
-		http: &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}},
+		p:         p,
+		began:     time.Now(),
+		stop:      make(chan struct{}),
+		histories: map[string][]porcupine.Operation{},
+		payouts:   map[string]string{},
+		http:      &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}},
 	}
 }
 
@@ -105,7 +109,8 @@ func pause(d time.Duration) { <-time.After(d) }
 
 // ping returns the transactionId, or why there was no answer.
 func (c *clients) ping(n *node) (tx string, err error) {
-	resp, err := c.http.Post(n.url("API")+"/p/"+slug+"/api/lead/ping", "application/json", bytes.NewReader([]byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)))
+	resp, err := c.http.Post(n.url("API")+"/p/"+slug+"/api/lead/ping", "application/json",
+		bytes.NewReader([]byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)))
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +176,9 @@ func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 
 // postBody is one of the bodies that a transaction is posted with.
 func postBody(tx string, body int) []byte {
-	return []byte(`{"transactionId":"` + tx + `","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` + strconv.Itoa(body) + `"}}`)
+	return []byte(`{"transactionId":"` + tx +
+		`","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` +
+		strconv.Itoa(body) + `"}}`)
 }
 
 // status posts and returns the answer's status; 0 when there was none.

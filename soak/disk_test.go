@@ -18,9 +18,13 @@ import (
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 256)
-	p := startPlatformOn(t, devpg.Options{DataDir: filepath.Join(disk, "postgres"), Durable: true, ExtraSettings: map[string]string{
-		"min_wal_size": "32MB", "max_wal_size": "64MB", "shared_buffers": "16MB",
-	}})
+	p := startPlatformOn(t, devpg.Options{
+		DataDir: filepath.Join(disk, "postgres"),
+		Durable: true,
+		ExtraSettings: map[string]string{
+			"min_wal_size": "32MB", "max_wal_size": "64MB", "shared_buffers": "16MB",
+		},
+	})
 	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 2)))
 	for range 2 {
 		c.goesOn(t, 100)

@@ -65,7 +65,8 @@ func (p *platform) cutNetwork(t *testing.T, c *clients) {
 func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
 	mend := p.network.Spoil(t, kind, attributes)
 	want := c.acknowledged.Load() + c.unanswered.Load() + 20
-	testkit.Eventually(t, back, "posts are tried with "+kind, func() bool { return c.acknowledged.Load()+c.unanswered.Load() >= want })
+	testkit.Eventually(t, back, "posts are tried with "+kind,
+		func() bool { return c.acknowledged.Load()+c.unanswered.Load() >= want })
 	mend()
 }
 

@@ -78,7 +78,8 @@ func (c *clients) everyKind(t *testing.T, n *node, delivered *atomic.Int64) {
 			t.Errorf("answered %d, want %d", got, want.status)
 		}
 	}
-	resp, err := c.http.Post(n.url("API")+"/api/lead/ping", "application/json", strings.NewReader(`{"industry":"no-such-trade","postcode":"1"}`))
+	resp, err := c.http.Post(n.url("API")+"/api/lead/ping", "application/json",
+		strings.NewReader(`{"industry":"no-such-trade","postcode":"1"}`))
 	if err != nil {
 		t.Error(err)
 		return
@@ -95,7 +96,10 @@ func (n *node) holds(t *testing.T) (heap, goroutines float64) {
 	n.read(t, "/metrics", func(r io.Reader) {
 		for lines := bufio.NewScanner(r); lines.Scan(); {
 			name, value, _ := strings.Cut(lines.Text(), " ")
-			for metric, to := range map[string]*float64{"go_memstats_heap_alloc_bytes": &heap, "go_goroutines": &goroutines} {
+			for metric, to := range map[string]*float64{
+				"go_memstats_heap_alloc_bytes": &heap,
+				"go_goroutines":                &goroutines,
+			} {
 				if name != metric {
 					continue
 				}

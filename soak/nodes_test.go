@@ -143,7 +143,8 @@ func (p *platform) withoutListen(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		for {
-			tag, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`)
+			tag, err := conn.Exec(ctx,
+				`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`)
 			if err != nil {
 				ended <- err
 				return
@@ -166,7 +167,10 @@ func (p *platform) withoutListen(t *testing.T) {
 func rollingRestarts(t *testing.T, p *platform) {
 	b := p.balance(t)
 	c := p.client()
-	balanced := &node{name: "the balancer", environment: []string{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(b.URL, "http://")}}
+	balanced := &node{
+		name:        "the balancer",
+		environment: []string{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(b.URL, "http://")},
+	}
 	stop := make(chan struct{})
 	var delivered atomic.Int64
 	var load sync.WaitGroup

@@ -85,9 +85,12 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	}
 	p.admit(t)
 	for i := range p.nodes {
-		p.nodes[i] = &node{name: fmt.Sprintf("node %d", i), environment: append(p.environment(),
-			"PINGPOST_DATABASE_SNAPSHOT_FILE="+filepath.Join(t.TempDir(), "snapshot"),
-			"PINGPOST_HTTP_API_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+testkit.FreeAddress(t))}
+		p.nodes[i] = &node{
+			name: fmt.Sprintf("node %d", i),
+			environment: append(p.environment(),
+				"PINGPOST_DATABASE_SNAPSHOT_FILE="+filepath.Join(t.TempDir(), "snapshot"),
+				"PINGPOST_HTTP_API_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_ADMIN_ADDR="+testkit.FreeAddress(t), "PINGPOST_HTTP_OPS_ADDR="+testkit.FreeAddress(t)),
+		}
 		p.nodes[i].start(t)
 		t.Cleanup(func() { p.nodes[i].kill(t) })
 	}

@@ -56,7 +56,8 @@ func slowClients(t *testing.T, p *platform) {
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
-	t.Logf("beside %d slow connections a ping and its post took %s, 99 of 100 at most %s", open, took[len(took)/2], took[len(took)*99/100])
+	t.Logf("beside %d slow connections a ping and its post took %s, 99 of 100 at most %s", open, took[len(took)/2],
+		took[len(took)*99/100])
 	if slowest := took[len(took)*99/100]; slowest > 500*time.Millisecond {
 		t.Errorf("one of 100 deliveries took %s or more", slowest)
 	}

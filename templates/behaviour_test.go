@@ -105,7 +105,8 @@ func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/staff")
 	browser.Eval[bool](p, `document.querySelector(".bar").dataset.kept = ""; true`)
 	p.Type("#f-filter-q", "grace")
-	p.Wait(`location.search.includes("q=grace") && document.querySelector(".bar").dataset.kept === "" && ` + focused + ` === "f-filter-q"`)
+	p.Wait(`location.search.includes("q=grace") && document.querySelector(".bar").dataset.kept === "" && ` +
+		focused + ` === "f-filter-q"`)
 
 	const search = `document.getElementById("f-filter-q")`
 	browser.Eval[bool](p, search+`.value = "broke"; true`)
@@ -163,7 +164,8 @@ func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
 	}
 	const said = `document.getElementById("announce").textContent`
 	p.Wait(said + ` === "Lead delivered, 2026-11-21 19:02:40 UTC" && document.querySelectorAll("#arrivals li").length === 3`)
-	browser.Eval[bool](p, `document.getElementById("announce").textContent = ""; document.getElementById("arrivals").dataset.old = ""; true`)
+	browser.Eval[bool](p,
+		`document.getElementById("announce").textContent = ""; document.getElementById("arrivals").dataset.old = ""; true`)
 	p.Wait(`document.getElementById("arrivals").dataset.old === undefined`)
 	if again := browser.Eval[string](p, said); again != "" {
 		t.Errorf("it says again %q", again)

@@ -68,8 +68,15 @@ var looks = []struct {
 func TestInBrowser(t *testing.T) {
 	server, chromium := serve(t), browser.Start(t)
 	for name, behaviour := range map[string]func(*testing.T, *browser.Browser, string){
-		"keys": keys, "copies": copies, "dialogs and menus": dialogsAndMenus, "error summary": errorSummaryTakesTheFocus,
-		"filter": filterWithScript, "colours": coloursFollow, "without script": withoutScript, "arrivals": arrivalsShow, "steps": stepsOpen,
+		"keys":              keys,
+		"copies":            copies,
+		"dialogs and menus": dialogsAndMenus,
+		"error summary":     errorSummaryTakesTheFocus,
+		"filter":            filterWithScript,
+		"colours":           coloursFollow,
+		"without script":    withoutScript,
+		"arrivals":          arrivalsShow,
+		"steps":             stepsOpen,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

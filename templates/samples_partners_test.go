@@ -19,7 +19,8 @@ var (
 
 func partnerSamples() map[string]templ.Component {
 	all := map[string]templ.Component{}
-	for _, some := range []map[string]templ.Component{partnerLists(), partnerTabs(), partnerSigning(), partnerSecrets(), partnerPrices(), partnerTraffic(), onboardings()} {
+	for _, some := range []map[string]templ.Component{partnerLists(), partnerTabs(), partnerSigning(),
+		partnerSecrets(), partnerPrices(), partnerTraffic(), onboardings()} {
 		for name, page := range some {
 			all[name] = page
 		}
@@ -30,22 +31,65 @@ func partnerSamples() map[string]templ.Component {
 // fragments are what pages ask for by themselves.
 func fragments() map[string]templ.Component {
 	return map[string]templ.Component{
-		"onboarding-nothing": partnersview.OnboardingEvents(partnersview.OnboardingLive{URL: "/onboarding-nothing", Waiting: true}, now),
-		"onboarding-events":  partnersview.OnboardingEvents(arrivals(), now),
+		"onboarding-nothing": partnersview.OnboardingEvents(partnersview.OnboardingLive{URL: "/onboarding-nothing", Waiting: true},
+			now),
+		"onboarding-events": partnersview.OnboardingEvents(arrivals(), now),
 	}
 }
 
 func partnerLists() map[string]templ.Component {
 	list := partnersview.PartnersView{
-		Shell: shell("Partners", "partners"), NewURL: "/partners/new", AsOf: now,
-		Statuses: []ui.Option{{Value: "approved", Label: "Approved"}, {Value: "pending", Label: "Pending"}, {Value: "suspended", Label: "Suspended"}},
-		Managers: []ui.Option{{Value: "Grace Hopper", Label: "Grace Hopper"}}, Modes: modes(),
-		SortName: ui.Sort{URL: "/partners?sort=-name", Direction: "ascending"}, SortLeads: ui.Sort{URL: "/partners?sort=-leads"}, SortSeen: ui.Sort{URL: "/partners?sort=-seen"},
+		Shell:  shell("Partners", "partners"),
+		NewURL: "/partners/new",
+		AsOf:   now,
+		Statuses: []ui.Option{
+			{Value: "approved", Label: "Approved"},
+			{Value: "pending", Label: "Pending"},
+			{Value: "suspended", Label: "Suspended"},
+		},
+		Managers:  []ui.Option{{Value: "Grace Hopper", Label: "Grace Hopper"}},
+		Modes:     modes(),
+		SortName:  ui.Sort{URL: "/partners?sort=-name", Direction: "ascending"},
+		SortLeads: ui.Sort{URL: "/partners?sort=-leads"},
+		SortSeen:  ui.Sort{URL: "/partners?sort=-seen"},
 		Partners: []partnersview.PartnerRow{
-			{Name: "Harbour Leads", Slug: "harbour-leads", URL: harbour, Status: "approved", Manager: "Grace Hopper", Signing: "report only", Leads: 18204, Payouts: []money.Amount{{Minor: 91020450, Currency: money.GBP}, {Minor: 1204000, Currency: money.USD}}, LastTraffic: ago(3 * time.Second)},
-			{Name: "North Road Media & Partners of the Upper Valley", Slug: "north-road", URL: "/partners/2", Status: "approved", Manager: "Grace Hopper", Signing: "required (platform default)", Leads: 911, Payouts: []money.Amount{{Minor: 2733000, Currency: money.EUR}}, LastTraffic: ago(7 * time.Minute)},
+			{
+				Name:    "Harbour Leads",
+				Slug:    "harbour-leads",
+				URL:     harbour,
+				Status:  "approved",
+				Manager: "Grace Hopper",
+				Signing: "report only",
+				Leads:   18204,
+				Payouts: []money.Amount{
+					{Minor: 91020450, Currency: money.GBP},
+					{Minor: 1204000, Currency: money.USD},
+				},
+				LastTraffic: ago(3 * time.Second),
+			},
+			{
+				Name:        "North Road Media & Partners of the Upper Valley",
+				Slug:        "north-road",
+				URL:         "/partners/2",
+				Status:      "approved",
+				Manager:     "Grace Hopper",
+				Signing:     "required (platform default)",
+				Leads:       911,
+				Payouts:     []money.Amount{{Minor: 2733000, Currency: money.EUR}},
+				LastTraffic: ago(7 * time.Minute),
+			},
 			{Name: "Quayside", Slug: "quayside", URL: "/partners/3", Status: "pending", Signing: "required (platform default)"},
-			{Name: "Tin Whistle", Slug: "tin-whistle", URL: "/partners/4", Status: "suspended", Manager: "Mary Somerville", Signing: "off", Leads: 12, Payouts: []money.Amount{{Minor: 36000, Currency: money.GBP}}, LastTraffic: ago(19 * 24 * time.Hour)},
+			{
+				Name:        "Tin Whistle",
+				Slug:        "tin-whistle",
+				URL:         "/partners/4",
+				Status:      "suspended",
+				Manager:     "Mary Somerville",
+				Signing:     "off",
+				Leads:       12,
+				Payouts:     []money.Amount{{Minor: 36000, Currency: money.GBP}},
+				LastTraffic: ago(19 * 24 * time.Hour),
+			},
 		},
 		Pager: ui.Pager{Count: "4 partners", Older: "/partners?after=x"},
 	}
@@ -53,26 +97,49 @@ func partnerLists() map[string]templ.Component {
 	none.Partners, none.Pager, none.AsOf = nil, ui.Pager{}, time.Time{}
 	nothing, failed := none, none
 	nothing.Search, nothing.State = "zebra", ui.ListState{Filtered: true, ClearURL: "/partners"}
-	failed.NewURL, failed.State = "", ui.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/partners"}
-	made := partnersview.PartnerNewView{Shell: shell("New partner", "partners", partnersCrumb), Managers: managers(), Modes: modes()}
+	failed.NewURL, failed.State = "", ui.ListState{
+		Failed:   "The database did not answer within five seconds.",
+		RetryURL: "/partners",
+	}
+	made := partnersview.PartnerNewView{
+		Shell:    shell("New partner", "partners", partnersCrumb),
+		Managers: managers(),
+		Modes:    modes(),
+	}
 	refused := made
 	refused.Name, refused.Slug = "Harbour Leads", "Harbour Leads"
-	refused.Errors = ui.Errors{{Field: "slug", Message: "Use small letters, digits and hyphens, like harbour-leads"}, {Field: "signing", Message: "Choose one of these"}}
+	refused.Errors = ui.Errors{
+		{Field: "slug", Message: "Use small letters, digits and hyphens, like harbour-leads"},
+		{Field: "signing", Message: "Choose one of these"},
+	}
 	return map[string]templ.Component{
-		"partners": partnersview.Partners(list), "partners-empty": partnersview.Partners(none), "partners-no-match": partnersview.Partners(nothing), "partners-failed": partnersview.Partners(failed),
-		"partner-new": partnersview.PartnerNew(made), "partner-new-errors": partnersview.PartnerNew(refused),
+		"partners":           partnersview.Partners(list),
+		"partners-empty":     partnersview.Partners(none),
+		"partners-no-match":  partnersview.Partners(nothing),
+		"partners-failed":    partnersview.Partners(failed),
+		"partner-new":        partnersview.PartnerNew(made),
+		"partner-new-errors": partnersview.PartnerNew(refused),
 	}
 }
 
 func managers() []ui.Option {
-	return []ui.Option{{Value: "", Label: "Nobody yet"}, {Value: "Grace Hopper", Label: "Grace Hopper", Chosen: true}, {Value: "Mary Somerville", Label: "Mary Somerville"}}
+	return []ui.Option{
+		{Value: "", Label: "Nobody yet"},
+		{Value: "Grace Hopper", Label: "Grace Hopper", Chosen: true},
+		{Value: "Mary Somerville", Label: "Mary Somerville"},
+	}
 }
 
 func modes() []ui.Option {
 	return []ui.Option{
 		{Value: "default", Label: "Platform default", Hint: "Now: required. Follows the platform's configuration."},
 		{Value: "required", Label: "Required", Hint: "A post without a signature is refused."},
-		{Value: "report_only", Label: "Report only", Chosen: true, Hint: "A post without a signature is accepted, and counted as one that would have been refused."},
+		{
+			Value:  "report_only",
+			Label:  "Report only",
+			Chosen: true,
+			Hint:   "A post without a signature is accepted, and counted as one that would have been refused.",
+		},
 		{Value: "off", Label: "Off", Hint: "A post without a signature is accepted. Anybody who knows the partnerId can send one."},
 	}
 }
@@ -80,14 +147,31 @@ func modes() []ui.Option {
 // head is what stands over a page of a partner that sells; locked leaves nothing to press.
 func head(tab string) partnersview.PartnerHead {
 	h := partnersview.PartnerHead{
-		Shell: shell("Harbour Leads", "partners", partnersCrumb), URL: harbour, ID: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", Name: "Harbour Leads", Slug: "harbour-leads", LegalName: "Harbour Leads Ltd",
-		Status: "approved", Manager: "Grace Hopper", BaseURL: "https://api.pingpost.example/p/harbour-leads", Created: ago(212 * 24 * time.Hour), Version: 12, CanWrite: true,
+		Shell:     shell("Harbour Leads", "partners", partnersCrumb),
+		URL:       harbour,
+		ID:        "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA",
+		Name:      "Harbour Leads",
+		Slug:      "harbour-leads",
+		LegalName: "Harbour Leads Ltd",
+		Status:    "approved",
+		Manager:   "Grace Hopper",
+		BaseURL:   "https://api.pingpost.example/p/harbour-leads",
+		Created:   ago(212 * 24 * time.Hour),
+		Version:   12,
+		CanWrite:  true,
 		Suspend: &ui.ConfirmView{
-			Shell: shell("Suspend Harbour Leads", "partners", partnersCrumb, harbourCrumb), Prefix: "suspend", Action: harbour + "/suspend", Submit: "Suspend", Cancel: harbour, TypeName: "harbour-leads",
-			Consequence: "Within a second its pings get no price and its posts are refused, on every node. What it sold stays, and is owed.", Hidden: []ui.Hidden{{Name: "version", Value: "12"}},
+			Shell:       shell("Suspend Harbour Leads", "partners", partnersCrumb, harbourCrumb),
+			Prefix:      "suspend",
+			Action:      harbour + "/suspend",
+			Submit:      "Suspend",
+			Cancel:      harbour,
+			TypeName:    "harbour-leads",
+			Consequence: "Within a second its pings get no price and its posts are refused, on every node. What it sold stays, and is owed.",
+			Hidden:      []ui.Hidden{{Name: "version", Value: "12"}},
 		},
 	}
-	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Prices", "Traffic", "Refusals", "Documentation", "Audit"} {
+	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Prices", "Traffic", "Refusals",
+		"Documentation", "Audit"} {
 		h.Tabs = append(h.Tabs, ui.Tab{Label: name, URL: harbour + "?tab=" + name, Current: name == tab})
 	}
 	return h
@@ -114,46 +198,135 @@ func watched(tab string) partnersview.PartnerHead {
 
 func accounts() []partnersview.AccountRow {
 	return []partnersview.AccountRow{
-		{Identifier: "harbour", Name: "Harbour", ID: "ac_01M6ZP2F5B0C9D8E7G6H5J4K3M", URL: harbour + "/accounts/1", Default: true, Status: "active", Signing: "report only (as the partner)"},
-		{Identifier: "harbour-north-east-and-the-islands", Name: "Harbour North", ID: "ac_01M6ZP3G1N8P7Q6R5S4T3V2W1X", URL: harbour + "/accounts/2", Status: "active", Signing: "required"},
-		{Identifier: "harbour-trial", Name: "Trial posts", ID: "ac_01M6ZP4Y9Z8A7B6C5D4E3F2G1H", URL: harbour + "/accounts/3", Sandbox: true, Status: "active", Signing: "off"},
-		{Identifier: "harbour-old", Name: "Before the merger", ID: "ac_01M6ZP5J2K3M4N5P6Q7R8S9T0V", URL: harbour + "/accounts/4", Status: "suspended", Signing: "report only (as the partner)"},
+		{
+			Identifier: "harbour",
+			Name:       "Harbour",
+			ID:         "ac_01M6ZP2F5B0C9D8E7G6H5J4K3M",
+			URL:        harbour + "/accounts/1",
+			Default:    true,
+			Status:     "active",
+			Signing:    "report only (as the partner)",
+		},
+		{
+			Identifier: "harbour-north-east-and-the-islands",
+			Name:       "Harbour North",
+			ID:         "ac_01M6ZP3G1N8P7Q6R5S4T3V2W1X",
+			URL:        harbour + "/accounts/2",
+			Status:     "active",
+			Signing:    "required",
+		},
+		{
+			Identifier: "harbour-trial",
+			Name:       "Trial posts",
+			ID:         "ac_01M6ZP4Y9Z8A7B6C5D4E3F2G1H",
+			URL:        harbour + "/accounts/3",
+			Sandbox:    true,
+			Status:     "active",
+			Signing:    "off",
+		},
+		{
+			Identifier: "harbour-old",
+			Name:       "Before the merger",
+			ID:         "ac_01M6ZP5J2K3M4N5P6Q7R8S9T0V",
+			URL:        harbour + "/accounts/4",
+			Status:     "suspended",
+			Signing:    "report only (as the partner)",
+		},
 	}
 }
 
 func partnerTabs() map[string]templ.Component {
 	form := partnersview.AccountFormView{
-		Shell: shell("Change harbour-north", "partners", partnersCrumb, harbourCrumb), Action: harbour + "/accounts/2", Cancel: harbour, Identifier: "harbour-north", Name: "Harbour North", Version: 3, Submit: "Save the account",
-		Signing: append([]ui.Option{{Value: "inherit", Label: "As the partner", Hint: "Now: report only."}}, modes()[1:]...),
+		Shell:      shell("Change harbour-north", "partners", partnersCrumb, harbourCrumb),
+		Action:     harbour + "/accounts/2",
+		Cancel:     harbour,
+		Identifier: "harbour-north",
+		Name:       "Harbour North",
+		Version:    3,
+		Submit:     "Save the account",
+		Signing:    append([]ui.Option{{Value: "inherit", Label: "As the partner", Hint: "Now: report only."}}, modes()[1:]...),
 	}
 	made, ofDefault := form, form
 	made.Shell, made.New, made.Identifier, made.Sandbox, made.Submit = shell("New account", "partners", partnersCrumb, harbourCrumb), true, "Harbour", true, "Make the account"
 	made.Errors = ui.Errors{{Field: "identifier", Message: "Another account is called harbour, which looks the same; choose another"}}
 	ofDefault.Default, ofDefault.Suspended, ofDefault.Sandbox = true, true, true
-	ofDefault.Conflict = &ui.Conflict{Who: "Mary Somerville", At: ago(40 * time.Second), Changes: []ui.Change{{Name: "status", Before: "active", After: "suspended"}}}
+	ofDefault.Conflict = &ui.Conflict{
+		Who:     "Mary Somerville",
+		At:      ago(40 * time.Second),
+		Changes: []ui.Change{{Name: "status", Before: "active", After: "suspended"}},
+	}
 	details := partnersview.PartnerDetailsView{
-		Head: head("Details"), Name: "Harbour Leads", LegalName: "Harbour Leads Ltd", Address: "4 Quay Street\nBristol\nBS1 4RN", TaxID: "GB123456789", PaymentTerms: "30 days", Notes: "Their developer is away on Fridays.",
-		Managers: managers(), Version: 12,
-		Contacts: []partnersview.ContactRow{{Name: "Annie Easley", Role: "Accounts", Email: "annie@harbour.example", Phone: "+44 117 496 0000"}, {Name: "Radia Perlman", Role: "Developer", Email: "radia.perlman-of-the-spanning-trees@harbour.example"}, {}, {}},
+		Head:         head("Details"),
+		Name:         "Harbour Leads",
+		LegalName:    "Harbour Leads Ltd",
+		Address:      "4 Quay Street\nBristol\nBS1 4RN",
+		TaxID:        "GB123456789",
+		PaymentTerms: "30 days",
+		Notes:        "Their developer is away on Fridays.",
+		Managers:     managers(),
+		Version:      12,
+		Contacts: []partnersview.ContactRow{
+			{Name: "Annie Easley", Role: "Accounts", Email: "annie@harbour.example", Phone: "+44 117 496 0000"},
+			{Name: "Radia Perlman", Role: "Developer", Email: "radia.perlman-of-the-spanning-trees@harbour.example"},
+			{},
+			{},
+		},
 	}
 	conflict, watcher := details, details
-	conflict.Conflict = &ui.Conflict{Who: "Mary Somerville", At: ago(90 * time.Second), Changes: []ui.Change{{Name: "payment terms", Before: "14 days", After: "30 days"}, {Name: "notes", After: "Calls on Mondays"}}}
-	conflict.Errors = ui.Errors{{Field: "contact-1-email", Message: "Write a whole address, like radia@harbour.example"}, {Field: "name", Message: "Give it a name"}}
+	conflict.Conflict = &ui.Conflict{
+		Who: "Mary Somerville",
+		At:  ago(90 * time.Second),
+		Changes: []ui.Change{
+			{Name: "payment terms", Before: "14 days", After: "30 days"},
+			{Name: "notes", After: "Calls on Mondays"},
+		},
+	}
+	conflict.Errors = ui.Errors{
+		{Field: "contact-1-email", Message: "Write a whole address, like radia@harbour.example"},
+		{Field: "name", Message: "Give it a name"},
+	}
 	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
 	bare := partnersview.PartnerDetailsView{Head: watched("Details"), Name: "Harbour Leads", Locked: watcher.Locked}
-	audit := partnersview.PartnerAuditView{Head: head("Audit"), Events: events()[:2], Pager: ui.Pager{Count: "2 events"}}
-	handover := partnersview.PartnerHandoverView{Head: head("Documentation"), Created: ago(3 * 24 * time.Hour), CanWrite: true}
+	audit := partnersview.PartnerAuditView{
+		Head:   head("Audit"),
+		Events: events()[:2],
+		Pager:  ui.Pager{Count: "2 events"},
+	}
+	handover := partnersview.PartnerHandoverView{
+		Head:     head("Documentation"),
+		Created:  ago(3 * 24 * time.Hour),
+		CanWrite: true,
+	}
 	return map[string]templ.Component{
-		"partner":         partnersview.PartnerAccounts(partnersview.PartnerAccountsView{Head: head("Accounts"), Accounts: accounts(), NewURL: harbour + "/accounts/new"}),
-		"partner-pending": partnersview.PartnerAccounts(partnersview.PartnerAccountsView{Head: pending("Accounts"), NewURL: harbour + "/accounts/new"}),
-		"account":         partnersview.AccountForm(form), "account-new": partnersview.AccountForm(made), "account-conflict": partnersview.AccountForm(ofDefault),
-		"partner-details": partnersview.PartnerDetails(details), "partner-details-conflict": partnersview.PartnerDetails(conflict),
-		"partner-details-locked": partnersview.PartnerDetails(watcher), "partner-details-bare": partnersview.PartnerDetails(bare),
-		"partner-audit": partnersview.PartnerAudit(audit), "partner-audit-empty": partnersview.PartnerAudit(partnersview.PartnerAuditView{Head: head("Audit")}),
-		"link-created": partnersview.LinkCreated(partnersview.LinkCreatedView{
-			Shell: shell("New documentation link", "partners", partnersCrumb, harbourCrumb), PartnerName: "Harbour Leads", Link: "https://api.pingpost.example/partner/k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6WABC",
-			NextLabel: "Continue onboarding", NextURL: harbour + "/onboarding",
+		"partner": partnersview.PartnerAccounts(partnersview.PartnerAccountsView{
+			Head:     head("Accounts"),
+			Accounts: accounts(),
+			NewURL:   harbour + "/accounts/new",
 		}),
-		"partner-handover": partnersview.PartnerHandover(handover), "partner-handover-none": partnersview.PartnerHandover(partnersview.PartnerHandoverView{Head: head("Documentation"), CanWrite: true}),
+		"partner-pending": partnersview.PartnerAccounts(partnersview.PartnerAccountsView{
+			Head:   pending("Accounts"),
+			NewURL: harbour + "/accounts/new",
+		}),
+		"account":                  partnersview.AccountForm(form),
+		"account-new":              partnersview.AccountForm(made),
+		"account-conflict":         partnersview.AccountForm(ofDefault),
+		"partner-details":          partnersview.PartnerDetails(details),
+		"partner-details-conflict": partnersview.PartnerDetails(conflict),
+		"partner-details-locked":   partnersview.PartnerDetails(watcher),
+		"partner-details-bare":     partnersview.PartnerDetails(bare),
+		"partner-audit":            partnersview.PartnerAudit(audit),
+		"partner-audit-empty":      partnersview.PartnerAudit(partnersview.PartnerAuditView{Head: head("Audit")}),
+		"link-created": partnersview.LinkCreated(partnersview.LinkCreatedView{
+			Shell:       shell("New documentation link", "partners", partnersCrumb, harbourCrumb),
+			PartnerName: "Harbour Leads",
+			Link:        "https://api.pingpost.example/partner/k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6WABC",
+			NextLabel:   "Continue onboarding",
+			NextURL:     harbour + "/onboarding",
+		}),
+		"partner-handover": partnersview.PartnerHandover(handover),
+		"partner-handover-none": partnersview.PartnerHandover(partnersview.PartnerHandoverView{
+			Head:     head("Documentation"),
+			CanWrite: true,
+		}),
 	}
 }

@@ -85,24 +85,63 @@ func qr() string {
 
 func signingIn() map[string]templ.Component {
 	account := accountview.AccountView{
-		Shell: shell("Your account", ""), Name: "Ada Lovelace", Email: "ada@pingpost.example",
+		Shell:        shell("Your account", ""),
+		Name:         "Ada Lovelace",
+		Email:        "ada@pingpost.example",
 		Roles:        []string{"Administrator, for all partners", "Finance, for harbour-leads and north-road"},
-		SecondFactor: true, EnrolledAt: ago(40 * 24 * time.Hour), RecoveryLeft: 7,
-		EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes", PasswordURL: "/account/password", RevokeOthers: "/account/sessions/revoke-others",
-		Sessions: sessions(true),
+		SecondFactor: true,
+		EnrolledAt:   ago(40 * 24 * time.Hour),
+		RecoveryLeft: 7,
+		EnrolURL:     "/account/second-factor",
+		CodesURL:     "/account/recovery-codes",
+		PasswordURL:  "/account/password",
+		RevokeOthers: "/account/sessions/revoke-others",
+		Sessions:     sessions(true),
 	}
 	wrong := account
 	wrong.SecondFactor = false
-	wrong.Errors = ui.Errors{{Field: "current", Message: "This is not your password"}, {Field: "password", Message: "Use at least 12 characters; this has 8"}}
+	wrong.Errors = ui.Errors{
+		{Field: "current", Message: "This is not your password"},
+		{Field: "password", Message: "Use at least 12 characters; this has 8"},
+	}
 	return map[string]templ.Component{
-		"login":          loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Next: "/partners"}),
-		"login-refused":  loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Error: "The email and the password do not belong together. After five tries you wait a minute."}),
-		"login-notice":   loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Email: "ada@pingpost.example", Notice: "You were signed out after 12 hours. Sign in again and you are back where you were."}),
-		"login-code":     loginview.LoginCode(loginview.LoginCodeView{Shell: bare("Second factor", "")}),
-		"invite-accept":  loginview.InviteAccept(loginview.InviteAcceptView{Shell: bare("Welcome, Grace", "Choose the password that you will sign in with."), Action: "/invite/abc", Name: "Grace Hopper", Email: "grace@pingpost.example", Errors: ui.Errors{{Field: "again", Message: "The two passwords differ; type the same twice"}}}),
-		"second-factor":  loginview.EnrolSecondFactor(loginview.EnrolSecondFactorView{Shell: bare("Pair an authenticator", "From now on you sign in with your password and a code."), Action: "/account/second-factor", QR: qr(), Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP"}),
-		"recovery-codes": ui.RecoveryCodes(ui.RecoveryCodesView{Shell: bare("Your recovery codes", "Each signs you in once, when you have no authenticator at hand."), Action: "/account/recovery-codes/kept", Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB", "J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"}}),
-		"step-up":        accountview.StepUpPage(accountview.StepUpView{Shell: with(shell("Confirm that it is you", ""), ""), Action: "/step-up", Why: "You are about to make new recovery codes; the old ones stop working.", Code: true}),
+		"login": loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Next: "/partners"}),
+		"login-refused": loginview.Login(loginview.LoginView{
+			Shell: bare("Sign in", ""),
+			Email: "ada@pingpost.example",
+			Error: "The email and the password do not belong together. After five tries you wait a minute.",
+		}),
+		"login-notice": loginview.Login(loginview.LoginView{
+			Shell:  bare("Sign in", ""),
+			Email:  "ada@pingpost.example",
+			Notice: "You were signed out after 12 hours. Sign in again and you are back where you were.",
+		}),
+		"login-code": loginview.LoginCode(loginview.LoginCodeView{Shell: bare("Second factor", "")}),
+		"invite-accept": loginview.InviteAccept(loginview.InviteAcceptView{
+			Shell:  bare("Welcome, Grace", "Choose the password that you will sign in with."),
+			Action: "/invite/abc",
+			Name:   "Grace Hopper",
+			Email:  "grace@pingpost.example",
+			Errors: ui.Errors{{Field: "again", Message: "The two passwords differ; type the same twice"}},
+		}),
+		"second-factor": loginview.EnrolSecondFactor(loginview.EnrolSecondFactorView{
+			Shell:  bare("Pair an authenticator", "From now on you sign in with your password and a code."),
+			Action: "/account/second-factor",
+			QR:     qr(),
+			Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP",
+		}),
+		"recovery-codes": ui.RecoveryCodes(ui.RecoveryCodesView{
+			Shell:  bare("Your recovery codes", "Each signs you in once, when you have no authenticator at hand."),
+			Action: "/account/recovery-codes/kept",
+			Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB",
+				"J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"},
+		}),
+		"step-up": accountview.StepUpPage(accountview.StepUpView{
+			Shell:  with(shell("Confirm that it is you", ""), ""),
+			Action: "/step-up",
+			Why:    "You are about to make new recovery codes; the old ones stop working.",
+			Code:   true,
+		}),
 		"account":        accountview.Account(account),
 		"account-errors": accountview.Account(wrong),
 		"design":         designview.Design(designview.DesignView{Shell: shell("Design", "")}),
@@ -114,8 +153,20 @@ func signingIn() map[string]templ.Component {
 func sessions(own bool) []ui.SessionRow {
 	rows := []ui.SessionRow{
 		{Device: "Firefox on Linux", Address: "203.0.113.40", Started: ago(3 * time.Hour), LastSeen: ago(2 * time.Second), Current: own},
-		{Device: "Safari on iPhone", Address: "2001:db8:85a3::8a2e:370:7334", Started: ago(51 * time.Hour), LastSeen: ago(26 * time.Minute), RevokeURL: "/s/2"},
-		{Device: "Chrome on Windows", Address: "198.51.100.7", Started: ago(9 * 24 * time.Hour), LastSeen: ago(4 * 24 * time.Hour), RevokeURL: "/s/3"},
+		{
+			Device:    "Safari on iPhone",
+			Address:   "2001:db8:85a3::8a2e:370:7334",
+			Started:   ago(51 * time.Hour),
+			LastSeen:  ago(26 * time.Minute),
+			RevokeURL: "/s/2",
+		},
+		{
+			Device:    "Chrome on Windows",
+			Address:   "198.51.100.7",
+			Started:   ago(9 * 24 * time.Hour),
+			LastSeen:  ago(4 * 24 * time.Hour),
+			RevokeURL: "/s/3",
+		},
 	}
 	if !own {
 		rows[0].RevokeURL = "/s/1"
@@ -126,8 +177,14 @@ func sessions(own bool) []ui.SessionRow {
 func overviews() map[string]templ.Component {
 	full := overviewview.View{
 		Shell:      shell("Overview", "overview"),
-		RangeWords: "in the last 24 hours", StepHead: "Hour (UTC)",
-		Ranges: []ui.Tab{{Label: "1 h", URL: "/?range=1h"}, {Label: "24 h", URL: "/?range=24h", Current: true}, {Label: "7 d", URL: "/?range=7d"}, {Label: "30 d", URL: "/?range=30d"}},
+		RangeWords: "in the last 24 hours",
+		StepHead:   "Hour (UTC)",
+		Ranges: []ui.Tab{
+			{Label: "1 h", URL: "/?range=1h"},
+			{Label: "24 h", URL: "/?range=24h", Current: true},
+			{Label: "7 d", URL: "/?range=7d"},
+			{Label: "30 d", URL: "/?range=30d"},
+		},
 		Needs: []ui.Need{
 			{Text: "Two secrets retire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
 			{Text: "One partner waits for approval", URL: "/partners?status=pending", Detail: "Tradewind Media, since 2 days"},
@@ -140,8 +197,11 @@ func overviews() map[string]templ.Component {
 			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
 		Refusals: []ui.Bar{
-			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512}, {Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
-			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188}, {Label: "Postcode is not in the country", URL: "/traffic?reason=postcode", Count: 97}, {Label: "Over the daily cap", URL: "/traffic?reason=cap", Count: 50},
+			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512},
+			{Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
+			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188},
+			{Label: "Postcode is not in the country", URL: "/traffic?reason=postcode", Count: 97},
+			{Label: "Over the daily cap", URL: "/traffic?reason=cap", Count: 50},
 		},
 		Payouts: []reporting.Payout{
 			{Amount: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 27544},
@@ -152,26 +212,55 @@ func overviews() map[string]templ.Component {
 	}
 	for i := range 24 {
 		day := int64(i * (24 - i)) // a hump: little at night
-		full.Traffic = append(full.Traffic, ui.TrafficStep{Label: fmt.Sprintf("%02d:00", (19+i)%24), Pings: 3100 + 61*day + int64(i*i*i%7)*240, Posts: 520 + 11*day + int64(i*i%5)*70})
+		full.Traffic = append(full.Traffic, ui.TrafficStep{
+			Label: fmt.Sprintf("%02d:00", (19+i)%24),
+			Pings: 3100 + 61*day + int64(i*i*i%7)*240,
+			Posts: 520 + 11*day + int64(i*i%5)*70,
+		})
 	}
-	quiet := overviewview.View{Shell: shell("Overview", "overview"), Ranges: full.Ranges, RangeWords: full.RangeWords, StepHead: full.StepHead,
-		Tiles:   []ui.StatTile{{Label: "Pings", Value: "0", Note: "none yet", URL: "/a"}, {Label: "Posts", Value: "0", Note: "none yet", URL: "/b"}, {Label: "Accepted", Value: "–", Note: "no posts", URL: "/c"}, {Label: "Leads", Value: "0", Note: "none yet", URL: "/d"}},
-		Traffic: []ui.TrafficStep{{Label: "18:00"}, {Label: "18:30"}, {Label: "19:00"}}}
+	quiet := overviewview.View{
+		Shell:      shell("Overview", "overview"),
+		Ranges:     full.Ranges,
+		RangeWords: full.RangeWords,
+		StepHead:   full.StepHead,
+		Tiles: []ui.StatTile{
+			{Label: "Pings", Value: "0", Note: "none yet", URL: "/a"},
+			{Label: "Posts", Value: "0", Note: "none yet", URL: "/b"},
+			{Label: "Accepted", Value: "–", Note: "no posts", URL: "/c"},
+			{Label: "Leads", Value: "0", Note: "none yet", URL: "/d"},
+		},
+		Traffic: []ui.TrafficStep{{Label: "18:00"}, {Label: "18:30"}, {Label: "19:00"}},
+	}
 	failed := quiet
 	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", "/"
-	return map[string]templ.Component{"overview": overviewview.Page(full), "overview-quiet": overviewview.Page(quiet), "overview-failed": overviewview.Page(failed)}
+	return map[string]templ.Component{
+		"overview":        overviewview.Page(full),
+		"overview-quiet":  overviewview.Page(quiet),
+		"overview-failed": overviewview.Page(failed),
+	}
 }
 
 func audits() map[string]templ.Component {
 	list := ui.AuditListView{
-		Shell: shell("Audit", "audit"), CheckURL: "/audit/verify",
+		Shell:    shell("Audit", "audit"),
+		CheckURL: "/audit/verify",
 		Actions:  []ui.Option{{Value: "staff.roles", Label: "Changed roles"}, {Value: "login", Label: "Signed in"}},
 		Kinds:    []ui.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},
-		Outcomes: []ui.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}, {Value: "failed", Label: "Failed"}},
-		Events:   events(), Pager: ui.Pager{Newer: "/audit?after=1", Older: "/audit?before=2", Count: "about 12,000 events"},
+		Outcomes: []ui.Option{
+			{Value: "done", Label: "Done"},
+			{Value: "refused", Label: "Refused"},
+			{Value: "failed", Label: "Failed"},
+		},
+		Events: events(),
+		Pager:  ui.Pager{Newer: "/audit?after=1", Older: "/audit?before=2", Count: "about 12,000 events"},
 	}
 	intact, broken, none := list, list, list
-	intact.Chain = &ui.ChainResult{Intact: true, Events: 12044, At: now, Head: "9f2c41d0a7be55836e1f08c4d2ab907713e6fa50c9d8214b7703ee5a1bd04c9e"}
+	intact.Chain = &ui.ChainResult{
+		Intact: true,
+		Events: 12044,
+		At:     now,
+		Head:   "9f2c41d0a7be55836e1f08c4d2ab907713e6fa50c9d8214b7703ee5a1bd04c9e",
+	}
 	broken.Chain = &ui.ChainResult{Events: 12044, BrokenAt: 4711, At: now}
 	none.Events, none.Pager = nil, ui.Pager{}
 	nothing := none
@@ -180,17 +269,78 @@ func audits() map[string]templ.Component {
 	failed := none
 	failed.State = ui.ListState{Failed: "The database did not answer within five seconds.", RetryURL: "/audit"}
 	return map[string]templ.Component{
-		"audit": ui.AuditList(list), "audit-intact": ui.AuditList(intact), "audit-broken": ui.AuditList(broken),
-		"audit-empty": ui.AuditList(none), "audit-no-match": ui.AuditList(nothing), "audit-failed": ui.AuditList(failed),
+		"audit":          ui.AuditList(list),
+		"audit-intact":   ui.AuditList(intact),
+		"audit-broken":   ui.AuditList(broken),
+		"audit-empty":    ui.AuditList(none),
+		"audit-no-match": ui.AuditList(nothing),
+		"audit-failed":   ui.AuditList(failed),
 	}
 }
 
 func events() []ui.AuditRow {
 	return []ui.AuditRow{
-		{At: ago(40 * time.Second), Who: "Ada Lovelace", Role: "Administrator", Action: "Changed roles", Kind: "staff", Object: "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD", ObjectURL: "/staff/st_01M7", Outcome: "done", Address: "203.0.113.40", RequestID: "rq_01M7Q5A2E9", Changes: []ui.Change{{Name: "roles", Before: "Auditor", After: "Auditor, Finance"}, {Name: "scope of Finance", After: "harbour-leads"}}},
-		{At: ago(4 * time.Minute), Who: "Grace Hopper", Role: "Account manager", Action: "Rotated a secret", Kind: "partner", Object: "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA", ObjectURL: "/partners/harbour-leads", Outcome: "refused", Reason: "needs the second factor again", Address: "198.51.100.7", RequestID: "rq_01M7Q5A1B7"},
-		{At: ago(2 * time.Hour), Who: "the system", Role: "maintenance", Action: "Removed expired partitions", Kind: "pings", Object: "pings_2026_10_22", Outcome: "done", RequestID: "rq_01M7PYY0C3"},
-		{At: ago(5 * time.Hour), Who: "Mary Somerville", Role: "Finance", Action: "Approved a payout run", Kind: "payout run", Object: "pr_01M7N0C4HZ6E8MSTV2B9KDQXW1", ObjectURL: "/payouts/pr", Outcome: "done", Address: "192.0.2.18", RequestID: "rq_01M7P1R9F2", Changes: []ui.Change{{Name: "state", Before: "prepared", After: "approved"}}},
-		{At: ago(26 * time.Hour), Who: "katherine@pingpost.example", Role: "not signed in", Action: "Tried to sign in", Outcome: "failed", Reason: "wrong password", Address: "203.0.113.99", RequestID: "rq_01M7M8D6A0"},
+		{
+			At:        ago(40 * time.Second),
+			Who:       "Ada Lovelace",
+			Role:      "Administrator",
+			Action:    "Changed roles",
+			Kind:      "staff",
+			Object:    "st_01M7Q4Z8KX3F2V9N6T0B5RCWHD",
+			ObjectURL: "/staff/st_01M7",
+			Outcome:   "done",
+			Address:   "203.0.113.40",
+			RequestID: "rq_01M7Q5A2E9",
+			Changes: []ui.Change{
+				{Name: "roles", Before: "Auditor", After: "Auditor, Finance"},
+				{Name: "scope of Finance", After: "harbour-leads"},
+			},
+		},
+		{
+			At:        ago(4 * time.Minute),
+			Who:       "Grace Hopper",
+			Role:      "Account manager",
+			Action:    "Rotated a secret",
+			Kind:      "partner",
+			Object:    "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA",
+			ObjectURL: "/partners/harbour-leads",
+			Outcome:   "refused",
+			Reason:    "needs the second factor again",
+			Address:   "198.51.100.7",
+			RequestID: "rq_01M7Q5A1B7",
+		},
+		{
+			At:        ago(2 * time.Hour),
+			Who:       "the system",
+			Role:      "maintenance",
+			Action:    "Removed expired partitions",
+			Kind:      "pings",
+			Object:    "pings_2026_10_22",
+			Outcome:   "done",
+			RequestID: "rq_01M7PYY0C3",
+		},
+		{
+			At:        ago(5 * time.Hour),
+			Who:       "Mary Somerville",
+			Role:      "Finance",
+			Action:    "Approved a payout run",
+			Kind:      "payout run",
+			Object:    "pr_01M7N0C4HZ6E8MSTV2B9KDQXW1",
+			ObjectURL: "/payouts/pr",
+			Outcome:   "done",
+			Address:   "192.0.2.18",
+			RequestID: "rq_01M7P1R9F2",
+			Changes:   []ui.Change{{Name: "state", Before: "prepared", After: "approved"}},
+		},
+		{
+			At:        ago(26 * time.Hour),
+			Who:       "katherine@pingpost.example",
+			Role:      "not signed in",
+			Action:    "Tried to sign in",
+			Outcome:   "failed",
+			Reason:    "wrong password",
+			Address:   "203.0.113.99",
+			RequestID: "rq_01M7M8D6A0",
+		},
 	}
 }

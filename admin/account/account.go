@@ -25,9 +25,17 @@ func (h *Handlers) showAccount(k *web.Request, status int, mistakes ui.Errors) e
 		return err
 	}
 	v := view.AccountView{
-		Shell: k.Shell("Your account"), Name: p.Name, Email: p.Email, Roles: web.ScopeWords(k.Access.Roles(p.ID), names),
-		SecondFactor: len(p.TOTPSealed) > 0, EnrolledAt: web.TimeOf(p.TOTPAt), RecoveryLeft: int(left), EnrolURL: "/account/second-factor", CodesURL: "/account/recovery-codes",
-		PasswordURL: "/account/password", Errors: mistakes,
+		Shell:        k.Shell("Your account"),
+		Name:         p.Name,
+		Email:        p.Email,
+		Roles:        web.ScopeWords(k.Access.Roles(p.ID), names),
+		SecondFactor: len(p.TOTPSealed) > 0,
+		EnrolledAt:   web.TimeOf(p.TOTPAt),
+		RecoveryLeft: int(left),
+		EnrolURL:     "/account/second-factor",
+		CodesURL:     "/account/recovery-codes",
+		PasswordURL:  "/account/password",
+		Errors:       mistakes,
 	}
 	for _, s := range sessions {
 		v.Sessions = append(v.Sessions, web.SessionRow(s, s.ID == k.Session.ID, "/account/sessions/"))

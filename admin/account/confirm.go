@@ -11,8 +11,12 @@ func (h *Handlers) confirmPage(k *web.Request) error { return h.showConfirm(k, h
 
 func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error {
 	return k.Show(status, view.StepUpPage(view.StepUpView{
-		Shell: k.Shell("Is it still you?"), Action: "/account/confirm", Why: "What comes next changes who can sign in as you. You are asked again every ten minutes.",
-		Code: len(k.Session.Staff.TOTPSealed) > 0, Error: mistake, Next: web.Next(k),
+		Shell:  k.Shell("Is it still you?"),
+		Action: "/account/confirm",
+		Why:    "What comes next changes who can sign in as you. You are asked again every ten minutes.",
+		Code:   len(k.Session.Staff.TOTPSealed) > 0,
+		Error:  mistake,
+		Next:   web.Next(k),
 	}))
 }
 

@@ -24,7 +24,10 @@ func (h *Handlers) changePassword(k *web.Request) error {
 			if err != nil {
 				return "", err
 			}
-			k.Notices = append(k.Notices, web.Notice{Kind: "good", Text: "Your password is changed. Everywhere else you are signed out."})
+			k.Notices = append(k.Notices, web.Notice{
+				Kind: "good",
+				Text: "Your password is changed. Everywhere else you are signed out.",
+			})
 			return "", h.showAccount(k, http.StatusOK, nil)
 		},
 		FieldOf: func(f *apperr.Error) string {

@@ -35,7 +35,10 @@ type Response struct {
 func (b *Client) Packed(t testing.TB, method, path string, form url.Values) Response {
 	t.Helper()
 	return b.Send(t, method, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
-		"Accept-Encoding": {"gzip, deflate, br, zstd"}, "Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.Console.URL}, "Sec-Fetch-Site": {"same-origin"},
+		"Accept-Encoding": {"gzip, deflate, br, zstd"},
+		"Content-Type":    {"application/x-www-form-urlencoded"},
+		"Origin":          {b.Console.URL},
+		"Sec-Fetch-Site":  {"same-origin"},
 	})
 }
 
@@ -83,7 +86,8 @@ func (b *Client) SignIn(t testing.TB, email string) Response {
 func (p Response) Text() string {
 	_, main, _ := strings.Cut(p.Body, "<main")
 	text := strings.Join(strings.Fields(main), " ")
-	return fmt.Sprintf("errors %q, codes %q, notices %q, location %q: %.600s", p.Errors(), p.Codes(), p.Values("data-notice"), p.Location(), text)
+	return fmt.Sprintf("errors %q, codes %q, notices %q, location %q: %.600s", p.Errors(), p.Codes(),
+		p.Values("data-notice"), p.Location(), text)
 }
 
 // Location returns the Location header.
@@ -185,7 +189,10 @@ func WithFormKeyBefore(body string) string { return WithFormKey(nil).Encode() + 
 // Post submits a form, with a new form key if it has none.
 func (b *Client) Post(t testing.TB, path string, form url.Values) Response {
 	t.Helper()
-	return b.Send(t, http.MethodPost, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {b.Console.URL}})
+	return b.Send(t, http.MethodPost, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
+		"Content-Type": {"application/x-www-form-urlencoded"},
+		"Origin":       {b.Console.URL},
+	})
 }
 
 // Send sends a request.

@@ -69,7 +69,11 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	if k.Environment == "" {
 		k.Environment = "development"
 	}
-	h := &Console{Database: testkit.NewDatabase(t), Time: clock.NewManual(testkit.Began()), People: map[models.Role]models.Staff{}}
+	h := &Console{
+		Database: testkit.NewDatabase(t),
+		Time:     clock.NewManual(testkit.Began()),
+		People:   map[models.Role]models.Staff{},
+	}
 	keys := testkit.PlatformKeys(t, 1)
 	h.StaffService = staff.NewService(h.DB, keys, h.Time, staff.Settings{
 		SecondFactor: k.SecondFactor, Idle: 30 * time.Minute, Lifetime: 12 * time.Hour,
@@ -91,10 +95,24 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Options = admin.Options{
-		Environment: k.Environment, Clock: h.Time, Log: slog.New(slog.DiscardHandler), Access: access, Staff: h.StaffService, Audit: audit.New(h.DB, h.Time),
-		Partners: partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}), Leads: leads.NewReader(h.DB, keys, h.Time), Jobs: h.Jobs,
-		Payouts: payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}), Reconcile: reconcile.NewService(h.DB, h.Time, h.Jobs, files), Prices: prices.WithPolicy(k.Policy), Reporting: reporting.NewReader(h.DB), TrustedProxies: k.Proxies,
-		PublicURL: "http://api.example", Metrics: httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"), DefaultSigning: models.SigningRequired, RefusalsKept: 500,
+		Environment:    k.Environment,
+		Clock:          h.Time,
+		Log:            slog.New(slog.DiscardHandler),
+		Access:         access,
+		Staff:          h.StaffService,
+		Audit:          audit.New(h.DB, h.Time),
+		Partners:       partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}),
+		Leads:          leads.NewReader(h.DB, keys, h.Time),
+		Jobs:           h.Jobs,
+		Payouts:        payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
+		Reconcile:      reconcile.NewService(h.DB, h.Time, h.Jobs, files),
+		Prices:         prices.WithPolicy(k.Policy),
+		Reporting:      reporting.NewReader(h.DB),
+		TrustedProxies: k.Proxies,
+		PublicURL:      "http://api.example",
+		Metrics:        httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"),
+		DefaultSigning: models.SigningRequired,
+		RefusalsKept:   500,
 	}
 	handler, err := admin.New(h.Options)
 	if err != nil {
@@ -123,7 +141,8 @@ const Password = "correct horse battery"
 
 // Routes returns the routes of one area.
 func (h *Console) Routes(path string) []web.Route {
-	return slices.DeleteFunc(admin.Routes(h.Options), func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
+	return slices.DeleteFunc(admin.Routes(h.Options),
+		func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
 }
 
 // Reload reads what users may do again, as a node does within a second.
@@ -137,7 +156,11 @@ func (h *Console) Reload(t *testing.T) {
 // AddStaff adds an active user whose password is [Password].
 func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole) models.Staff {
 	t.Helper()
-	p, err := h.StaffService.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: nameOf(email), Roles: roles}, Password)
+	p, err := h.StaffService.Seed(t.Context(), audit.Operator, staff.NewPerson{
+		Email: email,
+		Name:  nameOf(email),
+		Roles: roles,
+	}, Password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +170,11 @@ func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole
 // nameOf gives the people of the roles names.
 func nameOf(email string) string {
 	names := map[models.Role]string{
-		models.Administrator: "Ada Marsh", models.AccountManager: "Ben Okafor", models.PricingManager: "Chloé Lindqvist", models.Finance: "Dmitri Sand", models.Auditor: "Eve Tanaka",
+		models.Administrator:  "Ada Marsh",
+		models.AccountManager: "Ben Okafor",
+		models.PricingManager: "Chloé Lindqvist",
+		models.Finance:        "Dmitri Sand",
+		models.Auditor:        "Eve Tanaka",
 	}
 	role, _, _ := strings.Cut(email, "@")
 	return cmp.Or(names[models.Role(role)], "Somebody Else")
@@ -156,7 +183,11 @@ func nameOf(email string) string {
 // AddPartner adds a partner that is not approved and has no accounts.
 func (h *Console) AddPartner(t *testing.T, slug string) uuid.UUID {
 	t.Helper()
-	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug, Signing: models.SigningRequired})
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
+		Slug:    slug,
+		Name:    slug,
+		Signing: models.SigningRequired,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +238,9 @@ func (h *Console) CheckAuditTrail(t testing.TB) {
 // SignedInEverywhere returns a client that may open every page.
 func (h *Console) SignedInEverywhere(t *testing.T) *Client {
 	t.Helper()
-	h.AddStaff(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator}, models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager}, models.StaffRole{Role: models.Finance})
+	h.AddStaff(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator},
+		models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager},
+		models.StaffRole{Role: models.Finance})
 	h.Reload(t)
 	b := h.NewClient(t)
 	b.SignIn(t, "everywhere@example.com")

@@ -37,7 +37,11 @@ type ConsoleWithDeliveries struct {
 func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	t.Helper()
 	h := NewConsole(t, Setup{})
-	b := ConsoleWithDeliveries{Console: h, Client: h.SignedInAs(t, models.Finance), Platform: testkit.NewPlatform(t, h.Database)}
+	b := ConsoleWithDeliveries{
+		Console:  h,
+		Client:   h.SignedInAs(t, models.Finance),
+		Platform: testkit.NewPlatform(t, h.Database),
+	}
 	b.in, b.Other = b.Platform.Intake(intake.Settings{DefaultMode: models.SigningRequired}), b.Platform.ReportOnly
 	h.RunJobs(t)
 	return b
@@ -57,7 +61,10 @@ func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign
 	late, _ := b.Deliver(t, b.Harbour())
 	b.Platform.Time.Advance(-40 * 24 * time.Hour)
 	return []string{
-		"leadId,amount,currency", row(even, price.Decimal()), row(less, money.Amount{Minor: price.Minor - 250, Currency: price.Currency}.Decimal()),
+		"leadId,amount,currency", row(even, price.Decimal()), row(less, money.Amount{
+			Minor:    price.Minor - 250,
+			Currency: price.Currency,
+		}.Decimal()),
 		row(id.Format(id.Lead, uuid.New()), "12.50"), row(foreign, "12.50"), row(even, price.Decimal()), row(late, price.Decimal()),
 		"=1+1,12.50,GBP", row(even, "12.345"),
 	}, foreign
@@ -76,12 +83,22 @@ func (b ConsoleWithDeliveries) Deliver(t testing.TB, by testkit.Partner) (lead s
 func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
 	t.Helper()
 	b.Platform.Reload(t)
-	q, err := b.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
+	q, err := b.in.Ping(intake.PingRequest{
+		ID:   uuid.New(),
+		Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country),
+	})
 	if err != nil || !q.Accepted {
 		t.Fatalf("a ping: %+v, %v", q, err)
 	}
-	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, q.TransactionID, by.Accounts[0].Identifier)
-	r, err := b.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(b.Platform.Time.Now(), body)})
+	body := fmt.Appendf(nil,
+		`{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`,
+		q.TransactionID, by.Accounts[0].Identifier)
+	r, err := b.in.Post(t.Context(), intake.PostRequest{
+		ID:      uuid.New(),
+		Address: clientaddr.Group("192.0.2.1"),
+		Body:    body,
+		Headers: by.Sign(b.Platform.Time.Now(), body),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +134,10 @@ func ListForm(t testing.TB, key, partner, name, content string) (io.Reader, stri
 func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
 	t.Helper()
 	body, kind := ListForm(t, uuid.NewString(), partner, name, content)
-	return b.Send(t, http.MethodPost, "/reconciliation/new", body, http.Header{"Content-Type": {kind}, "Origin": {b.Console.URL}})
+	return b.Send(t, http.MethodPost, "/reconciliation/new", body, http.Header{
+		"Content-Type": {kind},
+		"Origin":       {b.Console.URL},
+	})
 }
 
 // UploadList uploads a list, and returns the address of its page.
@@ -145,7 +165,14 @@ func IDOf(t testing.TB, at string) uuid.UUID {
 // ColumnForm is the form that maps the columns leadId, amount and currency.
 func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
 	t.Helper()
-	return url.Values{"version": {b.Version(t, at)}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"in:currency"}, "from": {"2026-01-01"}, "to": {"2026-01-31"}}
+	return url.Values{
+		"version":  {b.Version(t, at)},
+		"lead_id":  {"leadId"},
+		"amount":   {"amount"},
+		"currency": {"in:currency"},
+		"from":     {"2026-01-01"},
+		"to":       {"2026-01-31"},
+	}
 }
 
 // Compare starts the comparison, and waits until it is done.

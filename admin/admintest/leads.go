@@ -37,19 +37,29 @@ type Seller struct {
 func NewConsoleWithLeads(t *testing.T) *ConsoleWithLeads {
 	t.Helper()
 	h := NewConsole(t, Setup{})
-	return &ConsoleWithLeads{Console: h, store: leads.NewStore(h.Pool), Harbour: h.AddSeller(t, "harbour-leads"), Other: h.AddSeller(t, "meadow-media")}
+	return &ConsoleWithLeads{
+		Console: h,
+		store:   leads.NewStore(h.Pool),
+		Harbour: h.AddSeller(t, "harbour-leads"),
+		Other:   h.AddSeller(t, "meadow-media"),
+	}
 }
 
 // AddSeller adds an approved partner with two accounts and a secret.
 func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	t.Helper()
-	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: web.Title(slug), Signing: models.SigningRequired})
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
+		Slug:    slug,
+		Name:    web.Title(slug),
+		Signing: models.SigningRequired,
+	})
 	if err == nil {
 		s.Partner = p
 		s.account, err = h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-main"})
 	}
 	if err == nil {
-		s.Trial, err = h.Options.Partners.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: slug + "-trial", Sandbox: true})
+		s.Trial, err = h.Options.Partners.CreateAccount(t.Context(), p,
+			partners.NewAccount{Identifier: slug + "-trial", Sandbox: true})
 	}
 	if err == nil {
 		var made partners.Created
@@ -76,22 +86,55 @@ func (s *ConsoleWithLeads) Sell(t *testing.T, by Seller, c leads.Contact, change
 	}
 	price := money.Amount{Minor: 4560, Currency: money.GBP}
 	lead := id.New(now)
-	token, q, err := quotes.Append(nil, quote.Quote{Price: price, Country: [2]byte{'G', 'B'}, TermID: 1077, CardVersion: 1, Partner: by.ID}, now.Add(-time.Second), [quote.RandomSize]byte(append(lead[:], 0, 0)))
+	token, q, err := quotes.Append(nil, quote.Quote{
+		Price:       price,
+		Country:     [2]byte{'G', 'B'},
+		TermID:      1077,
+		CardVersion: 1,
+		Partner:     by.ID,
+	}, now.Add(-time.Second), [quote.RandomSize]byte(append(lead[:], 0, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := models.Lead{
-		ID: lead, Transaction: q.ID, TransactionID: string(token), PartnerID: by.ID, AccountID: by.account.ID, SecretID: &by.secret, HMACVerified: true,
-		PriceMinor: price.Minor, Currency: "GBP", Industry: "plumber", TermID: 1077, Urgency: "standard", CardVersion: 1, QuotedPartner: &by.ID, QuotedCountry: "GB",
-		QuotedPostcode: "SW1A 1AA", QuotedAt: q.IssuedAt(), ReceivedAt: now, Country: "GB", Postcode: "SW1A 1AA",
-		Ciphertext: []byte("ciphertext"), IV: make([]byte, 12), AuthTag: make([]byte, 16), Salt: make([]byte, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1",
+		ID:             lead,
+		Transaction:    q.ID,
+		TransactionID:  string(token),
+		PartnerID:      by.ID,
+		AccountID:      by.account.ID,
+		SecretID:       &by.secret,
+		HMACVerified:   true,
+		PriceMinor:     price.Minor,
+		Currency:       "GBP",
+		Industry:       "plumber",
+		TermID:         1077,
+		Urgency:        "standard",
+		CardVersion:    1,
+		QuotedPartner:  &by.ID,
+		QuotedCountry:  "GB",
+		QuotedPostcode: "SW1A 1AA",
+		QuotedAt:       q.IssuedAt(),
+		ReceivedAt:     now,
+		Country:        "GB",
+		Postcode:       "SW1A 1AA",
+		Ciphertext:     []byte("ciphertext"),
+		IV:             make([]byte, 12),
+		AuthTag:        make([]byte, 16),
+		Salt:           make([]byte, 16),
+		WrappedKey:     []byte("local:1:x"),
+		KeyWrapper:     "local",
+		KeyVersion:     "1",
 	}
 	l.EmailDigest, l.PhoneDigest = c.Digests(keys)
 	if change != nil {
 		change(&l)
 	}
 	text := "I agree to be called about my request."
-	d := &leads.Delivery{Lead: l, Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text}, Event: models.LeadEvent{Kind: "delivered", Detail: `{"request_id": "rq_1"}`}}
+	d := &leads.Delivery{
+		Lead:    l,
+		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},
+		Event:   models.LeadEvent{Kind: "delivered", Detail: `{"request_id": "rq_1"}`},
+	}
 	if !l.Sandbox {
 		entry := ledger.Accrual(l.PartnerID, l.AccountID, l.ID, price, now)
 		d.Accrual = &entry
@@ -103,7 +146,12 @@ func (s *ConsoleWithLeads) Sell(t *testing.T, by Seller, c leads.Contact, change
 }
 
 var (
-	JoContact  = leads.Contact{Email: "Jo.Bloggs@example.com", Name: "Jo Bloggs", Phone: "020 7946 0018", E164: "+442079460018"}
+	JoContact = leads.Contact{
+		Email: "Jo.Bloggs@example.com",
+		Name:  "Jo Bloggs",
+		Phone: "020 7946 0018",
+		E164:  "+442079460018",
+	}
 	SamContact = leads.Contact{Email: "sam@example.com", Name: "Sam Doe"}
 )
 

@@ -46,7 +46,12 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 		by       Payee
 		minor    int64
 		currency money.Currency
-	}{{c.Harbour, 4560, money.GBP}, {c.Harbour, 1240, money.GBP}, {c.Harbour, 9900, money.EUR}, {c.Meadow, 2000, money.GBP}} {
+	}{
+		{c.Harbour, 4560, money.GBP},
+		{c.Harbour, 1240, money.GBP},
+		{c.Harbour, 9900, money.EUR},
+		{c.Meadow, 2000, money.GBP},
+	} {
 		c.Leads = append(c.Leads, h.DeliverLead(t, one.by, money.Amount{Minor: one.minor, Currency: one.currency}))
 	}
 	h.Time.Advance(time.Hour)
@@ -60,7 +65,12 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 // PreparedRun prepares a payout run, and returns the address of its page.
 func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	t.Helper()
-	p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}, "minimum": {minimum}, "note": {"for January"}})
+	p := c.Post(t, "/payouts/runs/new", url.Values{
+		"currency": {"GBP"},
+		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
+		"minimum":  {minimum},
+		"note":     {"for January"},
+	})
 	at := p.Location()
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/runs/po_") {
 		t.Fatalf("%d %s", p.Status, p.Text())
@@ -72,7 +82,11 @@ func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 // AddPayee adds an approved partner with one account, <slug>-1.
 func (h *Console) AddPayee(t *testing.T, slug, name string) Payee {
 	t.Helper()
-	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: slug, Name: name, LegalName: name + " Limited"})
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
+		Slug:      slug,
+		Name:      name,
+		LegalName: name + " Limited",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +106,32 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 	now := h.Time.Now()
 	d := &leads.Delivery{
 		Lead: models.Lead{
-			ID: id.New(now), Transaction: id.New(now), TransactionID: "=tx", PartnerID: by.ID, AccountID: by.Account.ID, PriceMinor: earned.Minor, Currency: earned.Currency.String(),
-			Industry: "plumber", TermID: 1077, Urgency: "standard", CardVersion: 1, QuotedCountry: "GB", QuotedPostcode: "SW1A 1AA", QuotedAt: now, ReceivedAt: now, Country: "GB", Postcode: "SW1A 1AA",
-			EmailDigest: []byte("email"), BodyDigest: []byte("body"), Ciphertext: []byte("ciphertext"), IV: bytes.Repeat([]byte{1}, 12), AuthTag: bytes.Repeat([]byte{2}, 16), Salt: bytes.Repeat([]byte{3}, 16),
-			WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1",
+			ID:             id.New(now),
+			Transaction:    id.New(now),
+			TransactionID:  "=tx",
+			PartnerID:      by.ID,
+			AccountID:      by.Account.ID,
+			PriceMinor:     earned.Minor,
+			Currency:       earned.Currency.String(),
+			Industry:       "plumber",
+			TermID:         1077,
+			Urgency:        "standard",
+			CardVersion:    1,
+			QuotedCountry:  "GB",
+			QuotedPostcode: "SW1A 1AA",
+			QuotedAt:       now,
+			ReceivedAt:     now,
+			Country:        "GB",
+			Postcode:       "SW1A 1AA",
+			EmailDigest:    []byte("email"),
+			BodyDigest:     []byte("body"),
+			Ciphertext:     []byte("ciphertext"),
+			IV:             bytes.Repeat([]byte{1}, 12),
+			AuthTag:        bytes.Repeat([]byte{2}, 16),
+			Salt:           bytes.Repeat([]byte{3}, 16),
+			WrappedKey:     []byte("local:1:x"),
+			KeyWrapper:     "local",
+			KeyVersion:     "1",
 		},
 		Event: models.LeadEvent{Kind: "delivered", Detail: `{}`},
 	}

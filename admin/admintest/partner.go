@@ -41,31 +41,63 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 // It returns the address of its page.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()
-	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{Staff: h.People[models.AccountManager].ID, Name: "account_manager@example.com", Role: string(models.AccountManager)})
+	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{
+		Staff: h.People[models.AccountManager].ID,
+		Name:  "account_manager@example.com",
+		Role:  string(models.AccountManager),
+	})
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i, name := range []string{"Alder & Sons", "Beacon Quotes", "Copper Kettle Media", "Meadow Media GmbH", "North Road Ltd", "Quillon Partners with a name that goes on for rather longer than a column is wide"} {
-		p, err := by.Create(ctx, partners.NewPartner{Slug: fmt.Sprintf("partner-%d", i+2), Name: name, Manager: []string{"Ben Okafor", "Ruth Vale"}[i%2]})
+	for i, name := range []string{"Alder & Sons", "Beacon Quotes", "Copper Kettle Media", "Meadow Media GmbH",
+		"North Road Ltd", "Quillon Partners with a name that goes on for rather longer than a column is wide"} {
+		p, err := by.Create(ctx, partners.NewPartner{
+			Slug:    fmt.Sprintf("partner-%d", i+2),
+			Name:    name,
+			Manager: []string{"Ben Okafor", "Ruth Vale"}[i%2],
+		})
 		must(err)
 		if i%3 > 0 {
 			must(by.SetStatus(ctx, scope.System, p.ID, models.PartnerApproved))
 		}
-		h.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, 41000/(i+1), `[{"currency": "EUR", "minor": 812350}, {"currency": "GBP", "minor": 104512345}]`, h.Time.Now().Add(-time.Duration(i*i)*time.Hour))
+		h.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, 41000/(i+1),
+			`[{"currency": "EUR", "minor": 812350}, {"currency": "GBP", "minor": 104512345}]`,
+			h.Time.Now().Add(-time.Duration(i*i)*time.Hour))
 	}
-	h.Exec(t, `INSERT INTO partner_figures_state VALUES (true, $1::timestamptz, $1::timestamptz::date)`, h.Time.Now().Add(-time.Minute))
-	p, err := by.Create(ctx, partners.NewPartner{Slug: "harbour-leads", Name: "Harbour Leads", LegalName: "Harbour Leads (Trading) Limited", Manager: "Ben Okafor", Signing: models.SigningReportOnly})
+	h.Exec(t, `INSERT INTO partner_figures_state VALUES (true, $1::timestamptz, $1::timestamptz::date)`,
+		h.Time.Now().Add(-time.Minute))
+	p, err := by.Create(ctx, partners.NewPartner{
+		Slug:      "harbour-leads",
+		Name:      "Harbour Leads",
+		LegalName: "Harbour Leads (Trading) Limited",
+		Manager:   "Ben Okafor",
+		Signing:   models.SigningReportOnly,
+	})
 	must(err)
 	must(by.SetDetails(ctx, scope.System, p.ID, 1, partners.Details{
-		Name: p.Name, LegalName: p.LegalName, Address: "4 Quay Street\nBristol\nBS1 4DB", TaxID: "GB 123 4567 89", PaymentTerms: "30 days net", Manager: "Ben Okafor", Notes: "Sells plumbers and electricians in the South West.",
-		Contacts: []partners.Contact{{Name: "Mo Haskell", Role: "Affiliate manager", Email: "mo@harbour.example", Phone: "+44 117 496 0018"}},
+		Name:         p.Name,
+		LegalName:    p.LegalName,
+		Address:      "4 Quay Street\nBristol\nBS1 4DB",
+		TaxID:        "GB 123 4567 89",
+		PaymentTerms: "30 days net",
+		Manager:      "Ben Okafor",
+		Notes:        "Sells plumbers and electricians in the South West.",
+		Contacts:     []partners.Contact{{Name: "Mo Haskell", Role: "Affiliate manager", Email: "mo@harbour.example", Phone: "+44 117 496 0018"}},
 	}))
-	sandbox, err := by.CreateAccount(ctx, p, partners.NewAccount{Identifier: "harbour-sandbox", Name: "Sandbox", Sandbox: true})
+	sandbox, err := by.CreateAccount(ctx, p, partners.NewAccount{
+		Identifier: "harbour-sandbox",
+		Name:       "Sandbox",
+		Sandbox:    true,
+	})
 	must(err)
-	account, err := by.CreateAccount(ctx, p, partners.NewAccount{Identifier: "HARBOUR-100", Name: "Main site", Signing: models.SigningRequired})
+	account, err := by.CreateAccount(ctx, p, partners.NewAccount{
+		Identifier: "HARBOUR-100",
+		Name:       "Main site",
+		Signing:    models.SigningRequired,
+	})
 	must(err)
 	old, err := by.CreateSecret(ctx, p, "live 2026")
 	must(err)
@@ -91,7 +123,9 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 // Prices is the partner's own, as the database has them; "" for none.
 func (o ConsoleWithPartner) Prices(t testing.TB) string {
 	t.Helper()
-	return testkit.Value[string](t, o.Database, `SELECT coalesce((SELECT adjustment || ' ' || exclusions || ' ' || coalesce(daily_lead_cap, 0) || ' v' || row_version FROM partner_prices WHERE partner_id = $1), '')`, o.PartnerID)
+	return testkit.Value[string](t, o.Database,
+		`SELECT coalesce((SELECT adjustment || ' ' || exclusions || ' ' || coalesce(daily_lead_cap, 0) || ' v' || row_version FROM partner_prices WHERE partner_id = $1), '')`,
+		o.PartnerID)
 }
 
 var (

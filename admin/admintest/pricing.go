@@ -78,7 +78,10 @@ func (d *ConsoleWithDraft) Upload(t testing.TB, fields map[string]string, name, 
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return d.Send(t, http.MethodPost, d.DraftURL+"/import", &body, http.Header{"Content-Type": {w.FormDataContentType()}, "Origin": {d.Console.URL}})
+	return d.Send(t, http.MethodPost, d.DraftURL+"/import", &body, http.Header{
+		"Content-Type": {w.FormDataContentType()},
+		"Origin":       {d.Console.URL},
+	})
 }
 
 // AddFullDraft makes a draft with changes of every kind.
@@ -90,13 +93,22 @@ func (h *Console) AddFullDraft(t testing.TB) models.RateCard {
 	crossed.Floor[money.GBP], crossed.Ceiling[money.GBP] = 10000, 5000
 	return h.AddDraft(t, "Spring prices", PlumbersIn("GB", money.GBP, 9120), small, crossed,
 		pricingrules.Rule{Industry: "locksmith", Country: "IE", Exclude: pricingrules.ExcludeTrue},
-		pricingrules.Rule{Industry: "plumber", Country: "US", Urgency: "emergency", Multiplier: pricingrules.MultiplierOne})
+		pricingrules.Rule{
+			Industry:   "plumber",
+			Country:    "US",
+			Urgency:    "emergency",
+			Multiplier: pricingrules.MultiplierOne,
+		})
 }
 
 // AddRecordedTraffic adds recorded pings to replay.
 func (h *Console) AddRecordedTraffic(t testing.TB) {
 	t.Helper()
-	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: "harbour-leads", Name: "Harbour Leads", Signing: models.SigningOff})
+	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
+		Slug:    "harbour-leads",
+		Name:    "Harbour Leads",
+		Signing: models.SigningOff,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +159,11 @@ func (d ConsoleWithPrices) AddColleague(t *testing.T) {
 
 // PricingManagerPrices returns the prices on behalf of the pricing manager.
 func (h *Console) PricingManagerPrices() *ratecard.Service {
-	return h.Options.Prices.By(audit.Actor{Staff: h.People[models.PricingManager].ID, Name: "pricing_manager@example.com", Role: string(models.PricingManager)})
+	return h.Options.Prices.By(audit.Actor{
+		Staff: h.People[models.PricingManager].ID,
+		Name:  "pricing_manager@example.com",
+		Role:  string(models.PricingManager),
+	})
 }
 
 // AddDraft makes a draft with rules.
@@ -182,13 +198,20 @@ func PlumbersIn(country string, currency money.Currency, minor int64) pricingrul
 // State returns the state of a rate card.
 func (d ConsoleWithPrices) State(t testing.TB, card models.RateCard) string {
 	t.Helper()
-	return testkit.Value[string](t, d.Database, `SELECT state || ' ' || coalesce(version, 0) FROM rate_cards WHERE id = $1`, card.ID)
+	return testkit.Value[string](t, d.Database,
+		`SELECT state || ' ' || coalesce(version, 0) FROM rate_cards WHERE id = $1`, card.ID)
 }
 
 // Rule is the form of a rule for plumbers, on the draft as it is, with other fields.
 func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	t.Helper()
-	f := url.Values{"version": {VersionAt(t, d.Get(t, d.DraftURL+"/rules/new"))}, "industry": {"plumber"}, "country": {"GB"}, "base-GBP": {"58"}, "note": {"Scarce in spring"}}
+	f := url.Values{
+		"version":  {VersionAt(t, d.Get(t, d.DraftURL+"/rules/new"))},
+		"industry": {"plumber"},
+		"country":  {"GB"},
+		"base-GBP": {"58"},
+		"note":     {"Scarce in spring"},
+	}
 	for i := 0; i+1 < len(more); i += 2 {
 		f.Set(more[i], more[i+1])
 	}
@@ -207,7 +230,11 @@ func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 
 // Service returns the prices on behalf of the user with a role.
 func (d *ConsoleWithDraft) Service(role models.Role) *ratecard.Service {
-	return d.Options.Prices.By(audit.Actor{Staff: d.People[role].ID, Name: string(role) + "@example.com", Role: string(role)})
+	return d.Options.Prices.By(audit.Actor{
+		Staff: d.People[role].ID,
+		Name:  string(role) + "@example.com",
+		Role:  string(role),
+	})
 }
 
 // Base returns the base price of an industry in GB.

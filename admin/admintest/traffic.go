@@ -25,5 +25,7 @@ func (h *Console) AddMonthOfTraffic(t *testing.T) {
 // AddTraffic counts traffic of an account ten minutes ago.
 func AddTraffic(h *Console, t *testing.T, partner, account uuid.UUID, endpoint, outcome string, n int) {
 	t.Helper()
-	h.Exec(t, `INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, $5, $6, $7, '{}')`, h.Time.Now().Add(-10*time.Minute), partner, account, uuid.Nil, endpoint, outcome, n)
+	h.Exec(t,
+		`INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, $5, $6, $7, '{}')`,
+		h.Time.Now().Add(-10*time.Minute), partner, account, uuid.Nil, endpoint, outcome, n)
 }

@@ -43,7 +43,8 @@ func TestEveryFileIsBuiltAndServed(t *testing.T) {
 }
 
 func TestOnlyTheFilesAreServed(t *testing.T) {
-	for _, path := range []string{"/assets/", "/assets", "/assets/.gitkeep", "/assets/.built", "/assets/dist/console.css", "/assets/../assets.go", "/assets/console.css/"} {
+	for _, path := range []string{"/assets/", "/assets", "/assets/.gitkeep", "/assets/.built",
+		"/assets/dist/console.css", "/assets/../assets.go", "/assets/console.css/"} {
 		if got := get(t, "GET", path, ""); got.StatusCode != 404 {
 			t.Errorf("%s: %d", path, got.StatusCode)
 		}

@@ -13,15 +13,41 @@ import (
 // deeds are what the audit trail tells of, for its filter; a dot at the end stands
 // for all that begin so.
 var deeds = []ui.Option{
-	{Value: "login", Label: "Signing in"}, {Value: "confirm", Label: "Confirming it is still them"}, {Value: "staff.", Label: "Staff"},
-	{Value: "partner.", Label: "Partners"}, {Value: "account.", Label: "Accounts"}, {Value: "link.", Label: "Documentation links"}, {Value: "secret.", Label: "Signing secrets"}, {Value: "pricing.", Label: "Prices"},
-	{Value: "lead.", Label: "Leads"}, {Value: "ledger.", Label: "Adjustments and exports"}, {Value: "return.", Label: "Returns"}, {Value: "payout_run.", Label: "Payout runs"}, {Value: "work.", Label: "Long work"}, {Value: "reconciliation.", Label: "Reconciliations"}, {Value: "keys.", Label: "Keys"},
-	{Value: "audit.", Label: "The audit trail"}, {Value: "console.", Label: "Refused pages"},
+	{Value: "login", Label: "Signing in"},
+	{Value: "confirm", Label: "Confirming it is still them"},
+	{Value: "staff.", Label: "Staff"},
+	{Value: "partner.", Label: "Partners"},
+	{Value: "account.", Label: "Accounts"},
+	{Value: "link.", Label: "Documentation links"},
+	{Value: "secret.", Label: "Signing secrets"},
+	{Value: "pricing.", Label: "Prices"},
+	{Value: "lead.", Label: "Leads"},
+	{Value: "ledger.", Label: "Adjustments and exports"},
+	{Value: "return.", Label: "Returns"},
+	{Value: "payout_run.", Label: "Payout runs"},
+	{Value: "work.", Label: "Long work"},
+	{Value: "reconciliation.", Label: "Reconciliations"},
+	{Value: "keys.", Label: "Keys"},
+	{Value: "audit.", Label: "The audit trail"},
+	{Value: "console.", Label: "Refused pages"},
 }
 
 var objectKinds = []ui.Option{
-	{Value: "staff", Label: "Staff"}, {Value: "partner", Label: "Partner"}, {Value: "account", Label: "Account"},
-	{Value: "secret", Label: "Signing secret"}, {Value: "rate_card", Label: "Rate card"}, {Value: "lead", Label: "Lead"}, {Value: "payout_run", Label: "Payout run"}, {Value: "return", Label: "Return"}, {Value: "adjustment", Label: "Adjustment"}, {Value: "ledger", Label: "Ledger"}, {Value: "export", Label: "Export"}, {Value: "reconciliation", Label: "Reconciliation"}, {Value: "keys", Label: "Keys"}, {Value: "route", Label: "Page"}, {Value: "audit", Label: "Audit trail"},
+	{Value: "staff", Label: "Staff"},
+	{Value: "partner", Label: "Partner"},
+	{Value: "account", Label: "Account"},
+	{Value: "secret", Label: "Signing secret"},
+	{Value: "rate_card", Label: "Rate card"},
+	{Value: "lead", Label: "Lead"},
+	{Value: "payout_run", Label: "Payout run"},
+	{Value: "return", Label: "Return"},
+	{Value: "adjustment", Label: "Adjustment"},
+	{Value: "ledger", Label: "Ledger"},
+	{Value: "export", Label: "Export"},
+	{Value: "reconciliation", Label: "Reconciliation"},
+	{Value: "keys", Label: "Keys"},
+	{Value: "route", Label: "Page"},
+	{Value: "audit", Label: "Audit trail"},
 }
 
 func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, nil) }
@@ -37,11 +63,24 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 		}
 	}
 	v := ui.AuditListView{
-		Shell: k.Shell("Audit"), Person: q.Get("person"), Object: q.Get("object"), From: q.Get("from"), To: q.Get("to"),
-		Actions: web.Chosen(deeds, q.Get("action")), Kinds: web.Chosen(objectKinds, q.Get("kind")),
-		Outcomes: web.Chosen([]ui.Option{{Value: "done", Label: "Done"}, {Value: "refused", Label: "Refused"}}, q.Get("outcome")),
-		State:    ui.ListState{Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"), ClearURL: "/audit"},
-		Events:   web.AuditRows(k, found.Events), Pager: web.AuditPager("/audit", q, found), Chain: chain,
+		Shell:   k.Shell("Audit"),
+		Person:  q.Get("person"),
+		Object:  q.Get("object"),
+		From:    q.Get("from"),
+		To:      q.Get("to"),
+		Actions: web.Chosen(deeds, q.Get("action")),
+		Kinds:   web.Chosen(objectKinds, q.Get("kind")),
+		Outcomes: web.Chosen([]ui.Option{
+			{Value: "done", Label: "Done"},
+			{Value: "refused", Label: "Refused"},
+		}, q.Get("outcome")),
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"),
+			ClearURL: "/audit",
+		},
+		Events: web.AuditRows(k, found.Events),
+		Pager:  web.AuditPager("/audit", q, found),
+		Chain:  chain,
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if k.May(web.VerifyAudit) {
@@ -52,7 +91,12 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 
 // auditFilter reads the filter; a date that is none is told.
 func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
-	f = audit.Filter{Actor: web.SearchText(q, "person"), Action: web.SearchText(q, "action"), Kind: web.SearchText(q, "kind"), Object: web.SearchText(q, "object")}
+	f = audit.Filter{
+		Actor:  web.SearchText(q, "person"),
+		Action: web.SearchText(q, "action"),
+		Kind:   web.SearchText(q, "kind"),
+		Object: web.SearchText(q, "object"),
+	}
 	if outcome := models.AuditOutcome(q.Get("outcome")); outcome == models.AuditDone || outcome == models.AuditRefused {
 		f.Outcome = outcome
 	}
@@ -66,10 +110,20 @@ func (h *Handlers) auditVerify(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	e := audit.Event{Action: "audit.verify", Kind: "audit", After: map[string]any{"intact": verdict.Intact(), "events": verdict.Events, "head": verdict.Head}}
+	e := audit.Event{
+		Action: "audit.verify",
+		Kind:   "audit",
+		After:  map[string]any{"intact": verdict.Intact(), "events": verdict.Events, "head": verdict.Head},
+	}
 	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
 	k.Scope, _ = k.ScopeOf(web.ReadAudit)
-	return h.showAudit(k, &ui.ChainResult{Intact: verdict.Intact(), Events: verdict.Events, Head: verdict.Head, BrokenAt: verdict.BrokenAt, At: k.Now})
+	return h.showAudit(k, &ui.ChainResult{
+		Intact:   verdict.Intact(),
+		Events:   verdict.Events,
+		Head:     verdict.Head,
+		BrokenAt: verdict.BrokenAt,
+		At:       k.Now,
+	})
 }

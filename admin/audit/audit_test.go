@@ -37,7 +37,19 @@ func TestAuditPages(t *testing.T) {
 		t.Errorf("%d events on three pages", seen)
 	}
 	for query, want := range map[string]int{
-		"outcome=refused": 0, "object=pt_1&kind=partner": 50, "person=the+command+line": 50, "person=COMMAND": 50, "person=%25": 0, "person=eve+tan": 1, "person=auditor%40": 1, "person=%00": 0, "from=2026-01-02&to=2026-01-02": 50, "to=2026-01-01": 0, "from=tomorrow": 0, "older=x": 50, "older=-5": 50,
+		"outcome=refused":                     0,
+		"object=pt_1&kind=partner":            50,
+		"person=the+command+line":             50,
+		"person=COMMAND":                      50,
+		"person=%25":                          0,
+		"person=eve+tan":                      1,
+		"person=auditor%40":                   1,
+		"person=%00":                          0,
+		"from=2026-01-02&to=2026-01-02":       50,
+		"to=2026-01-01":                       0,
+		"from=tomorrow":                       0,
+		"older=x":                             50,
+		"older=-5":                            50,
 		"action=" + strings.Repeat("x", 4000): 0,
 	} {
 		p := b.Get(t, "/audit?"+query)
@@ -45,12 +57,14 @@ func TestAuditPages(t *testing.T) {
 			t.Errorf("%.60s: %d, %d events, want %d", query, p.Status, got, want)
 		}
 	}
-	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusOK || !slices.Equal(p.Values("data-broken-at"), []string{"0"}) {
+	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusOK ||
+		!slices.Equal(p.Values("data-broken-at"), []string{"0"}) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	h.Exec(t, `ALTER TABLE audit_events DISABLE TRIGGER USER`)
 	h.Exec(t, `UPDATE audit_events SET actor = 'eve' WHERE id = 7`)
-	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusOK || !slices.Equal(p.Values("data-broken-at"), []string{"7"}) {
+	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusOK ||
+		!slices.Equal(p.Values("data-broken-at"), []string{"7"}) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 }

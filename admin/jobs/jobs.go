@@ -56,7 +56,11 @@ func (h *Handlers) workLive(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Line(rows[0], k.Now))
 }
 
-var workKinds = map[models.WorkKind]string{models.WorkReconciliation: "Reconciliation", models.WorkPayoutRun: "Payout run", models.WorkExport: "Export of the ledger"}
+var workKinds = map[models.WorkKind]string{
+	models.WorkReconciliation: "Reconciliation",
+	models.WorkPayoutRun:      "Payout run",
+	models.WorkExport:         "Export of the ledger",
+}
 
 func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Row, err error) {
 	var whose []uuid.UUID
@@ -75,7 +79,14 @@ func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Row
 func (h *Handlers) workRow(k *web.Request, w models.Work, names web.PartnerNames) view.Row {
 	number := strconv.FormatInt(w.ID, 10)
 	row := view.Row{
-		LiveURL: "/work/" + number + "/live", Key: number, Kind: workKinds[w.Kind], For: h.workObject(k, w), AskedBy: w.AskedBy, Asked: w.AskedAt, Ended: web.TimeOf(w.EndedAt), Status: web.JobStatus(k, w),
+		LiveURL: "/work/" + number + "/live",
+		Key:     number,
+		Kind:    workKinds[w.Kind],
+		For:     h.workObject(k, w),
+		AskedBy: w.AskedBy,
+		Asked:   w.AskedAt,
+		Ended:   web.TimeOf(w.EndedAt),
+		Status:  web.JobStatus(k, w),
 	}
 	if w.PartnerID != nil {
 		row.Partner = names.Of(*w.PartnerID)

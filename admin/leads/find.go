@@ -18,7 +18,11 @@ const (
 	byPhone = "phone"
 )
 
-var leadKeys = []ui.Option{{Value: byID, Label: "Id: leadId, transactionId or request id"}, {Value: byEmail, Label: "E-mail address"}, {Value: byPhone, Label: "Phone number"}}
+var leadKeys = []ui.Option{
+	{Value: byID, Label: "Id: leadId, transactionId or request id"},
+	{Value: byEmail, Label: "E-mail address"},
+	{Value: byPhone, Label: "Phone number"},
+}
 
 func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes ui.Errors) view.FindForm {
 	countries := []ui.Option{{Label: "None (the number starts with +)"}}
@@ -27,7 +31,12 @@ func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes 
 			countries = append(countries, ui.Option{Value: m.Code, Label: m.Name})
 		}
 	}
-	return view.FindForm{By: web.Chosen(leadKeys, by), Value: value, Countries: web.Chosen(countries, country), Errors: mistakes}
+	return view.FindForm{
+		By:        web.Chosen(leadKeys, by),
+		Value:     value,
+		Countries: web.Chosen(countries, country),
+		Errors:    mistakes,
+	}
 }
 
 // findLead looks up a lead by its id, or a person's by address or number. These are
@@ -52,7 +61,8 @@ func (h *Handlers) findLead(k *web.Request) error {
 		if to := h.PageOf(k, value); to != "" {
 			return k.Redirect(to)
 		}
-		err = apperr.New(apperr.Invalid, "no_lead", "There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+		err = apperr.New(apperr.Invalid, "no_lead",
+			"There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return web.Reject(k, err, web.Form{
@@ -64,7 +74,8 @@ func (h *Handlers) findLead(k *web.Request) error {
 			},
 			Show: func(r web.Rejected) error {
 				return k.Show(r.Status, view.Find(view.FindView{
-					Shell: k.Shell("Look up a lead", allLeads), Find: h.findForm(k, by, web.Short(value), country, r.Errors),
+					Shell: k.Shell("Look up a lead", allLeads),
+					Find:  h.findForm(k, by, web.Short(value), country, r.Errors),
 				}))
 			},
 		})
@@ -73,6 +84,10 @@ func (h *Handlers) findLead(k *web.Request) error {
 		return k.Redirect(web.LeadURL(found.Rows[0].ID))
 	}
 	return k.Show(http.StatusOK, view.Found(view.FoundView{
-		Shell: k.Shell("Leads of one person", allLeads), By: what, Leads: h.leadRows(k, found.Rows), More: found.More, Find: h.findForm(k, by, "", country, nil),
+		Shell: k.Shell("Leads of one person", allLeads),
+		By:    what,
+		Leads: h.leadRows(k, found.Rows),
+		More:  found.More,
+		Find:  h.findForm(k, by, "", country, nil),
 	}))
 }

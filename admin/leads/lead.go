@@ -47,10 +47,24 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 	}
 	erased := l.State == models.LeadErased
 	v := view.DetailsView{
-		Shell: k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads), ID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, States: stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
-		Price: money.Amount{Minor: l.PriceMinor, Currency: currency}, Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
-		Timeline: h.leadTimeline(k, l), Consent: consentView(l.Consent),
-		Contact:  view.Contact{Erased: erased, ByEmail: l.ByEmail, ByPhone: l.ByPhone, PhoneFlagged: l.PhoneFlagged, Country: l.Country, Postcode: l.Postcode},
+		Shell:         k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads),
+		ID:            id.Format(id.Lead, l.ID),
+		TransactionID: l.TransactionID,
+		States:        stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
+		Price:         money.Amount{Minor: l.PriceMinor, Currency: currency},
+		Received:      l.ReceivedAt,
+		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
+		Account:       l.Identifier,
+		Timeline:      h.leadTimeline(k, l),
+		Consent:       consentView(l.Consent),
+		Contact: view.Contact{
+			Erased:       erased,
+			ByEmail:      l.ByEmail,
+			ByPhone:      l.ByPhone,
+			PhoneFlagged: l.PhoneFlagged,
+			Country:      l.Country,
+			Postcode:     l.Postcode,
+		},
 		Envelope: view.Envelope{Wrapper: l.KeyWrapper, Version: l.KeyVersion, Sizes: l.Envelope},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
@@ -106,8 +120,12 @@ func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 
 func consentView(c models.Consent) view.Consent {
 	v := view.Consent{
-		Acknowledged: c.Acknowledged, Received: c.ReceivedAt, Disclosure: sent(c.DisclosureText), Recipient: sent(c.RecipientHash),
-		Certificate: sent(c.FormCertURL), ThirdParty: sent(c.ThirdPartyLeadID),
+		Acknowledged: c.Acknowledged,
+		Received:     c.ReceivedAt,
+		Disclosure:   sent(c.DisclosureText),
+		Recipient:    sent(c.RecipientHash),
+		Certificate:  sent(c.FormCertURL),
+		ThirdParty:   sent(c.ThirdPartyLeadID),
 	}
 	if c.AcknowledgedAt != nil {
 		v.At = *c.AcknowledgedAt

@@ -24,15 +24,32 @@ func TestLeadsList(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
 	first := s.Sell(t, s.Harbour, admintest.JoContact, nil)
-	trial := s.Sell(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
+	trial := s.Sell(t, s.Harbour, admintest.SamContact,
+		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	others := s.Sell(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.Industry, l.Country = "roofer", "DE" })
 	b := s.SignedInAs(t, models.Finance)
 	all := map[string]models.Lead{"first": first, "trial": trial, "others": others}
 	for query, want := range map[string]string{
-		"": "first trial others", "partner=harbour-leads": "first trial", "partner=" + id.Format(id.Partner, s.Other.ID): "others", "account=harbour-leads-trial": "trial",
-		"industry=roofer": "others", "country=de": "others", "state=sandbox": "trial", "state=delivered": "first others", "state=returned": "", "industry=zebra": "",
-		"from=2026-01-02&to=2026-01-02": "first trial others", "from=2026-01-03": "", "to=2026-01-01": "", "partner=harbour-leads&account=meadow-media-main": "", "state=nonsense": "",
-		"partner=nobody": "", "account=nobody": "", "from=yesterday": "", "before=x&after=y": "first trial others", "partner=%00": "",
+		"":                      "first trial others",
+		"partner=harbour-leads": "first trial",
+		"partner=" + id.Format(id.Partner, s.Other.ID): "others",
+		"account=harbour-leads-trial":                  "trial",
+		"industry=roofer":                              "others",
+		"country=de":                                   "others",
+		"state=sandbox":                                "trial",
+		"state=delivered":                              "first others",
+		"state=returned":                               "",
+		"industry=zebra":                               "",
+		"from=2026-01-02&to=2026-01-02":                "first trial others",
+		"from=2026-01-03":                              "",
+		"to=2026-01-01":                                "",
+		"partner=harbour-leads&account=meadow-media-main": "",
+		"state=nonsense":   "",
+		"partner=nobody":   "",
+		"account=nobody":   "",
+		"from=yesterday":   "",
+		"before=x&after=y": "first trial others",
+		"partner=%00":      "",
 	} {
 		p := b.Get(t, "/leads?"+query)
 		got := ""
@@ -49,7 +66,11 @@ func TestLeadsList(t *testing.T) {
 		}
 		admintest.ExpectNoPersonalData(t, query, p.Body)
 	}
-	for query, want := range map[string]string{"partner=nobody": "no_partner", "account=nobody": "no_account", "from=yesterday": "date"} {
+	for query, want := range map[string]string{
+		"partner=nobody": "no_partner",
+		"account=nobody": "no_account",
+		"from=yesterday": "date",
+	} {
 		if p := b.Get(t, "/leads?"+query); !slices.Equal(p.Codes(), []string{want}) {
 			t.Errorf("%s: %s", query, p.Text())
 		}
@@ -85,8 +106,11 @@ func TestLeadPage(t *testing.T) {
 	s := admintest.NewConsoleWithLeads(t)
 	lead := s.Sell(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
 	page := "/leads/" + admintest.LeadIDOf(lead)
-	secret := testkit.Value[string](t, s.Database, `SELECT prefix || '…' || last_four FROM signing_secrets WHERE id = $1`, lead.SecretID)
-	always := []string{admintest.LeadIDOf(lead), lead.TransactionID, "harbour-leads-main", "45.60", `data-event="posted"`, "“live”", secret, "rq_1", "I agree to be called about my request.", "local", `data-bytes="10"`, `data-contact="sealed"`, `data-state="phone_flagged"`}
+	secret := testkit.Value[string](t, s.Database,
+		`SELECT prefix || '…' || last_four FROM signing_secrets WHERE id = $1`, lead.SecretID)
+	always := []string{admintest.LeadIDOf(lead), lead.TransactionID, "harbour-leads-main", "45.60",
+		`data-event="posted"`, "“live”", secret, "rq_1", "I agree to be called about my request.", "local",
+		`data-bytes="10"`, `data-contact="sealed"`, `data-state="phone_flagged"`}
 	noSteps, entries, back := `data-steps="0"`, `id="money"`, "/payouts/returns/new?lead="+admintest.LeadIDOf(lead)
 	for role, c := range map[models.Role]struct{ has, lacks []string }{
 		models.Finance:        {[]string{entries, back, `data-run="none"`, noSteps}, nil},
@@ -121,7 +145,8 @@ func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
 	lead := s.Sell(t, s.Harbour, admintest.JoContact, nil)
-	trial := s.Sell(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
+	trial := s.Sell(t, s.Harbour, admintest.SamContact,
+		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	b := s.SignedInAs(t, models.Finance)
 	says := func(l models.Lead, wants ...string) {
 		t.Helper()
@@ -135,7 +160,8 @@ func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
 	}
 	const asks, returned = "/payouts/returns/new?lead=", `data-state="returned"`
 	says(trial, `data-state="sandbox"`, `data-empty="sandbox"`, "!"+asks)
-	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, lead.ID, models.Fraud, "Nobody of this name lives there.")
+	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, lead.ID, models.Fraud,
+		"Nobody of this name lives there.")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +170,9 @@ func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(lead, returned, `data-event="returned" data-reason="fraud"`, "−45.60", "!"+asks)
-	s.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, lead.ID)
+	s.Exec(t,
+		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
+		lead.ID)
 	says(lead, `data-contact="erased"`, `data-state="erased"`, `data-bytes="0"`, "I agree to be called about my request.")
 	late := s.Sell(t, s.Harbour, admintest.SamContact, nil)
 	says(late, asks)
@@ -163,14 +191,19 @@ func TestLeadsOfOnePartner(t *testing.T) {
 	b := s.NewClient(t)
 	b.SignIn(t, "own@example.com")
 	absent, theirs := b.Get(t, web.LeadURL(uuid.New())), b.Get(t, web.LeadURL(others.ID))
-	if absent.Status != http.StatusNotFound || theirs.Status != http.StatusNotFound || !bytes.Equal([]byte(absent.Body), []byte(theirs.Body)) {
+	if absent.Status != http.StatusNotFound || theirs.Status != http.StatusNotFound ||
+		!bytes.Equal([]byte(absent.Body), []byte(theirs.Body)) {
 		t.Errorf("%d and %d differ", absent.Status, theirs.Status)
 	}
 	for what, p := range map[string]admintest.Response{
-		"the list": b.Get(t, "/leads"), "the other's list": b.Get(t, "/leads?partner=meadow-media"), "the other's account": b.Get(t, "/leads?account=meadow-media-main"),
-		"a jump": b.Get(t, "/jump?q="+others.TransactionID), "a look-up by id": b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {others.TransactionID}}),
+		"the list":            b.Get(t, "/leads"),
+		"the other's list":    b.Get(t, "/leads?partner=meadow-media"),
+		"the other's account": b.Get(t, "/leads?account=meadow-media-main"),
+		"a jump":              b.Get(t, "/jump?q="+others.TransactionID),
+		"a look-up by id":     b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {others.TransactionID}}),
 	} {
-		if strings.Contains(p.Body, admintest.LeadIDOf(others)) || strings.Contains(p.Location(), admintest.LeadIDOf(others)) || strings.Contains(p.Body, "Meadow-media") {
+		if strings.Contains(p.Body, admintest.LeadIDOf(others)) ||
+			strings.Contains(p.Location(), admintest.LeadIDOf(others)) || strings.Contains(p.Body, "Meadow-media") {
 			t.Errorf("%s tells of another's lead: %d %s", what, p.Status, p.Text())
 		}
 	}

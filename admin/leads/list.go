@@ -21,7 +21,10 @@ const LeadsPage = 50
 var allLeads = ui.Link{Label: "Leads", URL: "/leads"}
 
 var leadStates = []ui.Option{
-	{Value: leads.StateDelivered, Label: "Delivered"}, {Value: leads.StateReturned, Label: "Returned"}, {Value: leads.StateErased, Label: "Erased"}, {Value: leads.StateSandbox, Label: "Sandbox"},
+	{Value: leads.StateDelivered, Label: "Delivered"},
+	{Value: leads.StateReturned, Label: "Returned"},
+	{Value: leads.StateErased, Label: "Erased"},
+	{Value: leads.StateSandbox, Label: "Sandbox"},
 }
 
 func (h *Handlers) leadsList(k *web.Request) error {
@@ -41,10 +44,21 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		industries = append(industries, one.Slug)
 	}
 	v := view.ListView{
-		Shell: k.Shell("Leads"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Country: web.Short(q.Get("country")), From: web.Short(q.Get("from")), To: web.Short(q.Get("to")),
-		Industries: web.Chosen(web.Labels(industries), q.Get("industry")), States: web.Chosen(leadStates, q.Get("state")), Leads: h.leadRows(k, found.Rows),
-		State:  ui.ListState{Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"), ClearURL: "/leads"},
-		Looked: found.Looked, Pager: web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
+		Shell:      k.Shell("Leads"),
+		Partner:    web.Short(q.Get("partner")),
+		Account:    web.Short(q.Get("account")),
+		Country:    web.Short(q.Get("country")),
+		From:       web.Short(q.Get("from")),
+		To:         web.Short(q.Get("to")),
+		Industries: web.Chosen(web.Labels(industries), q.Get("industry")),
+		States:     web.Chosen(leadStates, q.Get("state")),
+		Leads:      h.leadRows(k, found.Rows),
+		State: ui.ListState{
+			Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"),
+			ClearURL: "/leads",
+		},
+		Looked: found.Looked,
+		Pager:  web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if k.May(web.FindLeads) {
@@ -63,7 +77,12 @@ func leadCursor(at uuid.UUID) string {
 
 // leadQuery reads the filters; what names nothing is told.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
-	query = leads.Query{Industry: web.SearchText(q, "industry"), Country: strings.ToUpper(web.SearchText(q, "country")), State: web.SearchText(q, "state"), Size: LeadsPage}
+	query = leads.Query{
+		Industry: web.SearchText(q, "industry"),
+		Country:  strings.ToUpper(web.SearchText(q, "country")),
+		State:    web.SearchText(q, "state"),
+		Size:     LeadsPage,
+	}
 	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // what is no cursor is the first page
 	query.After, _ = id.Parse(id.Lead, q.Get("after"))
 	tell := func(code, text string) {
@@ -96,8 +115,15 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row) {
 	for _, l := range found {
 		rows = append(rows, view.Row{
-			ID: id.Format(id.Lead, l.ID), URL: web.LeadURL(l.ID), Received: l.ReceivedAt, Partner: web.PartnerLink(k, l.PartnerID, l.PartnerName), Account: l.Identifier,
-			Industry: l.Industry, Country: l.Country, Price: l.Price, States: stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
+			ID:       id.Format(id.Lead, l.ID),
+			URL:      web.LeadURL(l.ID),
+			Received: l.ReceivedAt,
+			Partner:  web.PartnerLink(k, l.PartnerID, l.PartnerName),
+			Account:  l.Identifier,
+			Industry: l.Industry,
+			Country:  l.Country,
+			Price:    l.Price,
+			States:   stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
 		})
 	}
 	return rows

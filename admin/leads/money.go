@@ -34,7 +34,13 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 	}
 	m := &view.Money{Sandbox: l.Sandbox}
 	for _, e := range entries {
-		row := view.Entry{At: e.OccurredAt, Kind: web.Title(string(e.Kind)), Note: e.Note, Amount: e.Amount(), RunState: string(e.RunState)}
+		row := view.Entry{
+			At:       e.OccurredAt,
+			Kind:     web.Title(string(e.Kind)),
+			Note:     e.Note,
+			Amount:   e.Amount(),
+			RunState: string(e.RunState),
+		}
 		if e.Run != uuid.Nil {
 			row.Run = web.RunLink(k, e)
 		}
@@ -46,7 +52,13 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		}
 	}
 	for _, r := range returns {
-		m.Returns = append(m.Returns, view.Return{Return: returnLink(id.Format(id.Return, r.ID)), State: string(r.State), Reason: payouts.ReturnReasonLabel(r.Reason), ReasonCode: string(r.Reason), At: r.AskedAt})
+		m.Returns = append(m.Returns, view.Return{
+			Return:     returnLink(id.Format(id.Return, r.ID)),
+			State:      string(r.State),
+			Reason:     payouts.ReturnReasonLabel(r.Reason),
+			ReasonCode: string(r.Reason),
+			At:         r.AskedAt,
+		})
 	}
 	v.Money = m
 	return nil
@@ -58,7 +70,13 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
 	for _, p := range payments {
-		v.Timeline = append(v.Timeline, view.Step{At: p.OccurredAt, Event: "paid", What: "Paid", Detail: "With its account's balance; the bank's reference is " + p.Note, More: web.RunLink(k, p)})
+		v.Timeline = append(v.Timeline, view.Step{
+			At:     p.OccurredAt,
+			Event:  "paid",
+			What:   "Paid",
+			Detail: "With its account's balance; the bank's reference is " + p.Note,
+			More:   web.RunLink(k, p),
+		})
 		slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
 	}
 	return err
@@ -66,7 +84,15 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 
 // leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.
 func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.Quote, err error) {
-	q = view.Quote{Industry: l.Industry, Country: l.QuotedCountry, Postcode: l.QuotedPostcode, Urgency: l.Urgency, For: l.QuotedFor, Card: h.cardLink(k, l.CardVersion), Price: price}
+	q = view.Quote{
+		Industry: l.Industry,
+		Country:  l.QuotedCountry,
+		Postcode: l.QuotedPostcode,
+		Urgency:  l.Urgency,
+		For:      l.QuotedFor,
+		Card:     h.cardLink(k, l.CardVersion),
+		Price:    price,
+	}
 	if !k.May(web.ReadPricing) {
 		return q, nil
 	}
@@ -88,7 +114,11 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 			return q, err
 		}
 	}
-	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: l.Industry, Country: l.QuotedCountry, Urgency: l.Urgency}, pricingrules.Own{Adjustment: own.Adjustment})
+	e, err := ratecard.Explain(sheet, ratecard.Lead{
+		Industry: l.Industry,
+		Country:  l.QuotedCountry,
+		Urgency:  l.Urgency,
+	}, pricingrules.Own{Adjustment: own.Adjustment})
 	if f := apperr.As(err); f != nil && f.Code == apperr.Invalid {
 		q.Why = "The industry is no longer in the taxonomy: the steps to the price cannot be shown."
 		return q, nil
@@ -97,6 +127,9 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 		return q, err
 	}
 	q.Steps = web.ExplainSteps(e.Explanation, func(int) string { return "" })
-	q.Currency, q.Differs = e.Cell.Currency.String(), money.Amount{Minor: e.Cell.Minor, Currency: e.Cell.Currency} != price
+	q.Currency, q.Differs = e.Cell.Currency.String(), money.Amount{
+		Minor:    e.Cell.Minor,
+		Currency: e.Cell.Currency,
+	} != price
 	return q, nil
 }

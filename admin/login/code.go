@@ -27,9 +27,17 @@ func (h *Handlers) code(k *web.Request) error {
 		Show: func(r web.Rejected) error {
 			if apperr.As(r.Err).Reason == "again" {
 				web.SetSessionCookie(k, "")
-				return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Error: "That was the fifth wrong code: sign in again.", Next: web.Next(k)}))
+				return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{
+					Shell: k.Shell("Sign in"),
+					Error: "That was the fifth wrong code: sign in again.",
+					Next:  web.Next(k),
+				}))
 			}
-			return k.Show(r.Status, view.LoginCode(view.LoginCodeView{Shell: k.Shell("Second factor"), Error: r.Message(), Next: web.Next(k)}))
+			return k.Show(r.Status, view.LoginCode(view.LoginCodeView{
+				Shell: k.Shell("Second factor"),
+				Error: r.Message(),
+				Next:  web.Next(k),
+			}))
 		},
 	})
 }

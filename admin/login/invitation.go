@@ -43,7 +43,12 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 			if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
 				return "", err
 			}
-			return "", k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: p.Email, Notice: "Your password is set.", Next: "/"}))
+			return "", k.Show(http.StatusOK, view.Login(view.LoginView{
+				Shell:  k.Shell("Sign in"),
+				Email:  p.Email,
+				Notice: "Your password is set.",
+				Next:   "/",
+			}))
 		},
 		FieldOf: web.Field("password"),
 		Show: func(r web.Rejected) error {

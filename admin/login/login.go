@@ -15,7 +15,11 @@ func (h *Handlers) loginPage(k *web.Request) error {
 		return k.Redirect(web.Next(k))
 	}
 	if next, err := url.Parse(web.Next(k)); err == nil && next.Query().Get("restore") == web.RestoreForm {
-		k.Notices = append(k.Notices, web.Notice{Kind: "info", Code: "session_expired", Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes."})
+		k.Notices = append(k.Notices, web.Notice{
+			Kind: "info",
+			Code: "session_expired",
+			Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes.",
+		})
 	}
 	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))
 }
@@ -47,7 +51,12 @@ func (h *Handlers) login(k *web.Request) error {
 			return web.StepAfter(session.Stage) + "?next=" + web.Escape(web.Next(k)), nil
 		},
 		Show: func(r web.Rejected) error {
-			return k.Show(r.Status, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Email: web.Short(form.Get("email")), Error: r.Message(), Next: web.Next(k)}))
+			return k.Show(r.Status, view.Login(view.LoginView{
+				Shell: k.Shell("Sign in"),
+				Email: web.Short(form.Get("email")),
+				Error: r.Message(),
+				Next:  web.Next(k),
+			}))
 		},
 	})
 }

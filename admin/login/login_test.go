@@ -23,15 +23,32 @@ func TestSigningIn(t *testing.T) {
 	if p := b.Get(t, "/audit?outcome=refused"); p.Location() != "/login?next=%2Faudit%3Foutcome%3Drefused" {
 		t.Errorf("asked to sign in at %q", p.Location())
 	}
-	wrong := b.Post(t, "/login", url.Values{"email": {"Auditor@example.com"}, "password": {"<wrong>"}, "next": {"/audit"}})
-	if wrong.Status != http.StatusUnauthorized || !strings.Contains(wrong.Body, `value="Auditor@example.com"`) || strings.Contains(wrong.Body, "wrong&gt;") || len(wrong.Values("data-errors")) != 1 {
+	wrong := b.Post(t, "/login", url.Values{
+		"email":    {"Auditor@example.com"},
+		"password": {"<wrong>"},
+		"next":     {"/audit"},
+	})
+	if wrong.Status != http.StatusUnauthorized || !strings.Contains(wrong.Body, `value="Auditor@example.com"`) ||
+		strings.Contains(wrong.Body, "wrong&gt;") || len(wrong.Values("data-errors")) != 1 {
 		t.Errorf("%d %s", wrong.Status, wrong.Text())
 	}
-	unknown := b.Post(t, "/login", url.Values{"email": {"nobody@example.com"}, "password": {"<wrong>"}, "next": {"/audit"}})
+	unknown := b.Post(t, "/login", url.Values{
+		"email":    {"nobody@example.com"},
+		"password": {"<wrong>"},
+		"next":     {"/audit"},
+	})
 	if unknown.Status != wrong.Status || strings.ReplaceAll(unknown.Body, "nobody@", "Auditor@") != wrong.Body {
 		t.Error("somebody unknown is answered otherwise than somebody known")
 	}
-	for next, want := range map[string]string{"/audit?x=1": "/audit?x=1", "": "/", "//evil.example.com": "/", "https://evil.example.com": "/", "/\\evil.example.com": "/", "javascript:alert(1)": "/", "/\tevil": "/"} {
+	for next, want := range map[string]string{
+		"/audit?x=1":               "/audit?x=1",
+		"":                         "/",
+		"//evil.example.com":       "/",
+		"https://evil.example.com": "/",
+		"/\\evil.example.com":      "/",
+		"javascript:alert(1)":      "/",
+		"/\tevil":                  "/",
+	} {
 		b := h.NewClient(t)
 		if p := b.Post(t, "/login", url.Values{"email": {"auditor@example.com"}, "password": {admintest.Password}, "next": {next}}); p.Location() != want {
 			t.Errorf("next %q leads to %q", next, p.Location())
@@ -42,7 +59,8 @@ func TestSigningIn(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.Secure {
 		t.Errorf("%+v", c)
 	}
-	if p := b.Get(t, "/"); p.Status != http.StatusOK || !strings.Contains(p.Body, "Eve Tanaka") || strings.Contains(p.Body, `href="/staff/invite"`) {
+	if p := b.Get(t, "/"); p.Status != http.StatusOK || !strings.Contains(p.Body, "Eve Tanaka") ||
+		strings.Contains(p.Body, `href="/staff/invite"`) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, "/logout", nil); p.Location() != "/login" {
@@ -107,7 +125,8 @@ func TestSecondFactor(t *testing.T) {
 	if p := again.Get(t, "/account"); !strings.HasPrefix(p.Location(), "/login/code") {
 		t.Errorf("open before the code: %d", p.Status)
 	}
-	if p := again.Post(t, "/login/code", url.Values{"code": {"123"}}); p.Status != http.StatusUnauthorized || len(p.Values("data-errors")) != 1 || !strings.Contains(p.Body, `action="/login/code"`) {
+	if p := again.Post(t, "/login/code", url.Values{"code": {"123"}}); p.Status != http.StatusUnauthorized ||
+		len(p.Values("data-errors")) != 1 || !strings.Contains(p.Body, `action="/login/code"`) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := again.Post(t, "/login/code", url.Values{"code": {h.CodeOf(t, secret)}, "next": {"/account"}}); p.Location() != "/account" {
@@ -126,7 +145,8 @@ func TestSecondFactor(t *testing.T) {
 	for range 5 {
 		fourth.Post(t, "/login/code", url.Values{"code": {"000000"}})
 	}
-	if p := fourth.Post(t, "/login/code", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized && p.Status != http.StatusSeeOther {
+	if p := fourth.Post(t, "/login/code", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized &&
+		p.Status != http.StatusSeeOther {
 		t.Errorf("the sixth code: %d", p.Status)
 	}
 	if p := fourth.Get(t, "/login/code"); p.Location() != "/login?next=%2Flogin%2Fcode" {
@@ -139,8 +159,14 @@ func TestThrottledLogin(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	b := h.NewClient(t)
 	from := func(address string) admintest.Response {
-		return b.Send(t, http.MethodPost, "/login", strings.NewReader(url.Values{"email": {"auditor@example.com"}, "password": {"wrong"}}.Encode()),
-			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-For": {"203.0.113.66, " + address}})
+		return b.Send(t, http.MethodPost, "/login", strings.NewReader(url.Values{
+			"email":    {"auditor@example.com"},
+			"password": {"wrong"},
+		}.Encode()),
+			http.Header{
+				"Content-Type":    {"application/x-www-form-urlencoded"},
+				"X-Forwarded-For": {"203.0.113.66, " + address},
+			})
 	}
 	for range 6 {
 		if p := from("198.51.100.1"); p.Status != http.StatusUnauthorized {
@@ -148,7 +174,9 @@ func TestThrottledLogin(t *testing.T) {
 		}
 	}
 	p := from("198.51.100.1")
-	if p.Status != http.StatusTooManyRequests || p.Header.Get("Retry-After") != "30" || !strings.Contains(p.Body, ui.Wait(30)) || len(p.Values("data-errors")) != 1 || !strings.Contains(p.Body, `value="auditor@example.com"`) {
+	if p.Status != http.StatusTooManyRequests || p.Header.Get("Retry-After") != "30" ||
+		!strings.Contains(p.Body, ui.Wait(30)) || len(p.Values("data-errors")) != 1 ||
+		!strings.Contains(p.Body, `value="auditor@example.com"`) {
 		t.Errorf("%d, Retry-After %q: %s", p.Status, p.Header.Get("Retry-After"), p.Text())
 	}
 	if p := from("198.51.100.2"); p.Status != http.StatusUnauthorized {
@@ -164,7 +192,13 @@ func TestInvitation(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddPartner(t, "harbour-leads")
 	b := h.SignedInAs(t, models.Administrator)
-	form := url.Values{"email": {"new@example.com"}, "name": {"New <b>Person</b>"}, "role": {"account_manager", "auditor"}, "scope-account_manager": {"some"}, "partners-account_manager": {"harbour-leads"}}
+	form := url.Values{
+		"email":                    {"new@example.com"},
+		"name":                     {"New <b>Person</b>"},
+		"role":                     {"account_manager", "auditor"},
+		"scope-account_manager":    {"some"},
+		"partners-account_manager": {"harbour-leads"},
+	}
 	made := b.Post(t, "/staff/invite", form)
 	link := regexp.MustCompile(`/invite/([A-Za-z0-9_-]{43})`).FindString(made.Body)
 	if made.Status != http.StatusOK || link == "" || strings.Contains(made.Body, "<b>Person") {
@@ -198,7 +232,9 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("%q is not among the roles: %s", role, account.Text())
 		}
 	}
-	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") || !strings.Contains(p.Body, "p, auditor, audit, verify") || !strings.Contains(p.Body, web.PermissionWords(web.PublishPricing)) {
+	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") ||
+		!strings.Contains(p.Body, "p, auditor, audit, verify") ||
+		!strings.Contains(p.Body, web.PermissionWords(web.PublishPricing)) {
 		t.Errorf("%s", p.Text())
 	}
 }

@@ -39,8 +39,11 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 		s.Lead = "Your role needs one: nothing else is open until it is there."
 	}
 	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{
-		Shell: s, Action: k.R.URL.RequestURI(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
-		Secret: grouped(key.Secret()), Errors: mistakes,
+		Shell:  s,
+		Action: k.R.URL.RequestURI(),
+		QR:     "data:image/png;base64," + base64.StdEncoding.EncodeToString(picture.Bytes()),
+		Secret: grouped(key.Secret()),
+		Errors: mistakes,
 	}))
 }
 

@@ -18,7 +18,8 @@ func (h *Handlers) overview(k *web.Request) error {
 	v := view.View{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
-		h.Log.Error("the figures of the overview could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
+		h.Log.Error("the figures of the overview could not be read", "request_id", k.By.RequestID, "error",
+			postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.Page(v))
 	}
@@ -61,14 +62,22 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 			return nil, err
 		}
 		if open > 0 {
-			all = append(all, ui.Need{Text: web.CountWords(open, false, "return waits", "returns wait") + " for a decision", URL: "/payouts/returns?state=open", Detail: "Until then the ledger stays as it is."})
+			all = append(all, ui.Need{
+				Text:   web.CountWords(open, false, "return waits", "returns wait") + " for a decision",
+				URL:    "/payouts/returns?state=open",
+				Detail: "Until then the ledger stays as it is.",
+			})
 		}
 		runs, err := h.Payouts.WaitingRuns(ctx, sc, k.By)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range runs {
-			all = append(all, ui.Need{Text: "A payout run in " + r.Currency + " waits for approval", URL: web.RunURL(r.ID), Detail: r.Preparer + " prepared it."})
+			all = append(all, ui.Need{
+				Text:   "A payout run in " + r.Currency + " waits for approval",
+				URL:    web.RunURL(r.ID),
+				Detail: r.Preparer + " prepared it.",
+			})
 		}
 	}
 	if sc, ok := k.ScopeOf(web.ReadPayouts); ok {
@@ -77,7 +86,11 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 			return nil, err
 		}
 		if failed > 0 {
-			all = append(all, ui.Need{Text: web.CountWords(failed, false, "piece of long work", "pieces of long work") + " failed", URL: "/work", Detail: "In the last 24 hours."})
+			all = append(all, ui.Need{
+				Text:   web.CountWords(failed, false, "piece of long work", "pieces of long work") + " failed",
+				URL:    "/work",
+				Detail: "In the last 24 hours.",
+			})
 		}
 	}
 	return all, nil
@@ -97,13 +110,21 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 	}
 	for _, d := range drafts {
 		if d.State == models.RateCardSubmitted && d.Submitter != k.By.Name {
-			all = append(all, ui.Need{Text: web.DraftName(d.RateCard) + " waits for approval", URL: web.DraftURL(d.ID) + "?tab=publish", Detail: d.Submitter + " submitted these prices."})
+			all = append(all, ui.Need{
+				Text:   web.DraftName(d.RateCard) + " waits for approval",
+				URL:    web.DraftURL(d.ID) + "?tab=publish",
+				Detail: d.Submitter + " submitted these prices.",
+			})
 		}
 	}
 	sc, _ := k.ScopeOf(web.PublishPricing)
 	proposed, err := h.Partners.PriceProposals(k.R.Context(), sc, k.Session.Staff.ID, proposalsListed)
 	for _, p := range proposed {
-		all = append(all, ui.Need{Text: "Price change for " + p.Name + " needs approval", URL: web.PartnerURL(p.ID) + "?tab=prices", Detail: "The current prices apply until it is approved."})
+		all = append(all, ui.Need{
+			Text:   "Price change for " + p.Name + " needs approval",
+			URL:    web.PartnerURL(p.ID) + "?tab=prices",
+			Detail: "The current prices apply until it is approved.",
+		})
 	}
 	return all, err
 }
@@ -120,21 +141,33 @@ func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
 		return nil, err
 	}
 	if pending > 0 {
-		all = append(all, ui.Need{Text: web.CountWords(pending, false, "partner waits", "partners wait") + " for approval", URL: "/partners?status=pending", Detail: "Until then they get no price."})
+		all = append(all, ui.Need{
+			Text:   web.CountWords(pending, false, "partner waits", "partners wait") + " for approval",
+			URL:    "/partners?status=pending",
+			Detail: "Until then they get no price.",
+		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range ending {
-		all = append(all, ui.Need{Text: e.Name + ": every secret ends", URL: web.PartnerURL(e.Partner) + "?tab=secrets", Detail: "The last one at " + web.Minute(e.Ends) + "; then its signed posts are refused."})
+		all = append(all, ui.Need{
+			Text:   e.Name + ": every secret ends",
+			URL:    web.PartnerURL(e.Partner) + "?tab=secrets",
+			Detail: "The last one at " + web.Minute(e.Ends) + "; then its signed posts are refused.",
+		})
 	}
 	unsigned, err := h.Reporting.MostUnsigned(ctx, sc, h.DefaultSigning, k.Now.Add(-24*time.Hour), 5)
 	if err != nil {
 		return nil, err
 	}
 	for _, u := range unsigned {
-		all = append(all, ui.Need{Text: u.Name + ": " + web.CountWords(u.Leads, false, "unsigned lead", "unsigned leads"), URL: web.PartnerURL(u.Partner) + "?tab=signing", Detail: "In the last 24 hours."})
+		all = append(all, ui.Need{
+			Text:   u.Name + ": " + web.CountWords(u.Leads, false, "unsigned lead", "unsigned leads"),
+			URL:    web.PartnerURL(u.Partner) + "?tab=signing",
+			Detail: "In the last 24 hours.",
+		})
 	}
 	return all, nil
 }

@@ -20,7 +20,8 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
-	account, err := h.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: partner}, partners.NewAccount{Identifier: "north-road-1"})
+	account, err := h.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: partner},
+		partners.NewAccount{Identifier: "north-road-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +30,17 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 		partner, account string
 		listed           bool
 	}{
-		{"off", "inherit", true}, {"report_only", "inherit", true}, {"required", "inherit", false}, {"default", "inherit", false},
-		{"required", "off", true}, {"off", "required", false},
+		{"off", "inherit", true},
+		{"report_only", "inherit", true},
+		{"required", "inherit", false},
+		{"default", "inherit", false},
+		{"required", "off", true},
+		{"off", "required", false},
 	} {
 		h.Exec(t, `UPDATE partners SET signing_mode = $2 WHERE id = $1`, partner, mode.partner)
 		h.Exec(t, `UPDATE accounts SET signing_mode = $2 WHERE id = $1`, account.ID, mode.account)
-		if p := b.Get(t, "/"); p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(partner)+"?tab=signing") != mode.listed {
+		if p := b.Get(t, "/"); p.Status != http.StatusOK ||
+			strings.Contains(p.Body, web.PartnerURL(partner)+"?tab=signing") != mode.listed {
 			t.Errorf("%+v: %d, not so", mode, p.Status)
 		}
 	}

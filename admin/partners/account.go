@@ -27,11 +27,16 @@ func (h *Handlers) accountPage(k *web.Request) error {
 		return err
 	}
 	return h.showAccountForm(k, http.StatusOK, p, a, view.AccountFormView{
-		Name: a.Name, Suspended: a.Status == models.AccountSuspended, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)), Version: int64(a.RowVersion),
+		Name:      a.Name,
+		Suspended: a.Status == models.AccountSuspended,
+		Signing:   web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)),
+		Version:   int64(a.RowVersion),
 	})
 }
 
-func (h *Handlers) showAccountForm(k *web.Request, status int, p models.Partner, a models.Account, v view.AccountFormView) (err error) {
+func (h *Handlers) showAccountForm(
+	k *web.Request, status int, p models.Partner, a models.Account, v view.AccountFormView,
+) (err error) {
 	if v.Head, err = h.head(k, p, "accounts"); err != nil {
 		return err
 	}
@@ -56,7 +61,10 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	}
 	f, version := k.R.PostForm, int64(web.FormVersion(k))
 	change := partners.AccountChange{
-		Name: f.Get("name"), Signing: models.SigningMode(f.Get("signing")), Status: models.AccountStatus(f.Get("status")), MakeDefault: f.Get("default") == "yes",
+		Name:        f.Get("name"),
+		Signing:     models.SigningMode(f.Get("signing")),
+		Status:      models.AccountStatus(f.Get("status")),
+		MakeDefault: f.Get("default") == "yes",
 	}
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
@@ -72,8 +80,12 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			return h.showAccountForm(k, r.Status, p, a, view.AccountFormView{
-				Name: web.Short(change.Name), Suspended: change.Status == models.AccountSuspended, Version: version,
-				Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), Conflict: r.Conflict, Errors: r.Errors,
+				Name:      web.Short(change.Name),
+				Suspended: change.Status == models.AccountSuspended,
+				Version:   version,
+				Signing:   web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
+				Conflict:  r.Conflict,
+				Errors:    r.Errors,
 			})
 		},
 	})

@@ -20,7 +20,10 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 		return err
 	}
 	// The first is for trying out: its leads pay nobody (D25).
-	v := view.AccountFormView{Sandbox: len(all) == 0, Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit))}
+	v := view.AccountFormView{
+		Sandbox: len(all) == 0,
+		Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit)),
+	}
 	if len(all) == 0 {
 		v.Identifier, v.Name = p.Slug+"-sandbox", "Sandbox"
 	}
@@ -42,7 +45,12 @@ func (h *Handlers) accountNew(k *web.Request) error {
 		return err
 	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
-	n := partners.NewAccount{Identifier: f.Get("identifier"), Name: f.Get("name"), Signing: signing, Sandbox: f.Get("sandbox") == "yes"}
+	n := partners.NewAccount{
+		Identifier: f.Get("identifier"),
+		Name:       f.Get("name"),
+		Signing:    signing,
+		Sandbox:    f.Get("sandbox") == "yes",
+	}
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
@@ -51,8 +59,12 @@ func (h *Handlers) accountNew(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			return h.showAccountNew(k, r.Status, p, view.AccountFormView{
-				Identifier: web.Short(n.Identifier), Name: web.Short(n.Name), Sandbox: n.Sandbox,
-				Signing: web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")), StepUp: r.StepUp, Errors: r.Errors,
+				Identifier: web.Short(n.Identifier),
+				Name:       web.Short(n.Name),
+				Sandbox:    n.Sandbox,
+				Signing:    web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
+				StepUp:     r.StepUp,
+				Errors:     r.Errors,
 			})
 		},
 	})

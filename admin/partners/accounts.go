@@ -32,8 +32,13 @@ func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) 
 	all, err := h.Partners.Accounts(k.R.Context(), p)
 	for _, a := range all {
 		row := view.AccountRow{
-			Identifier: a.Identifier, Name: a.Name, ID: id.Format(id.Account, a.ID), Default: a.IsDefault, Sandbox: a.Sandbox,
-			Status: string(a.Status), Signing: h.accountModeWords(k, a.SigningMode, p),
+			Identifier: a.Identifier,
+			Name:       a.Name,
+			ID:         id.Format(id.Account, a.ID),
+			Default:    a.IsDefault,
+			Sandbox:    a.Sandbox,
+			Status:     string(a.Status),
+			Signing:    h.accountModeWords(k, a.SigningMode, p),
 		}
 		if canWrite {
 			row.URL = web.PartnerURL(p.ID) + "/accounts/" + row.ID

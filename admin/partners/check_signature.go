@@ -44,7 +44,10 @@ func (h *Handlers) check(k *web.Request) error {
 		case one.value == "":
 			v.Errors = append(v.Errors, ui.FieldError{Field: one.field, Message: one.message})
 		case len(one.value) > 64<<10:
-			v.Errors = append(v.Errors, ui.FieldError{Field: one.field, Message: "That is more than 64 KiB, which no post may have."})
+			v.Errors = append(v.Errors, ui.FieldError{
+				Field:   one.field,
+				Message: "That is more than 64 KiB, which no post may have.",
+			})
 		}
 	}
 	if len(v.Errors) > 0 {

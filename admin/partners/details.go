@@ -17,12 +17,20 @@ import (
 
 func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
 	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{
-		Name: p.Name, LegalName: p.LegalName, Address: p.Address, TaxID: p.TaxID, PaymentTerms: p.PaymentTerms, Notes: p.Notes,
-		Contacts: contactRows(partners.Contacts(p)), Version: int64(p.RowVersion),
+		Name:         p.Name,
+		LegalName:    p.LegalName,
+		Address:      p.Address,
+		TaxID:        p.TaxID,
+		PaymentTerms: p.PaymentTerms,
+		Notes:        p.Notes,
+		Contacts:     contactRows(partners.Contacts(p)),
+		Version:      int64(p.RowVersion),
 	}, p.AccountManager)
 }
 
-func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v view.PartnerDetailsView, manager string) (err error) {
+func (h *Handlers) showDetails(
+	k *web.Request, status int, p models.Partner, v view.PartnerDetailsView, manager string,
+) (err error) {
 	if v.Head, err = h.head(k, p, "details"); err != nil {
 		return err
 	}
@@ -74,8 +82,17 @@ func (h *Handlers) setDetails(k *web.Request) error {
 				d.Contacts = d.Contacts[:len(d.Contacts)-1]
 			}
 			return h.showDetails(k, r.Status, p, view.PartnerDetailsView{
-				Name: d.Name, LegalName: d.LegalName, Address: d.Address, TaxID: d.TaxID, PaymentTerms: d.PaymentTerms, Notes: d.Notes,
-				Contacts: contactRows(d.Contacts), Version: version, StepUp: r.StepUp, Conflict: r.Conflict, Errors: r.Errors,
+				Name:         d.Name,
+				LegalName:    d.LegalName,
+				Address:      d.Address,
+				TaxID:        d.TaxID,
+				PaymentTerms: d.PaymentTerms,
+				Notes:        d.Notes,
+				Contacts:     contactRows(d.Contacts),
+				Version:      version,
+				StepUp:       r.StepUp,
+				Conflict:     r.Conflict,
+				Errors:       r.Errors,
 			}, d.Manager)
 		},
 	})
@@ -88,7 +105,12 @@ func readDetails(f url.Values) partners.Details {
 	}
 	for i := range partners.MaxContacts {
 		at := func(name string) string { return f.Get(fmt.Sprintf("contact-%d-%s", i, name)) }
-		d.Contacts = append(d.Contacts, partners.Contact{Name: at("name"), Role: at("role"), Email: at("email"), Phone: at("phone")})
+		d.Contacts = append(d.Contacts, partners.Contact{
+			Name:  at("name"),
+			Role:  at("role"),
+			Email: at("email"),
+			Phone: at("phone"),
+		})
 	}
 	return d
 }

@@ -37,8 +37,11 @@ func (h *Handlers) makeLink(k *web.Request) error {
 	}
 	url := web.PartnerURL(p.ID)
 	v := view.LinkCreatedView{
-		Shell: k.Shell("New documentation link", allPartners, ui.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Link: h.PublicURL + "/partner/" + made.Token,
-		NextLabel: "Done", NextURL: url + "?tab=documentation",
+		Shell:       k.Shell("New documentation link", allPartners, ui.Link{Label: p.Name, URL: url}),
+		PartnerName: p.Name,
+		Link:        h.PublicURL + "/partner/" + made.Token,
+		NextLabel:   "Done",
+		NextURL:     url + "?tab=documentation",
 	}
 	if to := h.back(k, url); to != url {
 		v.NextLabel, v.NextURL = "Continue onboarding", to

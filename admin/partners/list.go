@@ -17,13 +17,23 @@ const partnersPage = 50
 
 var allPartners = ui.Link{Label: "Partners", URL: "/partners"}
 
-var partnerStatuses = []ui.Option{{Value: "approved", Label: "Approved"}, {Value: "pending", Label: "Pending"}, {Value: "suspended", Label: "Suspended"}}
+var partnerStatuses = []ui.Option{
+	{Value: "approved", Label: "Approved"},
+	{Value: "pending", Label: "Pending"},
+	{Value: "suspended", Label: "Suspended"},
+}
 
 func (h *Handlers) partnersList(k *web.Request) error {
 	q := k.R.URL.Query()
 	query := partners.Query{
-		Search: web.SearchText(q, "q"), Status: web.SearchText(q, "status"), Manager: web.SearchText(q, "manager"), Signing: web.SearchText(q, "signing"),
-		Sort: q.Get("sort"), Before: q.Get("before"), After: q.Get("after"), Size: partnersPage,
+		Search:  web.SearchText(q, "q"),
+		Status:  web.SearchText(q, "status"),
+		Manager: web.SearchText(q, "manager"),
+		Signing: web.SearchText(q, "signing"),
+		Sort:    q.Get("sort"),
+		Before:  q.Get("before"),
+		After:   q.Get("after"),
+		Size:    partnersPage,
 	}
 	found, err := h.Partners.Page(k.R.Context(), k.Scope, query)
 	if err != nil {
@@ -38,17 +48,32 @@ func (h *Handlers) partnersList(k *web.Request) error {
 		return web.SortLink("/partners", q, filters, column, first)
 	}
 	v := view.PartnersView{
-		Shell: k.Shell("Partners"), Search: q.Get("q"), Statuses: web.Chosen(partnerStatuses, q.Get("status")), Managers: web.Chosen(web.Labels(managers), q.Get("manager")),
-		Modes: web.Chosen(h.modes(k, models.SigningDefault), q.Get("signing")), SortName: sort("name", false), SortLeads: sort("leads", false), SortSeen: sort("seen", false),
-		AsOf: found.AsOf, State: ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"}, Pager: partnersPager(q, found),
+		Shell:     k.Shell("Partners"),
+		Search:    q.Get("q"),
+		Statuses:  web.Chosen(partnerStatuses, q.Get("status")),
+		Managers:  web.Chosen(web.Labels(managers), q.Get("manager")),
+		Modes:     web.Chosen(h.modes(k, models.SigningDefault), q.Get("signing")),
+		SortName:  sort("name", false),
+		SortLeads: sort("leads", false),
+		SortSeen:  sort("seen", false),
+		AsOf:      found.AsOf,
+		State:     ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: "/partners"},
+		Pager:     partnersPager(q, found),
 	}
 	if k.May(web.CreatePartners) {
 		v.NewURL = "/partners/new"
 	}
 	for _, p := range found.Rows {
 		v.Partners = append(v.Partners, view.PartnerRow{
-			Name: p.Name, Slug: p.Slug, URL: web.PartnerURL(p.ID), Status: string(p.Status), Manager: p.AccountManager, Signing: h.modeWords(k, p.SigningMode),
-			Leads: p.Leads, Payouts: p.Payouts, LastTraffic: p.LastTraffic,
+			Name:        p.Name,
+			Slug:        p.Slug,
+			URL:         web.PartnerURL(p.ID),
+			Status:      string(p.Status),
+			Manager:     p.AccountManager,
+			Signing:     h.modeWords(k, p.SigningMode),
+			Leads:       p.Leads,
+			Payouts:     p.Payouts,
+			LastTraffic: p.LastTraffic,
 		})
 	}
 	return k.Show(http.StatusOK, view.Partners(v))
@@ -65,13 +90,25 @@ func partnersPager(q url.Values, found partners.Page) ui.Pager {
 func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	all := []ui.Option{
 		{Value: string(models.SigningRequired), Label: "Required", Hint: "A post without a signature is refused."},
-		{Value: string(models.SigningReportOnly), Label: "Report only", Hint: "A post without a signature is accepted, and counted as one that would have been refused."},
-		{Value: string(models.SigningOff), Label: "Off", Hint: "A post without a signature is accepted. Anybody who knows the partnerId can send one."},
+		{
+			Value: string(models.SigningReportOnly),
+			Label: "Report only",
+			Hint:  "A post without a signature is accepted, and counted as one that would have been refused.",
+		},
+		{
+			Value: string(models.SigningOff),
+			Label: "Off",
+			Hint:  "A post without a signature is accepted. Anybody who knows the partnerId can send one.",
+		},
 	}
 	if first == models.SigningInherit {
 		return slices.Insert(all, 0, ui.Option{Value: string(first), Label: "As the partner"})
 	}
-	return slices.Insert(all, 0, ui.Option{Value: string(first), Label: "Platform default", Hint: "Now: " + plainMode(h.DefaultSigning) + ". Follows the platform's configuration."})
+	return slices.Insert(all, 0, ui.Option{
+		Value: string(first),
+		Label: "Platform default",
+		Hint:  "Now: " + plainMode(h.DefaultSigning) + ". Follows the platform's configuration.",
+	})
 }
 
 func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m), "_", " ") }
@@ -93,7 +130,8 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	}
 	var names []string
 	for _, p := range people {
-		if p.Status == models.StaffActive && slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return r.Role == models.AccountManager }) {
+		if p.Status == models.StaffActive &&
+			slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return r.Role == models.AccountManager }) {
 			names = append(names, p.Name)
 		}
 	}

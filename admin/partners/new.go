@@ -32,14 +32,22 @@ func (h *Handlers) partnerNew(k *web.Request) error {
 		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
 		Do: func() (string, error) {
 			made, err := h.partners(k).Create(k.R.Context(), partners.NewPartner{
-				Slug: f.Get("slug"), Name: f.Get("name"), LegalName: f.Get("legal_name"), Manager: f.Get("manager"), Signing: signing,
+				Slug:      f.Get("slug"),
+				Name:      f.Get("name"),
+				LegalName: f.Get("legal_name"),
+				Manager:   f.Get("manager"),
+				Signing:   signing,
 			})
 			return web.PartnerURL(made.ID) + "/onboarding", err
 		},
 		Show: func(r web.Rejected) error {
 			return h.showPartnerNew(k, r.Status, view.PartnerNewView{
-				Name: web.Short(f.Get("name")), Slug: web.Short(f.Get("slug")), LegalName: web.Short(f.Get("legal_name")),
-				Modes: web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")), StepUp: r.StepUp, Errors: r.Errors,
+				Name:      web.Short(f.Get("name")),
+				Slug:      web.Short(f.Get("slug")),
+				LegalName: web.Short(f.Get("legal_name")),
+				Modes:     web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")),
+				StepUp:    r.StepUp,
+				Errors:    r.Errors,
 			}, web.Short(f.Get("manager")))
 		},
 	})

@@ -63,19 +63,44 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 	}
 	all := []view.OnboardingStep{
 		{
-			Title: "Give it an account", Text: "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
-			Done: len(s.accounts) > 0, Detail: accountWords(s.accounts), ActionURL: head.URL + "/accounts/new", ActionLabel: "Make an account",
+			Title:       "Give it an account",
+			Text:        "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
+			Done:        len(s.accounts) > 0,
+			Detail:      accountWords(s.accounts),
+			ActionURL:   head.URL + "/accounts/new",
+			ActionLabel: "Make an account",
 		},
-		{Title: "Approve it", Text: "From then on it gets prices and may deliver.", Done: p.Status == models.PartnerApproved, ActionURL: head.URL + "/approve", ActionLabel: head.Approve, Post: true},
 		{
-			Title: "Make its first secret", Text: "It signs every post. It is shown once: have a safe way to send it ready.", Done: len(s.secrets) > 0,
-			ActionURL: head.URL + "/secrets/new", ActionLabel: "Make a secret", Also: &ui.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
+			Title:       "Approve it",
+			Text:        "From then on it gets prices and may deliver.",
+			Done:        p.Status == models.PartnerApproved,
+			ActionURL:   head.URL + "/approve",
+			ActionLabel: head.Approve,
+			Post:        true,
 		},
 		{
-			Title: "Hand over", Text: "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
-			Done: docs != "", Detail: docs, ActionURL: head.URL + "/link", ActionLabel: "Create link", Post: true,
+			Title:       "Make its first secret",
+			Text:        "It signs every post. It is shown once: have a safe way to send it ready.",
+			Done:        len(s.secrets) > 0,
+			ActionURL:   head.URL + "/secrets/new",
+			ActionLabel: "Make a secret",
+			Also:        &ui.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
 		},
-		{Title: "Watch the first post arrive", Text: "The post appears below when it arrives, as delivered or rejected with the reason.", Done: arrived, StateID: "first-post"},
+		{
+			Title:       "Hand over",
+			Text:        "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
+			Done:        docs != "",
+			Detail:      docs,
+			ActionURL:   head.URL + "/link",
+			ActionLabel: "Create link",
+			Post:        true,
+		},
+		{
+			Title:   "Watch the first post arrive",
+			Text:    "The post appears below when it arrives, as delivered or rejected with the reason.",
+			Done:    arrived,
+			StateID: "first-post",
+		},
 	}
 	if sandbox != "" {
 		all[4].Text = "The post appears below when it arrives, as delivered or rejected with the reason. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
@@ -144,13 +169,24 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.On
 
 func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, labels map[uuid.UUID]string) view.LiveEvent {
 	if a.Lead == uuid.Nil {
-		e := view.LiveEvent{At: a.At, Kind: "bad", What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome), Fix: web.Reasons[a.Outcome].Fix}
+		e := view.LiveEvent{
+			At:   a.At,
+			Kind: "bad",
+			What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome),
+			Fix:  web.Reasons[a.Outcome].Fix,
+		}
 		if len(a.Fields) > 0 {
 			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")
 		}
 		return e
 	}
-	e := view.LiveEvent{At: a.At, Kind: "good", What: "Lead delivered", LeadID: id.Format(id.Lead, a.Lead), Sandbox: a.Sandbox}
+	e := view.LiveEvent{
+		At:      a.At,
+		Kind:    "good",
+		What:    "Lead delivered",
+		LeadID:  id.Format(id.Lead, a.Lead),
+		Sandbox: a.Sandbox,
+	}
 	e.Detail = "Account " + accounts[a.Account].Identifier + ", " + a.Industry + ", " + a.Price.String()
 	if label, ok := labels[a.Secret]; ok {
 		e.Detail += ", signed with “" + label + "”"

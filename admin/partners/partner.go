@@ -54,9 +54,18 @@ func (h *Handlers) partnerPage(k *web.Request) error {
 // head is what stands over each page of a partner.
 func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.PartnerHead, error) {
 	v := view.PartnerHead{
-		Shell: k.Shell(p.Name, allPartners), URL: web.PartnerURL(p.ID), ID: id.Format(id.Partner, p.ID), Name: p.Name, Slug: p.Slug, LegalName: p.LegalName,
-		Status: string(p.Status), Manager: p.AccountManager, BaseURL: h.baseURL(k, p), Created: p.CreatedAt, Version: int64(p.RowVersion),
-		CanWrite: k.MayAt(web.WritePartners, p.ID),
+		Shell:     k.Shell(p.Name, allPartners),
+		URL:       web.PartnerURL(p.ID),
+		ID:        id.Format(id.Partner, p.ID),
+		Name:      p.Name,
+		Slug:      p.Slug,
+		LegalName: p.LegalName,
+		Status:    string(p.Status),
+		Manager:   p.AccountManager,
+		BaseURL:   h.baseURL(k, p),
+		Created:   p.CreatedAt,
+		Version:   int64(p.RowVersion),
+		CanWrite:  k.MayAt(web.WritePartners, p.ID),
 	}
 	for _, t := range h.partnerTabs() {
 		v.Tabs = append(v.Tabs, ui.Tab{Label: t.label, URL: v.URL + "?tab=" + t.name, Current: t.name == tab})

@@ -29,7 +29,12 @@ func TestOnboarding(t *testing.T) {
 	if p := b.Get(t, "/partners"); p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/partners/new"`) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	made := b.Post(t, "/partners/new", url.Values{"name": {"North Road Ltd"}, "slug": {"north-road"}, "signing": {"default"}, "manager": {"Ben Okafor"}})
+	made := b.Post(t, "/partners/new", url.Values{
+		"name":    {"North Road Ltd"},
+		"slug":    {"north-road"},
+		"signing": {"default"},
+		"manager": {"Ben Okafor"},
+	})
 	if made.Status != http.StatusSeeOther || !strings.HasSuffix(made.Location(), "/onboarding") {
 		t.Fatalf("%d %s", made.Status, made.Text())
 	}
@@ -59,21 +64,25 @@ func TestOnboarding(t *testing.T) {
 	step(`href="` + partner + `/secrets/new"`)
 	shown := b.Post(t, partner+"/secrets/new", url.Values{"label": {"first"}})
 	secret := admintest.ShownSecret.FindString(shown.Body)
-	if shown.Status != http.StatusOK || secret == "" || shown.Header.Get("Cache-Control") != "no-store" || !strings.Contains(shown.Body, "http://api.example/p/north-road") || !strings.Contains(shown.Body, `href="`+path+`"`) {
+	if shown.Status != http.StatusOK || secret == "" || shown.Header.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(shown.Body, "http://api.example/p/north-road") || !strings.Contains(shown.Body, `href="`+path+`"`) {
 		t.Fatalf("%d %s", shown.Status, shown.Text())
 	}
 	p = step(`action="` + partner + `/link"`)
 	made = b.Post(t, partner+"/link", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}})
 	link := admintest.ShownLink.FindString(made.Body)
-	if made.Status != http.StatusOK || link == "" || made.Header.Get("Cache-Control") != "no-store" || !strings.Contains(made.Body, `href="`+path+`"`) {
+	if made.Status != http.StatusOK || link == "" || made.Header.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(made.Body, `href="`+path+`"`) {
 		t.Fatalf("%d %s", made.Status, made.Text())
 	}
 	want := []string{"done", "done", "done", "done", "current", "waiting"}
 	if p := step(`id="first-post"`); !slices.Equal(p.Values("data-state"), want) {
 		t.Errorf("the states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
 	}
-	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=refusals", "?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
-		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) || strings.Contains(p.Body, link) {
+	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=refusals",
+		"?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
+		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) ||
+			strings.Contains(p.Body, link) {
 			t.Errorf("%s: %d, and the secret or the link is shown again: %t", tab, p.Status, strings.Contains(p.Body, secret))
 		}
 	}
@@ -88,12 +97,19 @@ func TestOnboarding(t *testing.T) {
 func TestTwoChangeOnePartner(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{Identifier: "harbour-1"})
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID},
+		partners.NewAccount{Identifier: "harbour-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := o.PartnerURL + "/accounts/" + id.Format(id.Account, account.ID)
-	details := url.Values{"name": {"Harbour"}, "legal_name": {"Harbour Leads GmbH"}, "notes": {"one\r\ntwo"}, "contact-0-name": {"Mo"}, "contact-0-email": {"mo@example.com"}}
+	details := url.Values{
+		"name":            {"Harbour"},
+		"legal_name":      {"Harbour Leads GmbH"},
+		"notes":           {"one\r\ntwo"},
+		"contact-0-name":  {"Mo"},
+		"contact-0-email": {"mo@example.com"},
+	}
 	for name, c := range map[string]struct {
 		page, form string
 		first      url.Values
@@ -101,10 +117,22 @@ func TestTwoChangeOnePartner(t *testing.T) {
 		kept       string // of what the second typed
 		where      string // reads what the first one stored
 	}{
-		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}}, `value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
-		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}}, url.Values{"signing": {"off"}}, `value="off" checked`, `SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
-		"account": {at, at, url.Values{"name": {"Main"}, "signing": {"inherit"}, "status": {"active"}}, url.Values{"name": {"Primary"}, "signing": {"off"}, "status": {"active"}}, `value="Primary"`, `SELECT name = 'Main' FROM accounts WHERE identifier = 'harbour-1'`},
-		"status":  {o.PartnerURL + "?tab=details", o.PartnerURL + "/approve", url.Values{}, url.Values{}, `data-notice="bad"`, `SELECT status = 'approved' FROM partners WHERE slug = 'harbour-leads'`},
+		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
+			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
+		"signing": {o.PartnerURL + "?tab=signing", o.PartnerURL + "/signing", url.Values{"signing": {"report_only"}},
+			url.Values{"signing": {"off"}}, `value="off" checked`,
+			`SELECT signing_mode = 'report_only' FROM partners WHERE slug = 'harbour-leads'`},
+		"account": {at, at, url.Values{
+			"name":    {"Main"},
+			"signing": {"inherit"},
+			"status":  {"active"},
+		}, url.Values{
+			"name":    {"Primary"},
+			"signing": {"off"},
+			"status":  {"active"},
+		}, `value="Primary"`, `SELECT name = 'Main' FROM accounts WHERE identifier = 'harbour-1'`},
+		"status": {o.PartnerURL + "?tab=details", o.PartnerURL + "/approve", url.Values{}, url.Values{},
+			`data-notice="bad"`, `SELECT status = 'approved' FROM partners WHERE slug = 'harbour-leads'`},
 	} {
 		version := admintest.VersionAt(t, o.Get(t, c.page))
 		c.first.Set("version", version)
@@ -113,7 +141,9 @@ func TestTwoChangeOnePartner(t *testing.T) {
 			t.Fatalf("%s: the first: %d %s", name, p.Status, p.Text())
 		}
 		p := o.Post(t, c.form, c.second)
-		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.kept) || name != "status" && (!slices.Equal(p.Values("data-conflict"), []string{"changed"}) || !strings.Contains(p.Body, "account_manager@example.com")) {
+		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.kept) ||
+			name != "status" && (!slices.Equal(p.Values("data-conflict"), []string{"changed"}) ||
+				!strings.Contains(p.Body, "account_manager@example.com")) {
 			t.Errorf("%s: the second: %d %s", name, p.Status, p.Text())
 		}
 		if !testkit.Value[bool](t, o.Database, c.where) {
@@ -135,7 +165,11 @@ func TestTwoChangeOnePartner(t *testing.T) {
 func TestPartnerMistakes(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	other, err := o.Options.Partners.Create(t.Context(), partners.NewPartner{Slug: "meadow", Name: "Meadow", Signing: models.SigningOff})
+	other, err := o.Options.Partners.Create(t.Context(), partners.NewPartner{
+		Slug:    "meadow",
+		Name:    "Meadow",
+		Signing: models.SigningOff,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +191,20 @@ func TestPartnerMistakes(t *testing.T) {
 		"a partnerId alike":     {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEAD0W-IOl"}}, "identifier"},
 		"a partnerId in blanks": {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"mea dow"}}, "identifier"},
 		"no name":               {o.PartnerURL + "/details", url.Values{"version": {version}}, "name"},
-		"an address":            {o.PartnerURL + "/details", url.Values{"version": {version}, "name": {"X"}, "contact-1-name": {"Mo"}, "contact-1-email": {"mo at example"}}, "contact-1-email"},
-		"a mode":                {o.PartnerURL + "/signing", url.Values{"version": {version}, "signing": {"sometimes"}}, "signing"},
-		"a short secret":        {o.PartnerURL + "/secrets/new", url.Values{"import": {"short"}}, "import"},
-		"a plain secret":        {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
-		"an overlap":            {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
-		"nothing to check":      {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},
+		"an address": {o.PartnerURL + "/details", url.Values{
+			"version":         {version},
+			"name":            {"X"},
+			"contact-1-name":  {"Mo"},
+			"contact-1-email": {"mo at example"},
+		}, "contact-1-email"},
+		"a mode": {o.PartnerURL + "/signing", url.Values{
+			"version": {version},
+			"signing": {"sometimes"},
+		}, "signing"},
+		"a short secret":   {o.PartnerURL + "/secrets/new", url.Values{"import": {"short"}}, "import"},
+		"a plain secret":   {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
+		"an overlap":       {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
+		"nothing to check": {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},
 	} {
 		p := o.Post(t, c.form, c.values)
 		if p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusConflict {
@@ -194,7 +236,8 @@ func TestSecrets(t *testing.T) {
 	o.Time.Advance(time.Minute) // the newer is first in the list
 	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}})
 	second := admintest.ShownSecret.FindString(rotated.Body)
-	if first == "" || second == "" || first == second || !strings.Contains(rotated.Body, o.Time.Now().Add(24*time.Hour).UTC().Format("2006-01-02 15:04:05 UTC")) {
+	if first == "" || second == "" || first == second ||
+		!strings.Contains(rotated.Body, o.Time.Now().Add(24*time.Hour).UTC().Format("2006-01-02 15:04:05 UTC")) {
 		t.Fatalf("%s", rotated.Text())
 	}
 	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || len(p.Values("data-errors")) != 1 || !slices.Contains(p.Values("data-notice"), "warn") || !strings.Contains(p.Body, `name="force"`) {
@@ -229,7 +272,8 @@ func TestSecrets(t *testing.T) {
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) {
 		t.Errorf("revoked without its name: %d", p.Status)
 	}
-	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther || o.Count(t, "signing_secrets", "state = 'revoked'") != 1 {
+	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther ||
+		o.Count(t, "signing_secrets", "state = 'revoked'") != 1 {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusConflict {
@@ -256,7 +300,8 @@ func TestPartnersInScope(t *testing.T) {
 	b := o.Console.NewClient(t)
 	b.SignIn(t, p.Email)
 	list := b.Get(t, "/partners")
-	if !strings.Contains(list.Body, o.PartnerURL) || strings.Contains(list.Body, web.PartnerURL(theirs)) || strings.Contains(list.Body, "/partners/new") || strings.Contains(list.Body, "meadow") {
+	if !strings.Contains(list.Body, o.PartnerURL) || strings.Contains(list.Body, web.PartnerURL(theirs)) ||
+		strings.Contains(list.Body, "/partners/new") || strings.Contains(list.Body, "meadow") {
 		t.Errorf("%s", list.Text())
 	}
 	missing := b.Get(t, "/partners/"+id.Format(id.Partner, uuid.New()))
@@ -269,7 +314,8 @@ func TestPartnersInScope(t *testing.T) {
 		}
 	}
 	// Another partner's account and secret are nothing of this one's.
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: theirs}, partners.NewAccount{Identifier: "meadow-1"})
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: theirs},
+		partners.NewAccount{Identifier: "meadow-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,9 +355,20 @@ func TestPartnersList(t *testing.T) {
 	if len(seen) != 121 || pages != 3 {
 		t.Errorf("%d partners on %d pages", len(seen), pages)
 	}
-	for query, want := range map[string]int{"q=harbour": 1, "q=HARBOUR-L": 1, "q=%25": 0, "status=approved": 0, "status=pending": 121, "signing=off": 0, "q=%00": 0, "sort=nonsense&before=x&after=y": 121} {
+	for query, want := range map[string]int{
+		"q=harbour":                      1,
+		"q=HARBOUR-L":                    1,
+		"q=%25":                          0,
+		"status=approved":                0,
+		"status=pending":                 121,
+		"signing=off":                    0,
+		"q=%00":                          0,
+		"sort=nonsense&before=x&after=y": 121,
+	} {
 		p := o.Get(t, "/partners?"+query)
-		if p.Status != http.StatusOK || p.Total(t) != want || len(partnerLink.FindAllString(p.Body, -1)) != min(want, 50) || slices.Contains(p.Values("data-empty"), "filtered") != (want == 0) {
+		if p.Status != http.StatusOK || p.Total(t) != want ||
+			len(partnerLink.FindAllString(p.Body, -1)) != min(want, 50) ||
+			slices.Contains(p.Values("data-empty"), "filtered") != (want == 0) {
 			t.Errorf("%s: %d with %d partners, want %d: %s", query, p.Status, p.Total(t), want, p.Text())
 		}
 	}
@@ -328,14 +385,17 @@ func TestRefusals(t *testing.T) {
 		if i%2 == 1 {
 			outcome, fields = "payload", "{contact.email,consent.acknowledged}"
 		}
-		o.Exec(t, `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5::text[])`, o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
+		o.Exec(t,
+			`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5::text[])`,
+			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
 	one := id.Format(id.Request, requests[1])
 	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=refusals&request="+one {
 		t.Errorf("the jump leads to %q", p.Location())
 	}
 	p := o.Get(t, o.PartnerURL+"?tab=refusals&request="+strings.ToLower(one))
-	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") || strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
+	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") ||
+		strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
 		t.Errorf("%s", p.Text())
 	}
 	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonWords("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
@@ -357,7 +417,11 @@ func TestCheckingASignature(t *testing.T) {
 	secret := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"live"}}).Body)
 	stamp := strconv.FormatInt(o.Time.Now().Unix(), 10)
 	check := func(body, signature string) admintest.Response {
-		return o.Post(t, o.PartnerURL+"/check", url.Values{"timestamp": {stamp}, "body": {body}, "signature": {signature}})
+		return o.Post(t, o.PartnerURL+"/check", url.Values{
+			"timestamp": {stamp},
+			"body":      {body},
+			"signature": {signature},
+		})
 	}
 	lines := "{\n  \"a\": 1\n}"
 	asSent := strings.ReplaceAll(lines, "\n", "\r\n")
@@ -371,7 +435,9 @@ func TestCheckingASignature(t *testing.T) {
 		headers := testkit.SignWith(secret, o.Time.Now(), []byte(c.signed))
 		p := check(c.pasted, headers.Signature[0])
 		named := strings.Contains(p.Body, "live (…"+secret[len(secret)-4:]+")")
-		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-notice"), []string{c.notice}) || !slices.Equal(p.Values("data-causes"), []string{c.causes}) || named != (c.causes != "unexplained") || strings.Contains(p.Body, secret) {
+		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-notice"), []string{c.notice}) ||
+			!slices.Equal(p.Values("data-causes"), []string{c.causes}) || named != (c.causes != "unexplained") ||
+			strings.Contains(p.Body, secret) {
 			t.Errorf("%s: %d, causes %q, names the secret: %t: %s", name, p.Status, p.Values("data-causes"), named, p.Text())
 		}
 		if strings.Contains(p.Body, "␊") != (c.ends != "") || strings.Contains(p.Body, "␍") != (c.ends == "␍␊") {
@@ -388,7 +454,10 @@ func TestCheckingASignature(t *testing.T) {
 func TestAnAccountsSigning(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{Identifier: "harbour-1", Signing: models.SigningOff})
+	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{
+		Identifier: "harbour-1",
+		Signing:    models.SigningOff,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,22 +465,32 @@ func TestAnAccountsSigning(t *testing.T) {
 	forecast := func(posts, unsigned string) admintest.Response {
 		t.Helper()
 		p := o.Get(t, at)
-		if !slices.Equal(p.Values("data-posts"), []string{posts}) || !slices.Equal(p.Values("data-unsigned"), []string{unsigned}) {
-			t.Errorf("%q posts, %q unsigned, want %s and %s: %s", p.Values("data-posts"), p.Values("data-unsigned"), posts, unsigned, p.Text())
+		if !slices.Equal(p.Values("data-posts"), []string{posts}) ||
+			!slices.Equal(p.Values("data-unsigned"), []string{unsigned}) {
+			t.Errorf("%q posts, %q unsigned, want %s and %s: %s", p.Values("data-posts"), p.Values("data-unsigned"),
+				posts, unsigned, p.Text())
 		}
 		return p
 	}
 	forecast("0", "0")
 	for outcome, n := range map[string]int{"delivered_unsigned": 3, "delivered": 4, "signature": 50} {
-		o.Exec(t, `INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, 'post', $5, $6, '{}')`, o.Time.Now().Add(-time.Hour), o.PartnerID, account.ID, uuid.Nil, outcome, n)
+		o.Exec(t,
+			`INSERT INTO traffic_minutes VALUES (date_trunc('minute', $1::timestamptz), $2, $3, $4, 'post', $5, $6, '{}')`,
+			o.Time.Now().Add(-time.Hour), o.PartnerID, account.ID, uuid.Nil, outcome, n)
 	}
 	p := forecast("7", "3")
-	form := url.Values{"version": {admintest.VersionAt(t, p)}, "name": {"Main"}, "status": {"active"}, "signing": {"required"}}
+	form := url.Values{
+		"version": {admintest.VersionAt(t, p)},
+		"name":    {"Main"},
+		"status":  {"active"},
+		"signing": {"required"},
+	}
 	o.Time.Advance(11 * time.Minute)
 	mode := func() string {
 		return testkit.Value[string](t, o.Database, `SELECT signing_mode FROM accounts WHERE id = $1`, account.ID)
 	}
-	if p := o.Post(t, at, form); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `value="required" checked`) || mode() != "off" {
+	if p := o.Post(t, at, form); p.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `value="required" checked`) || mode() != "off" {
 		t.Errorf("without proof: %d, %s: %s", p.Status, mode(), p.Text())
 	}
 	form.Set("proof", admintest.Password)

@@ -18,11 +18,19 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 		return nil, err
 	}
 	v := &view.PriceProposal{
-		ID: waiting.ID.String(), Proposer: waiting.Proposer, At: waiting.ProposedAt, Own: waiting.ProposerID == k.Session.Staff.ID,
-		Stale: waiting.BasedOn != own.Version || waiting.Unread, MayWithdraw: k.May(web.WritePricing),
+		ID:          waiting.ID.String(),
+		Proposer:    waiting.Proposer,
+		At:          waiting.ProposedAt,
+		Own:         waiting.ProposerID == k.Session.Staff.ID,
+		Stale:       waiting.BasedOn != own.Version || waiting.Unread,
+		MayWithdraw: k.May(web.WritePricing),
 	}
 	v.MayApprove = k.May(web.PublishPricing) && !v.Own && !v.Stale
-	labels := map[string]string{"adjustment": "Adjustment", "daily_cap": "Daily cap of leads", "exclusions": "Exclusions"}
+	labels := map[string]string{
+		"adjustment": "Adjustment",
+		"daily_cap":  "Daily cap of leads",
+		"exclusions": "Exclusions",
+	}
 	for _, c := range waiting.Changes(own) {
 		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
 	}
@@ -61,7 +69,11 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 			if err != nil {
 				return err
 			}
-			return h.showPrices(k, r.Status, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version), errors: r.Errors})
+			return h.showPrices(k, r.Status, p, own, pricesForm{
+				PriceForm: own.Form(),
+				version:   int64(own.Version),
+				errors:    r.Errors,
+			})
 		},
 	})
 }

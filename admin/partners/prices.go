@@ -31,7 +31,10 @@ func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
 		if err != nil {
 			return err
 		}
-		return k.Show(http.StatusOK, view.PartnerPrices(view.PartnerPricesView{Head: head, Hidden: "None of your roles lets you see prices. An administrator gives roles."}))
+		return k.Show(http.StatusOK, view.PartnerPrices(view.PartnerPricesView{
+			Head:   head,
+			Hidden: "None of your roles lets you see prices. An administrator gives roles.",
+		}))
 	}
 	own, err := h.Partners.OwnPrice(k.R.Context(), p)
 	if err != nil {
@@ -46,8 +49,16 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		return err
 	}
 	v := view.PartnerPricesView{
-		Head: head, Unread: own.Unread, Adjustment: f.Adjustment, Cap: f.DailyLeadCap, Exclusions: f.Exclusions, Changed: own.ChangedAt,
-		Version: f.version, StepUp: web.StepUp(k), Conflict: f.conflict, Errors: f.errors,
+		Head:       head,
+		Unread:     own.Unread,
+		Adjustment: f.Adjustment,
+		Cap:        f.DailyLeadCap,
+		Exclusions: f.Exclusions,
+		Changed:    own.ChangedAt,
+		Version:    f.version,
+		StepUp:     web.StepUp(k),
+		Conflict:   f.conflict,
+		Errors:     f.errors,
 	}
 	if v.Proposal, err = h.proposedPrices(k, p, own); err != nil {
 		return err
@@ -88,11 +99,18 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.Par
 	if err != nil {
 		return nil, err
 	}
-	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: "plumber", Country: "GB", Urgency: pricingrules.Standard.String()}, own)
+	e, err := ratecard.Explain(sheet, ratecard.Lead{
+		Industry: "plumber",
+		Country:  "GB",
+		Urgency:  pricingrules.Standard.String(),
+	}, own)
 	if err != nil {
 		return nil, err
 	}
-	return &view.PartnerPriceExample{Explanation: e, Card: ui.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)}}, nil
+	return &view.PartnerPriceExample{
+		Explanation: e,
+		Card:        ui.Link{Label: fmt.Sprint("version ", card.Version), URL: web.VersionURL(card.Version)},
+	}, nil
 }
 
 func (h *Handlers) setPrices(k *web.Request) error {
@@ -118,7 +136,11 @@ func (h *Handlers) setPrices(k *web.Request) error {
 				return nil, err
 			}
 			f.version = int64(own.Version)
-			return web.ConflictOf(k, audit.Filter{Kind: "partner", Object: id.Format(id.Partner, p.ID), Action: "partner.prices"}, own.ChangedAt)
+			return web.ConflictOf(k, audit.Filter{
+				Kind:   "partner",
+				Object: id.Format(id.Partner, p.ID),
+				Action: "partner.prices",
+			}, own.ChangedAt)
 		},
 		Show: func(r web.Rejected) error {
 			f.conflict, f.errors = r.Conflict, r.Errors

@@ -24,12 +24,18 @@ func TestPartnerPrices(t *testing.T) {
 	o.Client = o.SignedInAs(t, models.PricingManager)
 	tab := o.PartnerURL + "?tab=prices"
 	p := o.Get(t, tab)
-	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard", `data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`} {
+	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard",
+		`data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`} {
 		if !strings.Contains(p.Body, want) {
 			t.Errorf("the page lacks %s: %s", want, p.Text())
 		}
 	}
-	form := url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5.25"}, "cap": {"2"}, "exclusions": {"industry roofer, country de\r\n\r\ncategory legal-services"}}
+	form := url.Values{
+		"version":    {admintest.VersionAt(t, p)},
+		"adjustment": {"+5.25"},
+		"cap":        {"2"},
+		"exclusions": {"industry roofer, country de\r\n\r\ncategory legal-services"},
+	}
 	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
@@ -38,7 +44,9 @@ func TestPartnerPrices(t *testing.T) {
 		t.Errorf("stored is %s", got)
 	}
 	p = o.Get(t, tab)
-	for _, want := range []string{`value="&#43;5.25"`, `value="2"`, "industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", `data-outcome="priced">47.99 GBP<`, "47.994"} {
+	for _, want := range []string{`value="&#43;5.25"`, `value="2"`,
+		"industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", `data-outcome="priced">47.99 GBP<`,
+		"47.994"} {
 		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("the page lacks %s: %s", want, p.Text())
 		}
@@ -59,7 +67,8 @@ func TestPartnerPrices(t *testing.T) {
 	before := o.Prices(t)
 	form.Set("version", "2")
 	form.Set("adjustment", "+50")
-	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `50"`) || o.Prices(t) != before {
+	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `50"`) || o.Prices(t) != before {
 		t.Errorf("without proof: %d %s", p.Status, p.Text())
 	}
 	form.Set("proof", admintest.Password)
@@ -84,7 +93,10 @@ func TestTwoChangePartnerPrices(t *testing.T) {
 	}
 	second := url.Values{"version": {version}, "adjustment": {"+7"}, "cap": {"9"}}
 	p := pricing.Post(t, o.PartnerURL+"/prices", second)
-	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5 %") || !strings.Contains(p.Body, `7"`) || !strings.Contains(p.Body, `value="9"`) || strings.Contains(p.Body, "approved</strong>") {
+	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) ||
+		!strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5 %") ||
+		!strings.Contains(p.Body, `7"`) || !strings.Contains(p.Body, `value="9"`) ||
+		strings.Contains(p.Body, "approved</strong>") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if got := o.Prices(t); got != "-250 [] 0 v1" {
@@ -124,11 +136,16 @@ func TestBadPartnerPrices(t *testing.T) {
 		form := url.Values{"version": {"0"}, "adjustment": {"+1"}, "cap": {"11"}, "exclusions": {"country FR"}}
 		form.Set(c.field, c.typed)
 		p := b.Post(t, o.PartnerURL+"/prices", form)
-		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) || !strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
+		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) ||
+			!strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
 			t.Errorf("%s: %d, errors at %q: %s", name, p.Status, p.Errors(), p.Text())
 		}
 		// Each error of the domain is in the summary, in its order.
-		err := o.Options.Partners.SetOwnPrice(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{Adjustment: form.Get("adjustment"), DailyLeadCap: form.Get("cap"), Exclusions: form.Get("exclusions")}, o.Options.Prices.Taxonomy())
+		err := o.Options.Partners.SetOwnPrice(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{
+			Adjustment:   form.Get("adjustment"),
+			DailyLeadCap: form.Get("cap"),
+			Exclusions:   form.Get("exclusions"),
+		}, o.Options.Prices.Taxonomy())
 		rest, codes := p.Body, []string(nil)
 		for _, f := range apperr.As(err).Fields {
 			var ok bool
@@ -153,9 +170,12 @@ func TestBadPartnerPrices(t *testing.T) {
 		t.Errorf("stored is %s", got)
 	}
 	// What is not understood costs the partner its prices, and not the page.
-	o.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, o.PartnerID)
+	o.Exec(t,
+		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`,
+		o.PartnerID)
 	p := b.Get(t, o.PartnerURL+"?tab=prices")
-	if p.Status != http.StatusOK || !slices.Contains(p.Values("data-notice"), "bad") || !slices.Equal(p.Values("data-outcome"), []string{"own_exclusion"}) {
+	if p.Status != http.StatusOK || !slices.Contains(p.Values("data-notice"), "bad") ||
+		!slices.Equal(p.Values("data-outcome"), []string{"own_exclusion"}) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5"}}); p.Status != http.StatusSeeOther || o.Prices(t) != "500 [] 0 v2" {
@@ -168,10 +188,15 @@ func TestBadPartnerPrices(t *testing.T) {
 func TestPartnerPricesByRole(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
-	o.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, 777, '[{"country":"FR"}]', 3, now())`, o.PartnerID)
+	o.Exec(t,
+		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, updated_at) VALUES ($1, 777, '[{"country":"FR"}]', 3, now())`,
+		o.PartnerID)
 	for role, c := range map[models.Role]struct{ sees, example, changes bool }{
-		models.Administrator: {}, models.Finance: {},
-		models.AccountManager: {sees: true, example: true}, models.Auditor: {sees: true, example: true}, models.PricingManager: {true, true, true},
+		models.Administrator:  {},
+		models.Finance:        {},
+		models.AccountManager: {sees: true, example: true},
+		models.Auditor:        {sees: true, example: true},
+		models.PricingManager: {true, true, true},
 	} {
 		both := []bool{true, false}
 		if role == models.Administrator { // who is one everywhere
@@ -187,8 +212,10 @@ func TestPartnerPricesByRole(t *testing.T) {
 			p := b.Get(t, o.PartnerURL+"?tab=prices")
 			// What is the whole platform's a role at one partner does not give.
 			example, changes := c.example && everywhere, c.changes && everywhere
-			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees || strings.Contains(p.Body, `id="own"`) != c.sees || slices.Contains(p.Values("data-notice"), "info") == changes ||
-				strings.Contains(p.Body, `id="example"`) != example || strings.Contains(p.Body, `action="`+o.PartnerURL+`/prices"`) != changes {
+			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees ||
+				strings.Contains(p.Body, `id="own"`) != c.sees || slices.Contains(p.Values("data-notice"), "info") == changes ||
+				strings.Contains(p.Body, `id="example"`) != example ||
+				strings.Contains(p.Body, `action="`+o.PartnerURL+`/prices"`) != changes {
 				t.Errorf("%s, everywhere %t: %d %s", role, everywhere, p.Status, p.Text())
 			}
 			if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {"1"}, "adjustment": {"-90.01"}}); (p.Status == http.StatusUnprocessableEntity) != changes || !changes && p.Status != http.StatusForbidden {

@@ -66,7 +66,9 @@ func (s progress) needs(p models.Partner, url string, now time.Time) (all []ui.N
 		need("No valid signing secret", "/secrets/new", "Its signed posts are refused.")
 	}
 	if ends := s.lastEnds(); !ends.IsZero() && ends.Sub(now) < 7*24*time.Hour {
-		need("Every secret ends", "?tab=secrets", "The last one at "+ends.UTC().Format("2006-01-02 15:04 UTC")+"; after that its signed posts are refused. Make one that stays.")
+		need("Every secret ends", "?tab=secrets",
+			"The last one at "+ends.UTC().Format("2006-01-02 15:04 UTC")+
+				"; after that its signed posts are refused. Make one that stays.")
 	}
 	return all
 }

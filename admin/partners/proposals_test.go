@@ -35,14 +35,16 @@ func TestPartnerPricesTakeTwo(t *testing.T) {
 	}
 	p := ann.Get(t, tab)
 	proposal := proposalField.FindStringSubmatch(p.Body)
-	if proposal == nil || strings.Contains(p.Body, "/prices/approve") || strings.Contains(p.Body, `name="adjustment"`) || !strings.Contains(p.Body, "/prices/withdraw") {
+	if proposal == nil || strings.Contains(p.Body, "/prices/approve") ||
+		strings.Contains(p.Body, `name="adjustment"`) || !strings.Contains(p.Body, "/prices/withdraw") {
 		t.Fatalf("the proposer sees %s", p.Text())
 	}
 	decision := url.Values{"proposal": {proposal[1]}}
 	if p := ann.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusForbidden {
 		t.Errorf("approved by the proposer: %d %s", p.Status, p.Text())
 	}
-	if p := auditor.Get(t, tab); !strings.Contains(p.Body, "pricing_manager@example.com") || strings.Contains(p.Body, "/prices/withdraw") {
+	if p := auditor.Get(t, tab); !strings.Contains(p.Body, "pricing_manager@example.com") ||
+		strings.Contains(p.Body, "/prices/withdraw") {
 		t.Errorf("the auditor sees %s", p.Text())
 	}
 	if p := auditor.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusForbidden {
@@ -56,7 +58,8 @@ func TestPartnerPricesTakeTwo(t *testing.T) {
 	}
 
 	h.Time.Advance(11 * time.Minute)
-	if p := pia.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusUnprocessableEntity || o.Prices(t) != "" {
+	if p := pia.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusUnprocessableEntity ||
+		o.Prices(t) != "" {
 		t.Errorf("without a proof: %d, %q holds", p.Status, o.Prices(t))
 	}
 	for _, other := range []string{"", "x", "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e"} {

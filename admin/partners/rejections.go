@@ -23,9 +23,11 @@ func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
 	}
 	q := k.R.URL.Query()
 	v := view.PartnerRefusalsView{
-		Head: head, Request: web.Short(q.Get("request")), Outcomes: web.Chosen(web.RefusalOptions(slices.Sorted(maps.Keys(web.Reasons))), q.Get("outcome")),
-		State: ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
-		Kept:  "the newest " + ui.Number(int64(h.RefusalsKept)) + " are kept",
+		Head:     head,
+		Request:  web.Short(q.Get("request")),
+		Outcomes: web.Chosen(web.RefusalOptions(slices.Sorted(maps.Keys(web.Reasons))), q.Get("outcome")),
+		State:    ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
+		Kept:     "the newest " + ui.Number(int64(h.RefusalsKept)) + " are kept",
 	}
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
@@ -42,7 +44,12 @@ func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
 	}
 	for _, r := range found.Refusals {
 		v.Refusals = append(v.Refusals, view.RefusalRow{
-			At: r.At, Endpoint: web.Title(r.Endpoint), Outcome: web.Title(web.ReasonWords(r.Outcome)), Fix: web.Reasons[r.Outcome].Fix, Fields: r.Fields, RequestID: id.Format(id.Request, r.RequestID),
+			At:        r.At,
+			Endpoint:  web.Title(r.Endpoint),
+			Outcome:   web.Title(web.ReasonWords(r.Outcome)),
+			Fix:       web.Reasons[r.Outcome].Fix,
+			Fields:    r.Fields,
+			RequestID: id.Format(id.Request, r.RequestID),
 		})
 	}
 	if n := len(found.Refusals); n > 0 {

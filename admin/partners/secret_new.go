@@ -17,8 +17,16 @@ func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (vi
 		title, path = "Rotate the secret", "/secrets/rotate"
 	}
 	return view.SecretFormView{
-		Head: head, Shell: k.Shell(title, allPartners, ui.Link{Label: p.Name, URL: head.URL}, ui.Link{Label: "Secrets", URL: head.URL + "?tab=secrets"}),
-		Action: head.URL + path, Cancel: head.URL + "?tab=secrets", Rotate: rotate, Overlaps: h.overlapOptions(k, "24h"), StepUp: web.StepUp(k),
+		Head: head,
+		Shell: k.Shell(title, allPartners, ui.Link{Label: p.Name, URL: head.URL}, ui.Link{
+			Label: "Secrets",
+			URL:   head.URL + "?tab=secrets",
+		}),
+		Action:   head.URL + path,
+		Cancel:   head.URL + "?tab=secrets",
+		Rotate:   rotate,
+		Overlaps: h.overlapOptions(k, "24h"),
+		StepUp:   web.StepUp(k),
 	}, err
 }
 
@@ -46,7 +54,8 @@ func (h *Handlers) underway(k *web.Request, p models.Partner) (string, error) {
 	secrets, err := h.Partners.Secrets(k.R.Context(), p)
 	for _, s := range secrets {
 		if partners.StateOf(s, k.Now) == partners.StateRetiring {
-			return "A rotation is under way: “" + s.Label + "” (…" + s.LastFour + ") retires at " + web.Minute(*s.RetiresAt) + ". Forced, it and the others end by the new overlap.", err
+			return "A rotation is under way: “" + s.Label + "” (…" + s.LastFour + ") retires at " +
+				web.Minute(*s.RetiresAt) + ". Forced, it and the others end by the new overlap.", err
 		}
 	}
 	return "", err
@@ -105,8 +114,13 @@ func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, r
 func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Created, rotated bool) error {
 	url := web.PartnerURL(p.ID)
 	v := view.SecretMadeView{
-		Shell: k.Shell("The new secret", allPartners, ui.Link{Label: p.Name, URL: url}), PartnerName: p.Name, Label: made.Label, Secret: made.Plain, BaseURL: h.baseURL(k, p),
-		NextLabel: "Done: to the secrets", NextURL: url + "?tab=secrets",
+		Shell:       k.Shell("The new secret", allPartners, ui.Link{Label: p.Name, URL: url}),
+		PartnerName: p.Name,
+		Label:       made.Label,
+		Secret:      made.Plain,
+		BaseURL:     h.baseURL(k, p),
+		NextLabel:   "Done: to the secrets",
+		NextURL:     url + "?tab=secrets",
 	}
 	if length, _ := overlapOf(k.R.PostForm.Get("overlap")); rotated {
 		v.Ends = made.CreatedAt.Add(length)

@@ -18,15 +18,26 @@ func (h *Handlers) retirePage(k *web.Request) error {
 	return h.showRetire(k, http.StatusOK, p, s, "24h", nil)
 }
 
-func (h *Handlers) showRetire(k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes ui.Errors) error {
+func (h *Handlers) showRetire(
+	k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes ui.Errors,
+) error {
 	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
 	if err != nil {
 		return err
 	}
 	url := web.PartnerURL(p.ID)
 	v := view.RetireFormView{
-		Shell:  k.Shell("When “"+s.Label+"” ends", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
-		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire", Cancel: url + "?tab=secrets", Label: s.Label, Whens: h.overlapOptions(k, when), Last: last, StepUp: web.StepUp(k), Errors: mistakes,
+		Shell: k.Shell("When “"+s.Label+"” ends", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
+			Label: "Secrets",
+			URL:   url + "?tab=secrets",
+		}),
+		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire",
+		Cancel: url + "?tab=secrets",
+		Label:  s.Label,
+		Whens:  h.overlapOptions(k, when),
+		Last:   last,
+		StepUp: web.StepUp(k),
+		Errors: mistakes,
 	}
 	if s.RetiresAt != nil {
 		v.Ends = *s.RetiresAt

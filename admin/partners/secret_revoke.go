@@ -9,14 +9,25 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) revokeView(k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors) (*ui.ConfirmView, error) {
+func (h *Handlers) revokeView(
+	k *web.Request, p models.Partner, s models.SigningSecret, mistakes ui.Errors,
+) (*ui.ConfirmView, error) {
 	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
 	url := web.PartnerURL(p.ID)
 	v := &ui.ConfirmView{
-		Shell:  k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{Label: "Secrets", URL: url + "?tab=secrets"}),
-		Prefix: "revoke", Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke", Submit: "Revoke", Cancel: url + "?tab=secrets",
+		Shell: k.Shell("Revoke “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
+			Label: "Secrets",
+			URL:   url + "?tab=secrets",
+		}),
+		Prefix:      "revoke",
+		Action:      url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke",
+		Submit:      "Revoke",
+		Cancel:      url + "?tab=secrets",
 		Consequence: "Within a second posts signed with it are refused, on every node. This cannot be undone: the partner needs another secret.",
-		TypeName:    p.Slug, StepUp: web.StepUp(k), Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		TypeName:    p.Slug,
+		StepUp:      web.StepUp(k),
+		Name:        web.Short(k.R.PostForm.Get("name")),
+		Errors:      mistakes,
 	}
 	if last {
 		v.Warning = "It is the last valid secret of this partner: after it, every signed post of theirs is refused."

@@ -21,7 +21,11 @@ var overlaps = []struct {
 	name, label string
 	length      time.Duration
 }{
-	{"now", "Now", 0}, {"1h", "1 hour", time.Hour}, {"24h", "24 hours", 24 * time.Hour}, {"3d", "3 days", 72 * time.Hour}, {"7d", "7 days", 168 * time.Hour},
+	{"now", "Now", 0},
+	{"1h", "1 hour", time.Hour},
+	{"24h", "24 hours", 24 * time.Hour},
+	{"3d", "3 days", 72 * time.Hour},
+	{"7d", "7 days", 168 * time.Hour},
 }
 
 // overlapOptions name the exact end of each.
@@ -98,7 +102,12 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 
 func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSecret, may bool) view.SecretRow {
 	row := view.SecretRow{
-		Label: s.Label, ID: id.Format(id.Secret, s.ID), Shown: s.Prefix + "…" + s.LastFour, State: partners.StateOf(s, k.Now), MadeBy: s.CreatedBy, Made: s.CreatedAt,
+		Label:  s.Label,
+		ID:     id.Format(id.Secret, s.ID),
+		Shown:  s.Prefix + "…" + s.LastFour,
+		State:  partners.StateOf(s, k.Now),
+		MadeBy: s.CreatedBy,
+		Made:   s.CreatedAt,
 	}
 	if s.RetiresAt != nil {
 		row.Ends = *s.RetiresAt
@@ -115,7 +124,12 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 
 // overlapView shows how the posts move from the older secrets to the newest.
 func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *view.OverlapView {
-	v := &view.OverlapView{Chart: ui.Chart{ID: "overlap", Title: "Posts by secret", Summary: "The signed posts of the last 24 hours, hour by hour.", Steps: "Hour (UTC)"}}
+	v := &view.OverlapView{Chart: ui.Chart{
+		ID:      "overlap",
+		Title:   "Posts by secret",
+		Summary: "The signed posts of the last 24 hours, hour by hour.",
+		Steps:   "Hour (UTC)",
+	}}
 	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
 		v.Chart.Labels = append(v.Chart.Labels, at.Format("15:04"))
 	}
@@ -145,7 +159,8 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	case old == 0:
 		v.Words = "All posts of this hour and the last were signed with the newest secret: the older ones can end."
 	default:
-		v.Words = ui.Number(old) + " of " + ui.Number(all) + " posts of this hour and the last were still signed with an older secret."
+		v.Words = ui.Number(old) + " of " + ui.Number(all) +
+			" posts of this hour and the last were still signed with an older secret."
 	}
 	return v
 }

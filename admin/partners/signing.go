@@ -25,7 +25,11 @@ type signingForm struct {
 }
 
 func (h *Handlers) signingTab(k *web.Request, p models.Partner) error {
-	return h.showSigning(k, http.StatusOK, p, signingForm{mode: string(p.SigningMode), shared: p.SharedAddress, version: int64(p.RowVersion)})
+	return h.showSigning(k, http.StatusOK, p, signingForm{
+		mode:    string(p.SigningMode),
+		shared:  p.SharedAddress,
+		version: int64(p.RowVersion),
+	})
 }
 
 func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f signingForm) error {
@@ -34,8 +38,14 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		return err
 	}
 	v := view.PartnerSigningView{
-		Head: head, Modes: web.Chosen(h.modes(k, models.SigningDefault), f.mode), Mode: h.modeWords(k, p.SigningMode), Shared: f.shared,
-		Version: f.version, StepUp: web.StepUp(k), Conflict: f.conflict, Errors: f.errors,
+		Head:     head,
+		Modes:    web.Chosen(h.modes(k, models.SigningDefault), f.mode),
+		Mode:     h.modeWords(k, p.SigningMode),
+		Shared:   f.shared,
+		Version:  f.version,
+		StepUp:   web.StepUp(k),
+		Conflict: f.conflict,
+		Errors:   f.errors,
 	}
 	if !head.CanWrite {
 		v.Locked = "Your roles let you look at this partner, not change it."
@@ -74,7 +84,12 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 	for _, one := range found {
 		f.Posts += one.Posts
 		f.Unsigned += one.Unsigned
-		f.Accounts = append(f.Accounts, view.ForecastRow{Identifier: names[one.Account], Posts: one.Posts, Unsigned: one.Unsigned, LastUnsigned: one.Last})
+		f.Accounts = append(f.Accounts, view.ForecastRow{
+			Identifier:   names[one.Account],
+			Posts:        one.Posts,
+			Unsigned:     one.Unsigned,
+			LastUnsigned: one.Last,
+		})
 	}
 	return f, nil
 }
@@ -85,11 +100,16 @@ func (h *Handlers) setSigning(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes", version: int64(web.FormVersion(k))}
+	f := signingForm{
+		mode:    form.Get("signing"),
+		shared:  form.Get("shared_address") == "yes",
+		version: int64(web.FormVersion(k)),
+	}
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), models.SigningMode(f.mode), f.shared)
+			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormVersion(k),
+				models.SigningMode(f.mode), f.shared)
 			return web.PartnerURL(p.ID) + "?tab=signing", err
 		},
 		Reload: func() (_ *ui.Conflict, err error) {

@@ -11,10 +11,16 @@ import (
 
 func (h *Handlers) suspendView(k *web.Request, p models.Partner, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
-		Shell: k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}), Prefix: "suspend", Action: web.PartnerURL(p.ID) + "/suspend",
+		Shell:       k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}),
+		Prefix:      "suspend",
+		Action:      web.PartnerURL(p.ID) + "/suspend",
 		Consequence: "Within a second its pings get no price and its posts are refused, on every node. Quotes that it holds cannot be delivered while it is suspended. What it sold stays, and is owed.",
-		TypeName:    p.Slug, Submit: "Suspend", Cancel: web.PartnerURL(p.ID), Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
-		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		TypeName:    p.Slug,
+		Submit:      "Suspend",
+		Cancel:      web.PartnerURL(p.ID),
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		Name:        web.Short(k.R.PostForm.Get("name")),
+		Errors:      mistakes,
 	}
 }
 

@@ -23,7 +23,8 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
-		h.Log.Error("a partner's traffic could not be read", "request_id", k.By.RequestID, "error", postgres.Translate(err).Error())
+		h.Log.Error("a partner's traffic could not be read", "request_id", k.By.RequestID, "error",
+			postgres.Translate(err).Error())
 		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.PartnerTraffic(v))
 	}
@@ -32,7 +33,13 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	}
 	v.Outcomes = outcomeRows(f.Outcomes, head.URL)
 	for _, l := range f.Latency {
-		v.Latency = append(v.Latency, view.LatencyRow{Endpoint: web.Title(l.Endpoint), Count: l.Count, P50: atMost(l.P50), P95: atMost(l.P95), P99: atMost(l.P99)})
+		v.Latency = append(v.Latency, view.LatencyRow{
+			Endpoint: web.Title(l.Endpoint),
+			Count:    l.Count,
+			P50:      atMost(l.P50),
+			P95:      atMost(l.P95),
+			P99:      atMost(l.P99),
+		})
 	}
 	v.Tiles = partnerTiles(f.Outcomes)
 	return k.Show(http.StatusOK, view.PartnerTraffic(v))
@@ -54,7 +61,11 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 	for _, o := range all {
 		words, kind, refused := web.OutcomeWords(o.Outcome)
 		row := view.OutcomeRow{
-			Endpoint: web.Title(o.Endpoint), Outcome: web.Title(words), Kind: kind, Count: o.Count, Share: web.Share(o.Count, total[o.Endpoint]),
+			Endpoint: web.Title(o.Endpoint),
+			Outcome:  web.Title(words),
+			Kind:     kind,
+			Count:    o.Count,
+			Share:    web.Share(o.Count, total[o.Endpoint]),
 		}
 		if refused {
 			row.URL = partner + "?tab=refusals&outcome=" + url.QueryEscape(o.Outcome)

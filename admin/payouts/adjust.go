@@ -26,8 +26,16 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 // which the same adjustment sent twice is one.
 func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.AdjustView{
-		Shell: k.Shell("Adjust a balance", allEntries), Partner: web.Short(f.Get("partner")), Own: f.Get("own"), Amount: web.Short(f.Get("amount")), Lead: web.Short(f.Get("lead")), Why: f.Get("why"),
-		Currencies: currencyOptions(f.Get("currency")), Cancel: "/payouts", StepUp: web.StepUp(k), Errors: mistakes,
+		Shell:      k.Shell("Adjust a balance", allEntries),
+		Partner:    web.Short(f.Get("partner")),
+		Own:        f.Get("own"),
+		Amount:     web.Short(f.Get("amount")),
+		Lead:       web.Short(f.Get("lead")),
+		Why:        f.Get("why"),
+		Currencies: currencyOptions(f.Get("currency")),
+		Cancel:     "/payouts",
+		StepUp:     web.StepUp(k),
+		Errors:     mistakes,
 	}
 	if _, err := id.Parse(id.Adjustment, v.Own); err != nil {
 		v.Own = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
@@ -37,7 +45,10 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	case err != nil:
 		return err
 	case p.ID == uuid.Max:
-		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "partner", Message: "There is no partner of this slug or id: look it up among the partners."}}
+		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{
+			Field:   "partner",
+			Message: "There is no partner of this slug or id: look it up among the partners.",
+		}}
 	case p.ID != uuid.Nil:
 		v.Name = p.Name
 	}

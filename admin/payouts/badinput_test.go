@@ -22,7 +22,11 @@ func TestBadPayoutForms(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
 	run := c.PreparedRun(t, "")
-	ret := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[0])}, "reason": {"fraud"}, "evidence": {"x"}}).Location()
+	ret := c.Post(t, "/payouts/returns/new", url.Values{
+		"lead":     {admintest.LeadID(c.Leads[0])},
+		"reason":   {"fraud"},
+		"evidence": {"x"},
+	}).Location()
 	c.Time.Advance(11 * time.Minute) // so that each asks for the password, too
 	b := c.SignedInColleague(t, "fay@example.com")
 	c.Time.Advance(11 * time.Minute)
@@ -30,7 +34,8 @@ func TestBadPayoutForms(t *testing.T) {
 		return testkit.Value[string](t, c.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT r::text FROM returns r UNION ALL SELECT p::text FROM payout_runs p UNION ALL
 			SELECT e::text FROM ledger_entries e UNION ALL SELECT w.id::text || w.state FROM work w) AS all_of_it(x)`)
 	}
-	fields := []string{"own", "partner", "account", "amount", "currency", "lead", "why", "reason", "evidence", "answer", "version", "cutoff", "minimum", "note", "reference", "name", "proof", "return"}
+	fields := []string{"own", "partner", "account", "amount", "currency", "lead", "why", "reason", "evidence",
+		"answer", "version", "cutoff", "minimum", "note", "reference", "name", "proof", "return"}
 	everywhere := func(value string) string {
 		form := url.Values{}
 		for _, name := range fields {
@@ -40,8 +45,17 @@ func TestBadPayoutForms(t *testing.T) {
 	}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(admintest.HostileText), "NUL": everywhere("a\x00b"), "no UTF-8": everywhere("\xff\xc3\x28"),
-		"bad escapes": "amount=%zz&why=%", "a megabyte": "why=" + strings.Repeat("x", 1<<20), "another kind": `{"amount":1}`, "a huge version": "version=99999999999999999999&proof=x", "no proof": "version=2&reference=x&reason=x&answer=x&name=58.00",
+		"nothing":        "",
+		"empty fields":   everywhere(""),
+		"long fields":    everywhere(strings.Repeat("x", 3_000)),
+		"hostile":        everywhere(admintest.HostileText),
+		"NUL":            everywhere("a\x00b"),
+		"no UTF-8":       everywhere("\xff\xc3\x28"),
+		"bad escapes":    "amount=%zz&why=%",
+		"a megabyte":     "why=" + strings.Repeat("x", 1<<20),
+		"another kind":   `{"amount":1}`,
+		"a huge version": "version=99999999999999999999&proof=x",
+		"no proof":       "version=2&reference=x&reason=x&answer=x&name=58.00",
 	} {
 		for _, r := range c.Routes("/payouts") {
 			if r.Method != http.MethodPost || r.Path == "/payouts/exports" && name != "a megabyte" && name != "bad escapes" {
@@ -49,7 +63,8 @@ func TestBadPayoutForms(t *testing.T) {
 			}
 			path := strings.Replace(r.Path, "/payouts/runs/{id}", run, 1)
 			path = strings.Replace(path, "/payouts/returns/{id}", ret, 1)
-			p := b.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := b.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)),
+				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			default:
@@ -70,11 +85,14 @@ func TestBadPayoutForms(t *testing.T) {
 func TestBadPayoutFilters(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	values := []string{"", "x", admintest.HostileText, "a\x00b", "\xff", strings.Repeat("x", 5000), "-1", "' OR 1=1", id.Format(id.Staff, uuid.New())}
-	for _, path := range []string{"/payouts", "/payouts/ledger.csv", "/payouts/returns", "/payouts/returns/new", "/payouts/runs", "/payouts/balances", "/payouts/adjust", "/work"} {
+	values := []string{"", "x", admintest.HostileText, "a\x00b", "\xff", strings.Repeat("x", 5000), "-1", "' OR 1=1",
+		id.Format(id.Staff, uuid.New())}
+	for _, path := range []string{"/payouts", "/payouts/ledger.csv", "/payouts/returns", "/payouts/returns/new",
+		"/payouts/runs", "/payouts/balances", "/payouts/adjust", "/work"} {
 		for _, value := range values {
 			q := url.Values{}
-			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"}, payoutpages.LedgerFilters...) {
+			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"},
+				payoutpages.LedgerFilters...) {
 				q.Set(name, value)
 			}
 			p := c.Get(t, path+"?"+q.Encode())

@@ -19,7 +19,10 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 	c.RunJobs(t)
 	begin := func() string {
 		t.Helper()
-		at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"CAD"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}).ExpectCreated(t, "/payouts/runs/po_")
+		at := c.Post(t, "/payouts/runs/new", url.Values{
+			"currency": {"CAD"},
+			"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
+		}).ExpectCreated(t, "/payouts/runs/po_")
 		testkit.Eventually(t, time.Minute, "the run ends", func() bool { return c.Get(t, at+"/live").State() != "preparing" })
 		return at
 	}
@@ -44,7 +47,11 @@ func TestBlockedRunLinksToTheOpenOne(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
 	at := c.PreparedRun(t, "")
-	p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}, "note": {"kept"}})
+	p := c.Post(t, "/payouts/runs/new", url.Values{
+		"currency": {"GBP"},
+		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
+		"note":     {"kept"},
+	})
 	p.Expect(t, "a second run", http.StatusConflict, strings.TrimPrefix(at, "/payouts/runs/"), `<a href="`+at+`"`, "kept")
 	c.CheckAuditTrail(t)
 }

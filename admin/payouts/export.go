@@ -52,7 +52,10 @@ func (h *Handlers) exportPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, view.ExportPage(view.ExportView{Shell: k.Shell("Export of the ledger", allEntries), Live: live}))
+	return k.Show(http.StatusOK, view.ExportPage(view.ExportView{
+		Shell: k.Shell("Export of the ledger", allEntries),
+		Live:  live,
+	}))
 }
 
 // exportLive is the part of the page that comes anew by itself.
@@ -73,12 +76,22 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	if err != nil {
 		return v, err
 	}
-	v = view.ExportLive{URL: web.ExportURL(e.ID), LiveURL: web.ExportURL(e.ID) + "/live", ID: id.Format(id.Export, e.ID), Asked: e.MadeAt, Until: e.MadeAt.Add(payouts.ExportsKept)}
+	v = view.ExportLive{
+		URL:     web.ExportURL(e.ID),
+		LiveURL: web.ExportURL(e.ID) + "/live",
+		ID:      id.Format(id.Export, e.ID),
+		Asked:   e.MadeAt,
+		Until:   e.MadeAt.Add(payouts.ExportsKept),
+	}
 	if found {
 		v.Work = web.JobStatus(k, work)
 	}
 	if h.Payouts.ExportAvailable(e) {
-		v.File = ui.Download{URL: v.URL + "/file", Label: "Fetch the file", Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data."}
+		v.File = ui.Download{
+			URL:   v.URL + "/file",
+			Label: "Fetch the file",
+			Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data.",
+		}
 	}
 	return v, nil
 }
@@ -95,7 +108,11 @@ func (h *Handlers) exportFile(k *web.Request) error {
 	}
 	defer file.Close()
 	object := id.Format(id.Export, e.ID)
-	return h.takenCSV(k, "ledger-"+object, audit.Event{Action: "ledger.fetch", Kind: "export", Object: object}, func(to io.Writer) error {
+	return h.takenCSV(k, "ledger-"+object, audit.Event{
+		Action: "ledger.fetch",
+		Kind:   "export",
+		Object: object,
+	}, func(to io.Writer) error {
 		_, err := io.Copy(to, file)
 		return err
 	})

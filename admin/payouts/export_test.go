@@ -46,14 +46,18 @@ func TestLedgerFile(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	p := c.Get(t, "/payouts/ledger.csv?partner=meadow-media")
 	rows := records(t, p)
-	if len(rows) != 1 || rows[0]["transaction_id"] != "'=tx" || rows[0]["amount"] != "20.00" || rows[0]["currency"] != "GBP" || rows[0]["partner_id"] != "meadow-media-1" || rows[0]["lead_id"] != admintest.LeadID(c.Leads[3]) {
+	if len(rows) != 1 || rows[0]["transaction_id"] != "'=tx" || rows[0]["amount"] != "20.00" ||
+		rows[0]["currency"] != "GBP" || rows[0]["partner_id"] != "meadow-media-1" ||
+		rows[0]["lead_id"] != admintest.LeadID(c.Leads[3]) {
 		t.Errorf("%v", rows)
 	}
 	if got := p.Header.Get("Content-Disposition"); got != `attachment; filename="ledger-20260102-0404.csv"` {
 		t.Errorf("%s", got)
 	}
-	after := testkit.Value[string](t, c.Database, `SELECT after::text FROM audit_events WHERE action = 'ledger.export' AND partner_id = $1`, c.Meadow.ID)
-	if !strings.Contains(after, id.Format(id.Partner, c.Meadow.ID)) || strings.Contains(after, "20") && strings.Contains(after, "amount") {
+	after := testkit.Value[string](t, c.Database,
+		`SELECT after::text FROM audit_events WHERE action = 'ledger.export' AND partner_id = $1`, c.Meadow.ID)
+	if !strings.Contains(after, id.Format(id.Partner, c.Meadow.ID)) ||
+		strings.Contains(after, "20") && strings.Contains(after, "amount") {
 		t.Errorf("%s", after)
 	}
 	if c.Console.Count(t, "audit_events", "action = 'ledger.export'") != 1 {
@@ -79,7 +83,8 @@ func TestAFileThatDoesNotBegin(t *testing.T) {
 	c.Exec(t, `ALTER TABLE statements RENAME COLUMN outcome TO result`)
 	for _, path := range []string{"/payouts/ledger.csv", run + "/payments.csv"} {
 		p := c.Get(t, path)
-		if p.Status != http.StatusServiceUnavailable || p.Header.Get("Content-Disposition") != "" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
+		if p.Status != http.StatusServiceUnavailable || p.Header.Get("Content-Disposition") != "" ||
+			!strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %d %s: %.200s", path, p.Status, p.Header.Get("Content-Type"), p.Body)
 		}
 	}
@@ -111,7 +116,8 @@ func TestAFileThatBreaksOff(t *testing.T) {
 	if _, err := resp.Body.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
-	c.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH%' AND pid <> pg_backend_pid()`)
+	c.Exec(t,
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH%' AND pid <> pg_backend_pid()`)
 	var rest bytes.Buffer
 	if n, err := rest.ReadFrom(resp.Body); err == nil {
 		t.Errorf("the file ended well after %d bytes of %d", n, len(whole.Body))
@@ -130,7 +136,10 @@ func TestAFileOutlastsPages(t *testing.T) {
 	server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
 	server.Start()
 	t.Cleanup(server.Close)
-	b := &admintest.Client{Client: c.Client.Client, Console: &admintest.Console{URL: server.URL}} // a cookie is a host's, whatever the port
+	b := &admintest.Client{
+		Client:  c.Client.Client,
+		Console: &admintest.Console{URL: server.URL},
+	} // a cookie is a host's, whatever the port
 	lock, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
 	if err == nil {
 		_, err = lock.Exec(t.Context(), `LOCK TABLE payout_runs`)
@@ -159,7 +168,10 @@ func TestAFileOutlastsPages(t *testing.T) {
 func TestPreparedExport(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	at := c.Post(t, "/payouts/exports", url.Values{"partner": {"harbour-leads"}, "currency": {"GBP"}}).ExpectCreated(t, "/payouts/exports/ex_")
+	at := c.Post(t, "/payouts/exports", url.Values{
+		"partner":  {"harbour-leads"},
+		"currency": {"GBP"},
+	}).ExpectCreated(t, "/payouts/exports/ex_")
 	c.Get(t, at).Expect(t, "waiting", http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`)
 	if p := c.Get(t, at+"/file"); p.Status != http.StatusConflict {
 		t.Errorf("not ready: %d", p.Status)
@@ -173,7 +185,8 @@ func TestPreparedExport(t *testing.T) {
 		}
 	}
 	c.RunJobs(t)
-	testkit.Eventually(t, time.Minute, "the file is written", func() bool { return strings.Contains(c.Get(t, at+"/live").Body, `href="`+at+`/file"`) })
+	testkit.Eventually(t, time.Minute, "the file is written",
+		func() bool { return strings.Contains(c.Get(t, at+"/live").Body, `href="`+at+`/file"`) })
 	if rows := records(t, c.Get(t, at+"/file")); len(rows) != 2 || rows[0]["lead_id"] != admintest.LeadID(c.Leads[0]) {
 		t.Errorf("%v", rows)
 	}

@@ -27,8 +27,10 @@ const statementsListed = 24
 var (
 	LedgerFilters = []string{"partner", "account", "kind", "currency", "from", "to", "open", "lead", "run"}
 	entryKinds    = []ui.Option{
-		{Value: string(models.EntryAccrual), Label: "Accrual"}, {Value: string(models.EntryReturn), Label: "Return"},
-		{Value: string(models.EntryAdjustment), Label: "Adjustment"}, {Value: string(models.EntryPayment), Label: "Payment"},
+		{Value: string(models.EntryAccrual), Label: "Accrual"},
+		{Value: string(models.EntryReturn), Label: "Return"},
+		{Value: string(models.EntryAdjustment), Label: "Adjustment"},
+		{Value: string(models.EntryPayment), Label: "Payment"},
 	}
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
@@ -52,7 +54,10 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f chosenEntries, 
 		return f, err
 	}
 	if f.Account == uuid.Max && f.Partner == uuid.Nil {
-		f.mistakes = append(f.mistakes, web.Notice{Kind: "warn", Text: "An account is found by its id, ac_…, or by its partnerId once its partner is chosen too."})
+		f.mistakes = append(f.mistakes, web.Notice{
+			Kind: "warn",
+			Text: "An account is found by its id, ac_…, or by its partnerId once its partner is chosen too.",
+		})
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
 		if f.Currency, err = money.ParseCurrency(code); err != nil {
@@ -106,9 +111,20 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosen
 	}
 	k.Notices = append(k.Notices, f.mistakes...)
 	v := view.LedgerView{
-		Shell: k.Shell("Ledger"), Tabs: h.payoutTabs(k, "ledger"), Partner: web.Short(q.Get("partner")), Account: web.Short(q.Get("account")), Lead: web.Short(q.Get("lead")), Run: web.Short(q.Get("run")),
-		From: web.Short(q.Get("from")), To: web.Short(q.Get("to")), Kinds: web.Chosen(entryKinds, q.Get("kind")), Currencies: currencyOptions(q.Get("currency")), Opens: web.Chosen(openOptions, q.Get("open")),
-		State: ui.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"}, Export: h.ledgerExport(k, q, n, more), WorkURL: "/work",
+		Shell:      k.Shell("Ledger"),
+		Tabs:       h.payoutTabs(k, "ledger"),
+		Partner:    web.Short(q.Get("partner")),
+		Account:    web.Short(q.Get("account")),
+		Lead:       web.Short(q.Get("lead")),
+		Run:        web.Short(q.Get("run")),
+		From:       web.Short(q.Get("from")),
+		To:         web.Short(q.Get("to")),
+		Kinds:      web.Chosen(entryKinds, q.Get("kind")),
+		Currencies: currencyOptions(q.Get("currency")),
+		Opens:      web.Chosen(openOptions, q.Get("open")),
+		State:      ui.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"},
+		Export:     h.ledgerExport(k, q, n, more),
+		WorkURL:    "/work",
 	}
 	if k.May(web.WritePayouts) {
 		v.AdjustURL, v.ReturnURL = "/payouts/adjust?partner="+web.Escape(f.partner.Slug), "/payouts/returns/new"
@@ -147,20 +163,38 @@ func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *view.LedgerVie
 	}
 	runs, err := h.Payouts.RunsOf(k.R.Context(), k.Scope, f.Partner, statementsListed)
 	for _, r := range runs {
-		v.Statements = append(v.Statements, ui.Link{Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"), URL: web.StatementURL(r, f.Partner)})
+		v.Statements = append(v.Statements, ui.Link{
+			Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"),
+			URL:   web.StatementURL(r, f.Partner),
+		})
 	}
 	return err
 }
 
 func payoutSum(s payouts.Sum) view.Sum {
 	in := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: s.Currency} }
-	return view.Sum{Entries: s.Entries, Accrued: in(s.Accrued), Returned: in(s.Returned), Adjusted: in(s.Adjusted), Paid: in(s.Paid), Owed: in(s.Owed())}
+	return view.Sum{
+		Entries:  s.Entries,
+		Accrued:  in(s.Accrued),
+		Returned: in(s.Returned),
+		Adjusted: in(s.Adjusted),
+		Paid:     in(s.Paid),
+		Owed:     in(s.Owed()),
+	}
 }
 
 func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 	row := view.LedgerRow{
-		Number: e.ID, At: e.OccurredAt, Kind: string(e.Kind), Note: e.Note, By: e.MadeBy, Partner: web.PartnerLink(k, e.PartnerID, e.PartnerName), Identifier: e.Identifier,
-		Lead: h.leadLink(k, e.LeadID, e.PartnerID), RunState: string(e.RunState), Amount: e.Amount(),
+		Number:     e.ID,
+		At:         e.OccurredAt,
+		Kind:       string(e.Kind),
+		Note:       e.Note,
+		By:         e.MadeBy,
+		Partner:    web.PartnerLink(k, e.PartnerID, e.PartnerName),
+		Identifier: e.Identifier,
+		Lead:       h.leadLink(k, e.LeadID, e.PartnerID),
+		RunState:   string(e.RunState),
+		Amount:     e.Amount(),
 	}
 	if e.Kind == models.EntryReturn {
 		row.Return = "/payouts/returns?lead=" + row.Lead.Label

@@ -26,7 +26,11 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 			e.Prepare = append(e.Prepare, ui.Hidden{Name: name, Value: web.Short(value)})
 		}
 	}
-	e.CSV = ui.Download{URL: "/payouts/ledger.csv?" + filter.Encode(), Label: "Export CSV", Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data."}
+	e.CSV = ui.Download{
+		URL:   "/payouts/ledger.csv?" + filter.Encode(),
+		Label: "Export CSV",
+		Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data.",
+	}
 	e.Large = more
 	return e
 }
@@ -41,7 +45,11 @@ func (h *Handlers) ledgerCSV(k *web.Request) error {
 	if len(f.mistakes) > 0 {
 		return h.showLedger(k, http.StatusUnprocessableEntity, q, f)
 	}
-	return h.streamEntries(k, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{Action: "ledger.export", Kind: "ledger", Partner: f.partner.ID})
+	return h.streamEntries(k, f.Filter, "ledger-"+k.Now.UTC().Format("20060102-1504"), audit.Event{
+		Action:  "ledger.export",
+		Kind:    "ledger",
+		Partner: f.partner.ID,
+	})
 }
 
 // streamEntries sends entries of the ledger, once it is written down that they were taken.

@@ -33,7 +33,8 @@ func TestPayeeIsFrozenAtApproval(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		rename("After Approval Ltd")
-		if p := c.Get(t, statement); p.Status != http.StatusOK || strings.Count(p.Body, "At Approval Ltd") != 3 || strings.Contains(p.Body, "After Approval Ltd") {
+		if p := c.Get(t, statement); p.Status != http.StatusOK || strings.Count(p.Body, "At Approval Ltd") != 3 ||
+			strings.Contains(p.Body, "After Approval Ltd") {
 			t.Errorf("%s: the statement: %d %s", when, p.Status, p.Text())
 		}
 		paid := map[string]string{}

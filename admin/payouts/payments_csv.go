@@ -27,7 +27,12 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 	}
 	name := payouts.RunID(r.ID)
 	// Not an event of the run itself, which a download does not change.
-	e := audit.Event{Action: "payout_run.payments", Kind: "ledger", Object: name, After: map[string]any{"payments": r.Payouts}}
+	e := audit.Event{
+		Action: "payout_run.payments",
+		Kind:   "ledger",
+		Object: name,
+		After:  map[string]any{"payments": r.Payouts},
+	}
 	return h.takenCSV(k, "payments-"+name, e, func(to io.Writer) error {
 		w := csv.NewWriter(to)
 		if err := w.Write(paymentColumns); err != nil {

@@ -39,10 +39,29 @@ func TestLedger(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	for query, want := range map[string][2]int{ // to everybody's finance, and to harbour's
-		"": {4, 3}, "partner=harbour-leads": {3, 3}, "partner=" + id.Format(id.Partner, c.Meadow.ID): {1, 0}, "partner=meadow-media": {1, 0}, "partner=nobody": {0, 0},
-		"partner=harbour-leads&account=HARBOUR-leads-1": {3, 3}, "account=" + id.Format(id.Account, c.Harbour.Account.ID): {3, 3}, "partner=harbour-leads&account=x": {0, 0},
-		"kind=accrual": {4, 3}, "kind=payment": {0, 0}, "kind=x": {0, 0}, "currency=EUR": {1, 1}, "currency=XXX": {0, 0}, "lead=" + admintest.LeadID(c.Leads[3]): {1, 0}, "lead=" + admintest.LeadID(c.Leads[0]): {1, 1}, "lead=x": {0, 0},
-		"open=1": {4, 3}, "run=" + id.Format(id.Payout, uuid.New()): {0, 0}, "from=2026-01-02&to=2026-01-02": {4, 3}, "from=2026-01-03": {0, 0}, "to=2026-01-01": {0, 0}, "kind=%00": {0, 0}, "older=1": {0, 0},
+		"":                      {4, 3},
+		"partner=harbour-leads": {3, 3},
+		"partner=" + id.Format(id.Partner, c.Meadow.ID):          {1, 0},
+		"partner=meadow-media":                                   {1, 0},
+		"partner=nobody":                                         {0, 0},
+		"partner=harbour-leads&account=HARBOUR-leads-1":          {3, 3},
+		"account=" + id.Format(id.Account, c.Harbour.Account.ID): {3, 3},
+		"partner=harbour-leads&account=x":                        {0, 0},
+		"kind=accrual":                                           {4, 3},
+		"kind=payment":                                           {0, 0},
+		"kind=x":                                                 {0, 0},
+		"currency=EUR":                                           {1, 1},
+		"currency=XXX":                                           {0, 0},
+		"lead=" + admintest.LeadID(c.Leads[3]):                   {1, 0},
+		"lead=" + admintest.LeadID(c.Leads[0]):                   {1, 1},
+		"lead=x":                                                 {0, 0},
+		"open=1":                                                 {4, 3},
+		"run=" + id.Format(id.Payout, uuid.New()):                {0, 0},
+		"from=2026-01-02&to=2026-01-02":                          {4, 3},
+		"from=2026-01-03":                                        {0, 0},
+		"to=2026-01-01":                                          {0, 0},
+		"kind=%00":                                               {0, 0},
+		"older=1":                                                {0, 0},
 	} {
 		for i, b := range []*admintest.Client{c.Client, mine} {
 			p := b.Get(t, "/payouts?"+query)
@@ -57,7 +76,8 @@ func TestLedger(t *testing.T) {
 			}
 		}
 	}
-	c.Get(t, "/payouts?partner=harbour-leads").Expect(t, "sums", http.StatusOK, "58.00<span", "99.00<span", `href="/payouts/ledger.csv?partner=harbour-leads"`, "Harbour Leads")
+	c.Get(t, "/payouts?partner=harbour-leads").Expect(t, "sums", http.StatusOK, "58.00<span", "99.00<span",
+		`href="/payouts/ledger.csv?partner=harbour-leads"`, "Harbour Leads")
 	if p := mine.Get(t, "/payouts"); strings.Contains(p.Body, "=Meadow") || strings.Contains(p.Body, `href="/payouts/runs"`) {
 		t.Errorf("%s", p.Text())
 	}
@@ -67,7 +87,8 @@ func TestLedger(t *testing.T) {
 func TestBalances(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.Get(t, "/payouts/balances").Expect(t, "everybody's", http.StatusOK, "58.00<span", "99.00<span", "20.00<span", "=Meadow", `href="/payouts?partner=harbour-leads"`)
+	c.Get(t, "/payouts/balances").Expect(t, "everybody's", http.StatusOK, "58.00<span", "99.00<span", "20.00<span",
+		"=Meadow", `href="/payouts?partner=harbour-leads"`)
 	p := c.SignedInColleague(t, "of-harbour@example.com").Get(t, "/payouts/balances")
 	if p.Expect(t, "harbour's", http.StatusOK, "58.00<span"); strings.Contains(p.Body, "=Meadow") {
 		t.Error("another partner's balance is there")
@@ -77,5 +98,6 @@ func TestBalances(t *testing.T) {
 	}
 	p = c.Get(t, "/payouts/balances")
 	p.Expect(t, "the first page", http.StatusOK, `href="/payouts/balances?after=zeta-22"`)
-	c.Get(t, "/payouts/balances?after=zeta-22").Expect(t, "the second", http.StatusOK, "zeta-24-1", `href="/payouts/balances?before=zeta-23"`)
+	c.Get(t, "/payouts/balances?after=zeta-22").Expect(t, "the second", http.StatusOK, "zeta-24-1",
+		`href="/payouts/balances?before=zeta-23"`)
 }

@@ -42,8 +42,21 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		return fmt.Errorf("%s is of a lead that earned nothing", id.Format(id.Return, r.ID))
 	}
 	v := view.ReturnView{
-		Shell: k.Shell("Return of a lead", allReturns), URL: returnURL(r.ID), ID: id.Format(id.Return, r.ID), State: string(r.State), Lead: lead, Reason: payouts.ReturnReasonLabel(r.Reason), Evidence: r.Evidence,
-		AskedBy: r.AskedBy, AskedAt: r.AskedAt, DecidedBy: r.DecidedBy, DecidedAt: web.TimeOf(r.DecidedAt), Answer: r.Answer, CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID), StepUp: web.StepUp(k), Errors: mistakes,
+		Shell:     k.Shell("Return of a lead", allReturns),
+		URL:       returnURL(r.ID),
+		ID:        id.Format(id.Return, r.ID),
+		State:     string(r.State),
+		Lead:      lead,
+		Reason:    payouts.ReturnReasonLabel(r.Reason),
+		Evidence:  r.Evidence,
+		AskedBy:   r.AskedBy,
+		AskedAt:   r.AskedAt,
+		DecidedBy: r.DecidedBy,
+		DecidedAt: web.TimeOf(r.DecidedAt),
+		Answer:    r.Answer,
+		CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID),
+		StepUp:    web.StepUp(k),
+		Errors:    mistakes,
 	}
 	if len(mistakes) > 0 && r.State == models.ReturnOpen {
 		v.Answer = k.R.PostForm.Get("answer")
@@ -53,10 +66,17 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 
 // earned is a lead that this person may see, with what it earned.
 func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, there bool, err error) {
-	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual}, postgres.Page{Size: 1})
+	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual},
+		postgres.Page{Size: 1})
 	if err != nil || len(all) == 0 {
 		return l, false, err
 	}
 	e := all[0]
-	return view.ReturnLead{Lead: h.leadLink(k, e.LeadID, e.PartnerID), Partner: e.PartnerName, Identifier: e.Identifier, At: e.OccurredAt, Amount: e.Amount()}, true, nil
+	return view.ReturnLead{
+		Lead:       h.leadLink(k, e.LeadID, e.PartnerID),
+		Partner:    e.PartnerName,
+		Identifier: e.Identifier,
+		At:         e.OccurredAt,
+		Amount:     e.Amount(),
+	}, true, nil
 }

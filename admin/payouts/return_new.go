@@ -23,7 +23,13 @@ func (h *Handlers) returnNewPage(k *web.Request) error {
 
 func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	days := int(h.Payouts.Policy().ReturnWindow / (24 * time.Hour))
-	v := view.ReturnNewView{Shell: k.Shell("Return a lead", allReturns), Lead: web.Short(f.Get("lead")), Evidence: f.Get("evidence"), Window: web.CountWords(int64(days), false, "day", "days"), Errors: mistakes}
+	v := view.ReturnNewView{
+		Shell:    k.Shell("Return a lead", allReturns),
+		Lead:     web.Short(f.Get("lead")),
+		Evidence: f.Get("evidence"),
+		Window:   web.CountWords(int64(days), false, "day", "days"),
+		Errors:   mistakes,
+	}
 	for _, r := range payouts.Reasons {
 		v.Reasons = append(v.Reasons, ui.Option{Value: string(r.Reason), Label: web.Title(r.Words)})
 	}
@@ -57,7 +63,8 @@ func (h *Handlers) returnNew(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Do: func() (string, error) {
-			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")), f.Get("evidence"))
+			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")),
+				f.Get("evidence"))
 			return returnURL(r.ID), err
 		},
 		Show: func(r web.Rejected) error {

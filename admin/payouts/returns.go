@@ -14,7 +14,9 @@ import (
 )
 
 var returnStates = []ui.Option{
-	{Value: string(models.ReturnOpen), Label: "Waits for a decision"}, {Value: string(models.ReturnAccepted), Label: "Accepted"}, {Value: string(models.ReturnRefused), Label: "Refused"},
+	{Value: string(models.ReturnOpen), Label: "Waits for a decision"},
+	{Value: string(models.ReturnAccepted), Label: "Accepted"},
+	{Value: string(models.ReturnRefused), Label: "Refused"},
 }
 
 func (h *Handlers) returnsPage(k *web.Request) error {
@@ -24,7 +26,12 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 		return err
 	}
 	query := payouts.ReturnQuery{
-		Partner: partner.ID, Lead: named(q, "lead", id.Lead), State: models.ReturnState(web.SearchText(q, "state")), Before: cursor(q, "before", id.Return), After: cursor(q, "after", id.Return), Size: web.PageSize,
+		Partner: partner.ID,
+		Lead:    named(q, "lead", id.Lead),
+		State:   models.ReturnState(web.SearchText(q, "state")),
+		Before:  cursor(q, "before", id.Return),
+		After:   cursor(q, "after", id.Return),
+		Size:    web.PageSize,
 	}
 	all, newer, older, err := h.Payouts.Returns(k.R.Context(), k.Scope, query)
 	if err != nil {
@@ -39,18 +46,29 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 		return err
 	}
 	v := view.ReturnsView{
-		Shell: k.Shell("Returns"), Tabs: h.payoutTabs(k, "returns"), Partner: web.Short(q.Get("partner")), Lead: web.Short(q.Get("lead")), States: web.Chosen(returnStates, q.Get("state")),
-		State: ui.ListState{Filtered: web.IsFiltered(q, "state", "partner", "lead"), ClearURL: "/payouts/returns"},
+		Shell:   k.Shell("Returns"),
+		Tabs:    h.payoutTabs(k, "returns"),
+		Partner: web.Short(q.Get("partner")),
+		Lead:    web.Short(q.Get("lead")),
+		States:  web.Chosen(returnStates, q.Get("state")),
+		State:   ui.ListState{Filtered: web.IsFiltered(q, "state", "partner", "lead"), ClearURL: "/payouts/returns"},
 	}
 	if k.May(web.WritePayouts) {
 		v.NewURL = "/payouts/returns/new"
 	}
 	for _, r := range all {
 		v.Returns = append(v.Returns, view.ReturnRow{
-			ID: ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)}, Lead: h.leadLink(k, &r.LeadID, r.PartnerID), Partner: names.Of(r.PartnerID), Reason: payouts.ReturnReasonLabel(r.Reason),
-			State: string(r.State), Amount: web.AmountOf(r.AmountMinor, r.Currency), AskedBy: r.AskedBy, AskedAt: r.AskedAt,
+			ID:      ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)},
+			Lead:    h.leadLink(k, &r.LeadID, r.PartnerID),
+			Partner: names.Of(r.PartnerID),
+			Reason:  payouts.ReturnReasonLabel(r.Reason),
+			State:   string(r.State),
+			Amount:  web.AmountOf(r.AmountMinor, r.Currency),
+			AskedBy: r.AskedBy,
+			AskedAt: r.AskedAt,
 		})
 	}
-	v.Pager = pagerBetween("/payouts/returns", q, newer, older, len(all), func(i int) string { return id.Format(id.Return, all[i].ID) })
+	v.Pager = pagerBetween("/payouts/returns", q, newer, older, len(all),
+		func(i int) string { return id.Format(id.Return, all[i].ID) })
 	return k.Show(http.StatusOK, view.Returns(v))
 }

@@ -24,18 +24,27 @@ func TestReturn(t *testing.T) {
 	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", `name="evidence"`)
 	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
 	at := c.Post(t, "/payouts/returns/new", form).ExpectCreated(t, "/payouts/returns/rt_")
-	c.Post(t, "/payouts/returns/new", form).Expect(t, "asked again", http.StatusConflict, `data-errors="1"`, "Asked on Monday too")
+	c.Post(t, "/payouts/returns/new", form).Expect(t, "asked again", http.StatusConflict, `data-errors="1"`,
+		"Asked on Monday too")
 	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/returns?state=open" data-need`)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
-	mine.Get(t, "/payouts/returns?state=open&partner=harbour-leads&lead="+lead).Expect(t, "the list", http.StatusOK, at, `data-state="open"`, "45.60<span")
-	if p := c.Get(t, "/payouts/returns?state=accepted"); strings.Contains(p.Body, at) || !strings.Contains(p.Body, `data-empty="filtered"`) {
+	mine.Get(t, "/payouts/returns?state=open&partner=harbour-leads&lead="+lead).Expect(t, "the list", http.StatusOK,
+		at, `data-state="open"`, "45.60<span")
+	if p := c.Get(t, "/payouts/returns?state=accepted"); strings.Contains(p.Body, at) ||
+		!strings.Contains(p.Body, `data-empty="filtered"`) {
 		t.Errorf("%s", p.Text())
 	}
-	c.Post(t, at+"/refuse", url.Values{"answer": {""}}).Expect(t, "refused without a word", http.StatusUnprocessableEntity, `id="f-answer-error"`)
+	c.Post(t, at+"/refuse", url.Values{"answer": {""}}).Expect(t, "refused without a word",
+		http.StatusUnprocessableEntity, `id="f-answer-error"`)
 	mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}).ExpectRedirect(t, at)
-	c.Post(t, at+"/refuse", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict, `data-errors="1"`, `data-state="accepted"`, "Agreed")
+	c.Post(t, at+"/refuse", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
+		`data-errors="1"`, `data-state="accepted"`, "Agreed")
 	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
-	second := c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(c.Leads[3])}, "reason": {"fraud"}, "evidence": {"x"}}).Location()
+	second := c.Post(t, "/payouts/returns/new", url.Values{
+		"lead":     {admintest.LeadID(c.Leads[3])},
+		"reason":   {"fraud"},
+		"evidence": {"x"},
+	}).Location()
 	c.Post(t, second+"/refuse", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
 	c.Get(t, second).Expect(t, "refused", http.StatusOK, `data-state="refused"`, "Not shown")
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
@@ -51,11 +60,22 @@ func TestBadReturns(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	for name, change := range map[string]struct{ field, value, mistake string }{
-		"no lead": {"lead", "", "lead"}, "no id": {"lead", "x", "lead"}, "an unknown lead": {"lead", admintest.LeadID(uuid.New()), "lead"}, "another's lead": {"lead", admintest.LeadID(c.Leads[3]), "lead"},
-		"no reason": {"reason", "", "reason"}, "another reason": {"reason", "boredom", "reason"}, "no evidence": {"evidence", " ", "evidence"}, "NUL": {"evidence", "a\x00", "evidence"},
-		"no UTF-8": {"evidence", "\xff", "evidence"}, "a long one": {"evidence", strings.Repeat("x", 2001), "evidence"},
+		"no lead":         {"lead", "", "lead"},
+		"no id":           {"lead", "x", "lead"},
+		"an unknown lead": {"lead", admintest.LeadID(uuid.New()), "lead"},
+		"another's lead":  {"lead", admintest.LeadID(c.Leads[3]), "lead"},
+		"no reason":       {"reason", "", "reason"},
+		"another reason":  {"reason", "boredom", "reason"},
+		"no evidence":     {"evidence", " ", "evidence"},
+		"NUL":             {"evidence", "a\x00", "evidence"},
+		"no UTF-8":        {"evidence", "\xff", "evidence"},
+		"a long one":      {"evidence", strings.Repeat("x", 2001), "evidence"},
 	} {
-		form := url.Values{"lead": {admintest.LeadID(c.Leads[0])}, "reason": {"duplicate"}, "evidence": {admintest.HostileText}}
+		form := url.Values{
+			"lead":     {admintest.LeadID(c.Leads[0])},
+			"reason":   {"duplicate"},
+			"evidence": {admintest.HostileText},
+		}
 		form.Set(change.field, change.value)
 		p := mine.Post(t, "/payouts/returns/new", form)
 		p.Expect(t, name, http.StatusUnprocessableEntity, `id="f-`+change.mistake+`-error"`, `href="#f-`+change.mistake+`"`)
@@ -79,7 +99,15 @@ func TestAdjust(t *testing.T) {
 	p := c.Get(t, "/payouts/adjust?partner=harbour-leads")
 	p.Expect(t, "the form", http.StatusOK, "harbour-leads-1", `name="amount"`)
 	account := id.Format(id.Account, c.Harbour.Account.ID)
-	form := url.Values{"own": {shownOwn.FindStringSubmatch(p.Body)[1]}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"-12.5"}, "currency": {"GBP"}, "why": {"set-up fee"}, "lead": {admintest.LeadID(c.Leads[0])}}
+	form := url.Values{
+		"own":      {shownOwn.FindStringSubmatch(p.Body)[1]},
+		"partner":  {"harbour-leads"},
+		"account":  {account},
+		"amount":   {"-12.5"},
+		"currency": {"GBP"},
+		"why":      {"set-up fee"},
+		"lead":     {admintest.LeadID(c.Leads[0])},
+	}
 	for range 2 {
 		c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
 	}
@@ -100,7 +128,14 @@ func TestAdjustAtOnce(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	own, account := id.Format(id.Adjustment, uuid.New()), id.Format(id.Account, c.Harbour.Account.ID)
-	form := url.Values{"own": {own}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"7.25"}, "currency": {"GBP"}, "why": {"set-up fee"}}
+	form := url.Values{
+		"own":      {own},
+		"partner":  {"harbour-leads"},
+		"account":  {account},
+		"amount":   {"7.25"},
+		"currency": {"GBP"},
+		"why":      {"set-up fee"},
+	}
 	first, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
 	if err == nil {
 		_, err = first.Exec(t.Context(), `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
@@ -117,7 +152,8 @@ func TestAdjustAtOnce(t *testing.T) {
 	})
 	defer second.Wait()
 	testkit.Eventually(t, time.Minute, "the second waits", func() bool {
-		return testkit.Value[bool](t, c.Database, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "ledger_entries"%')`)
+		return testkit.Value[bool](t, c.Database,
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "ledger_entries"%')`)
 	})
 	if err := first.Commit(t.Context()); err != nil {
 		t.Fatal(err)
@@ -140,13 +176,35 @@ func TestBadAdjustments(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	for name, change := range map[string]struct{ field, value, mistake string }{
-		"no account": {"account", "", "account"}, "another's account": {"account", id.Format(id.Account, c.Meadow.Account.ID), "account"}, "an unknown account": {"account", id.Format(id.Account, uuid.New()), "account"},
-		"nothing": {"amount", "0", "amount"}, "no amount": {"amount", "", "amount"}, "three decimals": {"amount", "1.234", "amount"}, "words": {"amount", "ten", "amount"}, "too much": {"amount", "1000000.01", "amount"},
-		"huge": {"amount", strings.Repeat("9", 40), "amount"}, "markup": {"amount", admintest.HostileText, "amount"}, "no currency": {"currency", "", "currency"}, "another currency": {"currency", "JPY", "currency"},
-		"no lead's id": {"lead", "x", "lead"}, "an unknown lead": {"lead", admintest.LeadID(uuid.New()), "lead"}, "another's lead": {"lead", admintest.LeadID(c.Leads[3]), "lead"}, "another currency's lead": {"lead", admintest.LeadID(c.Leads[2]), "currency"},
-		"no reason": {"why", " ", "why"}, "NUL": {"why", "a\x00b", "why"}, "too long": {"why", strings.Repeat("x", 2001), "why"}, "no own id": {"own", "", ""},
+		"no account":              {"account", "", "account"},
+		"another's account":       {"account", id.Format(id.Account, c.Meadow.Account.ID), "account"},
+		"an unknown account":      {"account", id.Format(id.Account, uuid.New()), "account"},
+		"nothing":                 {"amount", "0", "amount"},
+		"no amount":               {"amount", "", "amount"},
+		"three decimals":          {"amount", "1.234", "amount"},
+		"words":                   {"amount", "ten", "amount"},
+		"too much":                {"amount", "1000000.01", "amount"},
+		"huge":                    {"amount", strings.Repeat("9", 40), "amount"},
+		"markup":                  {"amount", admintest.HostileText, "amount"},
+		"no currency":             {"currency", "", "currency"},
+		"another currency":        {"currency", "JPY", "currency"},
+		"no lead's id":            {"lead", "x", "lead"},
+		"an unknown lead":         {"lead", admintest.LeadID(uuid.New()), "lead"},
+		"another's lead":          {"lead", admintest.LeadID(c.Leads[3]), "lead"},
+		"another currency's lead": {"lead", admintest.LeadID(c.Leads[2]), "currency"},
+		"no reason":               {"why", " ", "why"},
+		"NUL":                     {"why", "a\x00b", "why"},
+		"too long":                {"why", strings.Repeat("x", 2001), "why"},
+		"no own id":               {"own", "", ""},
 	} {
-		form := url.Values{"own": {id.Format(id.Adjustment, uuid.New())}, "partner": {"harbour-leads"}, "account": {id.Format(id.Account, c.Harbour.Account.ID)}, "amount": {"7.25"}, "currency": {"GBP"}, "why": {"kept words"}}
+		form := url.Values{
+			"own":      {id.Format(id.Adjustment, uuid.New())},
+			"partner":  {"harbour-leads"},
+			"account":  {id.Format(id.Account, c.Harbour.Account.ID)},
+			"amount":   {"7.25"},
+			"currency": {"GBP"},
+			"why":      {"kept words"},
+		}
 		form.Set(change.field, change.value)
 		p := mine.Post(t, "/payouts/adjust", form)
 		p.Expect(t, name, http.StatusUnprocessableEntity, `id="error-summary"`)

@@ -35,16 +35,36 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/payouts/exports/{id}/file", Needs: web.ExportPayouts, Long: true, Handle: h.exportFile},
 		{Method: get, Path: "/payouts/balances", Needs: web.ReadPayouts, Handle: h.balancesPage},
 		{Method: get, Path: "/payouts/adjust", Needs: web.WritePayouts, Handle: h.adjustPage},
-		{Method: post, Path: "/payouts/adjust", Needs: web.WritePayouts, Form: "/payouts/adjust?partner={partner}&account={account}&currency={currency}", Handle: h.adjust},
+		{
+			Method: post,
+			Path:   "/payouts/adjust",
+			Needs:  web.WritePayouts,
+			Form:   "/payouts/adjust?partner={partner}&account={account}&currency={currency}",
+			Handle: h.adjust,
+		},
 		{Method: get, Path: "/payouts/returns", Needs: web.ReadPayouts, Handle: h.returnsPage},
 		{Method: get, Path: "/payouts/returns/new", Needs: web.WritePayouts, Handle: h.returnNewPage},
-		{Method: post, Path: "/payouts/returns/new", Needs: web.WritePayouts, Creates: "/payouts/returns/{object}", Form: "/payouts/returns/new?lead={lead}", Handle: h.returnNew},
+		{
+			Method:  post,
+			Path:    "/payouts/returns/new",
+			Needs:   web.WritePayouts,
+			Creates: "/payouts/returns/{object}",
+			Form:    "/payouts/returns/new?lead={lead}",
+			Handle:  h.returnNew,
+		},
 		{Method: get, Path: ret, Needs: web.ReadPayouts, Handle: h.returnPage},
 		{Method: post, Path: ret + "/accept", Needs: web.ApprovePayouts, Form: ret, Handle: h.acceptReturn},
 		{Method: post, Path: ret + "/refuse", Needs: web.ApprovePayouts, Form: ret, Handle: h.refuseReturn},
 		{Method: get, Path: "/payouts/runs", Needs: web.ReadPayouts, Handle: h.runsPage},
 		{Method: get, Path: "/payouts/runs/new", Needs: web.WritePayouts, Handle: h.runNewPage},
-		{Method: post, Path: "/payouts/runs/new", Needs: web.WritePayouts, Creates: "/payouts/runs/{object}", Form: "/payouts/runs/new", Handle: h.runNew},
+		{
+			Method:  post,
+			Path:    "/payouts/runs/new",
+			Needs:   web.WritePayouts,
+			Creates: "/payouts/runs/{object}",
+			Form:    "/payouts/runs/new",
+			Handle:  h.runNew,
+		},
 		{Method: get, Path: run, Needs: web.ReadPayouts, Handle: h.runPage},
 		{Method: get, Path: run + "/live", Needs: web.ReadPayouts, Handle: h.runLive},
 		{Method: post, Path: run + "/approve", Needs: web.ApprovePayouts, Handle: h.approveRun},
@@ -64,7 +84,10 @@ func (h *Handlers) payouts(k *web.Request) *payouts.Service { return h.Payouts.B
 // payoutTabs are the parts of the area; runs are the whole platform's.
 func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 	for _, t := range []struct{ name, label, path string }{
-		{"ledger", "Ledger", "/payouts"}, {"balances", "Balances", "/payouts/balances"}, {"runs", "Runs", "/payouts/runs"}, {"returns", "Returns", "/payouts/returns"},
+		{"ledger", "Ledger", "/payouts"},
+		{"balances", "Balances", "/payouts/balances"},
+		{"runs", "Runs", "/payouts/runs"},
+		{"returns", "Returns", "/payouts/returns"},
 	} {
 		if t.name != "runs" || k.Scope.All() {
 			all = append(all, ui.Tab{Label: t.label, URL: t.path, Current: t.name == current})

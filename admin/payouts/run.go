@@ -45,7 +45,12 @@ func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, confl
 	if err != nil {
 		return err
 	}
-	return k.Show(status, view.Run(view.RunView{Shell: k.Shell("Payout run in "+r.Currency, allRuns), Live: live, Conflict: conflict, Errors: mistakes}))
+	return k.Show(status, view.Run(view.RunView{
+		Shell:    k.Shell("Payout run in "+r.Currency, allRuns),
+		Live:     live,
+		Conflict: conflict,
+		Errors:   mistakes,
+	}))
 }
 
 // runLive is the part of the page that comes anew by itself.
@@ -64,14 +69,36 @@ func (h *Handlers) runLive(k *web.Request) error {
 func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Errors) (v view.RunLive, err error) {
 	url, name := web.RunURL(r.ID), payouts.RunID(r.ID)
 	v = view.RunLive{
-		URL: url, LiveURL: url + "/live", ID: name, State: runState(r), Cutoff: r.Cutoff, Minimum: web.AmountOf(r.MinimumMinor, r.Currency), Total: web.AmountOf(r.TotalMinor, r.Currency),
-		Note: r.Note, Reference: r.Reference, EndedWhy: r.EndedWhy, Entries: r.Entries, Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Actions: runActions(r),
-		EntriesURL: "/payouts?run=" + name, Version: int64(r.RowVersion), StepUp: web.StepUp(k), Errors: mistakes,
-		ApprovalBlocked: approvalBlocked(k, r), CanPay: k.Everywhere(web.ApprovePayouts) && payouts.CheckPay(r) == nil,
-		CanCancel: k.Everywhere(web.WritePayouts) && payouts.CheckCancel(r) == nil,
+		URL:             url,
+		LiveURL:         url + "/live",
+		ID:              name,
+		State:           runState(r),
+		Cutoff:          r.Cutoff,
+		Minimum:         web.AmountOf(r.MinimumMinor, r.Currency),
+		Total:           web.AmountOf(r.TotalMinor, r.Currency),
+		Note:            r.Note,
+		Reference:       r.Reference,
+		EndedWhy:        r.EndedWhy,
+		Entries:         r.Entries,
+		Payouts:         r.Payouts,
+		Held:            r.Held,
+		Prepared:        r.PreparedAt != nil,
+		Actions:         runActions(r),
+		EntriesURL:      "/payouts?run=" + name,
+		Version:         int64(r.RowVersion),
+		StepUp:          web.StepUp(k),
+		Errors:          mistakes,
+		ApprovalBlocked: approvalBlocked(k, r),
+		CanPay:          k.Everywhere(web.ApprovePayouts) && payouts.CheckPay(r) == nil,
+		CanCancel:       k.Everywhere(web.WritePayouts) && payouts.CheckCancel(r) == nil,
 	}
 	if k.Everywhere(web.ExportPayouts) && payouts.CheckPayments(r) == nil {
-		v.Payments = ui.Download{URL: url + "/payments.csv", Label: "Payments CSV", Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") + ", with each partner's legal name."}
+		v.Payments = ui.Download{
+			URL:   url + "/payments.csv",
+			Label: "Payments CSV",
+			Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") +
+				", with each partner's legal name.",
+		}
 	}
 	if r.State == models.RunPreparing {
 		work, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
@@ -107,7 +134,12 @@ func runActions(r models.PayoutRun) (all []view.RunAction) {
 	for _, d := range []struct {
 		what, who string
 		at        *time.Time
-	}{{"Begun by", r.Preparer, &r.MadeAt}, {"Prepared", "the service", r.PreparedAt}, {"Approved by", r.Approver, r.ApprovedAt}, {"Paid by", r.Payer, r.PaidAt}} {
+	}{
+		{"Begun by", r.Preparer, &r.MadeAt},
+		{"Prepared", "the service", r.PreparedAt},
+		{"Approved by", r.Approver, r.ApprovedAt},
+		{"Paid by", r.Payer, r.PaidAt},
+	} {
 		if d.at != nil {
 			all = append(all, view.RunAction{What: d.what, Who: d.who, At: *d.at})
 		}
@@ -126,14 +158,22 @@ func outcomeOptions(run models.RunState) []ui.Option {
 		pays = "To be paid"
 	}
 	return []ui.Option{
-		{Value: string(models.StatementPays), Label: pays}, {Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
-		{Value: string(models.StatementNegative), Label: "Held: below zero"}, {Value: string(models.StatementEven), Label: "Comes to nothing"},
+		{Value: string(models.StatementPays), Label: pays},
+		{Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
+		{Value: string(models.StatementNegative), Label: "Held: below zero"},
+		{Value: string(models.StatementEven), Label: "Comes to nothing"},
 	}
 }
 
 func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.RunLive) error {
 	q := k.R.URL.Query()
-	query := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementOutcome(web.SearchText(q, "outcome")), Before: web.SearchText(q, "before"), After: web.SearchText(q, "after"), Size: web.PageSize}
+	query := payouts.StatementQuery{
+		Run:     r.ID,
+		Outcome: models.StatementOutcome(web.SearchText(q, "outcome")),
+		Before:  web.SearchText(q, "before"),
+		After:   web.SearchText(q, "after"),
+		Size:    web.PageSize,
+	}
 	all, newer, older, err := h.Payouts.Statements(k.R.Context(), k.Scope, query)
 	if err != nil {
 		return err
@@ -142,8 +182,14 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	v.List = ui.ListState{Filtered: web.IsFiltered(q, "outcome"), ClearURL: v.URL}
 	for _, s := range all {
 		v.Statements = append(v.Statements, view.StatementRow{
-			Account: ui.Link{Label: s.Identifier, URL: web.StatementURL(r.ID, s.PartnerID)}, Partner: s.PartnerName, Outcome: string(s.Outcome), Entries: s.Entries,
-			Earned: web.AmountOf(s.AccruedMinor, r.Currency), Returned: web.AmountOf(s.ReturnedMinor, r.Currency), Adjusted: web.AmountOf(s.AdjustedMinor, r.Currency), Comes: web.AmountOf(s.NetMinor, r.Currency),
+			Account:  ui.Link{Label: s.Identifier, URL: web.StatementURL(r.ID, s.PartnerID)},
+			Partner:  s.PartnerName,
+			Outcome:  string(s.Outcome),
+			Entries:  s.Entries,
+			Earned:   web.AmountOf(s.AccruedMinor, r.Currency),
+			Returned: web.AmountOf(s.ReturnedMinor, r.Currency),
+			Adjusted: web.AmountOf(s.AdjustedMinor, r.Currency),
+			Comes:    web.AmountOf(s.NetMinor, r.Currency),
 		})
 	}
 	v.Pager = pagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })

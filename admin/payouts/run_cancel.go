@@ -24,10 +24,19 @@ func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun,
 		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
 	}
 	return k.Show(status, ui.Confirm(ui.ConfirmView{
-		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), Action: web.RunURL(r.ID) + "/cancel",
+		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{
+			Label: payouts.RunID(r.ID),
+			URL:   web.RunURL(r.ID),
+		}),
+		Action:      web.RunURL(r.ID) + "/cancel",
 		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
-		AskReason:   true, StepUp: web.StepUp(k), Submit: "Cancel the run", Cancel: web.RunURL(r.ID),
-		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}}, Reason: k.R.PostForm.Get("reason"), Errors: mistakes,
+		AskReason:   true,
+		StepUp:      web.StepUp(k),
+		Submit:      "Cancel the run",
+		Cancel:      web.RunURL(r.ID),
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}},
+		Reason:      k.R.PostForm.Get("reason"),
+		Errors:      mistakes,
 	}))
 }
 
@@ -39,7 +48,8 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reason"))
+			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k),
+				k.R.PostForm.Get("reason"))
 		},
 		FieldOf: web.Field("reason"),
 		Show: func(r web.Rejected) error {

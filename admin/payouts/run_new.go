@@ -19,7 +19,10 @@ const CutoffForm = "2006-01-02T15:04"
 func (h *Handlers) runNewPage(k *web.Request) error {
 	now := k.Now.UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	return h.showRunNew(k, http.StatusOK, view.RunNewView{Currencies: currencyOptions(""), Cutoff: month.Format(CutoffForm)})
+	return h.showRunNew(k, http.StatusOK, view.RunNewView{
+		Currencies: currencyOptions(""),
+		Cutoff:     month.Format(CutoffForm),
+	})
 }
 
 func (h *Handlers) showRunNew(k *web.Request, status int, v view.RunNewView) error {
@@ -38,7 +41,12 @@ func (h *Handlers) runNew(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	v := view.RunNewView{Currencies: currencyOptions(f.Get("currency")), Cutoff: web.Short(f.Get("cutoff")), Minimum: web.Short(f.Get("minimum")), Note: f.Get("note")}
+	v := view.RunNewView{
+		Currencies: currencyOptions(f.Get("currency")),
+		Cutoff:     web.Short(f.Get("cutoff")),
+		Minimum:    web.Short(f.Get("minimum")),
+		Note:       f.Get("note"),
+	}
 	n, mistakes := readRun(f)
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
@@ -64,7 +72,10 @@ func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
 	if text := strings.TrimSpace(f.Get("minimum")); text != "" {
 		var err error
 		if n.Minimum, err = money.ParseDecimal(text); err != nil {
-			mistakes = append(mistakes, ui.FieldError{Field: "minimum", Message: "Write digits and at most two decimals, like 25.00; or leave it empty."})
+			mistakes = append(mistakes, ui.FieldError{
+				Field:   "minimum",
+				Message: "Write digits and at most two decimals, like 25.00; or leave it empty.",
+			})
 		}
 	}
 	return n, mistakes

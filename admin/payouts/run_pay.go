@@ -26,8 +26,16 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mi
 	}
 	total := web.AmountOf(r.TotalMinor, r.Currency)
 	return k.Show(status, view.RunPay(view.RunPayView{
-		Shell: k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}), URL: web.RunURL(r.ID), Total: total, Payouts: r.Payouts, Typed: total.Decimal(),
-		Version: int64(r.RowVersion), Reference: web.Short(k.R.PostForm.Get("reference")), Name: web.Short(k.R.PostForm.Get("name")), StepUp: web.StepUp(k), Errors: mistakes,
+		Shell:     k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}),
+		URL:       web.RunURL(r.ID),
+		Total:     total,
+		Payouts:   r.Payouts,
+		Typed:     total.Decimal(),
+		Version:   int64(r.RowVersion),
+		Reference: web.Short(k.R.PostForm.Get("reference")),
+		Name:      web.Short(k.R.PostForm.Get("name")),
+		StepUp:    web.StepUp(k),
+		Errors:    mistakes,
 	}))
 }
 
@@ -42,13 +50,17 @@ func (h *Handlers) payRun(k *web.Request) error {
 	var mistakes ui.Errors
 	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
-		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + total + ", to be sure that it is this run."})
+		mistakes = append(mistakes, ui.FieldError{
+			Field:   "name",
+			Message: "Type " + total + ", to be sure that it is this run.",
+		})
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k), k.R.PostForm.Get("reference"))
+			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k),
+				k.R.PostForm.Get("reference"))
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {

@@ -23,7 +23,8 @@ func (h *Handlers) runsPage(k *web.Request) error {
 		return err
 	}
 	q := k.R.URL.Query()
-	all, newer, older, err := h.Payouts.Runs(k.R.Context(), k.Scope, cursor(q, "before", id.Payout), cursor(q, "after", id.Payout), web.PageSize)
+	all, newer, older, err := h.Payouts.Runs(k.R.Context(), k.Scope, cursor(q, "before", id.Payout),
+		cursor(q, "after", id.Payout), web.PageSize)
 	if err != nil {
 		return err
 	}
@@ -33,8 +34,15 @@ func (h *Handlers) runsPage(k *web.Request) error {
 	}
 	for _, r := range all {
 		v.Runs = append(v.Runs, view.RunRow{
-			ID: ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}, State: runState(r), Cutoff: r.Cutoff, Made: r.MadeAt, Preparer: r.Preparer,
-			Payouts: r.Payouts, Held: r.Held, Prepared: r.PreparedAt != nil, Total: web.AmountOf(r.TotalMinor, r.Currency),
+			ID:       ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)},
+			State:    runState(r),
+			Cutoff:   r.Cutoff,
+			Made:     r.MadeAt,
+			Preparer: r.Preparer,
+			Payouts:  r.Payouts,
+			Held:     r.Held,
+			Prepared: r.PreparedAt != nil,
+			Total:    web.AmountOf(r.TotalMinor, r.Currency),
 		})
 	}
 	v.Pager = pagerBetween("/payouts/runs", q, newer, older, len(all), func(i int) string { return payouts.RunID(all[i].ID) })

@@ -26,13 +26,18 @@ func TestRun(t *testing.T) {
 		t.Errorf("the cutoff that is offered: %s", p.Text())
 	}
 	fay := c.SignedInColleague(t, "fay@example.com")
-	p := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}, "minimum": {"25"}})
+	p := c.Post(t, "/payouts/runs/new", url.Values{
+		"currency": {"GBP"},
+		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
+		"minimum":  {"25"},
+	})
 	at := p.Location()
 	c.Get(t, at).Expect(t, "preparing", http.StatusOK, `data-state="preparing"`, `hx-get="`+at+`/live"`, `action="/work/`)
 	c.RunJobs(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
 	p = c.Get(t, at)
-	p.Expect(t, "prepared", http.StatusOK, "58.00<span", `data-state="prepared"`, `data-payouts="1" data-held="1"`, `data-state="below_minimum"`, `data-state="pays"`, "finance@example.com")
+	p.Expect(t, "prepared", http.StatusOK, "58.00<span", `data-state="prepared"`, `data-payouts="1" data-held="1"`,
+		`data-state="below_minimum"`, `data-state="pays"`, "finance@example.com")
 	if strings.Contains(p.Body, at+"/approve") {
 		t.Errorf("whoever prepared it is offered to approve it: %s", p.Text())
 	}
@@ -45,15 +50,18 @@ func TestRun(t *testing.T) {
 	if p := c.Get(t, "/"); p.Status != http.StatusOK || strings.Contains(p.Body, `href="`+at+`" data-need`) {
 		t.Errorf("it waits for whoever prepared it: %d %s", p.Status, p.Text())
 	}
-	fay.Post(t, at+"/approve", url.Values{"version": {"1"}}).Expect(t, "approved as it was", http.StatusConflict, `data-conflict="changed"`, `data-state="prepared"`)
+	fay.Post(t, at+"/approve", url.Values{"version": {"1"}}).Expect(t, "approved as it was", http.StatusConflict,
+		`data-conflict="changed"`, `data-state="prepared"`)
 	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-payouts="1"`)
 	fay.Post(t, at+"/approve", version).ExpectRedirect(t, at)
 	rows := records(t, fay.Get(t, at+"/payments.csv"))
-	if len(rows) != 1 || rows[0]["legal_name"] != "Harbour Leads Limited" || rows[0]["amount"] != "58.00" || rows[0]["reference"] != strings.TrimPrefix(at, "/payouts/runs/") {
+	if len(rows) != 1 || rows[0]["legal_name"] != "Harbour Leads Limited" || rows[0]["amount"] != "58.00" ||
+		rows[0]["reference"] != strings.TrimPrefix(at, "/payouts/runs/") {
 		t.Errorf("%v", rows)
 	}
 	form := url.Values{"version": {"3"}, "reference": {"BACS 77"}, "name": {"58"}}
-	fay.Post(t, at+"/pay", form).Expect(t, "another total", http.StatusUnprocessableEntity, `id="f-name-error"`, `value="BACS 77"`)
+	fay.Post(t, at+"/pay", form).Expect(t, "another total", http.StatusUnprocessableEntity, `id="f-name-error"`,
+		`value="BACS 77"`)
 	form.Set("name", "58.00")
 	form.Set("reference", " ")
 	fay.Post(t, at+"/pay", form).Expect(t, "no reference", http.StatusUnprocessableEntity, `id="f-reference-error"`)
@@ -61,8 +69,10 @@ func TestRun(t *testing.T) {
 	fay.Post(t, at+"/pay", form).ExpectRedirect(t, at)
 	fay.Get(t, at+"/payments.csv") // which changes nothing
 	fay.Post(t, at+"/pay", form).Expect(t, "paid again", http.StatusConflict, `data-conflict="already"`, `data-state="paid"`)
-	c.Post(t, at+"/pay", form).Expect(t, "paid by another", http.StatusConflict, `data-conflict="changed"`, "fay@example.com", `data-state="paid"`)
-	fay.Get(t, at).Expect(t, "paid", http.StatusOK, `data-state="paid"`, `data-payouts="1" data-held="1"`, "BACS 77", "fay@example.com")
+	c.Post(t, at+"/pay", form).Expect(t, "paid by another", http.StatusConflict, `data-conflict="changed"`,
+		"fay@example.com", `data-state="paid"`)
+	fay.Get(t, at).Expect(t, "paid", http.StatusOK, `data-state="paid"`, `data-payouts="1" data-held="1"`, "BACS 77",
+		"fay@example.com")
 	statements(t, c, at)
 	c.CheckAuditTrail(t)
 }
@@ -72,7 +82,8 @@ func statements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	t.Helper()
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	harbour, meadow := at+"/statements/"+id.Format(id.Partner, c.Harbour.ID), at+"/statements/"+id.Format(id.Partner, c.Meadow.ID)
-	mine.Get(t, harbour).Expect(t, "harbour's", http.StatusOK, "Harbour Leads Limited", "58.00<span", `data-state="paid"`, `data-entries="2" data-outcome="pays"`, "BACS 77")
+	mine.Get(t, harbour).Expect(t, "harbour's", http.StatusOK, "Harbour Leads Limited", "58.00<span",
+		`data-state="paid"`, `data-entries="2" data-outcome="pays"`, "BACS 77")
 	c.Get(t, meadow).Expect(t, "meadow's", http.StatusOK, `data-outcome="below_minimum"`, "25.00 GBP")
 	rows := records(t, mine.Get(t, harbour+"/entries.csv"))
 	if len(rows) != 3 || rows[2]["kind"] != "payment" || rows[2]["amount"] != "-58.00" {
@@ -89,7 +100,8 @@ func statements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	}
 	c.Get(t, web.LeadURL(c.Leads[0])).Expect(t, "the lead", http.StatusOK, `href="`+at+`"`)
 	none := mine.Get(t, "/no-such-page")
-	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs", "/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
+	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs",
+		"/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
 		if p := mine.Get(t, path); p.Status != http.StatusNotFound || p.Body != none.Body {
 			t.Errorf("%s for harbour's finance: %d", path, p.Status)
 		}
@@ -103,7 +115,8 @@ func TestRunIsCancelled(t *testing.T) {
 	c.RunJobs(t)
 	at := c.PreparedRun(t, "")
 	c.Get(t, at+"/cancel").Expect(t, "the question", http.StatusOK, `name="reason"`)
-	c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {" "}}).Expect(t, "no reason", http.StatusUnprocessableEntity, `id="f-reason-error"`)
+	c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {" "}}).Expect(t, "no reason",
+		http.StatusUnprocessableEntity, `id="f-reason-error"`)
 	c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {"A mistake"}}).ExpectRedirect(t, at)
 	c.Get(t, at).Expect(t, "cancelled", http.StatusOK, "A mistake", `data-state="cancelled"`, `data-payouts="2" data-held="0"`)
 	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-state="cancelled"`, `data-payouts="2"`)
@@ -122,7 +135,11 @@ func TestRunIsCancelled(t *testing.T) {
 		t.Errorf("%d", p.Status)
 	}
 	c.Time.Advance(11 * time.Minute)
-	c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {"2026-01-02T00:00"}, "note": {"kept"}}).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "kept")
+	c.Post(t, "/payouts/runs/new", url.Values{
+		"currency": {"GBP"},
+		"cutoff":   {"2026-01-02T00:00"},
+		"note":     {"kept"},
+	}).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "kept")
 	c.CheckAuditTrail(t)
 }
 
@@ -132,13 +149,17 @@ func TestWork(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t) // no node runs jobs: it waits
 	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"EUR"}, "cutoff": {"2026-01-02T00:00"}}).Location()
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
-	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`, `action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
+	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`,
+		`action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
 	c.Get(t, number+"/live").Expect(t, "a row", http.StatusOK, "<tr", `data-state="waiting"`)
 	mine, auditor := c.SignedInColleague(t, "of-harbour@example.com"), c.SignedInAs(t, models.Auditor)
-	if p := mine.Get(t, "/work"); strings.Contains(p.Body, at) || mine.Get(t, number+"/live").Status != http.StatusNotFound || mine.Post(t, number+"/cancel", nil).Status != http.StatusNotFound {
+	if p := mine.Get(t, "/work"); strings.Contains(p.Body, at) ||
+		mine.Get(t, number+"/live").Status != http.StatusNotFound ||
+		mine.Post(t, number+"/cancel", nil).Status != http.StatusNotFound {
 		t.Errorf("harbour's finance sees it: %s", p.Text())
 	}
-	if p := auditor.Get(t, "/work"); strings.Contains(p.Body, number+"/cancel") || auditor.Post(t, number+"/cancel", nil).Status != http.StatusForbidden {
+	if p := auditor.Get(t, "/work"); strings.Contains(p.Body, number+"/cancel") ||
+		auditor.Post(t, number+"/cancel", nil).Status != http.StatusForbidden {
 		t.Errorf("an auditor stops it: %s", p.Text())
 	}
 	if p := c.Post(t, number+"/cancel", url.Values{"return": {at}}); p.Location() != at {
@@ -159,10 +180,16 @@ func TestWork(t *testing.T) {
 func TestRunsOfAMixedRole(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.AddStaff(t, "mixed@example.com", models.StaffRole{Role: models.Auditor}, models.StaffRole{Role: models.Finance, PartnerID: &c.Harbour.ID})
+	c.AddStaff(t, "mixed@example.com", models.StaffRole{Role: models.Auditor}, models.StaffRole{
+		Role:      models.Finance,
+		PartnerID: &c.Harbour.ID,
+	})
 	c.Reload(t)
 	mixed := c.SignedInColleague(t, "mixed@example.com")
-	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}}).Location()
+	at := c.Post(t, "/payouts/runs/new", url.Values{
+		"currency": {"GBP"},
+		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
+	}).Location()
 	for _, path := range []string{at, "/work"} {
 		if p := mixed.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "/cancel") {
 			t.Errorf("%s: %d, offers to stop what it may not: %s", path, p.Status, p.Text())
@@ -195,7 +222,8 @@ func TestOwnExportIsStopped(t *testing.T) {
 	auditor := c.SignedInAs(t, models.Auditor)
 	at := auditor.Post(t, "/payouts/exports", url.Values{"kind": {"accrual"}}).Location()
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
-	auditor.Get(t, "/work").Expect(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`, `aria-current="page"`)
+	auditor.Get(t, "/work").Expect(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`,
+		`aria-current="page"`)
 	if p := auditor.Post(t, number+"/cancel", nil); p.Location() != "/work" {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
@@ -207,12 +235,19 @@ func TestOwnExportIsStopped(t *testing.T) {
 func TestHouseInTheLedger(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	lead := c.DeliverLead(t, admintest.Payee{Partner: models.Partner{ID: models.House.Partner}, Account: models.Account{ID: models.House.Account}}, money.Amount{Minor: 700, Currency: money.GBP})
+	lead := c.DeliverLead(t, admintest.Payee{
+		Partner: models.Partner{ID: models.House.Partner},
+		Account: models.Account{ID: models.House.Account},
+	}, money.Amount{Minor: 700, Currency: money.GBP})
 	c.Time.Advance(time.Minute) // so that it is before a cutoff
 	own := "/payouts?account=" + id.Format(id.Account, models.House.Account)
 	c.RunJobs(t)
 	at := c.PreparedRun(t, "")
-	c.Post(t, "/payouts/returns/new", url.Values{"lead": {admintest.LeadID(lead)}, "reason": {"fraud"}, "evidence": {"x"}})
+	c.Post(t, "/payouts/returns/new", url.Values{
+		"lead":     {admintest.LeadID(lead)},
+		"reason":   {"fraud"},
+		"evidence": {"x"},
+	})
 	statement := at + "/statements/" + id.Format(id.Partner, models.House.Partner)
 	run := strings.TrimPrefix(at, "/payouts/runs/")
 	c.Get(t, "/payouts/balances").Expect(t, "balances", http.StatusOK, `href="`+own+`"`)
@@ -220,9 +255,11 @@ func TestHouseInTheLedger(t *testing.T) {
 	c.Get(t, own+"&run="+run).Expect(t, "its entries", http.StatusOK, admintest.LeadID(lead))
 	slug := testkit.Value[string](t, c.Database, `SELECT slug FROM partners WHERE id = $1`, models.House.Partner)
 	c.Get(t, "/payouts/returns").Expect(t, "returns", http.StatusOK, admintest.LeadID(lead), slug)
-	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads", web.LeadURL(lead), "/audit"} {
+	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads",
+		web.LeadURL(lead), "/audit"} {
 		p := c.Get(t, path)
-		if p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(models.House.Partner)) || strings.Contains(p.Body, "partner="+slug) {
+		if p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(models.House.Partner)) ||
+			strings.Contains(p.Body, "partner="+slug) {
 			t.Errorf("%s: %d, leads to a page of the house", path, p.Status)
 		}
 	}
@@ -232,7 +269,9 @@ func TestHouseInTheLedger(t *testing.T) {
 func TestBadRunCursors(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()), "/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/work?older=x", "/payouts?older=-1", "/payouts?newer=99999999999999999999"} {
+	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()),
+		"/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/work?older=x", "/payouts?older=-1",
+		"/payouts?newer=99999999999999999999"} {
 		if p := c.Get(t, path); p.Status != http.StatusOK {
 			t.Errorf("%s: %d", path, p.Status)
 		}

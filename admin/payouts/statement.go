@@ -37,9 +37,21 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		above = []ui.Link{allRuns, {Label: payouts.RunID(s.Run.ID), URL: web.RunURL(s.Run.ID)}}
 	}
 	v := view.StatementView{
-		Shell: k.Shell("Statement for "+s.Partner.Name, above...), LegalName: s.Payee.LegalName, Slug: s.Partner.Slug, Address: s.Payee.Address, TaxID: s.Payee.TaxID,
-		RunID: payouts.RunID(s.Run.ID), State: string(s.Run.State), Cutoff: s.Run.Cutoff, Prepared: web.TimeOf(s.Run.PreparedAt), Paid: web.TimeOf(s.Run.PaidAt),
-		Reference: paymentReference(s.Run), BankReference: s.Run.Reference, Currency: s.Run.Currency, Total: web.AmountOf(0, s.Run.Currency), Minimum: web.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
+		Shell:         k.Shell("Statement for "+s.Partner.Name, above...),
+		LegalName:     s.Payee.LegalName,
+		Slug:          s.Partner.Slug,
+		Address:       s.Payee.Address,
+		TaxID:         s.Payee.TaxID,
+		RunID:         payouts.RunID(s.Run.ID),
+		State:         string(s.Run.State),
+		Cutoff:        s.Run.Cutoff,
+		Prepared:      web.TimeOf(s.Run.PreparedAt),
+		Paid:          web.TimeOf(s.Run.PaidAt),
+		Reference:     paymentReference(s.Run),
+		BankReference: s.Run.Reference,
+		Currency:      s.Run.Currency,
+		Total:         web.AmountOf(0, s.Run.Currency),
+		Minimum:       web.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
 	}
 	if s.Run.State != models.RunCancelled { // which has let its entries go
 		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" + payouts.RunID(s.Run.ID)
@@ -48,7 +60,13 @@ func (h *Handlers) statementPage(k *web.Request) error {
 	for _, a := range s.Accounts {
 		in := func(minor int64) money.Amount { return web.AmountOf(minor, s.Run.Currency) }
 		v.Accounts = append(v.Accounts, view.StatementAccount{
-			Identifier: a.Identifier, Outcome: string(a.Outcome), Entries: a.Entries, Earned: in(a.AccruedMinor), Returned: in(a.ReturnedMinor), Adjusted: in(a.AdjustedMinor), Comes: in(a.NetMinor),
+			Identifier: a.Identifier,
+			Outcome:    string(a.Outcome),
+			Entries:    a.Entries,
+			Earned:     in(a.AccruedMinor),
+			Returned:   in(a.ReturnedMinor),
+			Adjusted:   in(a.AdjustedMinor),
+			Comes:      in(a.NetMinor),
 		})
 		if a.Outcome == models.StatementPays {
 			v.Total.Minor += a.NetMinor
@@ -58,7 +76,12 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		}
 	}
 	if k.MayAt(web.ExportPayouts, s.Partner.ID) && s.Run.State != models.RunCancelled {
-		v.CSV = ui.Download{URL: web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv", Label: "Entries CSV", Holds: "The " + web.CountWords(entries, false, "entry", "entries") + " that the run closes, and their payments. No personal data."}
+		v.CSV = ui.Download{
+			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
+			Label: "Entries CSV",
+			Holds: "The " + web.CountWords(entries, false, "entry", "entries") +
+				" that the run closes, and their payments. No personal data.",
+		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {
 		return err
@@ -75,7 +98,13 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 		return err
 	}
 	for _, e := range all {
-		one := view.StatementCorrection{At: e.OccurredAt, Kind: string(e.Kind), Account: e.Identifier, Amount: e.Amount(), Note: e.Note}
+		one := view.StatementCorrection{
+			At:      e.OccurredAt,
+			Kind:    string(e.Kind),
+			Account: e.Identifier,
+			Amount:  e.Amount(),
+			Note:    e.Note,
+		}
 		if e.LeadID != nil {
 			one.Lead = id.Format(id.Lead, *e.LeadID)
 		}

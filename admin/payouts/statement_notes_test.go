@@ -23,7 +23,11 @@ func TestStatementShowsNotes(t *testing.T) {
 	}
 	returned, kept := admintest.LeadID(c.Leads[0]), admintest.LeadID(c.Leads[1])
 	request := func(lead, reason string) string {
-		return c.Post(t, "/payouts/returns/new", url.Values{"lead": {lead}, "reason": {reason}, "evidence": {"internal evidence"}}).Location()
+		return c.Post(t, "/payouts/returns/new", url.Values{
+			"lead":     {lead},
+			"reason":   {reason},
+			"evidence": {"internal evidence"},
+		}).Location()
 	}
 	c.Post(t, request(returned, "duplicate")+"/accept", url.Values{"answer": {admintest.HostileText + "\nsecond line"}})
 	c.Post(t, request(kept, "fraud")+"/refuse", url.Values{"answer": {"internal answer"}})
@@ -31,13 +35,19 @@ func TestStatementShowsNotes(t *testing.T) {
 	form := c.Get(t, "/payouts/adjust?partner=harbour-leads")
 	account := id.Format(id.Account, c.Harbour.Account.ID)
 	c.Post(t, "/payouts/adjust", url.Values{
-		"own": {shownOwn.FindStringSubmatch(form.Body)[1]}, "partner": {"harbour-leads"}, "account": {account}, "amount": {"1.50"}, "currency": {"GBP"}, "why": {formula},
+		"own":      {shownOwn.FindStringSubmatch(form.Body)[1]},
+		"partner":  {"harbour-leads"},
+		"account":  {account},
+		"amount":   {"1.50"},
+		"currency": {"GBP"},
+		"why":      {formula},
 	}).ExpectRedirect(t, "/payouts?account="+account)
 	c.Time.Advance(time.Minute)
 	at := c.PreparedRun(t, "") + "/statements/" + id.Format(id.Partner, c.Harbour.ID)
 
 	p := c.Get(t, at)
-	p.Expect(t, "the statement", http.StatusOK, returned, `duplicate: &#34;&gt;&lt;script&gt;`, "second line", "−45.60<span", "=HYPERLINK(", "+1.50<span")
+	p.Expect(t, "the statement", http.StatusOK, returned, `duplicate: &#34;&gt;&lt;script&gt;`, "second line",
+		"−45.60<span", "=HYPERLINK(", "+1.50<span")
 	for _, not := range []string{"<script>alert", "internal evidence", "internal answer", kept} {
 		if strings.Contains(p.Body, not) {
 			t.Errorf("the statement shows %q: %s", not, p.Text())
@@ -47,7 +57,8 @@ func TestStatementShowsNotes(t *testing.T) {
 	for _, row := range records(t, c.Get(t, at+"/entries.csv")) {
 		notes[row["kind"]] = row["note"]
 	}
-	if !strings.HasPrefix(notes["return"], "duplicate: ") || !strings.HasSuffix(notes["return"], "\nsecond line") || notes["adjustment"] != "'"+formula || notes["accrual"] != "" {
+	if !strings.HasPrefix(notes["return"], "duplicate: ") ||
+		!strings.HasSuffix(notes["return"], "\nsecond line") || notes["adjustment"] != "'"+formula || notes["accrual"] != "" {
 		t.Errorf("the notes in the file: %q", notes)
 	}
 	c.CheckAuditTrail(t)

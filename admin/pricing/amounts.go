@@ -53,13 +53,22 @@ func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.F
 func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
-		return 0, ui.FieldError{Code: "currency", Message: fmt.Sprintf("%s is priced in %s, not in %s: write the amount in %s.", subject, currency, other, currency)}
+		return 0, ui.FieldError{
+			Code:    "currency",
+			Message: fmt.Sprintf("%s is priced in %s, not in %s: write the amount in %s.", subject, currency, other, currency),
+		}
 	}
 	switch {
 	case decimalComma.MatchString(text):
-		return 0, ui.FieldError{Code: "decimal_comma", Message: fmt.Sprintf("Write %s, with a point: %s has a comma.", strings.Replace(text, ",", ".", 1), text)}
+		return 0, ui.FieldError{
+			Code:    "decimal_comma",
+			Message: fmt.Sprintf("Write %s, with a point: %s has a comma.", strings.Replace(text, ",", ".", 1), text),
+		}
 	case commaGroups.MatchString(text):
-		return 0, ui.FieldError{Code: "separators", Message: fmt.Sprintf("Write %s, without commas.", strings.ReplaceAll(text, ",", ""))}
+		return 0, ui.FieldError{
+			Code:    "separators",
+			Message: fmt.Sprintf("Write %s, without commas.", strings.ReplaceAll(text, ",", "")),
+		}
 	}
 	minor, err := pricingrules.ParseAmount(text)
 	if err == nil {
@@ -104,11 +113,19 @@ func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	percent, err := money.ParseDecimal(text)
 	switch {
 	case err != nil:
-		return 0, ui.FieldError{Code: "format", Message: "Write a percentage with at most two decimals, like +5 or -2.5."}
+		return 0, ui.FieldError{
+			Code:    "format",
+			Message: "Write a percentage with at most two decimals, like +5 or -2.5.",
+		}
 	case percent == 0:
 		return 0, ui.FieldError{Code: "zero", Message: "0 % changes nothing: write how much, like +5 or -2.5."}
 	case percent < pricingrules.MinAdjustment || percent > pricingrules.MaxAdjustment:
-		return 0, ui.FieldError{Code: "range", Message: fmt.Sprintf("A percentage is between %s and %s.", pricingrules.FormatAdjustment(pricingrules.MinAdjustment), pricingrules.FormatAdjustment(pricingrules.MaxAdjustment))}
+		return 0, ui.FieldError{
+			Code: "range",
+			Message: fmt.Sprintf("A percentage is between %s and %s.",
+				pricingrules.FormatAdjustment(pricingrules.MinAdjustment),
+				pricingrules.FormatAdjustment(pricingrules.MaxAdjustment)),
+		}
 	}
 	return percent, wrong
 }

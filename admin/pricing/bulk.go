@@ -34,14 +34,22 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	default:
 		wrong = ui.FieldError{Code: "choice", Message: "Choose one of these."}
 	}
-	e := entered{bulk: view.BulkForm{Bys: web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")), Amount: web.Short(f.Get("amount")), Error: wrong.Message, Open: true}}
+	e := entered{bulk: view.BulkForm{
+		Bys:    web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")),
+		Amount: web.Short(f.Get("amount")),
+		Error:  wrong.Message,
+		Open:   true,
+	}}
 	if wrong.Message != "" {
 		wrong.Field = "amount"
 		e.errors = ui.Errors{wrong}
 		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
 	if d.RowVersion != web.FormVersion(k) {
-		return h.refusedCells(k, selection, apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again."), e)
+		return h.refusedCells(k, selection,
+			apperr.New(apperr.Conflict, "changed",
+				"Somebody else changed this draft meanwhile: look at the change, then decide again."),
+			e)
 	}
 	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
 	if err != nil {
@@ -80,7 +88,12 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 			continue
 		}
 		all.made = append(all.made, one)
-		lines = append(lines, view.CellChange{Cell: one.Target.Industry, Old: baseWords(row), New: money.Amount{Minor: one.Minor, Currency: row.Currency}.String(), Inherited: row.Base.Rule >= 0 && !row.Base.Own})
+		lines = append(lines, view.CellChange{
+			Cell:      one.Target.Industry,
+			Old:       baseWords(row),
+			New:       money.Amount{Minor: one.Minor, Currency: row.Currency}.String(),
+			Inherited: row.Base.Rule >= 0 && !row.Base.Own,
+		})
 	}
 	return all, lines
 }
@@ -93,15 +106,29 @@ func baseWords(row ratecard.GridRow) string {
 	return money.Amount{Minor: row.Base.Minor, Currency: row.Currency}.String()
 }
 
-func (h *Handlers) askBulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, what string, all bulkOf, lines []view.CellChange) error {
+func (h *Handlers) askBulk(
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, what string, all bulkOf, lines []view.CellChange,
+) error {
 	f := k.R.PostForm
 	shown := min(len(lines), shownChanges)
 	return k.Show(http.StatusOK, view.DraftBulk(view.DraftBulkView{
-		Shell:  k.Shell("Change "+web.CountWords(int64(len(lines)), false, "base", "bases"), allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}),
-		Action: web.DraftURL(d.ID) + "/cells?" + viewQuery(selection), Cancel: gridURL(d, selection), What: what, Changes: lines[:shown], More: len(lines) - shown, Passed: all.passed,
-		Submit: "Change " + web.CountWords(int64(len(lines)), false, "base", "bases"),
+		Shell: k.Shell("Change "+web.CountWords(int64(len(lines)), false, "base", "bases"), allPricing, ui.Link{
+			Label: web.DraftName(d.RateCard),
+			URL:   web.DraftURL(d.ID),
+		}),
+		Action:  web.DraftURL(d.ID) + "/cells?" + viewQuery(selection),
+		Cancel:  gridURL(d, selection),
+		What:    what,
+		Changes: lines[:shown],
+		More:    len(lines) - shown,
+		Passed:  all.passed,
+		Submit:  "Change " + web.CountWords(int64(len(lines)), false, "base", "bases"),
 		Hidden: []ui.Hidden{
-			{Name: "version", Value: strconv.Itoa(d.RowVersion)}, {Name: "mode", Value: "bulk"}, {Name: "by", Value: f.Get("by")}, {Name: "amount", Value: f.Get("amount")}, {Name: "apply", Value: "yes"},
+			{Name: "version", Value: strconv.Itoa(d.RowVersion)},
+			{Name: "mode", Value: "bulk"},
+			{Name: "by", Value: f.Get("by")},
+			{Name: "amount", Value: f.Get("amount")},
+			{Name: "apply", Value: "yes"},
 		},
 	}))
 }

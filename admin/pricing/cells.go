@@ -45,7 +45,12 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	target := pricingrules.Target{Industry: f.Get("industry"), Category: f.Get("category"), Country: market.Code, Urgency: selection.Urgency}
+	target := pricingrules.Target{
+		Industry: f.Get("industry"),
+		Category: f.Get("category"),
+		Country:  market.Code,
+		Urgency:  selection.Urgency,
+	}
 	if (target.Industry == "") == (target.Category == "") {
 		return web.ErrForm
 	}
@@ -68,7 +73,10 @@ func (h *Handlers) draftCell(k *web.Request) error {
 			return "", h.cellSaved(k, d, selection, target, key)
 		},
 		Show: func(r web.Rejected) error {
-			e := entered{typed: map[string]string{key: web.Short(f.Get("base"))}, wrong: map[string]string{key: r.Message()}}
+			e := entered{
+				typed: map[string]string{key: web.Short(f.Get("base"))},
+				wrong: map[string]string{key: r.Message()},
+			}
 			e.errors = ui.Errors{{Field: "base-" + key, Code: r.Errors[0].Code, Message: key + ": " + r.Message()}}
 			return h.showCell(k, r.Status, selection, target, e)
 		},
@@ -77,7 +85,9 @@ func (h *Handlers) draftCell(k *web.Request) error {
 
 // cellSaved answers a cell that was saved: a script is told what changed with it,
 // anybody else sees the grid again where they were.
-func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string) error {
+func (h *Handlers) cellSaved(
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string,
+) error {
 	if k.R.PostForm.Get("part") == "" {
 		return k.Redirect(gridURL(d, selection) + "#f-base-" + key)
 	}
@@ -85,7 +95,9 @@ func (h *Handlers) cellSaved(k *web.Request, d ratecard.Draft, selection ratecar
 }
 
 // showCell shows the grid, or a script the rows, as they are now.
-func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e entered) error {
+func (h *Handlers) showCell(
+	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e entered,
+) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
@@ -94,7 +106,12 @@ func (h *Handlers) showCell(k *web.Request, status int, selection ratecard.GridV
 		return h.showGridOf(k, status, d, selection, e)
 	}
 	// An industry's cell changes its own row, a category's those of its industries.
-	part := ratecard.GridView{Country: selection.Country, Urgency: selection.Urgency, Category: target.Category, Search: target.Industry}
+	part := ratecard.GridView{
+		Country:  selection.Country,
+		Urgency:  selection.Urgency,
+		Category: target.Category,
+		Search:   target.Industry,
+	}
 	v, err := h.draftGrid(k, d, part, e)
 	if err != nil {
 		return err

@@ -109,9 +109,15 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 	filters := []string{"q", "country", "urgency", "category", "only"}
 	kept := url.Values{}
 	v := view.CompareTable{
-		Action: path, Search: web.Short(q.Get("q")), Counts: compareCounts(changes), Outliers: countOutliers(changes), Percent: outlierPercent,
-		Countries: web.Chosen(h.marketOptions(k), q.Get("country")), Urgencies: web.Chosen(urgencyOptions(), q.Get("urgency")), Categories: web.Chosen(h.categoryOptions(k), q.Get("category")),
-		Only: web.Chosen([]ui.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
+		Action:     path,
+		Search:     web.Short(q.Get("q")),
+		Counts:     compareCounts(changes),
+		Outliers:   countOutliers(changes),
+		Percent:    outlierPercent,
+		Countries:  web.Chosen(h.marketOptions(k), q.Get("country")),
+		Urgencies:  web.Chosen(urgencyOptions(), q.Get("urgency")),
+		Categories: web.Chosen(h.categoryOptions(k), q.Get("category")),
+		Only:       web.Chosen([]ui.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
 	}
 	for _, name := range keep {
 		if value := q.Get(name); value != "" {
@@ -169,7 +175,11 @@ func comparePart(changes []pricingrules.Change, before, after string) (part []pr
 // comparePage shows what differs between two versions.
 func (h *Handlers) comparePage(k *web.Request) error {
 	q := k.R.URL.Query()
-	v := view.CompareView{Shell: k.Shell("Compare versions", allPricing, allVersions), A: web.Short(q.Get("a")), B: web.Short(q.Get("b"))}
+	v := view.CompareView{
+		Shell: k.Shell("Compare versions", allPricing, allVersions),
+		A:     web.Short(q.Get("a")),
+		B:     web.Short(q.Get("b")),
+	}
 	if v.A == "" && v.B == "" {
 		return k.Show(http.StatusOK, view.Compare(v))
 	}
@@ -211,12 +221,20 @@ func (h *Handlers) versionLink(k *web.Request, card models.RateCard) ui.Link {
 func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui.Errors) (models.RateCard, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
-		*mistakes = append(*mistakes, ui.FieldError{Field: field, Code: "format", Message: "A version is a number, such as 3."})
+		*mistakes = append(*mistakes, ui.FieldError{
+			Field:   field,
+			Code:    "format",
+			Message: "A version is a number, such as 3.",
+		})
 		return models.RateCard{}, nil //nolint:nilerr // the form shows the mistake
 	}
 	card, err := h.Prices.Version(k.R.Context(), int(n))
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		*mistakes = append(*mistakes, ui.FieldError{Field: field, Code: f.Reason, Message: fmt.Sprintf("There is no version %d.", n)})
+		*mistakes = append(*mistakes, ui.FieldError{
+			Field:   field,
+			Code:    f.Reason,
+			Message: fmt.Sprintf("There is no version %d.", n),
+		})
 		return card, nil
 	}
 	return card, err

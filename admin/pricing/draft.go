@@ -62,10 +62,21 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 	}
 	open := d.State == models.RateCardDraft
 	v := view.DraftHead{
-		Shell: k.Shell(web.DraftName(d.RateCard), allPricing), URL: web.DraftURL(d.ID), ID: ratecard.ID(d.ID), Title: d.Title, State: string(d.State),
-		Author: d.Author, Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits), Version: int64(d.RowVersion),
+		Shell:       k.Shell(web.DraftName(d.RateCard), allPricing),
+		URL:         web.DraftURL(d.ID),
+		ID:          ratecard.ID(d.ID),
+		Title:       d.Title,
+		State:       string(d.State),
+		Author:      d.Author,
+		Created:     d.CreatedAt,
+		Updated:     d.UpdatedAt,
+		UpdatedBy:   d.UpdatedBy,
+		Edits:       int64(d.Edits),
+		Version:     int64(d.RowVersion),
 		EffectiveAt: web.TimeOf(d.EffectiveAt),
-		Locked:      h.lockedWords(k, d), CanWrite: open && k.May(web.WritePricing), CanPublish: k.May(web.PublishPricing),
+		Locked:      h.lockedWords(k, d),
+		CanWrite:    open && k.May(web.WritePricing),
+		CanPublish:  k.May(web.PublishPricing),
 	}
 	if d.BasedOn > 0 { // the first version is based on none
 		v.BasedOn = ui.Link{Label: web.VersionName(d.BasedOn), URL: web.VersionURL(d.BasedOn)}
@@ -107,5 +118,8 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 
 // under is what stands around a form's page of a draft.
 func (h *Handlers) under(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
-	return k.Shell(title, allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: fmt.Sprint(web.DraftURL(d.ID), "?tab=", tab)})
+	return k.Shell(title, allPricing, ui.Link{
+		Label: web.DraftName(d.RateCard),
+		URL:   fmt.Sprint(web.DraftURL(d.ID), "?tab=", tab),
+	})
 }

@@ -19,10 +19,18 @@ func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes ui.Err
 		lost = "It is on its way to being published, and will not be. " + lost
 	}
 	return ui.ConfirmView{
-		Shell:  k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: address}),
-		Action: address + "/discard", Consequence: lost + " It cannot be taken up again; live prices stay as they are.",
-		TypeName: "discard", Submit: "Discard", Cancel: address, Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
-		Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		Shell: k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{
+			Label: web.DraftName(d.RateCard),
+			URL:   address,
+		}),
+		Action:      address + "/discard",
+		Consequence: lost + " It cannot be taken up again; live prices stay as they are.",
+		TypeName:    "discard",
+		Submit:      "Discard",
+		Cancel:      address,
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
+		Name:        web.Short(k.R.PostForm.Get("name")),
+		Errors:      mistakes,
 	}
 }
 

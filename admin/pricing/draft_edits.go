@@ -23,7 +23,14 @@ func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
 		v.Pager = web.KeyPager(head.URL, q, newer, older, found[0].ID, found[n-1].ID)
 	}
 	for _, e := range found {
-		v.Edits = append(v.Edits, view.EditRow{At: e.At, Who: e.Editor, What: e.What, Rules: e.Rules, Undone: web.TimeOf(e.UndoneAt), UndoneBy: e.UndoneBy})
+		v.Edits = append(v.Edits, view.EditRow{
+			At:       e.At,
+			Who:      e.Editor,
+			What:     e.What,
+			Rules:    e.Rules,
+			Undone:   web.TimeOf(e.UndoneAt),
+			UndoneBy: e.UndoneBy,
+		})
 	}
 	return k.Show(http.StatusOK, view.DraftEdits(v))
 }

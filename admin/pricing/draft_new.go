@@ -60,7 +60,10 @@ func (h *Handlers) draftNew(k *web.Request) error {
 			return web.DraftURL(made.ID), err
 		},
 		Show: func(r web.Rejected) error {
-			return h.showDraftNew(k, r.Status, f.Get("from"), view.DraftFormView{Title: web.Short(f.Get("title")), Errors: r.Errors})
+			return h.showDraftNew(k, r.Status, f.Get("from"), view.DraftFormView{
+				Title:  web.Short(f.Get("title")),
+				Errors: r.Errors,
+			})
 		},
 	})
 }

@@ -19,7 +19,10 @@ func (h *Handlers) draftTitlePage(k *web.Request) error {
 
 func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, v view.DraftFormView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename the draft", allPricing, ui.Link{Label: web.DraftName(d.RateCard), URL: address}), address+"/title", address, "Rename"
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename the draft", allPricing, ui.Link{
+		Label: web.DraftName(d.RateCard),
+		URL:   address,
+	}), address+"/title", address, "Rename"
 	v.Version = int64(d.RowVersion)
 	return k.Show(status, view.DraftForm(v))
 }
@@ -36,7 +39,11 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 		},
 		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) error {
-			return h.showDraftTitle(k, r.Status, d, view.DraftFormView{Title: web.Short(title), Conflict: r.Conflict, Errors: r.Errors})
+			return h.showDraftTitle(k, r.Status, d, view.DraftFormView{
+				Title:    web.Short(title),
+				Conflict: r.Conflict,
+				Errors:   r.Errors,
+			})
 		},
 	})
 }

@@ -28,8 +28,14 @@ type explained struct {
 func (h *Handlers) explainPage(k *web.Request) error {
 	q := k.R.URL.Query()
 	v := view.ExplainView{
-		Shell: k.Shell("Price a lead", allPricing), Industry: web.Short(q.Get("industry")), Country: web.Short(q.Get("country")), Urgency: web.Short(q.Get("urgency")),
-		Partner: web.Short(q.Get("partner")), Version: web.Short(q.Get("version")), Draft: web.Short(q.Get("draft")), Urgencies: urgencyOptions(),
+		Shell:     k.Shell("Price a lead", allPricing),
+		Industry:  web.Short(q.Get("industry")),
+		Country:   web.Short(q.Get("country")),
+		Urgency:   web.Short(q.Get("urgency")),
+		Partner:   web.Short(q.Get("partner")),
+		Version:   web.Short(q.Get("version")),
+		Draft:     web.Short(q.Get("draft")),
+		Urgencies: urgencyOptions(),
 	}
 	for _, one := range h.Prices.Taxonomy().Industries() {
 		v.Industries = append(v.Industries, one.Slug)
@@ -65,7 +71,10 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 	case v.Draft != "":
 		d, err := h.Prices.Draft(k.R.Context(), strings.TrimSpace(v.Draft))
 		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-			*mistakes = append(*mistakes, ui.FieldError{Field: "draft", Message: "There is no draft of this id: it begins with rc_."})
+			*mistakes = append(*mistakes, ui.FieldError{
+				Field:   "draft",
+				Message: "There is no draft of this id: it begins with rc_.",
+			})
 			return with, nil
 		}
 		if err != nil {
@@ -97,7 +106,10 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 		p, err = h.Partners.Find(k.R.Context(), sc, ref)
 	}
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		v.Errors = append(v.Errors, ui.FieldError{Field: "partner", Message: "There is no partner of this slug or id that you may see."})
+		v.Errors = append(v.Errors, ui.FieldError{
+			Field:   "partner",
+			Message: "There is no partner of this slug or id that you may see.",
+		})
 		return own, nil
 	}
 	if err != nil {
@@ -116,7 +128,11 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 	if err != nil {
 		return err
 	}
-	e, err := ratecard.Explain(sheet, ratecard.Lead{Industry: v.Industry, Country: cmp.Or(strings.TrimSpace(v.Country), "GB"), Urgency: v.Urgency}, own)
+	e, err := ratecard.Explain(sheet, ratecard.Lead{
+		Industry: v.Industry,
+		Country:  cmp.Or(strings.TrimSpace(v.Country), "GB"),
+		Urgency:  v.Urgency,
+	}, own)
 	if err != nil {
 		_, mistakes, other := web.FormErrors(k, err)
 		v.Errors = append(mistakes, v.Errors...)

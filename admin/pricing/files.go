@@ -25,9 +25,15 @@ const (
 // exports are the links to a card's files, with what each holds.
 func exports(address string, v ratecard.GridView, industries, rules int) (bases, card ui.Download) {
 	bases = ui.Download{
-		URL: address + "/export?" + viewQuery(v, "format", kindCSV), Label: "CSV", Holds: "bases and prices of the " + web.CountWords(int64(industries), false, "industry", "industries") + " shown",
+		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
+		Label: "CSV",
+		Holds: "bases and prices of the " + web.CountWords(int64(industries), false, "industry", "industries") + " shown",
 	}
-	card = ui.Download{URL: address + "/export?format=" + kindYAML, Label: "YAML", Holds: "all " + web.CountWords(int64(rules), false, "rule", "rules")}
+	card = ui.Download{
+		URL:   address + "/export?format=" + kindYAML,
+		Label: "YAML",
+		Holds: "all " + web.CountWords(int64(rules), false, "rule", "rules"),
+	}
 	return bases, card
 }
 

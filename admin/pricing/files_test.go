@@ -21,7 +21,9 @@ func TestExport(t *testing.T) {
 	d := admintest.NewConsoleWithDraft(t)
 	d.Cell(t, "plumber", "0", "61.5")
 	bases := d.Get(t, d.DraftURL+"/export?format=csv&country=GB&category=home-services&q=plumb")
-	if got := bases.Header.Get("Content-Disposition"); got != `attachment; filename="rate-card-draft-`+strings.TrimPrefix(d.DraftURL, "/pricing/drafts/")+`-GB-any.csv"` || bases.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
+	if got := bases.Header.Get("Content-Disposition"); got != `attachment; filename="rate-card-draft-`+
+		strings.TrimPrefix(d.DraftURL, "/pricing/drafts/")+`-GB-any.csv"` ||
+		bases.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		t.Errorf("%q, %q", got, bases.Header.Get("Content-Type"))
 	}
 	lines, err := csv.NewReader(strings.NewReader(bases.Body)).ReadAll()
@@ -36,7 +38,10 @@ func TestExport(t *testing.T) {
 		t.Errorf("%d exports are in the audit trail", n)
 	}
 	for path, status := range map[string]int{
-		d.DraftURL + "/export": http.StatusBadRequest, d.DraftURL + "/export?format=xls": http.StatusBadRequest, "/pricing/versions/2/export?format=csv": http.StatusNotFound, "/pricing/versions/x/export?format=csv": http.StatusNotFound,
+		d.DraftURL + "/export":                  http.StatusBadRequest,
+		d.DraftURL + "/export?format=xls":       http.StatusBadRequest,
+		"/pricing/versions/2/export?format=csv": http.StatusNotFound,
+		"/pricing/versions/x/export?format=csv": http.StatusNotFound,
 	} {
 		if p := d.Get(t, path); p.Status != status {
 			t.Errorf("%s: %d", path, p.Status)
@@ -64,10 +69,18 @@ func TestImport(t *testing.T) {
 	d := admintest.NewConsoleWithDraft(t)
 	content := "\ufeffindustry;country;urgency;base\r\nplumber;GB;any;61,50\r\narborist;GB;any;\r\nroofer;DE;urgent;70\r\n"
 	seen := d.Upload(t, map[string]string{"kind": "yaml"}, "spring.csv", content)
-	if seen.Status != http.StatusOK || !changes(seen, "2", "0") || !strings.Contains(seen.Body, `name="name" value="spring.csv"`) || !applicable(seen) || !strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 {
+	if seen.Status != http.StatusOK || !changes(seen, "2", "0") ||
+		!strings.Contains(seen.Body, `name="name" value="spring.csv"`) || !applicable(seen) ||
+		!strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 {
 		t.Fatalf("%d %s", seen.Status, seen.Text())
 	}
-	apply := map[string]string{"kind": "csv", "name": "spring.csv", "apply": "yes", "version": admintest.VersionAt(t, seen), "text": strings.TrimPrefix(content, "\ufeff")}
+	apply := map[string]string{
+		"kind":    "csv",
+		"name":    "spring.csv",
+		"apply":   "yes",
+		"version": admintest.VersionAt(t, seen),
+		"text":    strings.TrimPrefix(content, "\ufeff"),
+	}
 	if p := d.Upload(t, apply, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 6150 {
 		t.Fatalf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
@@ -76,15 +89,19 @@ func TestImport(t *testing.T) {
 	}
 	// The draft has changed since: what would change now is shown, with whose change it was.
 	apply["text"] = "industry,country,base\nplumber,GB,55\n"
-	if p := d.Upload(t, apply, "", ""); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "61.50 GBP") || d.Base(t, "plumber") != 6150 {
+	if p := d.Upload(t, apply, "", ""); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 ||
+		!strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "61.50 GBP") ||
+		d.Base(t, "plumber") != 6150 {
 		t.Errorf("stale: %d %s", p.Status, p.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,61.5\n"}, "", ""); !changes(p, "0", "0") || applicable(p) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	card := d.Get(t, "/pricing/versions/1/export?format=yaml").Body + "  - industry: plumber\n    country: FR\n    base: {EUR: 81}\n"
+	card := d.Get(t, "/pricing/versions/1/export?format=yaml").Body +
+		"  - industry: plumber\n    country: FR\n    base: {EUR: 81}\n"
 	seen = d.Upload(t, map[string]string{"kind": "csv"}, "card.yml", card)
-	if seen.Status != http.StatusOK || !changes(seen, "11", "3") || !strings.Contains(seen.Body, `name="name" value="card.yml"`) || !strings.Contains(seen.Body, "plumber, FR, standard") {
+	if seen.Status != http.StatusOK || !changes(seen, "11", "3") ||
+		!strings.Contains(seen.Body, `name="name" value="card.yml"`) || !strings.Contains(seen.Body, "plumber, FR, standard") {
 		t.Fatalf("%d %s", seen.Status, seen.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "yaml", "name": "card.yml", "apply": "yes", "version": admintest.VersionAt(t, seen), "text": card}, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 0 {
@@ -131,7 +148,12 @@ func TestImportMistakes(t *testing.T) {
 		for way, p := range map[string]admintest.Response{
 			"a file": d.Upload(t, map[string]string{"kind": c.kind}, "prices.txt", c.content),
 			"text":   d.Upload(t, map[string]string{"kind": c.kind, "text": c.content}, "", ""),
-			"apply":  d.Upload(t, map[string]string{"kind": c.kind, "text": c.content, "apply": "yes", "version": "1"}, "", ""),
+			"apply": d.Upload(t, map[string]string{
+				"kind":    c.kind,
+				"text":    c.content,
+				"apply":   "yes",
+				"version": "1",
+			}, "", ""),
 		} {
 			if p.Status != http.StatusUnprocessableEntity || strings.Contains(p.Body, "<script>alert") {
 				t.Errorf("%s as %s: %d %s", name, way, p.Status, p.Text())

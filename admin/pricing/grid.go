@@ -20,7 +20,12 @@ var gridFilters = []string{"country", "urgency", "category", "q"}
 // gridView is what of a grid the address asks for.
 func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	q := k.R.URL.Query()
-	v := ratecard.GridView{Country: web.SearchText(q, "country"), Urgency: web.SearchText(q, "urgency"), Category: web.SearchText(q, "category"), Search: web.SearchText(q, "q")}
+	v := ratecard.GridView{
+		Country:  web.SearchText(q, "country"),
+		Urgency:  web.SearchText(q, "urgency"),
+		Category: web.SearchText(q, "category"),
+		Search:   web.SearchText(q, "q"),
+	}
 	if v.Country == "" {
 		v.Country = firstMarket
 	}
@@ -47,14 +52,23 @@ func gridURL(d ratecard.Draft, v ratecard.GridView) string {
 
 func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string) view.GridFilter {
 	return view.GridFilter{
-		Countries: web.Chosen(h.marketOptions(k), v.Country), Urgencies: web.Chosen(urgencyOptions(), v.Urgency), Categories: web.Chosen(h.categoryOptions(k), v.Category),
-		Search: v.Search, Filtered: web.IsFiltered(k.R.URL.Query(), gridFilters...), ClearURL: clear,
+		Countries:  web.Chosen(h.marketOptions(k), v.Country),
+		Urgencies:  web.Chosen(urgencyOptions(), v.Urgency),
+		Categories: web.Chosen(h.categoryOptions(k), v.Category),
+		Search:     v.Search,
+		Filtered:   web.IsFiltered(k.R.URL.Query(), gridFilters...),
+		ClearURL:   clear,
 	}
 }
 
 // grid is a view's rows as a page shows them. Its market may be none: then it is empty.
 func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.GridView) view.PriceGrid {
-	g := view.PriceGrid{Caption: "Prices by industry, " + viewWords(v), Market: v.Country, PriceHead: "Price, " + v.Urgency, State: ui.ListState{Filtered: true}}
+	g := view.PriceGrid{
+		Caption:   "Prices by industry, " + viewWords(v),
+		Market:    v.Country,
+		PriceHead: "Price, " + v.Urgency,
+		State:     ui.ListState{Filtered: true},
+	}
 	if v.Urgency == "" {
 		g.PriceHead = "Price, standard"
 	}
@@ -139,8 +153,13 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	selection := h.gridView(k)
 	rows := h.Prices.Grid(sheet, nil, selection)
 	v := view.HomeView{
-		Shell: k.Shell("Pricing"), Version: ui.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)}, Since: web.TimeOf(live.EffectiveAt),
-		By: live.Author, Note: live.Note, Filter: h.gridFilter(k, selection, "/pricing"), Grid: h.grid(k, rows, selection),
+		Shell:   k.Shell("Pricing"),
+		Version: ui.Link{Label: web.VersionName(live.Version), URL: web.VersionURL(live.Version)},
+		Since:   web.TimeOf(live.EffectiveAt),
+		By:      live.Author,
+		Note:    live.Note,
+		Filter:  h.gridFilter(k, selection, "/pricing"),
+		Grid:    h.grid(k, rows, selection),
 	}
 	v.Grid.State.ClearURL = "/pricing"
 	v.CSV, v.YAML = exports(web.VersionURL(live.Version), selection, industriesOf(rows), len(sheet.Card.Rules))
@@ -149,7 +168,14 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	}
 	for _, d := range drafts {
 		v.Drafts = append(v.Drafts, view.DraftRow{
-			Title: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID), Author: d.Author, State: string(d.State), Created: d.CreatedAt, Updated: d.UpdatedAt, UpdatedBy: d.UpdatedBy, Edits: int64(d.Edits),
+			Title:     web.DraftName(d.RateCard),
+			URL:       web.DraftURL(d.ID),
+			Author:    d.Author,
+			State:     string(d.State),
+			Created:   d.CreatedAt,
+			Updated:   d.UpdatedAt,
+			UpdatedBy: d.UpdatedBy,
+			Edits:     int64(d.Edits),
 		})
 	}
 	return k.Show(http.StatusOK, view.Home(v))
@@ -175,7 +201,9 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e ente
 }
 
 // draftGrid is a view of a draft's grid, with what was typed where it was refused.
-func (h *Handlers) draftGrid(k *web.Request, d ratecard.Draft, selection ratecard.GridView, e entered) (v view.DraftGridView, err error) {
+func (h *Handlers) draftGrid(
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e entered,
+) (v view.DraftGridView, err error) {
 	sheet, live, err := h.sheets(k, d)
 	if err != nil {
 		return v, err
@@ -210,5 +238,8 @@ func bulkWays(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given
 	}
-	return []ui.Option{{Value: "percent", Label: "Raise or lower by a percentage"}, {Value: "set", Label: "Set to an amount in " + currency}}
+	return []ui.Option{
+		{Value: "percent", Label: "Raise or lower by a percentage"},
+		{Value: "set", Label: "Set to an amount in " + currency},
+	}
 }

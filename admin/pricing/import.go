@@ -27,7 +27,8 @@ const (
 	shownProblems = 50
 )
 
-var errUpload = apperr.New(apperr.TooLarge, "file", fmt.Sprintf("The file has more than %d MB: split it.", pricingrules.MaxFile>>20))
+var errUpload = apperr.New(apperr.TooLarge, "file",
+	fmt.Sprintf("The file has more than %d MB: split it.", pricingrules.MaxFile>>20))
 
 // uploadFields are what the form has beside the file.
 var uploadFields = []string{"kind", "name", "text", "apply", "version"}
@@ -52,7 +53,11 @@ func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u up
 	address := web.DraftURL(d.ID)
 	v.Shell, v.Action, v.Cancel, v.Version = h.under(k, d, "Import prices", "grid"), address+"/import", address, int64(d.RowVersion)
 	v.Kinds = web.Chosen([]ui.Option{
-		{Value: kindCSV, Label: "Bases, as CSV", Hint: "Columns industry or category, country, urgency and base, as the CSV of the grid has them. Rows that are not in it stay as they are; an empty base inherits again. Commas, semicolons and a spreadsheet's UTF-8 are read."},
+		{
+			Value: kindCSV,
+			Label: "Bases, as CSV",
+			Hint:  "Columns industry or category, country, urgency and base, as the CSV of the grid has them. Rows that are not in it stay as they are; an empty base inherits again. Commas, semicolons and a spreadsheet's UTF-8 are read.",
+		},
 		{Value: kindYAML, Label: "A whole rate card, as YAML", Hint: "All rules of the draft are replaced by those of the file."},
 	}, u.kind)
 	if u.pasted {
@@ -103,7 +108,14 @@ func (h *Handlers) upload(k *web.Request) (u upload, err error) {
 			fields[name] = k.R.PostForm.Get(name)
 		}
 	}
-	u = upload{kind: fields["kind"], name: fields["name"], text: fields["text"], apply: fields["apply"] == "yes", version: fields["version"], pasted: fields["file"] == ""}
+	u = upload{
+		kind:    fields["kind"],
+		name:    fields["name"],
+		text:    fields["text"],
+		apply:   fields["apply"] == "yes",
+		version: fields["version"],
+		pasted:  fields["file"] == "",
+	}
 	if !u.pasted {
 		u.text, u.name = fields["file"], fields["filename"]
 		u.kind = kindOf(u.name, u.kind)
@@ -214,7 +226,11 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 		}
 		i.card, i.rules = card, ruleChanges(sheet.Card, card)
 		for _, c := range pricingrules.Diff(sheet.Table, table) {
-			i.changes = append(i.changes, view.CellChange{Cell: fmt.Sprintf("%s, %s, %s", c.Industry.Slug, c.Market.Code, c.Class), Old: c.Old.String(), New: c.New.String()})
+			i.changes = append(i.changes, view.CellChange{
+				Cell: fmt.Sprintf("%s, %s, %s", c.Industry.Slug, c.Market.Code, c.Class),
+				Old:  c.Old.String(),
+				New:  c.New.String(),
+			})
 		}
 		return i, nil
 	}
@@ -230,7 +246,11 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 		at, _ := h.Prices.Markets().ByCode(line.Target.Country)
 		currency := h.Prices.Markets().At(at).Currency
 		i.bases = append(i.bases, ratecard.BaseChange{Target: line.Target, Minor: line.Minor})
-		i.changes = append(i.changes, view.CellChange{Cell: line.Target.String(), Old: ownWords(own, currency), New: ownWords(line.Minor, currency)})
+		i.changes = append(i.changes, view.CellChange{
+			Cell: line.Target.String(),
+			Old:  ownWords(own, currency),
+			New:  ownWords(line.Minor, currency),
+		})
 	}
 	return i, err
 }

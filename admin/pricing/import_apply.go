@@ -20,13 +20,25 @@ func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload
 	var problems pricingrules.Problems
 	if errors.As(err, &problems) {
 		shown := min(len(problems), shownProblems)
-		return h.showImport(k, http.StatusUnprocessableEntity, d, u, view.ImportView{Problems: problems[:shown], More: len(problems) - shown})
+		return h.showImport(k, http.StatusUnprocessableEntity, d, u, view.ImportView{
+			Problems: problems[:shown],
+			More:     len(problems) - shown,
+		})
 	}
 	if err != nil {
 		return err
 	}
 	shown := min(len(i.changes), shownCells)
-	r := view.ImportResult{Name: u.name, Kind: u.kind, Content: u.text, Summary: i.summary(u), Changes: i.changes[:shown], More: len(i.changes) - shown, Rules: i.rules, Submit: i.submit()}
+	r := view.ImportResult{
+		Name:    u.name,
+		Kind:    u.kind,
+		Content: u.text,
+		Summary: i.summary(u),
+		Changes: i.changes[:shown],
+		More:    len(i.changes) - shown,
+		Rules:   i.rules,
+		Submit:  i.submit(),
+	}
 	return h.showImport(k, status, d, upload{kind: u.kind}, view.ImportView{Result: &r, Conflict: theirs})
 }
 
@@ -36,9 +48,12 @@ func (i imported) summary(u upload) string {
 	case i.nothing():
 		return "The draft has all that " + what + " says: nothing would change."
 	case u.kind == kindYAML && len(i.changes) == 0:
-		return fmt.Sprintf("With %s, %s would be new, different or gone; no price would change.", what, web.CountWords(int64(i.rules), false, "rule", "rules"))
+		return fmt.Sprintf("With %s, %s would be new, different or gone; no price would change.", what,
+			web.CountWords(int64(i.rules), false, "rule", "rules"))
 	case u.kind == kindYAML:
-		return fmt.Sprintf("With %s, %s would change; %s would be new, different or gone.", what, web.CountWords(int64(len(i.changes)), false, "price", "prices"), web.CountWords(int64(i.rules), false, "rule", "rules"))
+		return fmt.Sprintf("With %s, %s would change; %s would be new, different or gone.", what,
+			web.CountWords(int64(len(i.changes)), false, "price", "prices"),
+			web.CountWords(int64(i.rules), false, "rule", "rules"))
 	}
 	return fmt.Sprintf("With %s, %s would change.", what, web.CountWords(int64(len(i.changes)), false, "base", "bases"))
 }

@@ -29,7 +29,10 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 		minor, wrong := parseBase(text, market)
 		switch {
 		case key == "":
-			wrong = ui.FieldError{Code: "too_long", Message: "the column is longer than the rows below the cell where it was pasted"}
+			wrong = ui.FieldError{
+				Code:    "too_long",
+				Message: "the column is longer than the rows below the cell where it was pasted",
+			}
 		case !ok:
 			wrong = ui.FieldError{Code: "row", Message: "there is no such row here"}
 		}
@@ -48,7 +51,8 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 		}
 	}
 	if len(e.errors) > 0 {
-		return h.refusedCells(k, selection, apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
+		return h.refusedCells(k, selection,
+			apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
 	}
 	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(selection))
 	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormVersion(k), what, changes); err != nil {

@@ -69,9 +69,12 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 		return err
 	}
 	v := view.PreviewView{
-		Head: head, Problems: previewProblems(head, p.draft), MoreProblems: max(0, len(p.draft.Problems)-previewMost),
-		Inversions: p.inversions[:min(len(p.inversions), previewMost)], MoreInversions: max(0, len(p.inversions)-previewMost),
-		Table: h.compareTable(k, head.URL, p.changes, "tab"),
+		Head:           head,
+		Problems:       previewProblems(head, p.draft),
+		MoreProblems:   max(0, len(p.draft.Problems)-previewMost),
+		Inversions:     p.inversions[:min(len(p.inversions), previewMost)],
+		MoreInversions: max(0, len(p.inversions)-previewMost),
+		Table:          h.compareTable(k, head.URL, p.changes, "tab"),
 	}
 	v.Table.Caption = "Prices that the draft changes, the largest change first"
 	v.Table.OldHead, v.Table.NewHead = web.VersionName(d.BasedOn), "Draft"

@@ -25,7 +25,8 @@ import (
 // filters leave none.
 func expectChanges(t testing.TB, p admintest.Response, want int) {
 	t.Helper()
-	if got := len(p.Values("data-change")); got != want || want == 0 && !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+	if got := len(p.Values("data-change")); got != want ||
+		want == 0 && !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("%d changed prices, want %d: %s", got, want, p.Text())
 	}
 }
@@ -54,8 +55,15 @@ func TestPreview(t *testing.T) {
 	order(`data-change="excluded"`, "+100.0 %")
 	order("+100.0 %", "+0.3 %")
 	for filter, want := range map[string]int{
-		"q=plumb": 6, "country=GB": 15, "urgency=standard": 4, "only=outliers": 16, "category=" + url.QueryEscape(admintest.HostileText): 0,
-		"q=" + url.QueryEscape(admintest.HostileText): 0, "q=%ff%00": 0, "country=gb": 0, "before=nothing&after=plumber%2FGB": 21,
+		"q=plumb":          6,
+		"country=GB":       15,
+		"urgency=standard": 4,
+		"only=outliers":    16,
+		"category=" + url.QueryEscape(admintest.HostileText): 0,
+		"q=" + url.QueryEscape(admintest.HostileText):        0,
+		"q=%ff%00":                          0,
+		"country=gb":                        0,
+		"before=nothing&after=plumber%2FGB": 21,
 	} {
 		p := d.Get(t, at+"&"+filter)
 		p.Expect(t, filter, http.StatusOK, `name="tab" value="preview"`)
@@ -69,7 +77,8 @@ func TestPreview(t *testing.T) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	same := d.AddDraft(t, "The same")
-	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK, `data-empty="none"`, `data-state="complete"`)
+	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK,
+		`data-empty="none"`, `data-state="complete"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at)
 	reader.Expect(t, "an auditor's", http.StatusOK, "industry roofer, country GB")
 	if strings.Contains(reader.Body, "/rules/") {
@@ -125,10 +134,13 @@ func TestReplaying(t *testing.T) {
 	at := web.DraftURL(card.ID)
 	d.Get(t, at+"?tab=replay").Expect(t, "before", http.StatusOK, `data-empty="none"`, `value="30" selected`, `id="limits"`)
 	for _, days := range []string{"", "0", "-1", "91", "a week", admintest.HostileText, "99999999999999999999"} {
-		d.Post(t, at+"/replay", url.Values{"days": {days}}).Expect(t, "days "+days, http.StatusUnprocessableEntity, `id="f-days-error"`, `data-code="invalid_value"`)
+		d.Post(t, at+"/replay", url.Values{"days": {days}}).Expect(t, "days "+days, http.StatusUnprocessableEntity,
+			`id="f-days-error"`, `data-code="invalid_value"`)
 	}
 	d.Post(t, at+"/replay", url.Values{"days": {"7"}}).ExpectRedirect(t, at+"?tab=replay")
-	d.Get(t, at+"?tab=replay").Expect(t, "waiting", http.StatusOK, `data-state="waiting"`, `<progress class="progress" max="7" value="0"`, `hx-get="`+at+`/replay/live"`, `class="without-js mt-2"><a href="?tab=replay"`)
+	d.Get(t, at+"?tab=replay").Expect(t, "waiting", http.StatusOK, `data-state="waiting"`,
+		`<progress class="progress" max="7" value="0"`, `hx-get="`+at+`/replay/live"`,
+		`class="without-js mt-2"><a href="?tab=replay"`)
 	d.Exec(t, `UPDATE rate_card_replays SET state = 'running', days_done = 3, seen_at = $1`, d.Time.Now())
 	live := d.Get(t, at+"/replay/live")
 	live.Expect(t, "the part", http.StatusOK, `data-state="running"`, `max="7" value="3"`, `hx-trigger="every 2s"`)
@@ -142,7 +154,8 @@ func TestReplaying(t *testing.T) {
 	done := d.Get(t, at+"?tab=replay")
 	// Of 500 British pings 20 were a sandbox's and 80 capped: 400 were priced at 45.60 and
 	// are at 50.00.
-	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →", "−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
+	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →",
+		"−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
 	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
 		t.Error("what is done still asks, or is told as stale")
 	}
@@ -166,16 +179,21 @@ func TestHistory(t *testing.T) {
 	d.Publish(t, "Dearer <b>plumbers</b>", admintest.PlumbersIn("GB", money.GBP, 5000))
 	d.Publish(t, "Every standard lead", pricingrules.Rule{Country: "GB", Urgency: "standard", Multiplier: 11_000})
 	list := d.Get(t, "/pricing/versions")
-	list.Expect(t, "the list", http.StatusOK, "/pricing/versions/3", `data-state="published"`, `data-state="superseded"`, "Dearer &lt;b&gt;plumbers", `name="a" required`, `value="2"`, "/pricing/compare?a=1&amp;b=2")
+	list.Expect(t, "the list", http.StatusOK, "/pricing/versions/3", `data-state="published"`,
+		`data-state="superseded"`, "Dearer &lt;b&gt;plumbers", `name="a" required`, `value="2"`,
+		"/pricing/compare?a=1&amp;b=2")
 	d.Get(t, "/pricing/versions?before=2").Expect(t, "the next page", http.StatusOK, "/pricing/versions/1", `rel="prev"`)
 	for _, before := range []string{"x", "-5", "99999999999999999999", "1"} {
 		if p := d.Get(t, "/pricing/versions?before="+before); p.Status != http.StatusOK {
 			t.Errorf("before %s: %d", before, p.Status)
 		}
 	}
-	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", `data-more="286"`, "/pricing/compare?a=2&amp;b=3", "Every standard lead")
-	d.Get(t, "/pricing/versions/2").Expect(t, "an old one", http.StatusOK, `data-state="superseded"`, `id="rollback"`, "/pricing/drafts/new?from=2")
-	d.Get(t, "/pricing/versions/1").Expect(t, "the first", http.StatusOK, html.EscapeString(testkit.Value[string](t, d.Database, `SELECT note FROM rate_cards WHERE version = 1`)))
+	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", `data-more="286"`,
+		"/pricing/compare?a=2&amp;b=3", "Every standard lead")
+	d.Get(t, "/pricing/versions/2").Expect(t, "an old one", http.StatusOK, `data-state="superseded"`, `id="rollback"`,
+		"/pricing/drafts/new?from=2")
+	d.Get(t, "/pricing/versions/1").Expect(t, "the first", http.StatusOK,
+		html.EscapeString(testkit.Value[string](t, d.Database, `SELECT note FROM rate_cards WHERE version = 1`)))
 	for _, n := range []string{"0", "-1", "4", "x", "99999999999999999999", "3.0"} {
 		if p := d.Get(t, "/pricing/versions/"+n); p.Status != http.StatusNotFound {
 			t.Errorf("version %s: %d", n, p.Status)
@@ -195,11 +213,16 @@ func TestComparing(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	for n := range 2 {
-		d.Publish(t, "Plumbers "+strconv.Itoa(n), pricingrules.Rule{Industry: "plumber", Country: []string{"GB", "IE"}[n], Multiplier: 15_000})
+		d.Publish(t, "Plumbers "+strconv.Itoa(n), pricingrules.Rule{
+			Industry:   "plumber",
+			Country:    []string{"GB", "IE"}[n],
+			Multiplier: 15_000,
+		})
 	}
 	d.Get(t, "/pricing/compare").Expect(t, "nothing chosen", http.StatusOK, `name="a"`, `name="b"`)
 	two := d.Get(t, "/pricing/compare?a=1&b=3")
-	two.Expect(t, "two", http.StatusOK, `href="/pricing/versions/1"`, `href="/pricing/versions/3"`, `name="a" value="1"`, `data-outliers="10"`)
+	two.Expect(t, "two", http.StatusOK, `href="/pricing/versions/1"`, `href="/pricing/versions/3"`,
+		`name="a" value="1"`, `data-outliers="10"`)
 	expectChanges(t, two, 10)
 	swapped := d.Get(t, "/pricing/compare?a=3&b=1&country=GB")
 	swapped.Expect(t, "the other way round", http.StatusOK, "−33.3 %")
@@ -235,7 +258,8 @@ func TestPricingALead(t *testing.T) {
 	elsewhere := markets.At(markets.Index([2]byte{'Z', 'Z'})).Name
 	d.Get(t, at).Expect(t, "the form", http.StatusOK, `id="order"`, `<option value="plumber">`)
 	for query, wants := range map[string][]string{
-		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency", `href="/pricing/versions/1"`},
+		"industry=plumber&country=GB&urgency=emergency": {"72.96", "× 1.6", "industry plumber", "urgency emergency",
+			`href="/pricing/versions/1"`},
 		"industry=plumber": {"45.60", "United Kingdom"},
 		"industry=%20plumber%20&country=gb&urgency=whenever":                    {"45.60", "standard"},
 		"industry=plumber&country=ZZ":                                           {elsewhere},
@@ -247,9 +271,16 @@ func TestPricingALead(t *testing.T) {
 		d.Get(t, at+query).Expect(t, query, http.StatusOK, wants...)
 	}
 	for query, field := range map[string]string{
-		"industry=plumbing": "industry", "industry=plumber&country=GBR": "country", "industry=plumber&country=G1": "country", "industry=plumber&partner=nobody": "partner",
-		"industry=plumber&partner=%00%ff": "partner", "industry=plumber&version=9": "version", "industry=plumber&version=x": "version", "draft=rc_nothing": "draft",
-		"industry=" + url.QueryEscape(admintest.HostileText): "industry", "country=GB&version=0": "version",
+		"industry=plumbing":                                  "industry",
+		"industry=plumber&country=GBR":                       "country",
+		"industry=plumber&country=G1":                        "country",
+		"industry=plumber&partner=nobody":                    "partner",
+		"industry=plumber&partner=%00%ff":                    "partner",
+		"industry=plumber&version=9":                         "version",
+		"industry=plumber&version=x":                         "version",
+		"draft=rc_nothing":                                   "draft",
+		"industry=" + url.QueryEscape(admintest.HostileText): "industry",
+		"country=GB&version=0":                               "version",
 	} {
 		p := d.Get(t, at+query)
 		p.Expect(t, query, http.StatusUnprocessableEntity, `id="f-`+field+`-error"`)
@@ -257,8 +288,10 @@ func TestPricingALead(t *testing.T) {
 			t.Errorf("%s repeats markup as it came", query)
 		}
 	}
-	d.Get(t, at+"industry=plumbing&country=GBR&partner=nobody&version=77").Expect(t, "two mistakes", http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
-	d.Get(t, at+"industry=plumbing&partner=nobody").Expect(t, "two others", http.StatusUnprocessableEntity, `id="f-industry-error"`, `id="f-partner-error"`)
+	d.Get(t, at+"industry=plumbing&country=GBR&partner=nobody&version=77").Expect(t, "two mistakes",
+		http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
+	d.Get(t, at+"industry=plumbing&partner=nobody").Expect(t, "two others", http.StatusUnprocessableEntity,
+		`id="f-industry-error"`, `id="f-partner-error"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at+"industry=plumber&draft="+web.DraftURL(card.ID)[16:])
 	if strings.Contains(reader.Body, "/rules/") || reader.Status != http.StatusOK {
 		t.Errorf("an auditor is led to a form: %d", reader.Status)

@@ -26,7 +26,9 @@ func TestPricing(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	home := d.Get(t, "/pricing")
-	for _, want := range []string{`href="/pricing/versions/1"`, "Spring prices", "/pricing/drafts/new", `id="precedence"`, `id="row-plumber"`, "/pricing/versions/1/export?country=GB&amp;format=csv", "/pricing/versions/1/export?format=yaml"} {
+	for _, want := range []string{`href="/pricing/versions/1"`, "Spring prices", "/pricing/drafts/new",
+		`id="precedence"`, `id="row-plumber"`, "/pricing/versions/1/export?country=GB&amp;format=csv",
+		"/pricing/versions/1/export?format=yaml"} {
 		if !strings.Contains(home.Body, want) {
 			t.Errorf("the first page lacks %q: %s", want, home.Text())
 		}
@@ -35,7 +37,8 @@ func TestPricing(t *testing.T) {
 		t.Errorf("%s", p.Text())
 	}
 	d.DraftURL = d.Post(t, "/pricing/drafts/new", url.Values{"title": {"Winter"}, "from": {"1"}}).ExpectCreated(t, "/pricing/drafts/rc_")
-	for _, tab := range []string{"", "?tab=grid", "?tab=rules", "?tab=edits", "?country=DE&urgency=urgent", "?country=ZZ", "?q=zebra", "/import", "/title", "/discard", "/rules/new", "/rules/1"} {
+	for _, tab := range []string{"", "?tab=grid", "?tab=rules", "?tab=edits", "?country=DE&urgency=urgent",
+		"?country=ZZ", "?q=zebra", "/import", "/title", "/discard", "/rules/new", "/rules/1"} {
 		if p := d.Get(t, d.DraftURL+tab); p.Status != http.StatusOK {
 			t.Errorf("%s: %d %s", tab, p.Status, p.Text())
 		}
@@ -43,8 +46,12 @@ func TestPricing(t *testing.T) {
 	if p := d.Get(t, "/jump?q="+strings.TrimPrefix(d.DraftURL, "/pricing/drafts/")); p.Location() != d.DraftURL {
 		t.Errorf("a jump leads to %q", p.Location())
 	}
-	title := url.Values{"title": {"Winter, Germany"}, "version": {admintest.VersionAt(t, d.Get(t, d.DraftURL+"/title"))}}
-	if p := d.Post(t, d.DraftURL+"/title", title); p.Location() != d.DraftURL || !strings.Contains(d.Get(t, "/pricing").Body, "Winter, Germany") {
+	title := url.Values{
+		"title":   {"Winter, Germany"},
+		"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL+"/title"))},
+	}
+	if p := d.Post(t, d.DraftURL+"/title", title); p.Location() != d.DraftURL ||
+		!strings.Contains(d.Get(t, "/pricing").Body, "Winter, Germany") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := d.Post(t, d.DraftURL+"/title", url.Values{"title": {"Mine"}, "version": {"1"}}); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 || !strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, `value="Mine"`) {
@@ -57,7 +64,8 @@ func TestPricing(t *testing.T) {
 	if p := d.Post(t, d.DraftURL+"/discard", url.Values{"name": {"discard"}, "version": {admintest.VersionAt(t, ask)}}); p.Location() != "/pricing" {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	if p := d.Get(t, d.DraftURL); p.State() != "discarded" || !slices.Contains(p.Values("data-notice"), "info") || strings.Contains(p.Body, `name="base"`) {
+	if p := d.Get(t, d.DraftURL); p.State() != "discarded" || !slices.Contains(p.Values("data-notice"), "info") ||
+		strings.Contains(p.Body, `name="base"`) {
 		t.Errorf("%s", p.Text())
 	}
 	if p := d.Get(t, d.DraftURL+"/rules/new"); p.Location() != d.DraftURL {
@@ -71,16 +79,21 @@ func TestCells(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	saved := d.Cell(t, "plumber", "0", " 61.5 ")
-	if saved.Status != http.StatusSeeOther || saved.Location() != d.DraftURL+"?category=home-services&country=GB&q=pl#f-base-plumber" || d.Base(t, "plumber") != 6150 {
+	if saved.Status != http.StatusSeeOther ||
+		saved.Location() != d.DraftURL+"?category=home-services&country=GB&q=pl#f-base-plumber" || d.Base(t, "plumber") != 6150 {
 		t.Fatalf("%d to %s, base %d: %s", saved.Status, saved.Location(), d.Base(t, "plumber"), saved.Text())
 	}
 	p := d.Get(t, d.DraftURL+"?q=plumber")
-	for _, want := range []string{`value="61.50"`, d.DraftURL + "/undo?", lastEdit(t, d.Database), "<ins>", `name="was" value="6150"`} {
+	for _, want := range []string{`value="61.50"`, d.DraftURL + "/undo?", lastEdit(t, d.Database), "<ins>",
+		`name="was" value="6150"`} {
 		if !strings.Contains(p.Body, want) {
 			t.Errorf("the grid lacks %s: %s", want, p.Text())
 		}
 	}
-	if p := d.Cell(t, "plumber", "6150", "£70", "part", "rows"); p.Status != http.StatusOK || !strings.Contains(p.Body, `id="grid-part" data-version="3"`) || !strings.Contains(p.Body, `id="row-plumber"`) || strings.Contains(p.Body, "<h1>") || strings.Contains(p.Body, `id="row-solicitor"`) {
+	if p := d.Cell(t, "plumber", "6150", "£70", "part", "rows"); p.Status != http.StatusOK ||
+		!strings.Contains(p.Body, `id="grid-part" data-version="3"`) ||
+		!strings.Contains(p.Body, `id="row-plumber"`) || strings.Contains(p.Body, "<h1>") ||
+		strings.Contains(p.Body, `id="row-solicitor"`) {
 		t.Errorf("a part: %d %.300s", p.Status, p.Body)
 	}
 	if p := d.Cell(t, "plumber", "7000", ""); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
@@ -111,9 +124,20 @@ func TestCellMistakes(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	for typed, want := range map[string]struct{ code, shown string }{
-		"-5": {"range", ""}, "0": {"range", ""}, "45.605": {"format", ""}, "1e3": {"format", ""}, "9999999": {"range", "1000000"},
-		"45 EUR": {"currency", "EUR"}, "eur45": {"currency", "EUR"}, "€45": {"currency", "EUR"}, "$45": {"currency", "USD"},
-		"45,60": {"decimal_comma", "45.60"}, "1,204.50": {"separators", "1204.50"}, "forty": {"format", ""}, admintest.HostileText: {"format", ""}, "99999999999999999999": {"format", ""},
+		"-5":                   {"range", ""},
+		"0":                    {"range", ""},
+		"45.605":               {"format", ""},
+		"1e3":                  {"format", ""},
+		"9999999":              {"range", "1000000"},
+		"45 EUR":               {"currency", "EUR"},
+		"eur45":                {"currency", "EUR"},
+		"€45":                  {"currency", "EUR"},
+		"$45":                  {"currency", "USD"},
+		"45,60":                {"decimal_comma", "45.60"},
+		"1,204.50":             {"separators", "1204.50"},
+		"forty":                {"format", ""},
+		admintest.HostileText:  {"format", ""},
+		"99999999999999999999": {"format", ""},
 	} {
 		for _, part := range []string{"", "rows"} {
 			f := []string{"part", part}
@@ -121,7 +145,9 @@ func TestCellMistakes(t *testing.T) {
 				f = nil
 			}
 			p := d.Cell(t, "plumber", "0", typed, f...)
-			if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{want.code}) || !strings.Contains(p.Body, want.shown) || !strings.Contains(p.Body, `id="f-base-plumber-error"`) || !strings.Contains(p.Body, `href="#f-base-plumber"`) || !strings.Contains(p.Body, `aria-invalid="true"`) {
+			if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{want.code}) ||
+				!strings.Contains(p.Body, want.shown) || !strings.Contains(p.Body, `id="f-base-plumber-error"`) ||
+				!strings.Contains(p.Body, `href="#f-base-plumber"`) || !strings.Contains(p.Body, `aria-invalid="true"`) {
 				t.Errorf("%q: %d %v %s", typed, p.Status, p.Codes(), p.Text())
 			}
 			if typed != admintest.HostileText && !strings.Contains(p.Body, `value="`+typed+`"`) {
@@ -148,14 +174,18 @@ func TestTwoChangeOneCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := d.Cell(t, "plumber", "0", "49")
-	if p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{"cell_changed"}) || !strings.Contains(p.Body, "51.00 GBP") || !strings.Contains(p.Body, `value="49"`) || !strings.Contains(p.Body, `name="was" value="5100"`) || d.Base(t, "plumber") != 5100 {
+	if p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{"cell_changed"}) ||
+		!strings.Contains(p.Body, "51.00 GBP") || !strings.Contains(p.Body, `value="49"`) ||
+		!strings.Contains(p.Body, `name="was" value="5100"`) || d.Base(t, "plumber") != 5100 {
 		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
 	if p := d.Cell(t, "plumber", "5100", "49"); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 4900 {
 		t.Errorf("knowing of it: %d", p.Status)
 	}
 	stale := url.Values{"version": {"1"}, "mode": {"paste"}, "lines": {"plumber\t1\r\narborist\t2"}}
-	if p := d.Post(t, d.DraftURL+"/cells?country=GB", stale); p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{"changed"}) || !strings.Contains(p.Body, "pricing_manager@example.com") || d.Base(t, "arborist") != 0 {
+	if p := d.Post(t, d.DraftURL+"/cells?country=GB", stale); p.Status != http.StatusConflict ||
+		!slices.Equal(p.Codes(), []string{"changed"}) ||
+		!strings.Contains(p.Body, "pricing_manager@example.com") || d.Base(t, "arborist") != 0 {
 		t.Errorf("a column on what has changed: %d %s", p.Status, p.Text())
 	}
 }
@@ -166,12 +196,17 @@ func TestPastedColumn(t *testing.T) {
 	d := admintest.NewConsoleWithDraft(t)
 	version := func() string { return admintest.VersionAt(t, d.Get(t, d.DraftURL)) }
 	paste := func(lines string) admintest.Response {
-		return d.Post(t, d.DraftURL+"/cells?country=GB", url.Values{"version": {version()}, "mode": {"paste"}, "lines": {lines}})
+		return d.Post(t, d.DraftURL+"/cells?country=GB", url.Values{
+			"version": {version()},
+			"mode":    {"paste"},
+			"lines":   {lines},
+		})
 	}
 	if p := paste("arborist\t40\r\narchitect\t41.5\r\ncategory-home-services\t39"); p.Status != http.StatusSeeOther || d.Base(t, "arborist") != 4000 || d.Base(t, "architect") != 4150 {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, lastEdit(t, d.Database)) || d.Count(t, "rate_card_edits", "rules = 3") != 1 {
+	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, lastEdit(t, d.Database)) ||
+		d.Count(t, "rate_card_edits", "rules = 3") != 1 {
 		t.Errorf("%s", p.Text())
 	}
 	for name, c := range map[string]struct{ lines, code, row string }{
@@ -181,7 +216,8 @@ func TestPastedColumn(t *testing.T) {
 		"another table": {"zebra\t50", "row", ""},
 	} {
 		p := paste(c.lines)
-		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"amount", c.code}) || c.row != "" && !strings.Contains(p.Body, `href="#f-base-`+c.row+`"`) || d.Base(t, "arborist") != 4000 {
+		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"amount", c.code}) ||
+			c.row != "" && !strings.Contains(p.Body, `href="#f-base-`+c.row+`"`) || d.Base(t, "arborist") != 4000 {
 			t.Errorf("%s: %d, base %d: %v %s", name, p.Status, d.Base(t, "arborist"), p.Codes(), p.Text())
 		}
 		if strings.HasPrefix(c.lines, "arborist\t50\r") && !strings.Contains(p.Body, `value="50"`) {
@@ -196,24 +232,40 @@ func TestBulk(t *testing.T) {
 	d := admintest.NewConsoleWithDraft(t)
 	edits := func() int { return d.Count(t, "rate_card_edits", "true") }
 	send := func(by, amount string, more ...string) admintest.Response {
-		f := url.Values{"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL))}, "mode": {"bulk"}, "by": {by}, "amount": {amount}}
+		f := url.Values{
+			"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL))},
+			"mode":    {"bulk"},
+			"by":      {by},
+			"amount":  {amount},
+		}
 		for i := 0; i+1 < len(more); i += 2 {
 			f.Set(more[i], more[i+1])
 		}
 		return d.Post(t, d.DraftURL+"/cells?category=home-services&country=GB", f)
 	}
-	for amount, want := range map[string]string{"": "format", "5.123": "format", "-95": "range", "900.01": "range", "0": "zero", admintest.HostileText: "format"} {
-		if p := send("percent", amount, "apply", "yes"); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{want}) || !strings.Contains(p.Body, `id="f-amount-error"`) {
+	for amount, want := range map[string]string{
+		"":                    "format",
+		"5.123":               "format",
+		"-95":                 "range",
+		"900.01":              "range",
+		"0":                   "zero",
+		admintest.HostileText: "format",
+	} {
+		if p := send("percent", amount, "apply", "yes"); p.Status != http.StatusUnprocessableEntity ||
+			!slices.Equal(p.Codes(), []string{want}) || !strings.Contains(p.Body, `id="f-amount-error"`) {
 			t.Errorf("%q: %d %s", amount, p.Status, p.Text())
 		}
 	}
 	for _, amount := range []string{"", "-4", "5 USD"} {
-		if p := send("set", amount, "apply", "yes"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `<option value="set" selected>`) {
+		if p := send("set", amount, "apply", "yes"); p.Status != http.StatusUnprocessableEntity ||
+			!strings.Contains(p.Body, `<option value="set" selected>`) {
 			t.Errorf("%q: %d %s", amount, p.Status, p.Text())
 		}
 	}
 	p := send("percent", "+2.5")
-	if p.Status != http.StatusOK || !strings.Contains(p.Body, "+2.5 %") || !strings.Contains(p.Body, "home-services") || len(p.Values("data-inherited")) != 20 || len(p.Values("data-more")) != 1 || edits() != 0 {
+	if p.Status != http.StatusOK || !strings.Contains(p.Body, "+2.5 %") ||
+		!strings.Contains(p.Body, "home-services") || len(p.Values("data-inherited")) != 20 ||
+		len(p.Values("data-more")) != 1 || edits() != 0 {
 		t.Fatalf("%d, %d edits: %s", p.Status, edits(), p.Text())
 	}
 	if p := send("percent", "+2.5", "apply", "yes"); p.Status != http.StatusSeeOther || edits() != 1 {

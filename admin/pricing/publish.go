@@ -33,8 +33,16 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		return err
 	}
 	v := view.PublishView{
-		Head: head, SecondPerson: h.Prices.SecondPerson(), StepUp: web.StepUp(k), Note: web.Short(f.note), At: web.Short(f.at), Version: f.version,
-		Submitter: d.Submitter, OwnSubmission: d.Submitter == k.By.Name, Conflict: f.conflict, Errors: f.errors,
+		Head:          head,
+		SecondPerson:  h.Prices.SecondPerson(),
+		StepUp:        web.StepUp(k),
+		Note:          web.Short(f.note),
+		At:            web.Short(f.at),
+		Version:       f.version,
+		Submitter:     d.Submitter,
+		OwnSubmission: d.Submitter == k.By.Name,
+		Conflict:      f.conflict,
+		Errors:        f.errors,
 	}
 	if v.Race, err = h.race(k, d); err != nil {
 		return err
@@ -44,7 +52,11 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	if err != nil {
 		return err
 	}
-	v.Summary = view.CompareTable{Counts: compareCounts(p.changes), Outliers: countOutliers(p.changes), Percent: outlierPercent}
+	v.Summary = view.CompareTable{
+		Counts:   compareCounts(p.changes),
+		Outliers: countOutliers(p.changes),
+		Percent:  outlierPercent,
+	}
 	v.Inversions, v.Problems = len(p.inversions), len(p.draft.Problems)
 	return k.Show(status, view.Publish(v))
 }
@@ -72,9 +84,15 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, er
 	}
 	changes := comparison(old, now)
 	return &view.PublishRace{
-		Version: h.versionLink(k, live), Author: cmp.Or(live.Submitter, live.Author), Note: live.Note, Since: web.TimeOf(live.EffectiveAt), Changed: int64(len(changes)),
-		Rows: h.compareRows(k, changes[:min(len(changes), raceCells)]), CompareURL: compareURL(d.BasedOn, live.Version),
-		OldHead: web.VersionName(d.BasedOn), NewHead: web.VersionName(live.Version),
+		Version:    h.versionLink(k, live),
+		Author:     cmp.Or(live.Submitter, live.Author),
+		Note:       live.Note,
+		Since:      web.TimeOf(live.EffectiveAt),
+		Changed:    int64(len(changes)),
+		Rows:       h.compareRows(k, changes[:min(len(changes), raceCells)]),
+		CompareURL: compareURL(d.BasedOn, live.Version),
+		OldHead:    web.VersionName(d.BasedOn),
+		NewHead:    web.VersionName(live.Version),
 	}, nil
 }
 
@@ -107,7 +125,9 @@ func released(card models.RateCard) string {
 
 // submitPublish submits a form of the page that publishes a draft. A rejected form is shown
 // with the draft as it is by now.
-func (h *Handlers) submitPublish(k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error)) error {
+func (h *Handlers) submitPublish(
+	k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error),
+) error {
 	return web.Submit(k, web.Form{
 		StepUp: proof,
 		Do:     do,

@@ -55,14 +55,17 @@ func TestPublishing(t *testing.T) {
 	}
 	good := url.Values{"version": {version}, "note": {"Plumbers in Britain are short"}}
 	d.Time.Advance(11 * time.Minute)
-	d.Post(t, at+"/publish", good).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "Plumbers in Britain are short")
+	d.Post(t, at+"/publish", good).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`,
+		"Plumbers in Britain are short")
 	good.Set("proof", "wrong")
 	d.Post(t, at+"/publish", good).Expect(t, "with a wrong proof", http.StatusUnprocessableEntity, `id="f-proof-error"`)
 	expectState(t, d, card, "draft 0")
 	good.Set("proof", admintest.Password)
 	d.Post(t, at+"/publish", good).ExpectRedirect(t, "/pricing/versions/2")
 	expectState(t, d, card, "published 2")
-	d.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, `data-state="published"`, "Plumbers in Britain are short", "plumber", `data-action="pricing.publish"`, "/pricing/drafts/new?from=2", "/pricing/versions/2/export?format=yaml")
+	d.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, `data-state="published"`,
+		"Plumbers in Britain are short", "plumber", `data-action="pricing.publish"`, "/pricing/drafts/new?from=2",
+		"/pricing/versions/2/export?format=yaml")
 	expectPublished(t, d.Get(t, at+"?tab=publish"), at)
 	if p := d.Post(t, at+"/publish", good); p.Status != http.StatusConflict || d.Count(t, "rate_cards", "version > 2") != 0 {
 		t.Errorf("again: %d %s", p.Status, p.Text())
@@ -88,18 +91,26 @@ func TestPublishingLosesARace(t *testing.T) {
 	d.AddColleague(t)
 	mine := d.AddDraft(t, "Mine", admintest.PlumbersIn("GB", money.GBP, 5000), admintest.PlumbersIn("IE", money.EUR, 6000))
 	theirs := d.AddDraft(t, "Theirs", admintest.PlumbersIn("GB", money.GBP, 7000))
-	form := url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish"))}, "note": {"My note"}}
+	form := url.Values{
+		"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish"))},
+		"note":    {"My note"},
+	}
 	b := d.SignedInColleague(t)
-	first := url.Values{"version": {admintest.VersionAt(t, b.Get(t, web.DraftURL(theirs.ID)+"?tab=publish"))}, "note": {"Their note"}}
+	first := url.Values{
+		"version": {admintest.VersionAt(t, b.Get(t, web.DraftURL(theirs.ID)+"?tab=publish"))},
+		"note":    {"Their note"},
+	}
 	b.Post(t, web.DraftURL(theirs.ID)+"/publish", first).ExpectRedirect(t, "/pricing/versions/2")
 	p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form)
-	p.Expect(t, "the second", http.StatusConflict, `data-code="superseded"`, `id="race"`, `href="/pricing/versions/2"`, "Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00")
+	p.Expect(t, "the second", http.StatusConflict, `data-code="superseded"`, `id="race"`, `href="/pricing/versions/2"`,
+		"Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00")
 	expectState(t, d, mine, "draft 0")
 	if n := strings.Count(p.Body, `action="`+web.DraftURL(mine.ID)+`/update"`); n != 1 {
 		t.Errorf("%d forms bring it up to date", n)
 	}
 	updated := d.Post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {admintest.VersionAt(t, p)}})
-	updated.Expect(t, "up to date", http.StatusOK, `data-notice="warn"`, `href="/pricing/versions/2"`, "industry plumber, country GB", "50.00 GBP")
+	updated.Expect(t, "up to date", http.StatusOK, `data-notice="warn"`, `href="/pricing/versions/2"`,
+		"industry plumber, country GB", "50.00 GBP")
 	if strings.Contains(updated.Body, "country IE") {
 		t.Error("what only one of the two changed is told as kept")
 	}
@@ -109,7 +120,10 @@ func TestPublishingLosesARace(t *testing.T) {
 	}
 	form.Set("version", admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish")))
 	d.Post(t, web.DraftURL(mine.ID)+"/publish", form).ExpectRedirect(t, "/pricing/versions/3")
-	for name, c := range map[string]struct{ country, want string }{"theirs": {"GB", "70.00"}, "mine": {"IE", "industry plumber, country IE"}} {
+	for name, c := range map[string]struct{ country, want string }{
+		"theirs": {"GB", "70.00"},
+		"mine":   {"IE", "industry plumber, country IE"},
+	} {
 		d.Get(t, "/pricing/explain?industry=plumber&country="+c.country).Expect(t, name, http.StatusOK, c.want)
 	}
 	// Up to date it stays so, however often it is asked.
@@ -149,7 +163,10 @@ func TestPublishingTakesTwo(t *testing.T) {
 	tab(d.Client).Expect(t, "the form", http.StatusOK, `action="`+at+`/publish" method="post" data-approval`)
 	submit := func() {
 		t.Helper()
-		d.Post(t, at+"/publish", url.Values{"version": {admintest.VersionAt(t, tab(d.Client))}, "note": {"Short of plumbers"}}).ExpectRedirect(t, at+"?tab=publish")
+		d.Post(t, at+"/publish", url.Values{
+			"version": {admintest.VersionAt(t, tab(d.Client))},
+			"note":    {"Short of plumbers"},
+		}).ExpectRedirect(t, at+"?tab=publish")
 		expectState(t, d, card, "submitted 0")
 	}
 	submit()
@@ -158,8 +175,10 @@ func TestPublishingTakesTwo(t *testing.T) {
 	if strings.Contains(own.Body, at+"/approve") {
 		t.Error("the submitter is offered to approve")
 	}
-	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves", http.StatusForbidden, `data-code="same_person"`)
-	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict || d.State(t, card) != "submitted 0" {
+	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves",
+		http.StatusForbidden, `data-code="same_person"`)
+	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict ||
+		d.State(t, card) != "submitted 0" {
 		t.Errorf("taken back unseen: %d", p.Status)
 	}
 	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}).ExpectRedirect(t, at+"?tab=publish")
@@ -171,7 +190,8 @@ func TestPublishingTakesTwo(t *testing.T) {
 	b.Post(t, at+"/approve", form).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`)
 	form.Set("proof", admintest.Password)
 	b.Post(t, at+"/approve", form).ExpectRedirect(t, "/pricing/versions/2")
-	b.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "pricing_manager@example.com", "data-approver>colleague@example.com<")
+	b.Get(t, "/pricing/versions/2").Expect(t, "the version", http.StatusOK, "pricing_manager@example.com",
+		"data-approver>colleague@example.com<")
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Post(t, at+"/take-back", form); p.Status != http.StatusForbidden {
 		t.Errorf("an auditor takes back: %d", p.Status)
@@ -187,14 +207,22 @@ func TestPublishingAtATime(t *testing.T) {
 	at, then := web.DraftURL(card.ID), d.Time.Now().UTC().Add(26*time.Hour).Truncate(time.Minute)
 	schedule := func() {
 		t.Helper()
-		form := url.Values{"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))}, "note": {"From Monday"}, "at": {then.Format("2006-01-02T15:04")}}
+		form := url.Values{
+			"version": {admintest.VersionAt(t, d.Get(t, at+"?tab=publish"))},
+			"note":    {"From Monday"},
+			"at":      {then.Format("2006-01-02T15:04")},
+		}
 		d.Post(t, at+"/publish", form).ExpectRedirect(t, at+"?tab=publish")
 		expectState(t, d, card, "scheduled 0")
 	}
 	schedule()
 	waiting := d.Get(t, at+"?tab=publish")
-	waiting.Expect(t, "waiting", http.StatusOK, `data-state="scheduled"`, `datetime="`+then.Format(time.RFC3339), then.Format("2006-01-02 15:04:05 UTC"), `action="`+at+`/take-back"`)
-	d.Post(t, web.DraftURL(other.ID)+"/publish", url.Values{"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(other.ID)+"?tab=publish"))}, "note": {"Now"}}).
+	waiting.Expect(t, "waiting", http.StatusOK, `data-state="scheduled"`, `datetime="`+then.Format(time.RFC3339),
+		then.Format("2006-01-02 15:04:05 UTC"), `action="`+at+`/take-back"`)
+	d.Post(t, web.DraftURL(other.ID)+"/publish", url.Values{
+		"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(other.ID)+"?tab=publish"))},
+		"note":    {"Now"},
+	}).
 		Expect(t, "another meanwhile", http.StatusConflict, `data-code="scheduled"`, "Monday")
 	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, waiting)}}).ExpectRedirect(t, at+"?tab=publish")
 	expectState(t, d, card, "draft 0")
@@ -213,18 +241,34 @@ func TestBadPublishingForms(t *testing.T) {
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
 	rows := func() string {
-		return testkit.Value[string](t, d.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT c::text FROM rate_cards c UNION ALL SELECT r::text FROM pricing_rules r UNION ALL SELECT p::text FROM rate_card_replays p) AS all_of_it(x)`)
+		return testkit.Value[string](t, d.Database,
+			`SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT c::text FROM rate_cards c UNION ALL SELECT r::text FROM pricing_rules r UNION ALL SELECT p::text FROM rate_card_replays p) AS all_of_it(x)`)
 	}
 	all := func(value string) string {
-		return url.Values{"version": {value}, "note": {value}, "at": {value}, "days": {value}, "proof": {value}}.Encode()
+		return url.Values{
+			"version": {value},
+			"note":    {value},
+			"at":      {value},
+			"days":    {value},
+			"proof":   {value},
+		}.Encode()
 	}
 	before := rows()
 	for name, body := range map[string]string{
-		"nothing": "", "empty": all(""), "hostile": all(admintest.HostileText), "NUL": all("a\x00b"), "long": all(strings.Repeat("9", 3000)), "no UTF-8": "note=%ff&at=%ff&version=%ff&days=%ff",
-		"bad escapes": "note=%zz", "another kind": `{"note":"x"}`, "huge": "version=99999999999999999999&note=x&days=99999999999999999999", "a megabyte": "note=" + strings.Repeat("x", 1<<20),
+		"nothing":      "",
+		"empty":        all(""),
+		"hostile":      all(admintest.HostileText),
+		"NUL":          all("a\x00b"),
+		"long":         all(strings.Repeat("9", 3000)),
+		"no UTF-8":     "note=%ff&at=%ff&version=%ff&days=%ff",
+		"bad escapes":  "note=%zz",
+		"another kind": `{"note":"x"}`,
+		"huge":         "version=99999999999999999999&note=x&days=99999999999999999999",
+		"a megabyte":   "note=" + strings.Repeat("x", 1<<20),
 	} {
 		for _, path := range []string{"/publish", "/approve", "/take-back", "/update", "/replay"} {
-			p := d.Send(t, http.MethodPost, web.DraftURL(card.ID)+path, strings.NewReader(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := d.Send(t, http.MethodPost, web.DraftURL(card.ID)+path, strings.NewReader(body),
+				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if !slices.Contains([]int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, p.Status) {
 				t.Errorf("%s: %s: %d %.200s", name, path, p.Status, p.Text())
 			}

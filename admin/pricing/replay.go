@@ -15,7 +15,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-var replayDays = []ui.Option{{Value: "7", Label: "7 days"}, {Value: "30", Label: "30 days"}, {Value: "90", Label: "90 days"}}
+var replayDays = []ui.Option{
+	{Value: "7", Label: "7 days"},
+	{Value: "30", Label: "30 days"},
+	{Value: "90", Label: "90 days"},
+}
 
 func (h *Handlers) replayTab(k *web.Request, d ratecard.Draft) error {
 	return h.showReplay(k, http.StatusOK, d, "30", nil)
@@ -26,7 +30,12 @@ func (h *Handlers) showReplay(k *web.Request, status int, d ratecard.Draft, days
 	if err != nil {
 		return err
 	}
-	v := view.ReplayView{Head: head, Days: web.Chosen(replayDays, days), CanStart: k.May(web.WritePricing), Errors: mistakes}
+	v := view.ReplayView{
+		Head:     head,
+		Days:     web.Chosen(replayDays, days),
+		CanStart: k.May(web.WritePricing),
+		Errors:   mistakes,
+	}
 	if v.Live, err = h.replayPart(k, d); err != nil {
 		return err
 	}
@@ -120,7 +129,10 @@ func replayLine(l ratecard.Line, name string) view.ReplayLine {
 	sums := func(f ratecard.Figures) view.ReplaySums {
 		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 		return view.ReplaySums{
-			Count: f.Count, Then: amount(f.ThenMinor), Now: amount(f.NowMinor), Difference: amount(f.NowMinor - f.ThenMinor),
+			Count:      f.Count,
+			Then:       amount(f.ThenMinor),
+			Now:        amount(f.NowMinor),
+			Difference: amount(f.NowMinor - f.ThenMinor),
 		}
 	}
 	return view.ReplayLine{

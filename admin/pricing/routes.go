@@ -43,7 +43,14 @@ func (h *Handlers) Routes() []web.Route {
 		read(get, "/pricing/compare", h.comparePage),
 
 		write(get, "/pricing/drafts/new", h.draftNewPage),
-		{Method: post, Path: "/pricing/drafts/new", Needs: web.WritePricing, Creates: "/pricing/drafts/{object}", Form: "/pricing/drafts/new?from={from}", Handle: h.draftNew},
+		{
+			Method:  post,
+			Path:    "/pricing/drafts/new",
+			Needs:   web.WritePricing,
+			Creates: "/pricing/drafts/{object}",
+			Form:    "/pricing/drafts/new?from={from}",
+			Handle:  h.draftNew,
+		},
 		read(get, one, h.draftPage),
 		read(get, one+"/export", h.draftExport),
 		write(get, one+"/title", h.draftTitlePage),

@@ -24,7 +24,13 @@ var amountNames = []view.AmountFields{
 
 // ruleForm is a rule as the fields of its form.
 func ruleForm(r pricingrules.Rule) url.Values {
-	f := url.Values{"industry": {r.Industry}, "category": {r.Category}, "country": {r.Country}, "urgency": {r.Urgency}, "note": {r.Note}}
+	f := url.Values{
+		"industry": {r.Industry},
+		"category": {r.Category},
+		"country":  {r.Country},
+		"urgency":  {r.Urgency},
+		"note":     {r.Note},
+	}
 	for i, amounts := range []pricingrules.Amounts{r.Base, r.Floor, r.Ceiling} {
 		for _, c := range money.Currencies {
 			if amounts[c] != 0 {
@@ -35,7 +41,10 @@ func ruleForm(r pricingrules.Rule) url.Values {
 	if r.Multiplier != 0 {
 		f.Set("multiplier", pricingrules.FormatMultiplier(r.Multiplier))
 	}
-	f.Set("exclude", map[pricingrules.Exclusion]string{pricingrules.ExcludeTrue: "yes", pricingrules.ExcludeFalse: "no"}[r.Exclude])
+	f.Set("exclude", map[pricingrules.Exclusion]string{
+		pricingrules.ExcludeTrue:  "yes",
+		pricingrules.ExcludeFalse: "no",
+	}[r.Exclude])
 	return f
 }
 
@@ -44,7 +53,13 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 	wrong := func(field, code, message string) {
 		mistakes = append(mistakes, ui.FieldError{Field: field, Code: code, Message: message})
 	}
-	r = pricingrules.Rule{Industry: f.Get("industry"), Category: f.Get("category"), Country: f.Get("country"), Urgency: f.Get("urgency"), Note: strings.TrimSpace(f.Get("note"))}
+	r = pricingrules.Rule{
+		Industry: f.Get("industry"),
+		Category: f.Get("category"),
+		Country:  f.Get("country"),
+		Urgency:  f.Get("urgency"),
+		Note:     strings.TrimSpace(f.Get("note")),
+	}
 	if r.Industry != "" && r.Category != "" {
 		wrong("category", "choice", "Choose an industry or a category, not both.")
 	}
@@ -67,7 +82,8 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 		if r.Multiplier, err = pricingrules.ParseMultiplier(text); err != nil {
 			wrong("multiplier", "format", err.Error()+".")
 		} else if r.Multiplier == 0 || r.Multiplier > pricingrules.MaxMultiplier {
-			wrong("multiplier", "range", "A multiplier is above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
+			wrong("multiplier", "range",
+				"A multiplier is above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
 		}
 	}
 	switch f.Get("exclude") {
@@ -130,11 +146,18 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	v.Categories = orAny("Any category", h.categoryOptions(k), f.Get("category"))
 	v.Countries = orAny("Any country", h.marketOptions(k), f.Get("country"))
 	v.Urgences = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
-	v.Exclusions = web.Chosen([]ui.Option{{Value: "", Label: "As broader rules say"}, {Value: "yes", Label: "Not bought"}, {Value: "no", Label: "Bought, whatever a broader rule excludes"}}, f.Get("exclude"))
+	v.Exclusions = web.Chosen([]ui.Option{
+		{Value: "", Label: "As broader rules say"},
+		{Value: "yes", Label: "Not bought"},
+		{Value: "no", Label: "Bought, whatever a broader rule excludes"},
+	}, f.Get("exclude"))
 	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
 	for _, one := range amountNames {
 		for _, c := range money.Currencies {
-			one.Fields = append(one.Fields, ui.Hidden{Name: c.String(), Value: web.Short(f.Get(one.Name + "-" + c.String()))})
+			one.Fields = append(one.Fields, ui.Hidden{
+				Name:  c.String(),
+				Value: web.Short(f.Get(one.Name + "-" + c.String())),
+			})
 		}
 		v.Amounts = append(v.Amounts, one)
 	}
@@ -175,7 +198,9 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 }
 
 // submitRule submits the form of the rule at a position. A rejected form is shown with f.
-func (h *Handlers) submitRule(k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error) error {
+func (h *Handlers) submitRule(
+	k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error,
+) error {
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		Do:       func() (string, error) { return web.DraftURL(d.ID) + "?tab=rules", do() },

@@ -30,8 +30,10 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	q := k.R.URL.Query()
 	rows := ruleRows(sheet, head, strings.ToLower(web.SearchText(q, "q")), q.Get("only") == "wrong")
 	v := view.DraftRulesView{
-		Head: head, Search: q.Get("q"), Only: web.Chosen([]ui.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
-		State: ui.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
+		Head:   head,
+		Search: q.Get("q"),
+		Only:   web.Chosen([]ui.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
+		State:  ui.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
 	}
 	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)
 	if head.CanWrite {
@@ -49,7 +51,13 @@ func ruleRows(sheet *ratecard.CompiledCard, head view.DraftHead, word string, on
 		}
 	}
 	for i, rule := range sheet.Card.Rules {
-		row := view.RuleRow{Number: i + 1, Selector: rule.Selector(), Effects: effectWords(rule), Note: rule.Note, Problems: wrong[i]}
+		row := view.RuleRow{
+			Number:   i + 1,
+			Selector: rule.Selector(),
+			Effects:  effectWords(rule),
+			Note:     rule.Note,
+			Problems: wrong[i],
+		}
 		text := strings.ToLower(row.Selector + "\n" + strings.Join(row.Effects, "\n") + "\n" + row.Note)
 		if onlyWrong && len(row.Problems) == 0 || !strings.Contains(text, word) {
 			continue

@@ -25,17 +25,22 @@ func TestRules(t *testing.T) {
 		t.Fatalf("the base is %d", base)
 	}
 	list := d.Get(t, d.DraftURL+"?tab=rules&q=scarce")
-	if !strings.Contains(list.Body, "industry plumber, country GB") || !strings.Contains(list.Body, "58.00 GBP") || strings.Count(list.Body, `class="main"`) != 1 {
+	if !strings.Contains(list.Body, "industry plumber, country GB") ||
+		!strings.Contains(list.Body, "58.00 GBP") || strings.Count(list.Body, `class="main"`) != 1 {
 		t.Fatalf("%s", list.Text())
 	}
-	at := d.DraftURL + "/rules/" + fmt.Sprint(testkit.Value[int](t, d.Database, `SELECT position FROM pricing_rules WHERE note = 'Scarce in spring'`))
-	if p := d.Get(t, at); !strings.Contains(p.Body, `value="58.00"`) || !strings.Contains(p.Body, `<option value="plumber" selected>`) || !strings.Contains(p.Body, at+"/remove") {
+	at := d.DraftURL + "/rules/" + fmt.Sprint(testkit.Value[int](t, d.Database,
+		`SELECT position FROM pricing_rules WHERE note = 'Scarce in spring'`))
+	if p := d.Get(t, at); !strings.Contains(p.Body, `value="58.00"`) ||
+		!strings.Contains(p.Body, `<option value="plumber" selected>`) || !strings.Contains(p.Body, at+"/remove") {
 		t.Errorf("%s", p.Text())
 	}
 	if p := d.Post(t, at, rule("base-GBP", "59", "multiplier", "1.25", "exclude", "no")); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 5900 {
 		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
-	if p := d.Post(t, at, rule("version", "1", "base-GBP", "77")); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 || !strings.Contains(p.Body, lastEdit(t, d.Database)) || !strings.Contains(p.Body, `value="77"`) || d.Base(t, "plumber") != 5900 {
+	if p := d.Post(t, at, rule("version", "1", "base-GBP", "77")); p.Status != http.StatusConflict ||
+		len(p.Values("data-conflict")) != 1 || !strings.Contains(p.Body, lastEdit(t, d.Database)) ||
+		!strings.Contains(p.Body, `value="77"`) || d.Base(t, "plumber") != 5900 {
 		t.Errorf("stale: %d %s", p.Status, p.Text())
 	}
 	if p := d.Post(t, at+"/remove", url.Values{"version": {"1"}}); p.Status != http.StatusConflict {
@@ -44,7 +49,8 @@ func TestRules(t *testing.T) {
 	if p := d.Post(t, at+"/remove", url.Values{"version": {admintest.VersionAt(t, d.Get(t, at))}}); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
 		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
 	}
-	for _, gone := range []string{at, d.DraftURL + "/rules/0", d.DraftURL + "/rules/x", d.DraftURL + "/rules/99999999999999999999"} {
+	for _, gone := range []string{at, d.DraftURL + "/rules/0", d.DraftURL + "/rules/x",
+		d.DraftURL + "/rules/99999999999999999999"} {
 		if p := d.Get(t, gone); p.Status != http.StatusNotFound {
 			t.Errorf("%s: %d", gone, p.Status)
 		}
@@ -60,15 +66,28 @@ func TestRuleMistakes(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)).ExpectRedirect(t, d.DraftURL+"?tab=rules")
-	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"rules"}) || !strings.Contains(p.Body, "industry plumber, country GB") {
+	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusUnprocessableEntity ||
+		!slices.Equal(p.Codes(), []string{"rules"}) || !strings.Contains(p.Body, "industry plumber, country GB") {
 		t.Errorf("a second one: %d %s", p.Status, p.Text())
 	}
-	for field, text := range map[string]string{"base-GBP": "-1", "floor-EUR": "5 GBP", "ceiling-USD": "1,5", "multiplier": "much", "note": "a\x00b"} {
+	for field, text := range map[string]string{
+		"base-GBP":    "-1",
+		"floor-EUR":   "5 GBP",
+		"ceiling-USD": "1,5",
+		"multiplier":  "much",
+		"note":        "a\x00b",
+	} {
 		if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t, field, text)); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+field+`-error"`) {
 			t.Errorf("%s %q: %d %s", field, text, p.Status, p.Text())
 		}
 	}
-	for field, text := range map[string]string{"industry": "zebra", "category": "home-services", "country": "ZZ", "urgency": "soon", "note": strings.Repeat("x", 500)} {
+	for field, text := range map[string]string{
+		"industry": "zebra",
+		"category": "home-services",
+		"country":  "ZZ",
+		"urgency":  "soon",
+		"note":     strings.Repeat("x", 500),
+	} {
 		if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t, field, text)); p.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s %.20q: %d %s", field, text, p.Status, p.Text())
 		}
@@ -85,13 +104,16 @@ func TestRulesList(t *testing.T) {
 	f := url.Values{"version": {"1"}, "industry": {"plumber"}, "country": {"GB"}, "floor-GBP": {"900"}}
 	d.Post(t, d.DraftURL+"/rules/new", f).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	wrong := d.Get(t, d.DraftURL+"?tab=rules&only=wrong")
-	if !strings.Contains(wrong.Body, "industry plumber, country GB") || strings.Count(wrong.Body, `class="main"`) != 1 || len(wrong.Values("data-problem")) == 0 {
+	if !strings.Contains(wrong.Body, "industry plumber, country GB") ||
+		strings.Count(wrong.Body, `class="main"`) != 1 || len(wrong.Values("data-problem")) == 0 {
 		t.Errorf("%s", wrong.Text())
 	}
 	first := d.Get(t, d.DraftURL+"?tab=rules")
 	second := d.Get(t, d.DraftURL+"?tab=rules&older=100")
 	back := d.Get(t, d.DraftURL+"?tab=rules&newer=101")
-	if strings.Count(first.Body, `class="main"`) != pricingpages.RulesPage || !strings.Contains(first.Body, "older=100") || strings.Contains(first.Body, "newer=") || !strings.Contains(second.Body, "newer=101") || !strings.Contains(back.Body, "older=100") {
+	if strings.Count(first.Body, `class="main"`) != pricingpages.RulesPage ||
+		!strings.Contains(first.Body, "older=100") || strings.Contains(first.Body, "newer=") ||
+		!strings.Contains(second.Body, "newer=101") || !strings.Contains(back.Body, "older=100") {
 		t.Errorf("%d rules: %s", strings.Count(first.Body, `class="main"`), first.Text())
 	}
 	d.Cell(t, "plumber", "0", "61.5")
@@ -107,7 +129,9 @@ func TestPricingRead(t *testing.T) {
 	b := d.SignedInAs(t, models.Auditor)
 	for _, path := range []string{"/pricing", d.DraftURL, d.DraftURL + "?tab=rules", d.DraftURL + "?tab=edits"} {
 		p := b.Get(t, path)
-		if p.Status != http.StatusOK || strings.Contains(p.Body, `name="base"`) || strings.Contains(p.Body, "/rules/") || strings.Contains(p.Body, "/import") || strings.Contains(p.Body, "/drafts/new") {
+		if p.Status != http.StatusOK || strings.Contains(p.Body, `name="base"`) ||
+			strings.Contains(p.Body, "/rules/") || strings.Contains(p.Body, "/import") ||
+			strings.Contains(p.Body, "/drafts/new") {
 			t.Errorf("%s: %d %s", path, p.Status, p.Text())
 		}
 	}
@@ -124,11 +148,15 @@ func TestSubmittedDraft(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.Cell(t, "plumber", "0", "61.5")
-	d.Exec(t, `UPDATE rate_cards SET state = 'submitted', submitter = 'x', row_version = row_version + 1 WHERE id = $1`, d.Draft.ID)
-	if p := d.Get(t, d.DraftURL); p.State() != "submitted" || !slices.Contains(p.Values("data-notice"), "info") || strings.Contains(p.Body, `name="base"`) {
+	d.Exec(t,
+		`UPDATE rate_cards SET state = 'submitted', submitter = 'x', row_version = row_version + 1 WHERE id = $1`,
+		d.Draft.ID)
+	if p := d.Get(t, d.DraftURL); p.State() != "submitted" || !slices.Contains(p.Values("data-notice"), "info") ||
+		strings.Contains(p.Body, `name="base"`) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := d.Cell(t, "plumber", "6150", "70"); p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{"state"}) || d.Base(t, "plumber") != 6150 {
+	if p := d.Cell(t, "plumber", "6150", "70"); p.Status != http.StatusConflict ||
+		!slices.Equal(p.Codes(), []string{"state"}) || d.Base(t, "plumber") != 6150 {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "csv", "apply": "yes", "version": "3", "text": "industry,country,base\nplumber,GB,70\n"}, "", ""); p.Status != http.StatusConflict || d.Base(t, "plumber") != 6150 {
@@ -158,26 +186,36 @@ func TestBadPricingForms(t *testing.T) {
 	}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing": "", "empty fields": everywhere(""), "long fields": everywhere(strings.Repeat("x", 3_000)), "hostile": everywhere(admintest.HostileText), "NUL": everywhere("a\x00b"),
-		"no UTF-8":    "title=%ff&note=%c3%28&industry=%ff&category=&base=%ff&was=0&amount=%ff&by=set&mode=bulk&lines=%ff&version=2&multiplier=%ff&kind=csv&text=%ff&name=%ff",
-		"bad escapes": "title=%zz&industry=%", "a megabyte": "title=x&industry=plumber&was=0&base=" + strings.Repeat("x", 1<<20), "another kind": `{"title":"x"}`,
+		"nothing":        "",
+		"empty fields":   everywhere(""),
+		"long fields":    everywhere(strings.Repeat("x", 3_000)),
+		"hostile":        everywhere(admintest.HostileText),
+		"NUL":            everywhere("a\x00b"),
+		"no UTF-8":       "title=%ff&note=%c3%28&industry=%ff&category=&base=%ff&was=0&amount=%ff&by=set&mode=bulk&lines=%ff&version=2&multiplier=%ff&kind=csv&text=%ff&name=%ff",
+		"bad escapes":    "title=%zz&industry=%",
+		"a megabyte":     "title=x&industry=plumber&was=0&base=" + strings.Repeat("x", 1<<20),
+		"another kind":   `{"title":"x"}`,
 		"a huge version": "version=99999999999999999999&title=x&name=discard&base-GBP=5&industry=roofer&mode=bulk&by=set&amount=5&apply=yes&edit=99999999999999999999&kind=csv&text=x",
 	} {
 		for _, r := range d.Routes("/pricing") {
-			if r.Method != http.MethodPost || r.Path == "/pricing/drafts/new" && (name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
+			if r.Method != http.MethodPost ||
+				r.Path == "/pricing/drafts/new" &&
+					(name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
 				continue // a draft needs no title
 			}
 			if (strings.HasSuffix(r.Path, "/remove") || strings.HasSuffix(r.Path, "/update")) && name == "no UTF-8" {
 				continue // take a version alone, and this is the right one
 			}
 			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.Draft.ID), "{position}", "1").Replace(r.Path)
-			p := d.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+			p := d.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)),
+				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:
 				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
 			}
-			if strings.Contains(p.Body, "<script>alert") || strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
+			if strings.Contains(p.Body, "<script>alert") ||
+				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
 				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
 			}
 			if now := state(); now != before {

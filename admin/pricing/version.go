@@ -28,9 +28,17 @@ func (h *Handlers) versionPage(k *web.Request) error {
 		return err
 	}
 	v := view.VersionView{
-		Shell: k.Shell(web.VersionName(card.Version), allPricing, allVersions), URL: web.VersionURL(card.Version), ID: ratecard.ID(card.ID), State: string(card.State),
-		Since: web.TimeOf(card.EffectiveAt), Author: card.Author, Submitter: card.Submitter, Approver: card.Approver, Title: card.Title, Note: card.Note,
-		Explain: fmt.Sprint("/pricing/explain?version=", card.Version),
+		Shell:     k.Shell(web.VersionName(card.Version), allPricing, allVersions),
+		URL:       web.VersionURL(card.Version),
+		ID:        ratecard.ID(card.ID),
+		State:     string(card.State),
+		Since:     web.TimeOf(card.EffectiveAt),
+		Author:    card.Author,
+		Submitter: card.Submitter,
+		Approver:  card.Approver,
+		Title:     card.Title,
+		Note:      card.Note,
+		Explain:   fmt.Sprint("/pricing/explain?version=", card.Version),
 	}
 	if card.BasedOn > 0 {
 		v.EditsURL = web.DraftURL(card.ID) + "?tab=edits"
@@ -64,8 +72,13 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 	changes := comparison(old, now)
 	v.Before, v.CompareURL = h.versionLink(k, earlier[0]), compareURL(earlier[0].Version, card.Version)
 	v.Changes = view.CompareTable{
-		Caption: "What it changed, the largest change first", OldHead: v.Before.Label, NewHead: web.VersionName(card.Version), Percent: outlierPercent,
-		Counts: compareCounts(changes), Outliers: countOutliers(changes), Rows: h.compareRows(k, changes[:min(len(changes), versionChanges)]),
+		Caption:  "What it changed, the largest change first",
+		OldHead:  v.Before.Label,
+		NewHead:  web.VersionName(card.Version),
+		Percent:  outlierPercent,
+		Counts:   compareCounts(changes),
+		Outliers: countOutliers(changes),
+		Rows:     h.compareRows(k, changes[:min(len(changes), versionChanges)]),
 	}
 	v.More = max(0, len(changes)-versionChanges)
 	return nil

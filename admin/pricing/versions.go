@@ -27,8 +27,13 @@ func (h *Handlers) versionsPage(k *web.Request) error {
 	v := view.VersionsView{Shell: k.Shell("History of the prices", allPricing)}
 	for _, card := range list {
 		row := view.VersionRow{
-			Version: h.versionLink(k, card), State: string(card.State), Since: web.TimeOf(card.EffectiveAt), Author: card.Author,
-			Submitter: card.Submitter, Approver: card.Approver, Note: card.Note,
+			Version:   h.versionLink(k, card),
+			State:     string(card.State),
+			Since:     web.TimeOf(card.EffectiveAt),
+			Author:    card.Author,
+			Submitter: card.Submitter,
+			Approver:  card.Approver,
+			Note:      card.Note,
 		}
 		if card.BasedOn > 0 {
 			row.CompareURL = compareURL(card.BasedOn, card.Version)

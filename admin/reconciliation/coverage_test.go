@@ -22,12 +22,15 @@ func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="coverage" value="file" checked`)
 	b.Compare(t, at, b.ColumnForm(t, at))
 
-	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-compared="1"`, `data-lines="1" data-finding="left_out" data-currency="EUR"`, `data-lines="1" data-finding="" data-currency="GBP"`, `href="`+at+`?finding=left_out#lines"`)
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-compared="1"`,
+		`data-lines="1" data-finding="left_out" data-currency="EUR"`,
+		`data-lines="1" data-finding="" data-currency="GBP"`, `href="`+at+`?finding=left_out#lines"`)
 	b.Get(t, at+"?finding=left_out").ExpectTexts(t, http.StatusOK, euro)
 	if p := b.Get(t, at+"?finding=missing"); strings.Contains(p.Body, euro) {
 		t.Error("a lead in a currency that the file does not have is missing from it")
 	}
-	if p := b.Get(t, at+"/lines.csv?finding=left_out"); p.Status != http.StatusOK || !strings.Contains(p.Body, "\n,left_out,currency_not_in_file,"+euro+",") {
+	if p := b.Get(t, at+"/lines.csv?finding=left_out"); p.Status != http.StatusOK ||
+		!strings.Contains(p.Body, "\n,left_out,currency_not_in_file,"+euro+",") {
 		t.Errorf("%d %s", p.Status, p.Body)
 	}
 
@@ -37,7 +40,8 @@ func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 	form.Set("coverage", "all")
 	b.Compare(t, at, form)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-compared="2"`, `name="coverage" value="all" checked`)
-	if p := b.Get(t, at+"?finding=missing"); !strings.Contains(p.Body, euro) || slices.Contains(p.Values("data-finding"), "left_out") {
+	if p := b.Get(t, at+"?finding=missing"); !strings.Contains(p.Body, euro) ||
+		slices.Contains(p.Values("data-finding"), "left_out") {
 		t.Errorf("findings %q: %s", p.Values("data-finding"), p.Text())
 	}
 

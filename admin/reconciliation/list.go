@@ -16,8 +16,10 @@ import (
 )
 
 var reconciliationStates = []ui.Option{
-	{Value: string(models.ReconciliationUploaded), Label: "Waits for its columns"}, {Value: string(models.ReconciliationComparing), Label: "Being compared"},
-	{Value: string(models.ReconciliationCompared), Label: "Dry run, not kept yet"}, {Value: string(models.ReconciliationKept), Label: "Kept"},
+	{Value: string(models.ReconciliationUploaded), Label: "Waits for its columns"},
+	{Value: string(models.ReconciliationComparing), Label: "Being compared"},
+	{Value: string(models.ReconciliationCompared), Label: "Dry run, not kept yet"},
+	{Value: string(models.ReconciliationKept), Label: "Kept"},
 	{Value: string(models.ReconciliationDiscarded), Label: "Discarded"},
 }
 
@@ -39,16 +41,24 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 		return err
 	}
 	v := view.ListView{
-		Shell: k.Shell("Reconciliation"), Partners: web.Chosen(partners, q.Get("partner")), States: web.Chosen(reconciliationStates, q.Get("state")),
-		State: ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
+		Shell:    k.Shell("Reconciliation"),
+		Partners: web.Chosen(partners, q.Get("partner")),
+		States:   web.Chosen(reconciliationStates, q.Get("state")),
+		State:    ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
 	}
 	if k.May(web.WriteReconciliation) {
 		v.NewURL = "/reconciliation/new"
 	}
 	for _, r := range found {
 		v.Rows = append(v.Rows, view.Row{
-			FileName: r.FileName, URL: reconciliationURL(r.ID), Partner: r.PartnerName, Rows: r.Profile.Rows, Findings: findingCounts(r.Result),
-			State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
+			FileName: r.FileName,
+			URL:      reconciliationURL(r.ID),
+			Partner:  r.PartnerName,
+			Rows:     r.Profile.Rows,
+			Findings: findingCounts(r.Result),
+			State:    string(r.State),
+			Maker:    r.Maker,
+			Made:     r.MadeAt,
 		})
 	}
 	before, after := "", ""

@@ -113,7 +113,13 @@ func fixedIsCurrency(err error) error {
 
 // mappingForm is the form with its choices.
 func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
-	f := &view.MappingForm{Delimiter: p.Delimiter, Encoding: p.Encoding, Remembered: m.remembered, From: m.from, To: m.to}
+	f := &view.MappingForm{
+		Delimiter:  p.Delimiter,
+		Encoding:   p.Encoding,
+		Remembered: m.remembered,
+		From:       m.from,
+		To:         m.to,
+	}
 	var columns []ui.Option
 	for _, c := range p.Columns {
 		holds := holdsWords(c)
@@ -127,17 +133,27 @@ func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
 	f.Currencies = currencyChoices(p, m)
 	f.Coverages = web.Chosen(coverages, string(cmp.Or(m.Coverage, reconcile.FileCoverage)))
 	if m.Amount != "" {
-		f.Numbers = formChoices(openNumbers(p, m.Amount), m.Numbers, func(form reconcile.NumberForm) string { return numberHints[form] })
+		f.Numbers = formChoices(openNumbers(p, m.Amount), m.Numbers,
+			func(form reconcile.NumberForm) string { return numberHints[form] })
 	}
 	if m.Date != "" {
-		f.DateForms = formChoices(openDates(p, m.Date), m.Dates, func(form reconcile.DateForm) string { return dateHint(p, m.Date, form) })
+		f.DateForms = formChoices(openDates(p, m.Date), m.Dates,
+			func(form reconcile.DateForm) string { return dateHint(p, m.Date, form) })
 	}
 	return f
 }
 
 var coverages = []ui.Option{
-	{Value: string(reconcile.FileCoverage), Label: "Leads covered by the file", Hint: "Leads in the currencies of the file, on accounts that have a lead in the file. Other leads are reported as left out."},
-	{Value: string(reconcile.FullCoverage), Label: "All leads of the period", Hint: "Every lead that is not in the file is reported as missing, whatever its currency or account."},
+	{
+		Value: string(reconcile.FileCoverage),
+		Label: "Leads covered by the file",
+		Hint:  "Leads in the currencies of the file, on accounts that have a lead in the file. Other leads are reported as left out.",
+	},
+	{
+		Value: string(reconcile.FullCoverage),
+		Label: "All leads of the period",
+		Hint:  "Every lead that is not in the file is reported as missing, whatever its currency or account.",
+	},
 }
 
 // currencyChoices are the currencies that all amounts may be in, and the columns that
@@ -173,7 +189,8 @@ var numberHints = map[reconcile.NumberForm]string{
 }
 
 var dateHints = map[reconcile.DateForm]string{
-	reconcile.YearFirst: "The year comes first.", reconcile.DayFirst: "The day comes first: 02/03/2026 is the second of March.",
+	reconcile.YearFirst:  "The year comes first.",
+	reconcile.DayFirst:   "The day comes first: 02/03/2026 is the second of March.",
 	reconcile.MonthFirst: "The month comes first: 02/03/2026 is the third of February.",
 }
 

@@ -21,14 +21,19 @@ import (
 const MaxList = reconcile.MaxFile + web.MaxForm
 
 var (
-	errListSize    = atField("file", apperr.TooLarge, "file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
+	errListSize = atField("file", apperr.TooLarge, "file_size",
+		fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
 	errListPartner = atField("partner", apperr.Invalid, "partner", "Choose whose list it is.")
 	errListFile    = atField("file", apperr.Invalid, "file", "Choose the file.")
 )
 
 // atField is a refusal that stands beside a field of the form.
 func atField(field string, code apperr.Code, reason, message string) *apperr.Error {
-	return apperr.New(code, reason, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{field}, Message: message})
+	return apperr.New(code, reason, message).WithFields(apperr.Field{
+		Code:    apperr.InvalidValue,
+		Path:    []string{field},
+		Message: message,
+	})
 }
 
 func (h *Handlers) reconciliationNewPage(k *web.Request) error {
@@ -42,8 +47,12 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 	}
 	first := []ui.Option{{Label: "Choose a partner"}}
 	return k.Show(status, view.New(view.NewView{
-		Shell: k.Shell("Reconcile a list", allReconciliations), Partners: web.Chosen(append(first, partners...), partner), Errors: mistakes,
-		MaxBytes: reconcile.MaxFile, TooLarge: errListSize.Message, Limits: fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
+		Shell:    k.Shell("Reconcile a list", allReconciliations),
+		Partners: web.Chosen(append(first, partners...), partner),
+		Errors:   mistakes,
+		MaxBytes: reconcile.MaxFile,
+		TooLarge: errListSize.Message,
+		Limits:   fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
 	}))
 }
 

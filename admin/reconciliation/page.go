@@ -31,10 +31,25 @@ type shownReconciliation struct {
 func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
 	canWrite := k.MayAt(web.WriteReconciliation, r.PartnerID)
 	v := view.DetailsView{
-		Shell: k.Shell(r.FileName, allReconciliations), URL: reconciliationURL(r.ID), ID: reconcile.ID(r.ID), Partner: ui.Link{Label: r.PartnerName},
-		FileName: r.FileName, FileSize: sizeWords(r.FileSize), Rows: r.Profile.Rows, State: string(r.State), Maker: r.Maker, Made: r.MadeAt,
-		From: dayWords(r.PeriodFrom), To: dayWords(r.PeriodTo), AsOf: web.TimeOf(r.AsOf), Keeper: r.Keeper, Kept: web.TimeOf(r.KeptAt),
-		CanWrite: canWrite, Version: int64(r.RowVersion), Conflict: s.conflict, Errors: s.errors,
+		Shell:    k.Shell(r.FileName, allReconciliations),
+		URL:      reconciliationURL(r.ID),
+		ID:       reconcile.ID(r.ID),
+		Partner:  ui.Link{Label: r.PartnerName},
+		FileName: r.FileName,
+		FileSize: sizeWords(r.FileSize),
+		Rows:     r.Profile.Rows,
+		State:    string(r.State),
+		Maker:    r.Maker,
+		Made:     r.MadeAt,
+		From:     dayWords(r.PeriodFrom),
+		To:       dayWords(r.PeriodTo),
+		AsOf:     web.TimeOf(r.AsOf),
+		Keeper:   r.Keeper,
+		Kept:     web.TimeOf(r.KeptAt),
+		CanWrite: canWrite,
+		Version:  int64(r.RowVersion),
+		Conflict: s.conflict,
+		Errors:   s.errors,
 	}
 	if k.MayAt(web.ReadPartners, r.PartnerID) {
 		v.Partner.URL = web.PartnerURL(r.PartnerID)
@@ -49,7 +64,9 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 }
 
 // fillReconciliation adds what the state asks for.
-func (h *Handlers) fillReconciliation(k *web.Request, v *view.DetailsView, r reconcile.Reconciliation, s shownReconciliation) (err error) {
+func (h *Handlers) fillReconciliation(
+	k *web.Request, v *view.DetailsView, r reconcile.Reconciliation, s shownReconciliation,
+) (err error) {
 	if err = h.fillSame(k, v, r); err != nil {
 		return err
 	}
@@ -91,7 +108,11 @@ func (h *Handlers) fillReconciliation(k *web.Request, v *view.DetailsView, r rec
 func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Reconciliation) error {
 	same, err := h.Reconcile.SameFile(k.R.Context(), k.Scope, r)
 	for _, other := range same {
-		v.Same = append(v.Same, view.SameFile{URL: reconciliationURL(other.ID), State: string(other.State), Made: other.MadeAt})
+		v.Same = append(v.Same, view.SameFile{
+			URL:   reconciliationURL(other.ID),
+			State: string(other.State),
+			Made:  other.MadeAt,
+		})
 	}
 	return err
 }
@@ -123,7 +144,11 @@ func (h *Handlers) comparisonLive(k *web.Request) error {
 }
 
 func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v view.ComparisonLive, err error) {
-	v = view.ComparisonLive{URL: reconciliationURL(r.ID), CanStop: k.MayAt(web.WriteReconciliation, r.PartnerID), Ended: r.State != models.ReconciliationComparing}
+	v = view.ComparisonLive{
+		URL:     reconciliationURL(r.ID),
+		CanStop: k.MayAt(web.WriteReconciliation, r.PartnerID),
+		Ended:   r.State != models.ReconciliationComparing,
+	}
 	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil || !found || v.Ended {
 		return v, err

@@ -33,14 +33,17 @@ func TestListsThatAreRefused(t *testing.T) {
 		"no text":            {"a\x00b", "a.csv", "leadId,amount\n" + lead + ",1\n", "partner"},
 		"no file":            {"harbour-leads", "", "", "file"},
 		"empty":              {"harbour-leads", "a.csv", "", "file"},
-		"not CSV":            {"harbour-leads", "a.xlsx", "PK\x03\x04\x00\x00\x08\x00" + strings.Repeat("\x00\x01", 5000), "file"},
-		"UTF-16":             {"harbour-leads", "a.csv", "\xff\xfel\x00e\x00a\x00d\x00\n\x00", "file"},
-		"half UTF-8":         {"harbour-leads", "a.csv", "leadId,amount,name\n" + lead + ",1,J\xfcrgen\n" + lead + ",1,J\u00fcrgen\n", "file"},
-		"no head":            {"harbour-leads", "a.csv", lead + ",12.50\n" + lead + ",1\n", "file"},
-		"a head twice":       {"harbour-leads", "a.csv", "leadId,amount,amount\n" + lead + ",1,2\n", "file"},
+		"not CSV": {"harbour-leads", "a.xlsx",
+			"PK\x03\x04\x00\x00\x08\x00" + strings.Repeat("\x00\x01", 5000), "file"},
+		"UTF-16": {"harbour-leads", "a.csv", "\xff\xfel\x00e\x00a\x00d\x00\n\x00", "file"},
+		"half UTF-8": {"harbour-leads", "a.csv",
+			"leadId,amount,name\n" + lead + ",1,J\xfcrgen\n" + lead + ",1,J\u00fcrgen\n", "file"},
+		"no head":      {"harbour-leads", "a.csv", lead + ",12.50\n" + lead + ",1\n", "file"},
+		"a head twice": {"harbour-leads", "a.csv", "leadId,amount,amount\n" + lead + ",1,2\n", "file"},
 	} {
 		p := b.Upload(t, c.partner, c.file, c.content)
-		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) || !slices.Equal(p.Values("data-errors"), []string{"1"}) {
+		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) ||
+			!slices.Equal(p.Values("data-errors"), []string{"1"}) {
 			t.Errorf("%s: %d %s", name, p.Status, p.Text())
 		}
 		if c.partner == "harbour-leads" && !strings.Contains(p.Body, `value="harbour-leads" selected`) {
@@ -50,8 +53,13 @@ func TestListsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: what the file holds is repeated", name)
 		}
 	}
-	for name, body := range map[string]string{"nothing": "", "no parts": "partner=harbour-leads", "an end that is missing": "--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour"} {
-		p := b.Send(t, http.MethodPost, "/reconciliation/new", strings.NewReader(body), http.Header{"Content-Type": {"multipart/form-data; boundary=x"}})
+	for name, body := range map[string]string{
+		"nothing":                "",
+		"no parts":               "partner=harbour-leads",
+		"an end that is missing": "--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour",
+	} {
+		p := b.Send(t, http.MethodPost, "/reconciliation/new", strings.NewReader(body),
+			http.Header{"Content-Type": {"multipart/form-data; boundary=x"}})
 		if p.Status != http.StatusBadRequest && p.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d %s", name, p.Status, p.Text())
 		}
@@ -100,7 +108,8 @@ func TestTooLargeAList(t *testing.T) {
 	for name, said := range map[string]bool{"by its length": true, "as it comes": false} {
 		list := &endless{
 			head: keyPart() + "--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nleadId,amount,text\n",
-			row:  "ld_01JD3Z0000000000000000000A,12.50," + strings.Repeat("words ", 600) + "\n", left: size,
+			row:  "ld_01JD3Z0000000000000000000A,12.50," + strings.Repeat("words ", 600) + "\n",
+			left: size,
 		}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.Console.URL+"/reconciliation/new", list)
 		if err != nil {
@@ -119,10 +128,12 @@ func TestTooLargeAList(t *testing.T) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if read := list.read.Load(); !said && read < reconcile.MaxFile || said && read > 64<<20 || read > reconciliationpages.MaxList+(64<<20) {
+		if read := list.read.Load(); !said && read < reconcile.MaxFile || said && read > 64<<20 ||
+			read > reconciliationpages.MaxList+(64<<20) {
 			t.Errorf("%s: %d bytes were read", name, read)
 		}
-		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `data-error="file"`) || !strings.Contains(text, "256") {
+		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `data-error="file"`) ||
+			!strings.Contains(text, "256") {
 			t.Errorf("%s: %d %.300s", name, resp.StatusCode, text)
 		}
 	}

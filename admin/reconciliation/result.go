@@ -35,8 +35,13 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		f = firstFinding(counts)
 	}
 	v := &view.Result{
-		Took: r.Result.Took, Totals: totals(r.Result), Findings: findingSums(r.Result, address), Tabs: findingTabs(address, f, counts, open, settled),
-		Finding: f.Name, Means: f.means, CSV: linesFile(address, f.Finding, f.Name, counts[f.Finding]),
+		Took:     r.Result.Took,
+		Totals:   totals(r.Result),
+		Findings: findingSums(r.Result, address),
+		Tabs:     findingTabs(address, f, counts, open, settled),
+		Finding:  f.Name,
+		Means:    f.means,
+		CSV:      linesFile(address, f.Finding, f.Name, counts[f.Finding]),
 	}
 	v.Compared, v.LeftOut = r.Result.Summary(ui.Number)
 	if r.Result.Covered != nil {
@@ -59,7 +64,8 @@ func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconci
 	if v.Settles = r.State == models.ReconciliationKept && reconcile.Settleable(f.Finding); v.Settles {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []ui.Tab{
-			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open}, {Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
+			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open},
+			{Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
 		}
 	}
 	v.State = ui.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
@@ -107,7 +113,12 @@ func linesFile(address string, f models.Finding, name string, lines int64) ui.Do
 	if f != "" {
 		to += "?finding=" + web.Escape(string(f))
 	}
-	return ui.Download{URL: to, Label: "CSV", Holds: name + ", " + web.CountWords(lines, false, "row", "rows") + ", with notes and who wrote them; no contact data of leads"}
+	return ui.Download{
+		URL:   to,
+		Label: "CSV",
+		Holds: name + ", " + web.CountWords(lines, false, "row", "rows") +
+			", with notes and who wrote them; no contact data of leads",
+	}
 }
 
 // firstFinding is what a person looks at first: what does not match.
@@ -128,7 +139,13 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 			count += ", " + ui.Number(open[f.Finding]) + " open"
 			data["data-open"] = strconv.FormatInt(open[f.Finding], 10)
 		}
-		all = append(all, ui.Tab{Label: f.Name, URL: linesURL(address, f.Finding, ""), Count: count, Current: f.Finding == now.Finding, Data: data})
+		all = append(all, ui.Tab{
+			Label:   f.Name,
+			URL:     linesURL(address, f.Finding, ""),
+			Count:   count,
+			Current: f.Finding == now.Finding,
+			Data:    data,
+		})
 	}
 	return all
 }
@@ -141,7 +158,12 @@ func totals(result *reconcile.Result) (all []view.Sum) {
 			continue
 		}
 		s := sums[t.Currency]
-		sums[t.Currency] = reconcile.Tally{Currency: t.Currency, Lines: s.Lines + t.Lines, Theirs: s.Theirs + t.Theirs, Ours: s.Ours + t.Ours}
+		sums[t.Currency] = reconcile.Tally{
+			Currency: t.Currency,
+			Lines:    s.Lines + t.Lines,
+			Theirs:   s.Theirs + t.Theirs,
+			Ours:     s.Ours + t.Ours,
+		}
 	}
 	for _, currency := range slices.Sorted(maps.Keys(sums)) {
 		all = append(all, sumRow(sums[currency], currency, ""))
@@ -164,15 +186,31 @@ func sumRow(t reconcile.Tally, name, to string) view.Sum {
 	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 	return view.Sum{
-		Finding: string(t.Finding), Name: name, URL: to, Lines: t.Lines, Currency: t.Currency, Theirs: amount(t.Theirs), Ours: amount(t.Ours), Difference: amount(t.Theirs - t.Ours),
+		Finding:    string(t.Finding),
+		Name:       name,
+		URL:        to,
+		Lines:      t.Lines,
+		Currency:   t.Currency,
+		Theirs:     amount(t.Theirs),
+		Ours:       amount(t.Ours),
+		Difference: amount(t.Theirs - t.Ours),
 	}
 }
 
 // lineRow is a line as the page shows it.
 func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.Line {
 	v := view.Line{
-		Anchor: lineAnchor(l.Line), Finding: string(l.Finding), Reason: l.Problem, Account: l.Account, Theirs: amountIfAny(l.TheirsMinor, l.Currency), Ours: amountIfAny(l.OursMinor, l.OurCurrency),
-		Received: web.TimeOf(l.ReceivedAt), Why: whyWords(l), Note: l.Note, Settler: l.Settler, Settled: l.SettledAt,
+		Anchor:   lineAnchor(l.Line),
+		Finding:  string(l.Finding),
+		Reason:   l.Problem,
+		Account:  l.Account,
+		Theirs:   amountIfAny(l.TheirsMinor, l.Currency),
+		Ours:     amountIfAny(l.OursMinor, l.OurCurrency),
+		Received: web.TimeOf(l.ReceivedAt),
+		Why:      whyWords(l),
+		Note:     l.Note,
+		Settler:  l.Settler,
+		Settled:  l.SettledAt,
 	}
 	if l.FileRow != nil {
 		v.Row = *l.FileRow

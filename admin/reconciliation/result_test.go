@@ -27,8 +27,10 @@ func TestReconciliation(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, foreign := admintest.EveryFinding(b, t)
 	at := b.UploadList(t, "harbour-leads", rows...)
-	b.Get(t, at).ExpectTexts(t, http.StatusOK, "march.csv", `data-rows="8"`, `value="leadId" selected`, `value="amount" selected`, `value="in:currency" selected`)
-	if p := b.Get(t, "/reconciliation"); p.State() != "uploaded" || len(p.Values("data-finding")) > 0 || !strings.Contains(p.Body, `href="`+at+`"`) {
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, "march.csv", `data-rows="8"`, `value="leadId" selected`,
+		`value="amount" selected`, `value="in:currency" selected`)
+	if p := b.Get(t, "/reconciliation"); p.State() != "uploaded" || len(p.Values("data-finding")) > 0 ||
+		!strings.Contains(p.Body, `href="`+at+`"`) {
 		t.Errorf("%s, findings %q: %s", p.State(), p.Values("data-finding"), p.Text())
 	}
 	expectConflict(t, b.Post(t, at+"/keep", url.Values{"version": {"1"}}), "not_compared")
@@ -36,7 +38,8 @@ func TestReconciliation(t *testing.T) {
 	b.Compare(t, at, form)
 
 	dry := b.Get(t, at)
-	dry.ExpectTexts(t, http.StatusOK, "data-dry-run", `finding=amount_differs#lines" aria-current="page"`, "−2.50", `action="`+at+`/compare"`, `action="`+at+`/keep"`)
+	dry.ExpectTexts(t, http.StatusOK, "data-dry-run", `finding=amount_differs#lines" aria-current="page"`, "−2.50",
+		`action="`+at+`/compare"`, `action="`+at+`/keep"`)
 	if strings.Contains(dry.Body, "/settle") {
 		t.Error("a dry run's lines can be settled")
 	}
@@ -44,8 +47,13 @@ func TestReconciliation(t *testing.T) {
 		t.Errorf("settling a dry run: %d", p.Status)
 	}
 	for finding, want := range map[string]string{
-		"matched": "/leads/ld_", "amount_differs": "harbour-leads-main", "unknown": "meadow-media", "duplicate": `data-first-row="2"`, "missing": `data-row="0"`,
-		"outside_period": "2026-02-11", "unreadable": `data-reason="amount_decimals"`,
+		"matched":        "/leads/ld_",
+		"amount_differs": "harbour-leads-main",
+		"unknown":        "meadow-media",
+		"duplicate":      `data-first-row="2"`,
+		"missing":        `data-row="0"`,
+		"outside_period": "2026-02-11",
+		"unreadable":     `data-reason="amount_decimals"`,
 	} {
 		b.Get(t, at+"?finding="+finding).ExpectTexts(t, http.StatusOK, want)
 	}
@@ -68,7 +76,8 @@ func TestReconciliation(t *testing.T) {
 	expectConflict(t, b.Post(t, at+"/compare", form), "ended")
 	list := b.Get(t, "/reconciliation?state=kept&partner=harbour-leads")
 	if got := [][]string{list.Values("data-finding"), list.Values("data-lines")}; !cmp.Equal(got, [][]string{
-		{"matched", "amount_differs", "unknown", "duplicate", "missing", "outside_period", "unreadable", "left_out"}, {"1", "1", "2", "1", "1", "1", "2", "1"},
+		{"matched", "amount_differs", "unknown", "duplicate", "missing", "outside_period", "unreadable", "left_out"},
+		{"1", "1", "2", "1", "1", "1", "2", "1"},
 	}) {
 		t.Errorf("the list has %v", got)
 	}
@@ -92,8 +101,14 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 	t.Helper()
 	line := at + "/lines/2/settle"
 	b.Get(t, line).ExpectTexts(t, http.StatusOK, `action="`+line+`"`, `data-row="3"`, `data-finding="amount_differs"`)
-	for name, note := range map[string]string{"nothing": "", "blanks": "  \n", "no text": "a\x00b", "too much": strings.Repeat("x", 2001)} {
-		if p := b.Post(t, line, url.Values{"note": {note}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-note-error"`) {
+	for name, note := range map[string]string{
+		"nothing":  "",
+		"blanks":   "  \n",
+		"no text":  "a\x00b",
+		"too much": strings.Repeat("x", 2001),
+	} {
+		if p := b.Post(t, line, url.Values{"note": {note}}); p.Status != http.StatusUnprocessableEntity ||
+			!strings.Contains(p.Body, `id="f-note-error"`) {
 			t.Errorf("%s: %d %s", name, p.Status, p.Text())
 		}
 	}
@@ -101,10 +116,13 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 		t.Errorf("%d settlements", n)
 	}
 	b.Post(t, line, url.Values{"note": {"Agreed by phone:\n<b>2.50 is theirs</b>"}}).ExpectRedirect(t, at+"?finding=amount_differs&after=1#line-2")
-	b.Get(t, at+"?finding=amount_differs").ExpectTexts(t, http.StatusOK, "Agreed by phone:\n&lt;b&gt;2.50 is theirs&lt;/b&gt;", "finance@example.com", `data-open="0" data-tab="amount_differs"`, `href="`+line+`"`)
+	b.Get(t, at+"?finding=amount_differs").ExpectTexts(t, http.StatusOK,
+		"Agreed by phone:\n&lt;b&gt;2.50 is theirs&lt;/b&gt;", "finance@example.com",
+		`data-open="0" data-tab="amount_differs"`, `href="`+line+`"`)
 	b.Get(t, at+"?finding=amount_differs&after=3000000000").ExpectTexts(t, http.StatusOK, "Agreed by phone")
 	b.Get(t, at+"?finding=amount_differs&open=yes").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
-	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle", "/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // the first has matched
+	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle",
+		"/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // the first has matched
 		if p := b.Get(t, at+one); p.Status != http.StatusNotFound {
 			t.Errorf("%s: %d", one, p.Status)
 		}
@@ -117,7 +135,8 @@ func checkExports(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 	for query, want := range map[string]int{"": 10, "?finding=unknown": 2, "?finding=unreadable": 2} {
 		p := b.Get(t, at+"/lines.csv"+query)
 		rows, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
-		if err != nil || len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(p.Header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
+		if err != nil || len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
+			!strings.HasPrefix(p.Header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
 			t.Errorf("%q: %d rows, %v, %v", query, len(rows), err, p.Header)
 		}
 		if strings.Contains(p.Body, "=1+1") {
@@ -138,8 +157,17 @@ func TestMappingsThatAreRefused(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, _ := b.Deliver(t, b.Harbour())
 	at := b.UploadList(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x", lead+";2,500;03/04/2026;y")
-	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="numbers"`, `name="dates" value="31/01/2006"`, `data-delimiter=";" data-encoding="UTF-8"`)
-	good := url.Values{"version": {"1"}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"GBP"}, "numbers": {"1.234,56"}, "from": {"2026-01-01"}, "to": {"2026-01-31"}}
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="numbers"`, `name="dates" value="31/01/2006"`,
+		`data-delimiter=";" data-encoding="UTF-8"`)
+	good := url.Values{
+		"version":  {"1"},
+		"lead_id":  {"leadId"},
+		"amount":   {"amount"},
+		"currency": {"GBP"},
+		"numbers":  {"1.234,56"},
+		"from":     {"2026-01-01"},
+		"to":       {"2026-01-31"},
+	}
 	for name, c := range map[string]struct{ field, value, wrong string }{
 		"no leadIds":         {"lead_id", "", "lead_id"},
 		"no such column":     {"lead_id", admintest.HostileText, "lead_id"},
@@ -162,7 +190,8 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		}
 		form.Set(c.field, c.value)
 		p := b.Post(t, at+"/compare", form)
-		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.wrong+`-error"`) || strings.Contains(p.Body, "<script>alert") {
+		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.wrong+`-error"`) ||
+			strings.Contains(p.Body, "<script>alert") {
 			t.Errorf("%s: %d %s", name, p.Status, p.Text())
 		}
 		if c.field != "to" && !strings.Contains(p.Body, `value="2026-01-31"`) {
@@ -190,13 +219,22 @@ func TestDaysOfTheDatesThatWereMeant(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
 	page := b.Get(t, at).Body
-	for form, days := range map[string][2]string{"31/01/2006": {"2026-03-02", "2026-04-03"}, "01/31/2006": {"2026-02-03", "2026-03-04"}} {
+	for form, days := range map[string][2]string{
+		"31/01/2006": {"2026-03-02", "2026-04-03"},
+		"01/31/2006": {"2026-02-03", "2026-03-04"},
+	} {
 		_, hint, _ := strings.Cut(page, `id="f-dates-`+form+`-hint"`)
 		if hint, _, _ = strings.Cut(hint, "</p>"); !strings.Contains(hint, days[0]) || !strings.Contains(hint, days[1]) {
 			t.Errorf("the hint of %s lacks %v: %q", form, days, hint)
 		}
 	}
-	form := url.Values{"version": {"1"}, "lead_id": {"leadId"}, "amount": {"amount"}, "currency": {"in:currency"}, "date": {"when"}}
+	form := url.Values{
+		"version":  {"1"},
+		"lead_id":  {"leadId"},
+		"amount":   {"amount"},
+		"currency": {"in:currency"},
+		"date":     {"when"},
+	}
 	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusUnprocessableEntity, `id="f-dates-error"`, `id="f-from-error"`)
 	form.Set("dates", "01/31/2006")
 	b.Compare(t, at, form)
@@ -271,12 +309,14 @@ func TestReconciliationsOfSomePartners(t *testing.T) {
 	v.Get(t, "/reconciliation?partner=meadow-media").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
 	v.Upload(t, "meadow-media", "a.csv", strings.Join(rows, "\n")).ExpectTexts(t, http.StatusUnprocessableEntity, `data-error="partner"`)
 	for _, path := range []string{mine + "?finding=unknown", mine + "/lines.csv", mine + "/lines.csv?finding=unknown"} {
-		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") || strings.Contains(p.Body, id.Format(id.Partner, b.Other.ID)) {
+		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") ||
+			strings.Contains(p.Body, id.Format(id.Partner, b.Other.ID)) {
 			t.Errorf("%s: %d tells whose lead it is: %s", path, p.Status, p.Text())
 		}
 	}
 	auditor := b.Console.SignedInAs(t, models.Auditor)
-	if p := auditor.Get(t, mine); p.Status != http.StatusOK || strings.Contains(p.Body, mine+"/") && strings.Contains(p.Body, `action="`+mine) {
+	if p := auditor.Get(t, mine); p.Status != http.StatusOK ||
+		strings.Contains(p.Body, mine+"/") && strings.Contains(p.Body, `action="`+mine) {
 		t.Errorf("an auditor is offered what they may not: %d", p.Status)
 	}
 }
@@ -285,18 +325,24 @@ func TestReconciliationsOfSomePartners(t *testing.T) {
 func TestStoppingAComparison(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{}) // without a running job queue
-	b := admintest.ConsoleWithDeliveries{Console: h, Client: h.SignedInAs(t, models.Finance), Platform: testkit.NewPlatform(t, h.Database)}
+	b := admintest.ConsoleWithDeliveries{
+		Console:  h,
+		Client:   h.SignedInAs(t, models.Finance),
+		Platform: testkit.NewPlatform(t, h.Database),
+	}
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
 	b.Post(t, at+"/compare", b.ColumnForm(t, at)).ExpectRedirect(t, at)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`, at+"/stop")
-	if p := b.Get(t, at+"/live"); p.Status != http.StatusOK || strings.Contains(p.Body, "<main") || p.Header.Get("HX-Refresh") != "" {
+	if p := b.Get(t, at+"/live"); p.Status != http.StatusOK || strings.Contains(p.Body, "<main") ||
+		p.Header.Get("HX-Refresh") != "" {
 		t.Errorf("%d %s", p.Status, p.Body)
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "comparing")
 	for range 2 { // pressed again, it is over already
 		b.Post(t, at+"/stop", nil).ExpectRedirect(t, at)
 	}
-	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-notice="bad"`, "finance@example.com", `value="2026-01-31"`, `value="in:currency" selected`)
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-notice="bad"`, "finance@example.com", `value="2026-01-31"`,
+		`value="in:currency" selected`)
 	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {
 		t.Errorf("%v", p.Header)
 	}

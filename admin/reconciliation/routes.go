@@ -33,7 +33,16 @@ func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: get, Path: "/reconciliation", Needs: web.ReadReconciliation, Handle: h.reconciliationsList},
 		{Method: get, Path: "/reconciliation/new", Needs: web.WriteReconciliation, Handle: h.reconciliationNewPage},
-		{Method: post, Path: "/reconciliation/new", Needs: web.WriteReconciliation, Limit: MaxList, Long: true, Creates: "/reconciliation/{object}", Form: "/reconciliation/new", Handle: h.reconciliationNew},
+		{
+			Method:  post,
+			Path:    "/reconciliation/new",
+			Needs:   web.WriteReconciliation,
+			Limit:   MaxList,
+			Long:    true,
+			Creates: "/reconciliation/{object}",
+			Form:    "/reconciliation/new",
+			Handle:  h.reconciliationNew,
+		},
 		{Method: get, Path: one, Needs: web.ReadReconciliation, Handle: h.reconciliationPage},
 		{Method: get, Path: one + "/live", Needs: web.ReadReconciliation, Handle: h.comparisonLive},
 		{Method: post, Path: one + "/compare", Needs: web.WriteReconciliation, Form: one, Handle: h.compareList},
@@ -95,13 +104,17 @@ type finding struct {
 // Findings are all of them, in the order of their tabs.
 var Findings = []finding{
 	{models.Matched, "Matched", "matched", "The list and the ledger say the same."},
-	{models.AmountDiffers, "Amount differs", "with another amount", "The lead is in the ledger with another amount, or in another currency. A lead that was returned has 0 there."},
+	{models.AmountDiffers, "Amount differs", "with another amount",
+		"The lead is in the ledger with another amount, or in another currency. A lead that was returned has 0 there."},
 	{models.Unknown, "Unknown leadId", "unknown", "No lead of this partner has this id; sandbox leads count as unknown."},
 	{models.Duplicated, "Duplicate", "duplicate", "The list has the lead in an earlier row, which is the one that counts."},
 	{models.Missing, "Missing from the file", "missing", "Leads that we received in these days and that the list lacks."},
-	{models.OutsidePeriod, "Outside the period", "outside the period", "We received the lead on another day than those that were compared."},
-	{models.Unreadable, "Unreadable", "unreadable", "The row could not be read as the columns were said to be: mend the list and give it again."},
-	{models.LeftOut, "Left out", "left out", "Leads that we received in these days in currencies or on accounts that the file does not cover. They were not compared."},
+	{models.OutsidePeriod, "Outside the period", "outside the period",
+		"We received the lead on another day than those that were compared."},
+	{models.Unreadable, "Unreadable", "unreadable",
+		"The row could not be read as the columns were said to be: mend the list and give it again."},
+	{models.LeftOut, "Left out", "left out",
+		"Leads that we received in these days in currencies or on accounts that the file does not cover. They were not compared."},
 }
 
 // findingOf is a finding by its name in the address.

@@ -23,7 +23,11 @@ func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile
 	if n < 1 || r.State != models.ReconciliationKept {
 		return l, web.ErrNotFound
 	}
-	found, _, _, err := h.Reconcile.Lines(k.R.Context(), k.Scope, reconcile.LineQuery{Reconciliation: r.ID, After: n - 1, Size: 1})
+	found, _, _, err := h.Reconcile.Lines(k.R.Context(), k.Scope, reconcile.LineQuery{
+		Reconciliation: r.ID,
+		After:          n - 1,
+		Size:           1,
+	})
 	if err != nil {
 		return l, err
 	}
@@ -45,7 +49,9 @@ func (h *Handlers) settlePage(k *web.Request) error {
 	return h.showSettle(k, http.StatusOK, r, l, "", nil)
 }
 
-func (h *Handlers) showSettle(k *web.Request, status int, r reconcile.Reconciliation, l reconcile.Line, note string, mistakes ui.Errors) error {
+func (h *Handlers) showSettle(
+	k *web.Request, status int, r reconcile.Reconciliation, l reconcile.Line, note string, mistakes ui.Errors,
+) error {
 	row := h.lineRow(k, r, l)
 	title := "Settle row " + ui.Number(int64(row.Row))
 	if row.Row == 0 {
@@ -54,8 +60,13 @@ func (h *Handlers) showSettle(k *web.Request, status int, r reconcile.Reconcilia
 	f, _ := findingOf(l.Finding)
 	address := reconciliationURL(r.ID)
 	return k.Show(status, view.Settle(view.SettleView{
-		Shell: k.Shell(title, allReconciliations, ui.Link{Label: r.FileName, URL: address}), Action: settleURL(r, l.Line),
-		Cancel: h.lineURL(k, r, l), Finding: f.Name, Line: row, Note: note, Errors: mistakes,
+		Shell:   k.Shell(title, allReconciliations, ui.Link{Label: r.FileName, URL: address}),
+		Action:  settleURL(r, l.Line),
+		Cancel:  h.lineURL(k, r, l),
+		Finding: f.Name,
+		Line:    row,
+		Note:    note,
+		Errors:  mistakes,
 	}))
 }
 

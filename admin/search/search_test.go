@@ -18,13 +18,20 @@ func TestJump(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
 	person, mine := h.StaffID(models.Auditor), h.AddPartner(t, "mine")
-	for q, want := range map[string]string{person: "/staff/" + person, " " + strings.ToLower(person) + " ": "/staff/" + person, "ld_00000000000000000000000001": "/audit?object=ld_00000000000000000000000001", id.Format(id.Partner, mine): web.PartnerURL(mine)} {
+	for q, want := range map[string]string{
+		person:                              "/staff/" + person,
+		" " + strings.ToLower(person) + " ": "/staff/" + person,
+		"ld_00000000000000000000000001":     "/audit?object=ld_00000000000000000000000001",
+		id.Format(id.Partner, mine):         web.PartnerURL(mine),
+	} {
 		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Location() != want {
 			t.Errorf("%q leads to %d %q", q, p.Status, p.Location())
 		}
 	}
-	for _, q := range []string{"", "x", "st_", "pt_00000000000000000000000001", "rq_00000000000000000000000001", "//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
-		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Status != http.StatusNotFound || strings.Contains(p.Body, "<script>alert") {
+	for _, q := range []string{"", "x", "st_", "pt_00000000000000000000000001", "rq_00000000000000000000000001",
+		"//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
+		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Status != http.StatusNotFound ||
+			strings.Contains(p.Body, "<script>alert") {
 			t.Errorf("%.30q: %d", q, p.Status)
 		}
 	}
@@ -38,7 +45,11 @@ func TestJump(t *testing.T) {
 		t.Fatal(err)
 	}
 	pricing, manager := h.SignedInAs(t, models.PricingManager), h.SignedInAs(t, models.AccountManager)
-	for card, want := range map[string]string{ratecard.ID(draft.ID): web.DraftURL(draft.ID), strings.ToLower(ratecard.ID(published.ID)): "/pricing/versions/1", "rc_00000000000000000000000001": "/audit?object=rc_00000000000000000000000001"} {
+	for card, want := range map[string]string{
+		ratecard.ID(draft.ID):                      web.DraftURL(draft.ID),
+		strings.ToLower(ratecard.ID(published.ID)): "/pricing/versions/1",
+		"rc_00000000000000000000000001":            "/audit?object=rc_00000000000000000000000001",
+	} {
 		for _, b := range []*admintest.Client{pricing, manager} {
 			if p := b.Get(t, "/jump?q="+card); p.Location() != want {
 				t.Errorf("%s leads to %d %q, want %s", card, p.Status, p.Location(), want)
@@ -48,7 +59,8 @@ func TestJump(t *testing.T) {
 			t.Errorf("whoever sees no prices is led to %q", p.Location())
 		}
 	}
-	if p := h.SignedInAs(t, models.Finance).Get(t, "/jump?q="+person); p.Status == http.StatusSeeOther && strings.HasPrefix(p.Location(), "/staff") {
+	if p := h.SignedInAs(t, models.Finance).Get(t, "/jump?q="+person); p.Status == http.StatusSeeOther &&
+		strings.HasPrefix(p.Location(), "/staff") {
 		t.Error("finance is led to a page that it may not see")
 	}
 }

@@ -22,7 +22,8 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 		return err
 	}
 	v := view.AccessExplainedView{
-		Shell: k.Shell("What "+p.Name+" may do", allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Name: p.Name,
+		Shell: k.Shell("What "+p.Name+" may do", allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Name:  p.Name,
 	}
 	if p.Status != models.StaffActive {
 		v.Note = "This person is " + string(p.Status) + ": nothing holds until they are active."
@@ -39,7 +40,10 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 		}
 		if what != "" {
 			v.Allowed = append(v.Allowed, view.Permission{
-				What: what, Where: where, Role: staff.RoleName(g.Role), Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
+				What:   what,
+				Where:  where,
+				Role:   staff.RoleName(g.Role),
+				Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
 			})
 		}
 	}

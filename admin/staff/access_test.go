@@ -25,11 +25,13 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	harbour := h.AddPartner(t, "harbour-leads")
 	roles := map[models.Role][]string{ // permissions of the policy that hold at one partner
-		models.AccountManager: {"overview, read", "partners, read", "partners, write", "secrets, write", "leads, read", "leads, find", "pricing, read", "audit, read"},
+		models.AccountManager: {"overview, read", "partners, read", "partners, write", "secrets, write", "leads, read",
+			"leads, find", "pricing, read", "audit, read"},
 		models.PricingManager: {"overview, read", "partners, read", "pricing, read", "leads, read", "audit, read"},
 		models.Finance: {"overview, read", "partners, read", "leads, read", "leads, find", "payouts, read", "payouts, export", "payouts, write", "payouts, approve",
 			"reconciliation, read", "reconciliation, write", "audit, read"},
-		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "pricing, read", "payouts, read", "payouts, export", "reconciliation, read", "audit, read"},
+		models.Auditor: {"overview, read", "partners, read", "leads, read", "leads, find", "pricing, read",
+			"payouts, read", "payouts, export", "reconciliation, read", "audit, read"},
 	}
 	for role := range roles {
 		h.AddStaff(t, string(role)+"-of-harbour@example.com", models.StaffRole{Role: role, PartnerID: &harbour})
@@ -72,18 +74,21 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 	for _, p := range []authz.Permission{web.ReadPayouts, web.WritePayouts, web.ApprovePayouts} {
 		everywhere := web.PermissionWords(p)
 		some, rest := web.Divide(p)
-		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) || !slices.Contains(may, some) || !slices.Contains(mayNot, rest) {
+		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) ||
+			!slices.Contains(may, some) || !slices.Contains(mayNot, rest) {
 			t.Errorf("%s: may %q, may not %q", everywhere, may, mayNot)
 		}
 	}
 	_, may, mayNot = page("account_manager-of-harbour@example.com")
 	some, rest := web.Divide(web.ReadPricing)
-	if !slices.Contains(may, some) || !slices.Contains(mayNot, rest) || !slices.Contains(mayNot, web.PermissionWords(web.CreatePartners)) {
+	if !slices.Contains(may, some) || !slices.Contains(mayNot, rest) ||
+		!slices.Contains(mayNot, web.PermissionWords(web.CreatePartners)) {
 		t.Errorf("may %q, may not %q", may, mayNot)
 	}
 	manager := h.NewClient(t)
 	manager.SignIn(t, "account_manager-of-harbour@example.com")
-	manager.Get(t, "/partners/new").Expect(t, "a page for all partners", http.StatusForbidden, `data-roles="account_manager" data-everywhere`)
+	manager.Get(t, "/partners/new").Expect(t, "a page for all partners", http.StatusForbidden,
+		`data-roles="account_manager" data-everywhere`)
 }
 
 // heads are what the rows of the tables are about.

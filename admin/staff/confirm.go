@@ -19,7 +19,9 @@ func (h *Handlers) confirmPageOf(k *web.Request, view func(*web.Request, staff.P
 
 // confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
 // runs do and answers with then.
-func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error) error {
+func (h *Handlers) confirmed(
+	k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error,
+) error {
 	if err := k.ParseForm(); err != nil {
 		return err
 	}
@@ -29,7 +31,10 @@ func (h *Handlers) confirmed(k *web.Request, view func(*web.Request, staff.Perso
 	}
 	var mistakes ui.Errors
 	if name := view(k, p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
-		mistakes = append(mistakes, ui.FieldError{Field: "name", Message: "Type " + p.Email + ", to be sure that it is them."})
+		mistakes = append(mistakes, ui.FieldError{
+			Field:   "name",
+			Message: "Type " + p.Email + ", to be sure that it is them.",
+		})
 	}
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,

@@ -10,10 +10,17 @@ import (
 
 func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
-		Shell: k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "deactivate", Action: web.StaffURL(p.ID) + "/deactivate",
+		Shell:       k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Prefix:      "deactivate",
+		Action:      web.StaffURL(p.ID) + "/deactivate",
 		Consequence: p.Name + " is signed out everywhere at once, and cannot sign in again until an administrator reactivates them. What they did stays on record.",
-		TypeName:    p.Email, StepUp: web.StepUp(k), Submit: "Deactivate", Cancel: web.StaffURL(p.ID),
-		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Name: web.Short(k.R.PostForm.Get("name")), Errors: mistakes,
+		TypeName:    p.Email,
+		StepUp:      web.StepUp(k),
+		Submit:      "Deactivate",
+		Cancel:      web.StaffURL(p.ID),
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		Name:        web.Short(k.R.PostForm.Get("name")),
+		Errors:      mistakes,
 	}
 }
 

@@ -23,7 +23,11 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	typed := view.StaffInviteView{Email: web.Short(form.Get("email")), Name: web.Short(form.Get("name")), Roles: typedRoles(form)}
+	typed := view.StaffInviteView{
+		Email: web.Short(form.Get("email")),
+		Name:  web.Short(form.Get("name")),
+		Roles: typedRoles(form),
+	}
 	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
@@ -33,7 +37,11 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 		Mistakes: mistakes,
 		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
-			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{Email: form.Get("email"), Name: form.Get("name"), Roles: roles})
+			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{
+				Email: form.Get("email"),
+				Name:  form.Get("name"),
+				Roles: roles,
+			})
 			if err != nil {
 				return "", err
 			}
@@ -41,7 +49,12 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {
-				r.Errors[0].Field = map[string]string{"email": "email", "email_taken": "email", "name": "name", "role": "role"}[apperr.As(r.Err).Reason]
+				r.Errors[0].Field = map[string]string{
+					"email":       "email",
+					"email_taken": "email",
+					"name":        "name",
+					"role":        "role",
+				}[apperr.As(r.Err).Reason]
 			}
 			typed.Errors = r.Errors
 			return h.showStaffInvite(k, r.Status, typed)
@@ -56,7 +69,11 @@ func (h *Handlers) showInvited(k *web.Request, made staff.Invited) error {
 		scheme = "https"
 	}
 	return k.ShowSecret(http.StatusOK, view.StaffInvited(view.StaffInvitedView{
-		Shell: k.Shell("Invitation for "+made.Name, allStaff), Name: made.Name, Email: made.Email, Link: scheme + "://" + k.R.Host + "/invite/" + made.Token,
-		ValidWords: "for 72 hours, until " + k.Now.Add(staff.InvitationLife).Format("2006-01-02 15:04 UTC"), PersonURL: web.StaffURL(made.ID),
+		Shell:      k.Shell("Invitation for "+made.Name, allStaff),
+		Name:       made.Name,
+		Email:      made.Email,
+		Link:       scheme + "://" + k.R.Host + "/invite/" + made.Token,
+		ValidWords: "for 72 hours, until " + k.Now.Add(staff.InvitationLife).Format("2006-01-02 15:04 UTC"),
+		PersonURL:  web.StaffURL(made.ID),
 	}))
 }

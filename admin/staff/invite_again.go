@@ -8,9 +8,16 @@ import (
 
 func (h *Handlers) inviteAgainView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
-		Shell: k.Shell("New invitation for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "invite", Action: web.StaffURL(p.ID) + "/invite",
-		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.", StepUp: web.StepUp(k), Submit: "Create invitation", Harmless: true, Cancel: web.StaffURL(p.ID),
-		Hidden: []ui.Hidden{{Name: ui.FormKeyField, Value: k.FormKey()}}, Errors: mistakes,
+		Shell:       k.Shell("New invitation for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Prefix:      "invite",
+		Action:      web.StaffURL(p.ID) + "/invite",
+		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.",
+		StepUp:      web.StepUp(k),
+		Submit:      "Create invitation",
+		Harmless:    true,
+		Cancel:      web.StaffURL(p.ID),
+		Hidden:      []ui.Hidden{{Name: ui.FormKeyField, Value: k.FormKey()}},
+		Errors:      mistakes,
 	}
 }
 

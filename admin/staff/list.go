@@ -28,11 +28,18 @@ func (h *Handlers) staffList(k *web.Request) error {
 	}
 	people := slices.DeleteFunc(all, func(p staff.Person) bool { return !matches(p, q.Get("q"), q.Get("role"), q.Get("status")) })
 	v := view.StaffListView{
-		Shell: k.Shell("Staff"), Search: q.Get("q"), Roles: web.Chosen(roleOptions(), q.Get("role")),
-		Statuses: web.Chosen([]ui.Option{{Value: "active", Label: "Active"}, {Value: "invited", Label: "Invited"}, {Value: "deactivated", Label: "Deactivated"}}, q.Get("status")),
+		Shell:  k.Shell("Staff"),
+		Search: q.Get("q"),
+		Roles:  web.Chosen(roleOptions(), q.Get("role")),
+		Statuses: web.Chosen([]ui.Option{
+			{Value: "active", Label: "Active"},
+			{Value: "invited", Label: "Invited"},
+			{Value: "deactivated", Label: "Deactivated"},
+		}, q.Get("status")),
 		State:    ui.ListState{Filtered: web.IsFiltered(q, staffFilters...), ClearURL: "/staff"},
-		SortName: web.SortLink("/staff", q, staffFilters, "name", true), SortSeen: web.SortLink("/staff", q, staffFilters, "seen", false),
-		Pager: ui.Pager{Count: peopleWords(len(people))},
+		SortName: web.SortLink("/staff", q, staffFilters, "name", true),
+		SortSeen: web.SortLink("/staff", q, staffFilters, "seen", false),
+		Pager:    ui.Pager{Count: peopleWords(len(people))},
 	}
 	if k.May(web.WriteStaff) {
 		v.InviteURL = "/staff/invite"
@@ -40,7 +47,13 @@ func (h *Handlers) staffList(k *web.Request) error {
 	sortPeople(people, q.Get("sort"))
 	for _, p := range people {
 		v.People = append(v.People, view.StaffRow{
-			Name: p.Name, Email: p.Email, URL: web.StaffURL(p.ID), Roles: web.ScopeWords(p.Roles, names), SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, Status: string(p.Status),
+			Name:         p.Name,
+			Email:        p.Email,
+			URL:          web.StaffURL(p.ID),
+			Roles:        web.ScopeWords(p.Roles, names),
+			SecondFactor: p.SecondFactor(),
+			LastSeen:     p.SeenAt,
+			Status:       string(p.Status),
 		})
 	}
 	return k.Show(http.StatusOK, view.StaffList(v))
@@ -48,7 +61,8 @@ func (h *Handlers) staffList(k *web.Request) error {
 
 func matches(p staff.Person, search, role, status string) bool {
 	search = strings.ToLower(strings.TrimSpace(search))
-	return (search == "" || strings.Contains(strings.ToLower(p.Name+"\n"+p.Email), search)) && (status == "" || string(p.Status) == status) &&
+	return (search == "" || strings.Contains(strings.ToLower(p.Name+"\n"+p.Email), search)) &&
+		(status == "" || string(p.Status) == status) &&
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 

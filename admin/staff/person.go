@@ -44,9 +44,18 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 		return err
 	}
 	v := view.StaffPersonView{
-		Shell: k.Shell(p.Name, allStaff), URL: web.StaffURL(p.ID), ID: id.Format(id.Staff, p.ID), Name: p.Name, Email: p.Email, Status: string(p.Status),
-		SecondFactor: p.SecondFactor(), LastSeen: p.SeenAt, AccessURL: web.StaffURL(p.ID) + "/access", StepUp: web.StepUp(k),
-		Version: int64(p.RowVersion), Roles: roleChoices(p.Roles, names),
+		Shell:        k.Shell(p.Name, allStaff),
+		URL:          web.StaffURL(p.ID),
+		ID:           id.Format(id.Staff, p.ID),
+		Name:         p.Name,
+		Email:        p.Email,
+		Status:       string(p.Status),
+		SecondFactor: p.SecondFactor(),
+		LastSeen:     p.SeenAt,
+		AccessURL:    web.StaffURL(p.ID) + "/access",
+		StepUp:       web.StepUp(k),
+		Version:      int64(p.RowVersion),
+		Roles:        roleChoices(p.Roles, names),
 	}
 	if f != nil {
 		v.Roles, v.Version, v.Conflict, v.Errors = f.roles, int64(f.version), f.conflict, f.errors

@@ -10,9 +10,16 @@ import (
 
 func (h *Handlers) reactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
-		Shell: k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}), Prefix: "reactivate", Action: web.StaffURL(p.ID) + "/reactivate",
-		Consequence: p.Name + " can sign in again with the same password and roles.", StepUp: web.StepUp(k), Submit: "Reactivate", Harmless: true, Cancel: web.StaffURL(p.ID),
-		Hidden: []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}}, Errors: mistakes,
+		Shell:       k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Prefix:      "reactivate",
+		Action:      web.StaffURL(p.ID) + "/reactivate",
+		Consequence: p.Name + " can sign in again with the same password and roles.",
+		StepUp:      web.StepUp(k),
+		Submit:      "Reactivate",
+		Harmless:    true,
+		Cancel:      web.StaffURL(p.ID),
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		Errors:      mistakes,
 	}
 }
 

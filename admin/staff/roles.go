@@ -34,7 +34,12 @@ func roleOptions() (all []ui.Option) {
 // shows their slugs.
 func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.RoleChoice) {
 	for _, r := range models.Roles {
-		c := ui.RoleChoice{Value: string(r), Label: web.Title(staff.RoleName(r)), Hint: roleHints[r], Scopable: r != models.Administrator}
+		c := ui.RoleChoice{
+			Value:    string(r),
+			Label:    web.Title(staff.RoleName(r)),
+			Hint:     roleHints[r],
+			Scopable: r != models.Administrator,
+		}
 		var at []string
 		for _, given := range roles {
 			if given.Role != r {
@@ -80,14 +85,21 @@ func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRol
 			continue
 		}
 		field := "partners-" + value
-		listed := strings.FieldsFunc(form.Get(field), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' })
+		listed := strings.FieldsFunc(form.Get(field),
+			func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' })
 		if len(listed) == 0 {
-			mistakes = append(mistakes, ui.FieldError{Field: field, Message: "Name the partners that " + staff.RoleName(role) + " is for, or choose all partners."})
+			mistakes = append(mistakes, ui.FieldError{
+				Field:   field,
+				Message: "Name the partners that " + staff.RoleName(role) + " is for, or choose all partners.",
+			})
 		}
 		for _, slug := range listed {
 			partner, ok := bySlug[slug]
 			if !ok {
-				mistakes = append(mistakes, ui.FieldError{Field: field, Message: "There is no partner with the slug " + web.Short(slug) + "."})
+				mistakes = append(mistakes, ui.FieldError{
+					Field:   field,
+					Message: "There is no partner with the slug " + web.Short(slug) + ".",
+				})
 				continue
 			}
 			roles = append(roles, models.StaffRole{Role: role, PartnerID: &partner})

@@ -21,7 +21,15 @@ func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: get, Path: "/staff", Needs: web.ReadStaff, Handle: h.staffList},
 		{Method: get, Path: "/staff/invite", Needs: web.WriteStaff, Handle: h.staffInvitePage},
-		{Method: post, Path: "/staff/invite", Needs: web.WriteStaff, Creates: "/staff/{object}", ShownOnce: true, Form: "/staff/invite", Handle: h.staffInvite},
+		{
+			Method:    post,
+			Path:      "/staff/invite",
+			Needs:     web.WriteStaff,
+			Creates:   "/staff/{object}",
+			ShownOnce: true,
+			Form:      "/staff/invite",
+			Handle:    h.staffInvite,
+		},
 		{Method: get, Path: "/staff/{id}", Needs: web.ReadStaff, Handle: h.staffPage},
 		{Method: get, Path: "/staff/{id}/access", Needs: web.ReadStaff, Handle: h.staffAccess},
 		{Method: post, Path: "/staff/{id}/roles", Needs: web.WriteStaff, Form: "/staff/{id}", Handle: h.staffRoles},

@@ -24,14 +24,19 @@ func TestStaffChangesAskAgain(t *testing.T) {
 	b := h.SignedInAs(t, models.Administrator)
 	path := "/staff/" + h.StaffID(models.Auditor)
 	roles := func(with string) url.Values {
-		return url.Values{"version": {strconv.Itoa(versionOf(h, t, models.Auditor))}, "role": {"auditor", "finance"}, "proof": {with}}
+		return url.Values{
+			"version": {strconv.Itoa(versionOf(h, t, models.Auditor))},
+			"role":    {"auditor", "finance"},
+			"proof":   {with},
+		}
 	}
 	h.Time.Advance(11 * time.Minute)
 	if p := b.Get(t, path); !strings.Contains(p.Body, `name="proof"`) {
 		t.Error("the form does not ask")
 	}
 	for _, wrong := range []string{"", "wrong"} {
-		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"proof"}) || !strings.Contains(p.Body, `value="finance" checked`) {
+		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity ||
+			!slices.Equal(p.Errors(), []string{"proof"}) || !strings.Contains(p.Body, `value="finance" checked`) {
 			t.Errorf("%q: %d %s", wrong, p.Status, p.Text())
 		}
 	}
@@ -81,7 +86,9 @@ func TestTwoChangeOnePerson(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	p := second.Post(t, path+"/roles", url.Values{"version": {stale}, "role": {"pricing_manager"}})
-	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) || !strings.Contains(p.Body, "administrator@example.com") || !strings.Contains(p.Body, "finance at *") || !strings.Contains(p.Body, `value="pricing_manager" checked`) {
+	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) ||
+		!strings.Contains(p.Body, "administrator@example.com") || !strings.Contains(p.Body, "finance at *") ||
+		!strings.Contains(p.Body, `value="pricing_manager" checked`) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	if h.Count(t, "staff_roles", "staff_id = $1 AND role = 'finance'", h.People[models.Auditor].ID) != 1 {
@@ -115,9 +122,15 @@ func TestRulesOfStaff(t *testing.T) {
 		status int
 		reason string
 	}{
-		self + "/roles":      {url.Values{"version": {"1"}, "role": {"administrator", "finance"}}, http.StatusForbidden, "own_role"},
-		self + "/deactivate": {url.Values{"version": {"1"}, "name": {"administrator@example.com"}}, http.StatusForbidden, "self"},
-		other + "/invite":    {nil, http.StatusConflict, "accepted"},
+		self + "/roles": {url.Values{
+			"version": {"1"},
+			"role":    {"administrator", "finance"},
+		}, http.StatusForbidden, "own_role"},
+		self + "/deactivate": {url.Values{
+			"version": {"1"},
+			"name":    {"administrator@example.com"},
+		}, http.StatusForbidden, "self"},
+		other + "/invite": {nil, http.StatusConflict, "accepted"},
 	} {
 		if p := b.Post(t, path, c.form); p.Status != c.status || !slices.Contains(p.Values("data-notice"), "bad") {
 			t.Errorf("%s: %d %s", path, p.Status, p.Text())
@@ -170,7 +183,8 @@ func TestRolesAreInForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Reload(t)
-	if p := b.Get(t, "/staff"); p.Status != http.StatusForbidden || !slices.Equal(p.Values("data-roles"), []string{"administrator auditor"}) || strings.Contains(p.Body, "data-everywhere") {
+	if p := b.Get(t, "/staff"); p.Status != http.StatusForbidden ||
+		!slices.Equal(p.Values("data-roles"), []string{"administrator auditor"}) || strings.Contains(p.Body, "data-everywhere") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
@@ -187,7 +201,13 @@ func TestARoleAtOnePartner(t *testing.T) {
 	h.Reload(t)
 	b := h.NewClient(t)
 	b.SignIn(t, "narrow@example.com")
-	for path, want := range map[string]int{"/": http.StatusOK, "/audit": http.StatusOK, "/staff": http.StatusForbidden, "/staff/" + h.StaffID(models.Auditor): http.StatusForbidden, "/account": http.StatusOK} {
+	for path, want := range map[string]int{
+		"/":                                   http.StatusOK,
+		"/audit":                              http.StatusOK,
+		"/staff":                              http.StatusForbidden,
+		"/staff/" + h.StaffID(models.Auditor): http.StatusForbidden,
+		"/account":                            http.StatusOK,
+	} {
 		if p := b.Get(t, path); p.Status != want || strings.Contains(p.Body, `href="/staff"`) {
 			t.Errorf("%s: %d", path, p.Status)
 		}

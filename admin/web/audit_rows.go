@@ -16,8 +16,18 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))
 	for i, e := range events {
 		rows[i] = ui.AuditRow{
-			At: e.At, Who: e.Actor, Role: strings.ReplaceAll(e.Role, "_", " "), Action: actionWords(e.Action), Code: e.Action, Kind: strings.ReplaceAll(e.ObjectKind, "_", " "), Object: e.ObjectID,
-			Outcome: string(e.Outcome), Reason: e.Reason, Address: e.Address, RequestID: e.RequestID, Changes: Changes(e.Before, e.After),
+			At:        e.At,
+			Who:       e.Actor,
+			Role:      strings.ReplaceAll(e.Role, "_", " "),
+			Action:    actionWords(e.Action),
+			Code:      e.Action,
+			Kind:      strings.ReplaceAll(e.ObjectKind, "_", " "),
+			Object:    e.ObjectID,
+			Outcome:   string(e.Outcome),
+			Reason:    e.Reason,
+			Address:   e.Address,
+			RequestID: e.RequestID,
+			Changes:   Changes(e.Before, e.After),
 		}
 		switch {
 		case e.ObjectKind == "staff" && e.ObjectID != "" && k.May(ReadStaff):
@@ -53,7 +63,11 @@ func Changes(before, after *string) (all []ui.Change) {
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, ui.Change{Name: strings.ReplaceAll(name, "_", " "), Before: ValueWords(was, name), After: ValueWords(is, name)})
+		all = append(all, ui.Change{
+			Name:   strings.ReplaceAll(name, "_", " "),
+			Before: ValueWords(was, name),
+			After:  ValueWords(is, name),
+		})
 	}
 	return all
 }

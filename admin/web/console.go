@@ -95,7 +95,8 @@ func (c *Console) refuseOtherSites() gin.HandlerFunc {
 
 // refuseMethod names the methods that the address takes. HEAD goes without saying.
 func refuseMethod(k *Request) error {
-	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "), func(m string) bool { return m == http.MethodHead })
+	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "),
+		func(m string) bool { return m == http.MethodHead })
 	slices.Sort(allow)
 	k.W.Header().Set("Allow", strings.Join(allow, ", "))
 	return errMethod

@@ -11,7 +11,9 @@ func TestDevice(t *testing.T) {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15":                   {"Safari", "macOS"},
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1": {"Safari", "iPhone"},
 		"Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 Mobile Safari/537.36":                            {"Chrome", "Android"},
-		"curl/8.5.0": {"curl", ""}, "": {}, "<script>": {},
+		"curl/8.5.0": {"curl", ""},
+		"":           {},
+		"<script>":   {},
 	} {
 		if browser, system := device(agent); browser != want[0] || system != want[1] {
 			t.Errorf("%s: %q, %q, want %q", agent, browser, system, want)

@@ -104,7 +104,12 @@ func AuditRefusal(k *Request, f *apperr.Error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.R.Context()), requestWithin)
 	defer cancel()
-	e := audit.Event{Action: k.Route.action(), Kind: "route", Object: k.Route.Method + " " + k.Route.Path, Reason: f.Reason}
+	e := audit.Event{
+		Action: k.Route.action(),
+		Kind:   "route",
+		Object: k.Route.Method + " " + k.Route.Path,
+		Reason: f.Reason,
+	}
 	if k.Route.Needs != (authz.Permission{}) {
 		e.Reason += ": " + k.Route.Needs.String()
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-var ErrFormKey = apperr.New(apperr.Invalid, "form_key", "The form is incomplete. Open the page again, then fill in the form and submit it.")
+var ErrFormKey = apperr.New(apperr.Invalid, "form_key",
+	"The form is incomplete. Open the page again, then fill in the form and submit it.")
 
 // submission reads the key of a form that creates something. A form whose key was used
 // before leads to what it created then. A route for large files reads its key itself.
@@ -67,8 +68,12 @@ func created(k *Request, object string) string {
 
 // submittedNotices are the notices of a page that a form led to that had been submitted before.
 var submittedNotices = map[string]Notice{
-	"before":     {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
-	"shown-once": {Kind: "warn", Code: "shown_once", Text: "You already submitted this form. Nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one."},
+	"before": {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
+	"shown-once": {
+		Kind: "warn",
+		Code: "shown_once",
+		Text: "You already submitted this form. Nothing new was created. The result was shown once and cannot be shown again. If you did not save it, create a new one.",
+	},
 }
 
 // FormKey is the key for the forms of this page: the one that was sent, while it created

@@ -10,7 +10,13 @@ import (
 // ExplainSteps shows the steps that lead to a price. ruleURL returns the address of a rule's form.
 func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (steps []ui.ExplainStep) {
 	for _, s := range e.Steps {
-		step := ui.ExplainStep{Name: Title(s.Name), Effect: s.Effect, Value: atLeastCents(s.Value), Rule: s.Selector, Note: s.Note}
+		step := ui.ExplainStep{
+			Name:   Title(s.Name),
+			Effect: s.Effect,
+			Value:  atLeastCents(s.Value),
+			Rule:   s.Selector,
+			Note:   s.Note,
+		}
 		if s.Rule >= 0 {
 			step.URL = ruleURL(s.Rule)
 		}

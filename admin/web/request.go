@@ -63,7 +63,15 @@ const requestKey = "console.request"
 
 // request is what the handler of a route works with.
 func (c *Console) request(g *gin.Context, x *httpserver.Request, rt Route) *Request {
-	k := &Request{console: c, User: User{Access: c.Access.Get()}, W: g.Writer, R: g.Request, Route: rt, Now: x.Start, logged: x}
+	k := &Request{
+		console: c,
+		User:    User{Access: c.Access.Get()},
+		W:       g.Writer,
+		R:       g.Request,
+		Route:   rt,
+		Now:     x.Start,
+		logged:  x,
+	}
 	for _, p := range g.Params {
 		k.R.SetPathValue(p.Key, p.Value)
 	}

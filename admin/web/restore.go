@@ -28,11 +28,23 @@ const (
 )
 
 var restoreNotices = map[string]Notice{
-	RestoreForm: {Kind: "info", Code: "form_restored", Text: "You were signed out while this form was open. Your entries are back in the form. Check them and submit the form again."},
-	restoreFile: {Kind: "info", Code: "file_not_kept", Text: "You were signed out while this form was open, and nothing was uploaded. Choose the file again."},
+	RestoreForm: {
+		Kind: "info",
+		Code: "form_restored",
+		Text: "You were signed out while this form was open. Your entries are back in the form. Check them and submit the form again.",
+	},
+	restoreFile: {
+		Kind: "info",
+		Code: "file_not_kept",
+		Text: "You were signed out while this form was open, and nothing was uploaded. Choose the file again.",
+	},
 }
 
-var noFormKept = Notice{Kind: "warn", Code: "form_not_kept", Text: "You were signed out while this form was open. Your entries are no longer available."}
+var noFormKept = Notice{
+	Kind: "warn",
+	Code: "form_not_kept",
+	Text: "You were signed out while this form was open. Your entries are no longer available.",
+}
 
 // neverKept are the fields of which no value is kept.
 var neverKept = []string{"password", "again", "current", "proof", "code", "import"}

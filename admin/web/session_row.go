@@ -10,7 +10,13 @@ import (
 
 // SessionRow shows a session; base is the address of the list of sessions.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
-	row := ui.SessionRow{Device: deviceWords(device(s.UserAgent)), Address: s.Address, Started: s.CreatedAt, LastSeen: s.SeenAt, Current: current}
+	row := ui.SessionRow{
+		Device:   deviceWords(device(s.UserAgent)),
+		Address:  s.Address,
+		Started:  s.CreatedAt,
+		LastSeen: s.SeenAt,
+		Current:  current,
+	}
 	if !current {
 		row.RevokeURL = base + id.Format(id.Session, s.ID) + "/end"
 	}
@@ -27,8 +33,10 @@ func device(agent string) (browser, system string) {
 		}
 		return ""
 	}
-	browser = find("Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome", "Safari/", "Safari", "curl/", "curl")
-	system = find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS X", "macOS", "Linux", "Linux")
+	browser = find("Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome", "Safari/", "Safari",
+		"curl/", "curl")
+	system = find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS X", "macOS",
+		"Linux", "Linux")
 	return browser, system
 }
 

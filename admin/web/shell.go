@@ -17,7 +17,12 @@ type (
 )
 
 func assetURLs() templateAssets {
-	return templateAssets{Style: assets.URL("console.css"), HTMX: assets.URL("htmx.min.js"), Script: assets.URL("console.js"), Icon: assets.URL("icon.svg")}
+	return templateAssets{
+		Style:  assets.URL("console.css"),
+		HTMX:   assets.URL("htmx.min.js"),
+		Script: assets.URL("console.js"),
+		Icon:   assets.URL("icon.svg"),
+	}
 }
 
 // areas are the console's, in the order of the navigation. One appears with its
@@ -39,7 +44,14 @@ var areas = []struct {
 // Shell is what stands around a page.
 func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	s := ui.Shell{
-		Title: title, Environment: k.console.Environment, Theme: theme(k), Path: k.path(), Now: k.Now, Assets: k.console.assets, Crumbs: above, Notices: k.Notices,
+		Title:       title,
+		Environment: k.console.Environment,
+		Theme:       theme(k),
+		Path:        k.path(),
+		Now:         k.Now,
+		Assets:      k.console.assets,
+		Crumbs:      above,
+		Notices:     k.Notices,
 	}
 	if !k.SignedIn() {
 		return s
@@ -53,7 +65,12 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	s.Person = ui.Person{Name: k.Session.Staff.Name, Role: k.roleWords()}
 	for _, a := range areas {
 		if k.May(a.needs) {
-			s.Nav = append(s.Nav, ui.NavItem{Label: a.label, URL: a.path, Icon: a.icon, Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/work")})
+			s.Nav = append(s.Nav, ui.NavItem{
+				Label:   a.label,
+				URL:     a.path,
+				Icon:    a.icon,
+				Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/work"),
+			})
 		}
 	}
 	return s

@@ -28,7 +28,13 @@ func SetTheme(k *Request) error {
 		choice, age = "", -time.Second
 	}
 	http.SetCookie(k.W, &http.Cookie{ //nolint:gosec // a development console has no https
-		Name: themeCookie, Value: choice, Path: "/", MaxAge: int(age.Seconds()), HttpOnly: true, Secure: k.console.production(), SameSite: http.SameSiteLaxMode,
+		Name:     themeCookie,
+		Value:    choice,
+		Path:     "/",
+		MaxAge:   int(age.Seconds()),
+		HttpOnly: true,
+		Secure:   k.console.production(),
+		SameSite: http.SameSiteLaxMode,
 	})
 	return k.Redirect(Local(k.R.PostForm.Get("return")))
 }

@@ -8,12 +8,24 @@ import (
 
 // PingsTile shows the number of pings.
 func PingsTile(all, rejected int64) ui.StatTile {
-	return ui.StatTile{Name: "pings", Label: "Pings", Value: ui.Number(all), Note: "including " + ui.Number(rejected) + " rejected", URL: "#traffic"}
+	return ui.StatTile{
+		Name:  "pings",
+		Label: "Pings",
+		Value: ui.Number(all),
+		Note:  "including " + ui.Number(rejected) + " rejected",
+		URL:   "#traffic",
+	}
 }
 
 // AcceptedTile shows the share of pings that got a price.
 func AcceptedTile(priced, pings int64, url string) ui.StatTile {
-	return ui.StatTile{Name: "accepted", Label: "Accepted", Value: Share(priced, pings), Note: "of " + CountWords(pings, false, "ping", "pings") + ", including rejected", URL: url}
+	return ui.StatTile{
+		Name:  "accepted",
+		Label: "Accepted",
+		Value: Share(priced, pings),
+		Note:  "of " + CountWords(pings, false, "ping", "pings") + ", including rejected",
+		URL:   url,
+	}
 }
 
 // PostsTile shows the number of posts.

@@ -90,8 +90,13 @@ func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 	for i := range n {
 		name := fmt.Sprintf("%s%06d", prefix, from+i)
 		rows[i] = models.Partner{
-			ID: id.New(f.Now), Slug: name, Name: name, Status: models.PartnerApproved, SigningMode: models.SigningRequired,
-			CreatedAt: f.Now, UpdatedAt: f.Now,
+			ID:          id.New(f.Now),
+			Slug:        name,
+			Name:        name,
+			Status:      models.PartnerApproved,
+			SigningMode: models.SigningRequired,
+			CreatedAt:   f.Now,
+			UpdatedAt:   f.Now,
 		}
 		accounts[i] = models.Account{
 			ID: id.New(f.Now), PartnerID: rows[i].ID, Identifier: name, Name: name, IsDefault: true,
@@ -99,9 +104,16 @@ func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 		}
 		secret, plain := id.New(f.Now), []byte(partners.GenerateSecret())
 		secrets[i] = models.SigningSecret{
-			ID: secret, PartnerID: rows[i].ID, Label: name, Prefix: "pp_", LastFour: string(plain[len(plain)-4:]),
-			Sealed: f.Keys.Seal(keyring.SigningSecret, secret[:], plain), Digest: f.Keys.Digest(keyring.Uniqueness, plain),
-			State: models.SecretActive, NotBefore: f.Now, CreatedAt: f.Now,
+			ID:        secret,
+			PartnerID: rows[i].ID,
+			Label:     name,
+			Prefix:    "pp_",
+			LastFour:  string(plain[len(plain)-4:]),
+			Sealed:    f.Keys.Seal(keyring.SigningSecret, secret[:], plain),
+			Digest:    f.Keys.Digest(keyring.Uniqueness, plain),
+			State:     models.SecretActive,
+			NotBefore: f.Now,
+			CreatedAt: f.Now,
 		}
 	}
 	return f.DB.Transaction(ctx, func(tx *gorm.DB) error {
@@ -190,9 +202,17 @@ type leads struct {
 
 func newLeadBatch(n int) *leads {
 	return &leads{
-		ids: make([]uuid.UUID, 0, n), transactions: make([]uuid.UUID, 0, n), partners: make([]uuid.UUID, 0, n), accounts: make([]uuid.UUID, 0, n),
-		secrets: make([]uuid.UUID, 0, n), industries: make([]string, 0, n), references: make([]string, 0, n), terms: make([]int64, 0, n),
-		prices: make([]int64, 0, n), times: make([]time.Time, 0, n), noise: make([][]byte, 0, n),
+		ids:          make([]uuid.UUID, 0, n),
+		transactions: make([]uuid.UUID, 0, n),
+		partners:     make([]uuid.UUID, 0, n),
+		accounts:     make([]uuid.UUID, 0, n),
+		secrets:      make([]uuid.UUID, 0, n),
+		industries:   make([]string, 0, n),
+		references:   make([]string, 0, n),
+		terms:        make([]int64, 0, n),
+		prices:       make([]int64, 0, n),
+		times:        make([]time.Time, 0, n),
+		noise:        make([][]byte, 0, n),
 	}
 }
 

@@ -123,7 +123,8 @@ func TestUsage(t *testing.T) {
 
 func TestUsageReadsTheSystemsLines(t *testing.T) {
 	var u Usage
-	if err := u.read([]byte("Name:\tx\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\nThreads:\t3\n")); err != nil || u.Resident != 10<<20 || u.Peak != 20<<20 {
+	if err := u.read([]byte("Name:\tx\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\nThreads:\t3\n")); err != nil ||
+		u.Resident != 10<<20 || u.Peak != 20<<20 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	for _, bad := range []string{"", "VmRSS:\tmuch\n", "VmHWM:\t 1 kB\n"} {

@@ -57,7 +57,11 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
-	db, err := postgres.Open(ctx, postgres.Options{URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout})
+	db, err := postgres.Open(ctx, postgres.Options{
+		URL:            cfg.Database.URL.Reveal(),
+		MaxConnections: 2,
+		ConnectTimeout: cfg.Database.ConnectTimeout,
+	})
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,12 @@ func TestFill(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lines testkit.Log
-	node, err := app.Start(t.Context(), app.Options{Config: cfg, Environment: "production", Clock: clock.System{}, Log: &lines})
+	node, err := app.Start(t.Context(), app.Options{
+		Config:      cfg,
+		Environment: "production",
+		Clock:       clock.System{},
+		Log:         &lines,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,11 @@ func Run(ctx context.Context, j Job) (Result, error) {
 		})
 	}
 	all.Wait()
-	result := Result{Acknowledged: r.acknowledged.Load(), Refused: r.refused.Load(), Elapsed: clock.System{}.Now().Sub(r.start)}
+	result := Result{
+		Acknowledged: r.acknowledged.Load(),
+		Refused:      r.refused.Load(),
+		Elapsed:      clock.System{}.Now().Sub(r.start),
+	}
 	result.Median, result.P99 = quantiles(r.took)
 	_, result.RefusedP99 = quantiles(r.turnedAway)
 	if text := r.refusal.Load(); text != nil {

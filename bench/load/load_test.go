@@ -80,7 +80,8 @@ func TestRefusalsAreCountedAndShown(t *testing.T) {
 		}
 	})
 	r, err := Run(t.Context(), Job{Address: address, Requests: [][]byte{[]byte(get)}, Count: 1000})
-	if err != nil || r.Acknowledged != 900 || r.Refused != 100 || !strings.Contains(r.Refusal, "418") || !strings.Contains(r.Refusal, "not you") {
+	if err != nil || r.Acknowledged != 900 || r.Refused != 100 || !strings.Contains(r.Refusal, "418") ||
+		!strings.Contains(r.Refusal, "not you") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -57,9 +57,11 @@ func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 		}
 		body := postBody(random, transaction, now)
 		if random.Float64() < p.Bad {
-			body = bytes.Replace(body, []byte(`"location":{`), []byte(`"location":{"country":"GB","postcode":"`+BadPostcode+`",`), 1)
+			body = bytes.Replace(body, []byte(`"location":{`),
+				[]byte(`"location":{"country":"GB","postcode":"`+BadPostcode+`",`), 1)
 		}
-		headers := "X-Timestamp: " + stamp + "\r\nX-Signature-SHA256: " + signing.Sign([]byte(p.Partner.Secret), stamp, body) + "\r\n"
+		headers := "X-Timestamp: " + stamp + "\r\nX-Signature-SHA256: " +
+			signing.Sign([]byte(p.Partner.Secret), stamp, body) + "\r\n"
 		requests[i] = request(address, PostPath(p.Partner.Slug), headers, body)
 	}
 	return requests, nil
@@ -74,8 +76,13 @@ func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	var fresh [quote.RandomSize]byte
 	crand.Read(fresh[:])
 	token, _, err := p.Quotes.Append(nil, quote.Quote{
-		Price: money.Amount{Minor: cell.Minor, Currency: cell.Currency}, Country: country,
-		TermID: tax.At(industry).TermID, Urgency: uint8(class), Postcode: postcode(random), CardVersion: 1, Partner: p.Partner.ID,
+		Price:       money.Amount{Minor: cell.Minor, Currency: cell.Currency},
+		Country:     country,
+		TermID:      tax.At(industry).TermID,
+		Urgency:     uint8(class),
+		Postcode:    postcode(random),
+		CardVersion: 1,
+		Partner:     p.Partner.ID,
 	}, now, fresh)
 	return token, err
 }

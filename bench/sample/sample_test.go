@@ -43,7 +43,8 @@ func sent(t *testing.T, raw []byte) (*http.Request, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.Buffered() > 0 || r.Method != http.MethodPost || r.Host != address || r.Header.Get("Content-Type") != "application/json" {
+	if in.Buffered() > 0 || r.Method != http.MethodPost || r.Host != address ||
+		r.Header.Get("Content-Type") != "application/json" {
 		t.Fatalf("%d bytes over in %q", in.Buffered(), raw)
 	}
 	return r, body
@@ -85,7 +86,10 @@ func TestPostsAreValidSignedAndDistinct(t *testing.T) {
 		if len(body) < 1<<10 || len(body) > 2<<10 || r.URL.Path != "/p/harbour-leads/api/lead/post" {
 			t.Fatalf("%d bytes to %s", len(body), r.URL.Path)
 		}
-		claim, err := signing.Check(signing.Headers{Timestamp: r.Header["X-Timestamp"], Signature: r.Header["X-Signature-Sha256"]}, now)
+		claim, err := signing.Check(signing.Headers{
+			Timestamp: r.Header["X-Timestamp"],
+			Signature: r.Header["X-Signature-Sha256"],
+		}, now)
 		if err != nil || !signing.NewVerifier([]byte(partner.Secret)).Verify(claim, body) {
 			t.Fatalf("not signed: %v", err)
 		}

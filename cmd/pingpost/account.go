@@ -36,9 +36,10 @@ func accountCommand() *cobra.Command {
 
 func accountCreate() *cobra.Command {
 	c := &cobra.Command{
-		Use: "create PARTNER PARTNER_ID", Short: "Give a partner an account; the first is its default",
-		Long: "Give a partner an account. PARTNER is its slug or id; PARTNER_ID is what the partner sends as\n\"partnerId\" in its posts, unique on the platform.",
-		Args: exactly(2, "the partner's slug or id, and the new account's partnerId"),
+		Use:   "create PARTNER PARTNER_ID",
+		Short: "Give a partner an account; the first is its default",
+		Long:  "Give a partner an account. PARTNER is its slug or id; PARTNER_ID is what the partner sends as\n\"partnerId\" in its posts, unique on the platform.",
+		Args:  exactly(2, "the partner's slug or id, and the new account's partnerId"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the account's name (default its partnerId)")
@@ -67,7 +68,11 @@ func accountCreate() *cobra.Command {
 }
 
 func accountList() *cobra.Command {
-	c := &cobra.Command{Use: "list PARTNER", Short: "List a partner's accounts, the default first", Args: exactly(1, "the partner's slug or id")}
+	c := &cobra.Command{
+		Use:   "list PARTNER",
+		Short: "List a partner's accounts, the default first",
+		Args:  exactly(1, "the partner's slug or id"),
+	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {

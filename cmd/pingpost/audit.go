@@ -30,7 +30,8 @@ func auditVerify() *cobra.Command {
 		Use: "verify", Short: "Check that no event was changed or taken out; ends with 1 when one was", Args: noArgs,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	head := c.Flags().String("head", "", "a `HASH` noted earlier, such as from the service's hourly log line, that must still be in the chain")
+	head := c.Flags().String("head", "",
+		"a `HASH` noted earlier, such as from the service's hourly log line, that must still be in the chain")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, _, err := flags.load(config.SectionDatabase)
 		if err != nil {
@@ -57,9 +58,12 @@ func auditVerify() *cobra.Command {
 		case err != nil:
 			return err
 		case v.BrokenAt > 0:
-			return apperr.New(apperr.Conflict, "broken", fmt.Sprintf("the chain is broken at event %d: it, or the one before it, was changed or taken out; %d events before it are intact", v.BrokenAt, v.Events))
+			return apperr.New(apperr.Conflict, "broken",
+				fmt.Sprintf("the chain is broken at event %d: it, or the one before it, was changed or taken out; %d events before it are intact",
+					v.BrokenAt, v.Events))
 		case v.HeadMissing:
-			return apperr.New(apperr.Conflict, "head", fmt.Sprintf("the head %s is in no event: events were taken off the end, or all were written anew", *head))
+			return apperr.New(apperr.Conflict, "head",
+				fmt.Sprintf("the head %s is in no event: events were taken off the end, or all were written anew", *head))
 		}
 		return nil
 	}

@@ -25,7 +25,8 @@ type dbFlags struct{ dataDir, config string }
 // newDBFlags adds the flags to a command.
 func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
-	c.Flags().StringVar(&r.dataDir, "data-dir", "", "work on the pingpost dev that runs on the folder `DIR` (default $PINGPOST_DATA_DIR)")
+	c.Flags().StringVar(&r.dataDir, "data-dir", "",
+		"work on the pingpost dev that runs on the folder `DIR` (default $PINGPOST_DATA_DIR)")
 	configVar(c, &r.config)
 	return r
 }
@@ -68,7 +69,8 @@ func orDataDir(err error) error {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, p := range problems {
 		if p.Path == "database.url" && p.Origin == "" {
-			return fmt.Errorf("%w\nOr work on a running `pingpost dev`: --data-dir names its folder, such as --data-dir .pingpost", err)
+			return fmt.Errorf("%w\nOr work on a running `pingpost dev`: --data-dir names its folder, such as --data-dir .pingpost",
+				err)
 		}
 	}
 	return err

@@ -39,9 +39,11 @@ func devCommand(unhook func()) *cobra.Command {
 	}
 	var f devFlags
 	flags := c.Flags()
-	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"), "keep the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
+	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"),
+		"keep the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in a temporary folder, gone at exit")
-	flags.BoolVar(&f.vault, "vault", false, "wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or built in the repository)")
+	flags.BoolVar(&f.vault, "vault", false,
+		"wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or built in the repository)")
 	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
@@ -157,7 +159,8 @@ func readyFileWritable(path string) error {
 		return nil
 	}
 	refused := func(reason any) error {
-		return fmt.Errorf("the ready file %s cannot be written (%v): --ready-file needs a file in a folder that is there and that you may write to", path, reason)
+		return fmt.Errorf("the ready file %s cannot be written (%v): --ready-file needs a file in a folder that is there and that you may write to",
+			path, reason)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return refused("it is a folder")

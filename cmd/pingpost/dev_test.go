@@ -56,7 +56,8 @@ func TestDevAhead(t *testing.T) {
 	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m",
 		"--api-addr", ":0", "--admin-addr", "0.0.0.0:0") // on every address, it is told by the name of this machine
 	for _, url := range []string{d.APIURL, d.AdminURL} {
-		if !strings.HasPrefix(url, "http://localhost:") || strings.HasSuffix(url, ":0") || !strings.Contains(d.stdout.String(), url) {
+		if !strings.HasPrefix(url, "http://localhost:") || strings.HasSuffix(url, ":0") ||
+			!strings.Contains(d.stdout.String(), url) {
 			t.Errorf("%s is no address that the welcome names", url)
 		}
 	}
@@ -77,7 +78,8 @@ func TestDevLosesItsPostgres(t *testing.T) {
 	dir := filepath.Join(folder(t), "data")
 	d := startDev(t, []string{"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com"}, "--data-dir", dir)
 	commands := strings.Join(pasteable(d.stdout.String()), "")
-	if n := strings.Count(commands, "https://leads.example.com/p/"+d.Partners[0].Slug+"/api/lead/"); n != 4 || strings.Contains(commands, d.APIURL) {
+	if n := strings.Count(commands, "https://leads.example.com/p/"+d.Partners[0].Slug+"/api/lead/"); n != 4 ||
+		strings.Contains(commands, d.APIURL) {
 		t.Errorf("to be pasted: %s", commands)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "postgres", "cluster", "postmaster.pid"))
@@ -216,11 +218,13 @@ func readyFileShape(t *testing.T, d *development) {
 			hasMembers(t, account, "default", "partnerId")
 		}
 	}
-	if len(lists.Partners) != 3 || lists.Staff == nil || d.KeyWrapper != "local" || !strings.HasPrefix(d.DatabaseURL, "postgres://pingpost_app:") {
+	if len(lists.Partners) != 3 || lists.Staff == nil || d.KeyWrapper != "local" ||
+		!strings.HasPrefix(d.DatabaseURL, "postgres://pingpost_app:") {
 		t.Errorf("the ready file says %s", text)
 	}
 	for _, origin := range []string{d.APIURL, d.AdminURL, d.OpsURL} {
-		if !strings.HasPrefix(origin, "http://127.0.0.1:") || strings.HasSuffix(origin, ":0") || !strings.Contains(d.stdout.String(), origin) {
+		if !strings.HasPrefix(origin, "http://127.0.0.1:") || strings.HasSuffix(origin, ":0") ||
+			!strings.Contains(d.stdout.String(), origin) {
 			t.Errorf("%s is no address that the welcome names", origin)
 		}
 	}

@@ -75,14 +75,17 @@ func nothingInClear(t *testing.T, dir string, d *development) {
 		return nil
 	})
 	if err != nil || files < 500 || consents == 0 {
-		t.Errorf("%d files, in them the postcode %d times, which is stored in clear: the search was blind (%v)", files, consents, err)
+		t.Errorf("%d files, in them the postcode %d times, which is stored in clear: the search was blind (%v)", files,
+			consents, err)
 	}
 }
 
 // tryDev runs a `pingpost dev` that must fail.
 func tryDev(t *testing.T, args ...string) outcome {
 	t.Helper()
-	return pingpost(t, append([]string{"dev", "--api-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}, args...)...)
+	return pingpost(t,
+		append([]string{"dev", "--api-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"},
+			args...)...)
 }
 
 // damagedFolder takes files of a data folder away or writes nonsense into them.
@@ -101,7 +104,8 @@ func damagedFolder(t *testing.T, dir string) {
 		{"no version", "postgres/cluster/PG_VERSION", "", []string{dir, "PG_VERSION"}},
 		{"a version that is none", "postgres/cluster/PG_VERSION", "nonsense\n", []string{dir, "PG_VERSION"}},
 		{"no control file", "postgres/cluster/global/pg_control", "", []string{dir, "pg_control"}},
-		{"a control file of nonsense", "postgres/cluster/global/pg_control", strings.Repeat("x", 8192), []string{dir, "postgres.log"}},
+		{"a control file of nonsense", "postgres/cluster/global/pg_control", strings.Repeat("x", 8192),
+			[]string{dir, "postgres.log"}},
 		{"no password", "postgres/password", "", []string{dir, "password"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

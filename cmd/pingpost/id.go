@@ -33,7 +33,9 @@ func idCommand() *cobra.Command {
 				others = append(others, string(kind))
 			}
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "A UUID does not say what it is of. This is for a lead; others have the same digits after %s.\n", strings.Join(others, " "))
+		fmt.Fprintf(c.ErrOrStderr(),
+			"A UUID does not say what it is of. This is for a lead; others have the same digits after %s.\n",
+			strings.Join(others, " "))
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(id.Lead, u), u)
 		return err
 	}

@@ -127,8 +127,11 @@ func (k *keyRing) status(ctx context.Context) (statusView, error) {
 	}
 	for _, use := range uses {
 		v.LeadKeys = append(v.LeadKeys, keyView{
-			Wrapper: use.Wrapper, Version: use.Version, Leads: use.Leads,
-			Readable: k.wrappers.Wrappers.Reads(use.Wrapper, use.Version), Writes: use.Wrapper == wrapper && use.Version == version,
+			Wrapper:  use.Wrapper,
+			Version:  use.Version,
+			Leads:    use.Leads,
+			Readable: k.wrappers.Wrappers.Reads(use.Wrapper, use.Version),
+			Writes:   use.Wrapper == wrapper && use.Version == version,
 		})
 	}
 	if version != "" && !slices.ContainsFunc(v.LeadKeys, func(one keyView) bool { return one.Writes }) {
@@ -158,7 +161,8 @@ func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error)
 	configured := k.platform.IDs()
 	keys := slices.Clone(configured)
 	for _, uses := range []map[keyring.KeyID]int64{secrets, factors, digests, kept} {
-		for _, key := range slices.SortedFunc(maps.Keys(uses), func(a, b keyring.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, key := range slices.SortedFunc(maps.Keys(uses),
+			func(a, b keyring.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
@@ -206,8 +210,13 @@ func keyNote(writes, configured bool) string {
 }
 
 func keysRewrap() *cobra.Command {
-	c := &cobra.Command{Use: "rewrap", Short: "Move all leads to the newest key version", Args: exactly(0, "nothing"), Long: `Move the data keys of all leads to the newest version of the key that writes.
-It goes in batches under full load, may be stopped at any time, and run again.`}
+	c := &cobra.Command{
+		Use:   "rewrap",
+		Short: "Move all leads to the newest key version",
+		Args:  exactly(0, "nothing"),
+		Long: `Move the data keys of all leads to the newest version of the key that writes.
+It goes in batches under full load, may be stopped at any time, and run again.`,
+	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
@@ -219,7 +228,11 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 				return err
 			}
 			done, err := k.move(c.ErrOrStderr()).Rewrap(c.Context())
-			err = errors.Join(err, k.auditAction(c.Context(), "keys.rewrap", map[string]any{"leads": done.Leads, "failed": done.Failed, "to": wrapper + " " + version}))
+			err = errors.Join(err, k.auditAction(c.Context(), "keys.rewrap", map[string]any{
+				"leads":  done.Leads,
+				"failed": done.Failed,
+				"to":     wrapper + " " + version,
+			}))
 			return report(c.OutOrStdout(), done, err, fmt.Sprintf("to %s %s", wrapper, version))
 		})
 	}
@@ -227,8 +240,13 @@ It goes in batches under full load, may be stopped at any time, and run again.`}
 }
 
 func keysReseal() *cobra.Command {
-	c := &cobra.Command{Use: "reseal", Short: "Move secrets and look-up digests to the first platform key", Args: exactly(0, "nothing"), Long: `Move the signing secrets, the staff's second factors and the look-up digests to
-the first platform key, so that an older one can be taken away. It may be stopped at any time, and run again.`}
+	c := &cobra.Command{
+		Use:   "reseal",
+		Short: "Move secrets and look-up digests to the first platform key",
+		Args:  exactly(0, "nothing"),
+		Long: `Move the signing secrets, the staff's second factors and the look-up digests to
+the first platform key, so that an older one can be taken away. It may be stopped at any time, and run again.`,
+	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
@@ -243,12 +261,17 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 			factors, unreadFactors, failedFactors := k.staff.Reseal(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%d second factors moved to that key\n", factors)
 			if len(unreadFactors) > 0 {
-				failedFactors = errors.Join(failedFactors, fmt.Errorf("no configured platform key opens the second factor of %s", strings.Join(unreadFactors, ", ")))
+				failedFactors = errors.Join(failedFactors,
+					fmt.Errorf("no configured platform key opens the second factor of %s", strings.Join(unreadFactors, ", ")))
 			}
 			err = errors.Join(err, failedFactors)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
 			failed = errors.Join(failed, k.auditAction(c.Context(), "keys.reseal", map[string]any{
-				"secrets": moved, "second_factors": factors, "leads": done.Leads, "failed": done.Failed, "to": k.platform.IDs()[0].String(),
+				"secrets":        moved,
+				"second_factors": factors,
+				"leads":          done.Leads,
+				"failed":         done.Failed,
+				"to":             k.platform.IDs()[0].String(),
 			}))
 			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's look-up digests"))
 		})
@@ -270,7 +293,8 @@ func keysRotate() *cobra.Command {
 			if err := k.auditAction(c.Context(), "keys.rotate", nil); err != nil {
 				return fmt.Errorf("the key was rotated, but the audit trail does not say so: %w", err)
 			}
-			fmt.Fprintln(c.OutOrStdout(), "There is a new key version. Nodes write with it within a minute; `pingpost keys rewrap` moves the leads there are.")
+			fmt.Fprintln(c.OutOrStdout(),
+				"There is a new key version. Nodes write with it within a minute; `pingpost keys rewrap` moves the leads there are.")
 			return nil
 		})
 	}
@@ -298,11 +322,16 @@ func (k *keyRing) auditAction(ctx context.Context, action string, what map[strin
 // move tells how far it is once a second.
 func (k *keyRing) move(tell io.Writer) *leads.KeyRotation {
 	due := onceASecond()
-	return &leads.KeyRotation{Leads: k.leads, Wrappers: k.wrappers.Wrappers, Clock: clock.System{}, Tell: func(m leads.RotationProgress) {
-		if due() {
-			fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
-		}
-	}}
+	return &leads.KeyRotation{
+		Leads:    k.leads,
+		Wrappers: k.wrappers.Wrappers,
+		Clock:    clock.System{},
+		Tell: func(m leads.RotationProgress) {
+			if due() {
+				fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
+			}
+		},
+	}
 }
 
 // onceASecond reports whether a second has passed since it last said so.
@@ -322,7 +351,8 @@ func onceASecond() func() bool {
 func report(w io.Writer, done leads.RotationProgress, err error, where string) error {
 	fmt.Fprintf(w, "%d leads moved %s\n", done.Leads, where)
 	if done.Failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d leads could not be moved and stay as they are; the last: %w", done.Failed, done.Cause))
+		err = errors.Join(err,
+			fmt.Errorf("%d leads could not be moved and stay as they are; the last: %w", done.Failed, done.Cause))
 	}
 	return err
 }

@@ -68,7 +68,12 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", role, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	for role, policy := range map[string]string{"pingpost-node-1": devvault.Serve, "pingpost-node-2": devvault.Serve, devvault.Rewrap: devvault.Rewrap, devvault.Rotate: devvault.Rotate} {
+	for role, policy := range map[string]string{
+		"pingpost-node-1": devvault.Serve,
+		"pingpost-node-2": devvault.Serve,
+		devvault.Rewrap:   devvault.Rewrap,
+		devvault.Rotate:   devvault.Rotate,
+	} {
 		if settings := made("auth/approle/role/" + role); !strings.Contains(settings, "token_no_default_policy:true") || !strings.Contains(settings, "["+policy+"]") {
 			t.Errorf("%s: %s", role, settings)
 		}
@@ -76,7 +81,8 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 	if mount := made("sys/auth/approle/tune"); !strings.Contains(mount, "user_lockout_disable:true") {
 		t.Errorf("the mount: %s", mount)
 	}
-	if key := made("transit/keys/pingpost-leads"); !strings.Contains(key, "exportable:false") || !strings.Contains(key, "type:aes256-gcm96") {
+	if key := made("transit/keys/pingpost-leads"); !strings.Contains(key, "exportable:false") ||
+		!strings.Contains(key, "type:aes256-gcm96") {
 		t.Errorf("the key: %s", key)
 	}
 }
@@ -101,7 +107,8 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 	}
 	second := d.partner(0).deliver(t)
 	status := keys("status")
-	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 +$`).MatchString(status) || !regexp.MustCompile(`(?m)^vault +v1 +1 +writes$`).MatchString(status) {
+	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 +$`).MatchString(status) ||
+		!regexp.MustCompile(`(?m)^vault +v1 +1 +writes$`).MatchString(status) {
 		t.Errorf("status:\n%s", status)
 	}
 	if said := keys("rewrap"); said != "1 leads moved to vault v1\n" {
@@ -114,7 +121,8 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 	d.stop(t, syscall.SIGTERM)
 
 	d = startDev(t, nil, "--data-dir", dir, "--vault") // Vault's own memory is gone; its key is not
-	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) || strings.Contains(status, "local") {
+	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) ||
+		strings.Contains(status, "local") {
 		t.Errorf("status at the end:\n%s", status)
 	}
 	// Resealing opens each record: all of them are readable.

@@ -146,10 +146,12 @@ func (o outcome) refused(t *testing.T, code int, parts ...string) {
 		t.Errorf("exit code %d, want %d; printed %q; %s", o.code, code, o.stdout, o.stderr)
 	}
 	message := o.stderr
-	if i := strings.Index(message, "pingpost: "); i > 0 && strings.Count(message[:i], "\n") == 1 { // dev first prints its addresses
+	if i := strings.Index(message, "pingpost: "); i > 0 &&
+		strings.Count(message[:i], "\n") == 1 { // dev first prints its addresses
 		message = message[i:]
 	}
-	if !strings.HasPrefix(message, "pingpost: ") || strings.Contains(message, "goroutine ") || strings.Contains(message, "Usage:") {
+	if !strings.HasPrefix(message, "pingpost: ") || strings.Contains(message, "goroutine ") ||
+		strings.Contains(message, "Usage:") {
 		t.Errorf("not a plain message: %s", message)
 	}
 	for _, part := range parts {

@@ -103,7 +103,8 @@ func (f *fleet) run(t *testing.T, step moveStep, command, role string) string {
 		if !strings.Contains(step.text, "`"+role+"`") {
 			t.Fatalf("the page does not say to run %q as %s: %s", command, role, step.text)
 		}
-		env = append(env, "PINGPOST_VAULT_ROLE_ID="+f.vault.Roles[role].RoleID, "PINGPOST_VAULT_SECRET_ID="+f.vault.Roles[role].SecretID)
+		env = append(env, "PINGPOST_VAULT_ROLE_ID="+f.vault.Roles[role].RoleID,
+			"PINGPOST_VAULT_SECRET_ID="+f.vault.Roles[role].SecretID)
 	}
 	return call(t, "", env, strings.Fields(command)...).ok(t)
 }
@@ -215,9 +216,13 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	owner, database := p.anotherDatabase(t, "moves")
 	call(t, "", []string{owner}, "migrate", "up").ok(t)
 	f := &fleet{vault: v, settings: map[string]string{
-		"PINGPOST_PLATFORM_KEYS": oldKey, "LEAD_VAULT_KEK": aKEK,
-		"PINGPOST_HTTP_API_ADDR": "127.0.0.1:0", "PINGPOST_HTTP_ADMIN_ADDR": "127.0.0.1:0", "PINGPOST_HTTP_OPS_ADDR": "127.0.0.1:0",
-		"PINGPOST_HTTP_PUBLIC_URL": "https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY": "0s",
+		"PINGPOST_PLATFORM_KEYS":    oldKey,
+		"LEAD_VAULT_KEK":            aKEK,
+		"PINGPOST_HTTP_API_ADDR":    "127.0.0.1:0",
+		"PINGPOST_HTTP_ADMIN_ADDR":  "127.0.0.1:0",
+		"PINGPOST_HTTP_OPS_ADDR":    "127.0.0.1:0",
+		"PINGPOST_HTTP_PUBLIC_URL":  "https://leads.example.com",
+		"PINGPOST_HTTP_DRAIN_DELAY": "0s",
 	}}
 	name, url, _ := strings.Cut(database, "=")
 	f.settings[name] = url
@@ -241,7 +246,9 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		return leads
 	}
 	toVault := map[string]string{
-		"PINGPOST_VAULT_ADDRESS": v.Address, "PINGPOST_VAULT_ROLE_ID": v.Roles[devvault.Serve].RoleID, "PINGPOST_VAULT_SECRET_ID": v.Roles[devvault.Serve].SecretID,
+		"PINGPOST_VAULT_ADDRESS":   v.Address,
+		"PINGPOST_VAULT_ROLE_ID":   v.Roles[devvault.Serve].RoleID,
+		"PINGPOST_VAULT_SECRET_ID": v.Roles[devvault.Serve].SecretID,
 		"PINGPOST_KEYS_WRITE_WITH": "local",
 	}
 	carriedOut := []struct {
@@ -269,13 +276,16 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			tr.forgetQuotes()
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
 		}},
-		{"From the local key to Vault", "Configure Vault on every node, with `keys.write_with: local`", func(t *testing.T, _ moveStep) { f.everywhere(t, toVault) }},
+		{"From the local key to Vault", "Configure Vault on every node, with `keys.write_with: local`", func(t *testing.T, _ moveStep) {
+			f.everywhere(t, toVault)
+		}},
 		{"From the local key to Vault", "Set `keys.write_with: vault` on every node", func(t *testing.T, _ moveStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_KEYS_WRITE_WITH": "vault"})
 		}},
 		{"From the local key to Vault", "`pingpost keys rewrap`", func(t *testing.T, step moveStep) {
 			local := under("local", "")
-			if said := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 || said != fmt.Sprintf("%d leads moved to vault v1\n", local) {
+			if said := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 ||
+				said != fmt.Sprintf("%d leads moved to vault v1\n", local) {
 				t.Errorf("of %d leads: %s", local, said)
 			}
 		}},
@@ -300,7 +310,10 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			if old := under("vault", "v1"); old > 0 {
 				t.Errorf("%d leads are under the old version", old)
 			}
-			v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 2, "min_encryption_version": 2})
+			v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{
+				"min_decryption_version": 2,
+				"min_encryption_version": 2,
+			})
 		}},
 	}
 	steps := movesOfThePage(t)

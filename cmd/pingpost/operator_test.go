@@ -58,16 +58,21 @@ func TestOperator(t *testing.T) {
 }
 
 func partnerCommands(t *testing.T, p *platform) {
-	made := printed[partnerView](t, p.on(t, "partner", "create", "northgate", "--name", "Northgate Ltd", "--signing", "required", "--json"))
-	if !strings.HasPrefix(made.ID, "pt_") || made.Slug != "northgate" || made.Name != "Northgate Ltd" || made.Status != "pending" || made.Signing != "required" || !made.SharedAddress {
+	made := printed[partnerView](t,
+		p.on(t, "partner", "create", "northgate", "--name", "Northgate Ltd", "--signing", "required", "--json"))
+	if !strings.HasPrefix(made.ID, "pt_") || made.Slug != "northgate" || made.Name != "Northgate Ltd" ||
+		made.Status != "pending" || made.Signing != "required" || !made.SharedAddress {
 		t.Errorf("created %+v", made)
 	}
 	first := printed[accountView](t, p.on(t, "account", "create", "northgate", "northgate-web", "--json"))
-	second := printed[accountView](t, p.on(t, "account", "create", made.ID, "northgate-trial", "--name", "Trial", "--sandbox", "--signing", "off", "--json"))
-	if !first.Default || first.Sandbox || first.PartnerID != "northgate-web" || first.Name != "northgate-web" || first.Signing != "inherit" || first.Partner != "northgate" {
+	second := printed[accountView](t,
+		p.on(t, "account", "create", made.ID, "northgate-trial", "--name", "Trial", "--sandbox", "--signing", "off", "--json"))
+	if !first.Default || first.Sandbox || first.PartnerID != "northgate-web" || first.Name != "northgate-web" ||
+		first.Signing != "inherit" || first.Partner != "northgate" {
 		t.Errorf("created %+v", first)
 	}
-	if second.Default || !second.Sandbox || second.Name != "Trial" || second.Signing != "off" || !strings.HasPrefix(second.ID, "ac_") {
+	if second.Default || !second.Sandbox || second.Name != "Trial" || second.Signing != "off" ||
+		!strings.HasPrefix(second.ID, "ac_") {
 		t.Errorf("created %+v", second)
 	}
 	accounts := printed[[]accountView](t, p.on(t, "account", "list", made.ID, "--json"))
@@ -79,18 +84,21 @@ func partnerCommands(t *testing.T, p *platform) {
 		t.Errorf("printed %s", table)
 	}
 	secret := printed[secretView](t, p.on(t, "secret", "create", "northgate", "--label", "first", "--json"))
-	if secret.Secret == "" || secret.Label != "first" || secret.State != "active" || !strings.HasSuffix(secret.Secret, strings.Split(secret.Hint, "…")[1]) {
+	if secret.Secret == "" || secret.Label != "first" || secret.State != "active" ||
+		!strings.HasSuffix(secret.Secret, strings.Split(secret.Hint, "…")[1]) {
 		t.Errorf("created %+v", secret)
 	}
 	north := client{p.APIURL, "northgate", secret.Secret}
-	if out := p.on(t, "partner", "approve", "northgate").ok(t); !strings.HasPrefix(out, "northgate ") || strings.Count(out, "\n") != 1 {
+	if out := p.on(t, "partner", "approve", "northgate").ok(t); !strings.HasPrefix(out, "northgate ") ||
+		strings.Count(out, "\n") != 1 {
 		t.Errorf("printed %q", out)
 	}
 	p.follows(t, north, http.StatusOK)
 	north.deliver(t)
 
 	list := printed[[]partnerView](t, p.on(t, "partner", "list", "--json"))
-	if len(list) != 4 || list[2].Slug != "northgate" || list[2].Status != "approved" || list[2].Accounts != 2 || list[2].ActiveSecrets != 1 {
+	if len(list) != 4 || list[2].Slug != "northgate" || list[2].Status != "approved" || list[2].Accounts != 2 ||
+		list[2].ActiveSecrets != 1 {
 		t.Errorf("listed %+v", list)
 	}
 	table := p.on(t, "partner", "list").ok(t)
@@ -121,7 +129,8 @@ func (p *platform) follows(t *testing.T, c client, status int) {
 func secretCommands(t *testing.T, p *platform) {
 	const imported = "quillfeather-0123456789-quillfeather"
 	old := printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json"))
-	given := printed[secretView](t, call(t, imported+"\n", nil, "secret", "import", "northgate", "--label", "theirs", "--json", "--data-dir", p.dir))
+	given := printed[secretView](t,
+		call(t, imported+"\n", nil, "secret", "import", "northgate", "--label", "theirs", "--json", "--data-dir", p.dir))
 	if given.Secret != "" || given.Label != "theirs" || strings.Contains(given.Hint, "quill") {
 		t.Errorf("imported %+v", given)
 	}
@@ -145,7 +154,8 @@ func secretCommands(t *testing.T, p *platform) {
 		t.Errorf("states %v", states)
 	}
 	table := p.on(t, "secret", "list", "northgate").ok(t)
-	if strings.Contains(table, imported) || strings.Contains(table, rotated.Secret) || !strings.Contains(table, given.ID) || !strings.Contains(table, "theirs") {
+	if strings.Contains(table, imported) || strings.Contains(table, rotated.Secret) ||
+		!strings.Contains(table, given.ID) || !strings.Contains(table, "theirs") {
 		t.Errorf("listed %s", table)
 	}
 	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "0s").ok(t)
@@ -155,7 +165,8 @@ func secretCommands(t *testing.T, p *platform) {
 		t.Errorf("printed %s", later)
 	}
 	for _, s := range printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json")) {
-		if s.ID == old[0].ID && s.State != "retired" || s.ID == given.ID && (s.State != "retiring" || s.RetiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
+		if s.ID == old[0].ID && s.State != "retired" ||
+			s.ID == given.ID && (s.State != "retiring" || s.RetiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
 			t.Errorf("%s is %s until %s", s.Label, s.State, s.RetiresAt)
 		}
 	}
@@ -246,7 +257,8 @@ func operatorRefusals(t *testing.T, p *platform) {
 	for _, args := range [][]string{{"partner", "list"}, {"migrate", "status"}} {
 		pingpost(t, args...).refused(t, 1, "database.url", "PINGPOST_DATABASE_URL", "--data-dir")
 	}
-	pingpost(t, "partner", "list", "--data-dir", filepath.Join(p.dir, "nowhere")).refused(t, 1, filepath.Join(p.dir, "nowhere"), "PINGPOST_DATABASE_URL")
+	pingpost(t, "partner", "list", "--data-dir", filepath.Join(p.dir, "nowhere")).refused(t, 1,
+		filepath.Join(p.dir, "nowhere"), "PINGPOST_DATABASE_URL")
 }
 
 // TestUsage checks that a wrong use is told from a failure: exit code 2, and
@@ -281,7 +293,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"dev --help", "partner list --help", "serve --help"} {
-		if out := pingpost(t, strings.Fields(args)...).ok(t); !strings.Contains(out, "--config FILE ") || strings.HasPrefix(args, "serve") == strings.Contains(out, "--data-dir DIR ") {
+		if out := pingpost(t, strings.Fields(args)...).ok(t); !strings.Contains(out, "--config FILE ") ||
+			strings.HasPrefix(args, "serve") == strings.Contains(out, "--data-dir DIR ") {
 			t.Errorf("pingpost %s prints %s", args, out)
 		}
 	}

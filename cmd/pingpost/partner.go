@@ -55,7 +55,11 @@ func partnerCreate() *cobra.Command {
 		}
 		return flags.partners(c.Context(), func(s *partners.Service) error {
 			p, err := s.Create(c.Context(), partners.NewPartner{
-				Slug: args[0], Name: *name, LegalName: *legal, Signing: models.SigningMode(*mode), NoSharedAddress: *only,
+				Slug:            args[0],
+				Name:            *name,
+				LegalName:       *legal,
+				Signing:         models.SigningMode(*mode),
+				NoSharedAddress: *only,
 			})
 			if err != nil {
 				return err
@@ -147,7 +151,8 @@ func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *db
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usageError{fmt.Errorf("too many arguments: %s takes %s; `%s --help` shows how it is used", c.CommandPath(), what, c.CommandPath())}
+			return usageError{fmt.Errorf("too many arguments: %s takes %s; `%s --help` shows how it is used",
+				c.CommandPath(), what, c.CommandPath())}
 		}
 		if len(args) < n {
 			return usageError{fmt.Errorf("%s needs %s; `%s --help` shows how it is used", c.CommandPath(), what, c.CommandPath())}

@@ -46,7 +46,8 @@ func nextSteps(t *testing.T, p *platform) {
 	}
 	o := p.on(t, "secret", "revoke", "eastgate", second.ID)
 	o.ok(t)
-	if !strings.HasPrefix(o.stderr, "warning: ") || fill.Replace(o.stderr[strings.LastIndex(o.stderr, "pingpost "):]) != steps[1]+"\n" {
+	if !strings.HasPrefix(o.stderr, "warning: ") ||
+		fill.Replace(o.stderr[strings.LastIndex(o.stderr, "pingpost "):]) != steps[1]+"\n" {
 		t.Errorf("the last one: %s", o.stderr)
 	}
 	p.on(t, "secret", "rotate", "eastgate", "--overlap", "3d").ok(t)

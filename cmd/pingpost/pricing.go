@@ -114,8 +114,9 @@ func pricingExport() *cobra.Command {
 
 func pricingImport() *cobra.Command {
 	c := &cobra.Command{
-		Use: "import FILE", Short: "Make a draft of a rate card in YAML, and print what it changes of the version in force; - is standard input",
-		Args: exactly(1, "the file of the rate card"),
+		Use:   "import FILE",
+		Short: "Make a draft of a rate card in YAML, and print what it changes of the version in force; - is standard input",
+		Args:  exactly(1, "the file of the rate card"),
 	}
 	flags := newDBFlags(c)
 	dry := c.Flags().Bool("dry-run", false, "print the differences and make no draft")
@@ -189,7 +190,8 @@ func importCard(ctx context.Context, s *ratecard.Service, ref, title, what strin
 
 // publishNext is the command that publishes a draft, to be pasted.
 func publishNext(draft models.RateCard) string {
-	return fmt.Sprintf("The draft is %s; nothing is published: pingpost pricing publish --draft %s --note NOTE", draftWords(draft), ratecard.ID(draft.ID))
+	return fmt.Sprintf("The draft is %s; nothing is published: pingpost pricing publish --draft %s --note NOTE",
+		draftWords(draft), ratecard.ID(draft.ID))
 }
 
 // draftWords name a draft and whose it is.
@@ -206,7 +208,11 @@ func printChanges(w io.Writer, changes []pricingrules.Change) error {
 }
 
 func pricingDiff() *cobra.Command {
-	c := &cobra.Command{Use: "diff A B", Short: "Print the prices that differ between two versions", Args: exactly(2, "the numbers of two versions")}
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Print the prices that differ between two versions",
+		Args:  exactly(2, "the numbers of two versions"),
+	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var n [2]int

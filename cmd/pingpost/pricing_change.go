@@ -42,7 +42,11 @@ func draftFlag(c *cobra.Command) *string {
 }
 
 func pricingSet() *cobra.Command {
-	c := &cobra.Command{Use: "set", Short: "Set the base of an industry in a country, in a draft or at once", Args: noArgs}
+	c := &cobra.Command{
+		Use:   "set",
+		Short: "Set the base of an industry in a country, in a draft or at once",
+		Args:  noArgs,
+	}
 	flags, cell := newDBFlags(c), cellVar(c)
 	base := c.Flags().String("base", "", "the amount in the country's currency, such as 45.60")
 	publish := c.Flags().Bool("publish", false, "publish it at once, by itself, in a draft of its own")
@@ -89,7 +93,10 @@ func pricingSet() *cobra.Command {
 // refused before anybody reads it.
 func changeWords(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
-	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{Minor: change.Minor, Currency: s.Markets().At(market).Currency})
+	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{
+		Minor:    change.Minor,
+		Currency: s.Markets().At(market).Currency,
+	})
 }
 
 // setInDraft makes a change in the draft that is named, or the only one; where none is
@@ -104,7 +111,8 @@ func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, chan
 	}
 	rules, err := s.SetBases(ctx, d.ID, d.RowVersion, what, []ratecard.BaseChange{change})
 	if err == nil && rules == 0 {
-		err = apperr.New(apperr.Invalid, "nothing", fmt.Sprintf("the draft %s has this base already: nothing was changed", ratecard.ID(d.ID)))
+		err = apperr.New(apperr.Invalid, "nothing",
+			fmt.Sprintf("the draft %s has this base already: nothing was changed", ratecard.ID(d.ID)))
 	}
 	return d.RateCard, err
 }
@@ -117,7 +125,8 @@ func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Dr
 	return onlyDraft(ctx, s)
 }
 
-var errNoDrafts = apperr.New(apperr.NotFound, "drafts", "no draft is open: pingpost pricing set and pingpost pricing import make one")
+var errNoDrafts = apperr.New(apperr.NotFound, "drafts",
+	"no draft is open: pingpost pricing set and pingpost pricing import make one")
 
 func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err error) {
 	open, err := s.Drafts(ctx)
@@ -137,11 +146,16 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 	case 1:
 		return d, nil
 	}
-	return d, apperr.New(apperr.Conflict, "drafts", fmt.Sprintf("%d drafts are open, name one with --draft: %s", len(names), strings.Join(names, ", ")))
+	return d, apperr.New(apperr.Conflict, "drafts",
+		fmt.Sprintf("%d drafts are open, name one with --draft: %s", len(names), strings.Join(names, ", ")))
 }
 
 func pricingPublish() *cobra.Command {
-	c := &cobra.Command{Use: "publish", Short: "Publish a draft, now or at a time; live on every node within a second", Args: noArgs}
+	c := &cobra.Command{
+		Use:   "publish",
+		Short: "Publish a draft, now or at a time; live on every node within a second",
+		Args:  noArgs,
+	}
 	flags, draft := newDBFlags(c), draftFlag(c)
 	note := c.Flags().String("note", "", "why the prices change (required)")
 	at := c.Flags().String("at", "", "when, such as 2026-12-01T06:00:00Z (default now)")
@@ -177,7 +191,8 @@ func printPublished(w io.Writer, card models.RateCard) (err error) {
 	case models.RateCardSubmitted:
 		_, err = fmt.Fprintf(w, "%s waits for approval: another person gives it in the console\n", ratecard.ID(card.ID))
 	case models.RateCardScheduled:
-		_, err = fmt.Fprintf(w, "%s is published at %s by a node that runs then\n", ratecard.ID(card.ID), card.EffectiveAt.UTC().Format(time.RFC3339))
+		_, err = fmt.Fprintf(w, "%s is published at %s by a node that runs then\n", ratecard.ID(card.ID),
+			card.EffectiveAt.UTC().Format(time.RFC3339))
 	default:
 		_, err = fmt.Fprintf(w, "version %d is in force, on every node within a second\n", card.Version)
 	}
@@ -185,7 +200,11 @@ func printPublished(w io.Writer, card models.RateCard) (err error) {
 }
 
 func pricingExplain() *cobra.Command {
-	c := &cobra.Command{Use: "explain", Short: "Show step by step how a lead's price is made, and by which rules", Args: noArgs}
+	c := &cobra.Command{
+		Use:   "explain",
+		Short: "Show step by step how a lead's price is made, and by which rules",
+		Args:  noArgs,
+	}
 	flags, cell, card := newDBFlags(c), cellVar(c), cardVar(c)
 	partner := c.Flags().String("partner", "", "for a partner's own base URL, by its slug or id")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -204,7 +223,11 @@ func pricingExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := ratecard.Explain(compiled, ratecard.Lead{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}, own)
+			e, err := ratecard.Explain(compiled, ratecard.Lead{
+				Industry: cell.industry,
+				Country:  cell.country,
+				Urgency:  cell.urgency,
+			}, own)
 			if err != nil {
 				return err
 			}

@@ -130,11 +130,13 @@ func importChanged(t *testing.T, p *platform) {
 	}
 	path, before := p.file(t, "changed.yaml", changed), p.bid(t, "")
 	dry := p.on(t, "pricing", "import", path, "--dry-run").ok(t)
-	if !strings.HasPrefix(dry, "plumber/GB/standard: 45.60 GBP → 46.00 GBP\n") || !strings.HasSuffix(dry, "\n15 changes\n") || strings.Count(dry, "\n") != 16 {
+	if !strings.HasPrefix(dry, "plumber/GB/standard: 45.60 GBP → 46.00 GBP\n") ||
+		!strings.HasSuffix(dry, "\n15 changes\n") || strings.Count(dry, "\n") != 16 {
 		t.Errorf("printed %s", dry)
 	}
 	p.on(t, "pricing", "publish", "--note", "x").rejected(t, "not_found/drafts")
-	bom := p.on(t, "pricing", "import", p.file(t, "bom.yaml", "\ufeff"+strings.ReplaceAll(changed, "\n", "\r\n")), "--dry-run").ok(t)
+	bom := p.on(t, "pricing", "import", p.file(t, "bom.yaml", "\ufeff"+strings.ReplaceAll(changed, "\n", "\r\n")),
+		"--dry-run").ok(t)
 	if bom != dry {
 		t.Errorf("with a byte-order mark: %s", bom)
 	}
@@ -151,7 +153,8 @@ func importChanged(t *testing.T, p *platform) {
 		t.Errorf("the draft holds %.200s", inDraft)
 	}
 	// Into the same draft again, and over it.
-	if again := p.on(t, "pricing", "import", path, "--draft", draft); again.ok(t) != dry || draftID.FindString(again.stderr) != draft {
+	if again := p.on(t, "pricing", "import", path, "--draft", draft); again.ok(t) != dry ||
+		draftID.FindString(again.stderr) != draft {
 		t.Errorf("again: %s", again.stderr)
 	}
 	second := p.on(t, "pricing", "import", path)
@@ -299,7 +302,8 @@ func setPrices(t *testing.T, p *platform) {
 // What is published at once is published alone: the open draft stays as it is.
 func setAtOncePrices(t *testing.T, p *platform) {
 	before := p.bid(t, "")
-	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB", "--urgency", "urgent", "--base", "52", "--publish", "--note", "Storm"}
+	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB", "--urgency", "urgent", "--base",
+		"52", "--publish", "--note", "Storm"}
 	p.on(t, set...).ok(t)
 	p.pays(t, "urgent", "62.4") // × 1.2, as every urgent lead
 	if p.bid(t, "") != before {

@@ -40,7 +40,8 @@ type reconcileFlags struct {
 
 func reconcileCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "reconcile --partner PARTNER --file FILE", Short: "Compare a partner's own list of leads with the ledger, line by line",
+		Use:   "reconcile --partner PARTNER --file FILE",
+		Short: "Compare a partner's own list of leads with the ledger, line by line",
 		Long: `Compare a partner's own list of leads, a CSV file, with the ledger, line by line. What the list
 shows of its columns need not be said; what it leaves open is asked for. The comparison is a dry
 run, of which neither result nor file stays, unless --keep makes it a result that never changes.`,
@@ -59,7 +60,8 @@ run, of which neither result nor file stays, unless --keep makes it a result tha
 		{&f.date, "date", "the column of the dates, by which --from and --to are found", "COL"},
 		{&f.decimal, "decimal", "the decimal mark of the amounts: dot or comma", "MARK"},
 		{&f.dates, "dates", "the order of the dates: ymd, dmy or mdy", "ORDER"},
-		{&f.coverage, "coverage", "the leads to compare: file for the currencies and accounts that the list names, or all", "LEADS"},
+		{&f.coverage, "coverage",
+			"the leads to compare: file for the currencies and accounts that the list names, or all", "LEADS"},
 		{&f.from, "from", "the first day that the list covers, as 2026-01-31", "D"},
 		{&f.to, "to", "the last day that it covers", "D"},
 	} {
@@ -128,7 +130,9 @@ func reconcileList(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *rec
 	return printComparison(ctx, c.OutOrStdout(), s, r)
 }
 
-func upload(ctx context.Context, in io.Reader, s *reconcile.Service, partner uuid.UUID, path string) (reconcile.Reconciliation, error) {
+func upload(
+	ctx context.Context, in io.Reader, s *reconcile.Service, partner uuid.UUID, path string,
+) (reconcile.Reconciliation, error) {
 	name := "standard input"
 	if path != "-" {
 		file, err := os.Open(path)
@@ -164,9 +168,11 @@ func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r r
 	var says strings.Builder
 	for _, other := range same {
 		if other.State == models.ReconciliationKept && f.keep && !f.again {
-			return "", usageError{fmt.Errorf("this very file was given before, and its result was kept as %s of %s; give --again to keep another", reconcile.ID(other.ID), other.Partner)}
+			return "", usageError{fmt.Errorf("this very file was given before, and its result was kept as %s of %s; give --again to keep another",
+				reconcile.ID(other.ID), other.Partner)}
 		}
-		fmt.Fprintf(&says, "This very file was given before: %s of %s, %s, %s.\n", reconcile.ID(other.ID), other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
+		fmt.Fprintf(&says, "This very file was given before: %s of %s, %s, %s.\n", reconcile.ID(other.ID),
+			other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
 	}
 	return says.String(), err
 }
@@ -218,8 +224,16 @@ func (f *reconcileFlags) suggested(
 
 // flagOf is the flag that mends a field of a mapping.
 var flagOf = map[string]string{
-	"lead_id": "--lead-id COL", "amount": "--amount COL", "currency": "--currency COL|GBP", "fixed": "--currency COL|GBP", "date": "--date COL",
-	"numbers": "--decimal dot|comma", "dates": "--dates ymd|dmy|mdy", "coverage": "--coverage file|all", "from": "--from D", "to": "--to D",
+	"lead_id":  "--lead-id COL",
+	"amount":   "--amount COL",
+	"currency": "--currency COL|GBP",
+	"fixed":    "--currency COL|GBP",
+	"date":     "--date COL",
+	"numbers":  "--decimal dot|comma",
+	"dates":    "--dates ymd|dmy|mdy",
+	"coverage": "--coverage file|all",
+	"from":     "--from D",
+	"to":       "--to D",
 }
 
 // asked says exactly what is to be given where the list leaves something open.

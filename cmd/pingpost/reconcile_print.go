@@ -61,8 +61,15 @@ type tallyView struct {
 
 func viewResult(r *reconcile.Result) resultView {
 	v := resultView{
-		Rows: r.Rows, Took: r.Took, Tallies: []tallyView{}, Compared: comparedView{Leads: r.Covered.Leads, Currencies: r.Covered.Currencies},
-		LeftOut: leftOutView{Leads: r.Counts()[models.LeftOut], Accounts: r.Covered.Accounts, AccountNames: r.Covered.AccountNames},
+		Rows:     r.Rows,
+		Took:     r.Took,
+		Tallies:  []tallyView{},
+		Compared: comparedView{Leads: r.Covered.Leads, Currencies: r.Covered.Currencies},
+		LeftOut: leftOutView{
+			Leads:        r.Counts()[models.LeftOut],
+			Accounts:     r.Covered.Accounts,
+			AccountNames: r.Covered.AccountNames,
+		},
 	}
 	for _, t := range r.Tallies {
 		v.Tallies = append(v.Tallies, tallyView{
@@ -145,8 +152,14 @@ func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconcil
 // printComparisonJSON prints one object, its lines as they are read.
 func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	head, err := json.MarshalIndent(comparisonView{
-		ID: reconcile.ID(r.ID), Partner: r.Partner, State: r.State, From: r.PeriodFrom.Format(time.DateOnly), To: r.PeriodTo.Format(time.DateOnly),
-		AsOf: r.AsOf.UTC(), Mapping: r.Mapping, Result: viewResult(r.Result),
+		ID:      reconcile.ID(r.ID),
+		Partner: r.Partner,
+		State:   r.State,
+		From:    r.PeriodFrom.Format(time.DateOnly),
+		To:      r.PeriodTo.Format(time.DateOnly),
+		AsOf:    r.AsOf.UTC(),
+		Mapping: r.Mapping,
+		Result:  viewResult(r.Result),
 	}, "", "  ")
 	if err != nil {
 		return err

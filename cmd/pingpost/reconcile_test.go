@@ -26,7 +26,8 @@ func TestReconcile(t *testing.T) {
 	list := func(name, text string) []string {
 		return []string{"reconcile", "--partner", seller.slug, "--file", p.file(t, name, text)}
 	}
-	good := list("good.csv", "leadId;Payout;Currency;Date\n"+one.id+";45,60;GBP;"+day+"\n"+two.id+";1,00;GBP;"+last+"\nnonsense;2,00;GBP;"+day+"\n")
+	good := list("good.csv",
+		"leadId;Payout;Currency;Date\n"+one.id+";45,60;GBP;"+day+"\n"+two.id+";1,00;GBP;"+last+"\nnonsense;2,00;GBP;"+day+"\n")
 	t.Run("a dry run", func(t *testing.T) {
 		o := p.on(t, good...)
 		text := o.ok(t)
@@ -49,7 +50,8 @@ func TestReconcile(t *testing.T) {
 	})
 	t.Run("kept, as JSON", func(t *testing.T) {
 		got := printed[printedComparison](t, p.on(t, append(good, "--keep", "--json")...))
-		if got.State != models.ReconciliationKept || got.Result.Rows != 3 || len(got.Lines) != 2+countOf(got.Result.Tallies, models.Missing) || got.Mapping.Numbers != "1.234,56" {
+		if got.State != models.ReconciliationKept || got.Result.Rows != 3 ||
+			len(got.Lines) != 2+countOf(got.Result.Tallies, models.Missing) || got.Mapping.Numbers != "1.234,56" {
 			text, _ := json.Marshal(got)
 			t.Errorf("%s", text)
 		}
@@ -58,7 +60,10 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("the sums are %+v", tally)
 			}
 		}
-		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1, models.ReconciliationKept: 1})
+		p.reconciliations(t, map[models.ReconciliationState]int{
+			models.ReconciliationDiscarded: 1,
+			models.ReconciliationKept:      1,
+		})
 	})
 	t.Run("the very same file", func(t *testing.T) {
 		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "rn_") {
@@ -66,25 +71,33 @@ func TestReconcile(t *testing.T) {
 		}
 		p.on(t, append(good, "--keep")...).refused(t, 2, "--again")
 		p.on(t, append(good, "--keep", "--again")...).ok(t)
-		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 3, models.ReconciliationKept: 2})
+		p.reconciliations(t, map[models.ReconciliationState]int{
+			models.ReconciliationDiscarded: 3,
+			models.ReconciliationKept:      2,
+		})
 	})
 	t.Run("what is left open", func(t *testing.T) {
 		open := list("open.csv", "leadId,net,gross,when\n"+one.id+",\"1,234\",\"1,234\",01/02/2026\n")
 		p.on(t, open...).refused(t, 2, "--amount ", "--currency ", "--decimal ", "--dates ", "--from ", "--to ", `"gross"`)
-		p.on(t, append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day, "--to", last)...).ok(t)
+		p.on(t,
+			append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day,
+				"--to", last)...).ok(t)
 		dates := list("dates.csv", "leadId,payout,ccy,when\n"+one.id+",\"1.50\",GBP,01/02/2026\n")
 		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "2026-01-02 to 2026-01-02") || !strings.Contains(o.stderr, "1 of 1 ") {
 			t.Errorf("the order of the dates says nothing of the days: %s", o.stdout)
 		}
 	})
 	t.Run("a list in another currency", func(t *testing.T) {
-		euros := append(list("euros.csv", "leadId,payout\nld_"+strings.Repeat("0", 25)+"1,1.00\n"), "--currency", "EUR", "--from", day, "--to", last, "--json")
+		euros := append(list("euros.csv", "leadId,payout\nld_"+strings.Repeat("0", 25)+"1,1.00\n"), "--currency",
+			"EUR", "--from", day, "--to", last, "--json")
 		partly := printed[printedComparison](t, p.on(t, euros...)).Result
-		if partly.LeftOut.Leads < 2 || partly.Compared.Leads != 0 || !slices.Equal(partly.Compared.Currencies, []string{"EUR"}) || countOf(partly.Tallies, models.Missing) != 0 {
+		if partly.LeftOut.Leads < 2 || partly.Compared.Leads != 0 ||
+			!slices.Equal(partly.Compared.Currencies, []string{"EUR"}) || countOf(partly.Tallies, models.Missing) != 0 {
 			t.Errorf("%+v", partly)
 		}
 		whole := printed[printedComparison](t, p.on(t, append(euros, "--coverage", "all")...)).Result
-		if whole.LeftOut.Leads != 0 || whole.Compared.Leads != partly.LeftOut.Leads || int64(countOf(whole.Tallies, models.Missing)) != partly.LeftOut.Leads {
+		if whole.LeftOut.Leads != 0 || whole.Compared.Leads != partly.LeftOut.Leads ||
+			int64(countOf(whole.Tallies, models.Missing)) != partly.LeftOut.Leads {
 			t.Errorf("%+v", whole)
 		}
 		p.on(t, append(euros, "--coverage", "some")...).refused(t, 2, "--coverage ")
@@ -93,7 +106,10 @@ func TestReconcile(t *testing.T) {
 		p.on(t, "reconcile", "--partner", seller.slug).refused(t, 2, "--partner", "--file")
 		p.on(t, append(good, "--decimal", "point")...).refused(t, 2, "--decimal")
 		p.on(t, append(good, "--from", "1/2/2026")...).refused(t, 2, "--from")
-		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 9, models.ReconciliationKept: 2}) // as before
+		p.reconciliations(t, map[models.ReconciliationState]int{
+			models.ReconciliationDiscarded: 9,
+			models.ReconciliationKept:      2,
+		}) // as before
 		p.on(t, append(good, "--amount", "nothing")...).refused(t, 2, "--amount", `"Payout"`)
 		p.on(t, list("empty.csv", "")...).rejected(t, "invalid/file_empty")
 		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).rejected(t, "not_found/partner")

@@ -172,7 +172,8 @@ func (d *development) partner(i int) client {
 // send posts a body and returns the status, the headers and the answer.
 func (c client) send(t *testing.T, endpoint, body string, signed bool) (int, http.Header, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.origin+"/p/"+c.slug+"/api/lead/"+endpoint, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.origin+"/p/"+c.slug+"/api/lead/"+endpoint,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

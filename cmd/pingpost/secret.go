@@ -46,7 +46,8 @@ func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, 
 }
 
 func secretCommand() *cobra.Command {
-	return group("secret", "Signing secrets", secretCreate(), secretImport(), secretRotate(), secretRetire(), secretRevoke(), secretList())
+	return group("secret", "Signing secrets", secretCreate(), secretImport(), secretRotate(), secretRetire(),
+		secretRevoke(), secretList())
 }
 
 // onPartner runs fn on the partner that the first argument names.
@@ -73,7 +74,11 @@ func printCreated(c *cobra.Command, asJSON bool, p models.Partner, made partners
 }
 
 func secretCreate() *cobra.Command {
-	c := &cobra.Command{Use: "create PARTNER", Short: "Make a secret beside those there are", Args: exactly(1, "the partner's slug or id")}
+	c := &cobra.Command{
+		Use:   "create PARTNER",
+		Short: "Make a secret beside those there are",
+		Args:  exactly(1, "the partner's slug or id"),
+	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "what tells it from others")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -117,7 +122,11 @@ func secretImport() *cobra.Command {
 }
 
 func secretRotate() *cobra.Command {
-	c := &cobra.Command{Use: "rotate PARTNER", Short: "Make a new secret and let the others retire", Args: exactly(1, "the partner's slug or id")}
+	c := &cobra.Command{
+		Use:   "rotate PARTNER",
+		Short: "Make a new secret and let the others retire",
+		Args:  exactly(1, "the partner's slug or id"),
+	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "what tells it from others")
 	overlap := overlap(partners.DefaultOverlap)
@@ -132,7 +141,8 @@ func secretRotate() *cobra.Command {
 			if err := printCreated(c, *asJSON, p, made); err != nil || *asJSON {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n", made.CreatedAt.Add(time.Duration(overlap)).UTC().Format(time.RFC3339))
+			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n",
+				made.CreatedAt.Add(time.Duration(overlap)).UTC().Format(time.RFC3339))
 			return nil
 		})
 	}
@@ -185,7 +195,9 @@ func secretRevoke() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s is revoked, on every node within a second\n", args[1])
 			signs, err := canSign(c.Context(), s, p)
 			if err == nil && !signs {
-				fmt.Fprintf(c.ErrOrStderr(), "warning: it was the last active secret of %s, which can sign nothing until it gets a new one: %s\n", p.Slug, addSecret(p, flags))
+				fmt.Fprintf(c.ErrOrStderr(),
+					"warning: it was the last active secret of %s, which can sign nothing until it gets a new one: %s\n",
+					p.Slug, addSecret(p, flags))
 			}
 			return err
 		})
@@ -194,7 +206,11 @@ func secretRevoke() *cobra.Command {
 }
 
 func secretList() *cobra.Command {
-	c := &cobra.Command{Use: "list PARTNER", Short: "List a partner's secrets, without the secrets", Args: exactly(1, "the partner's slug or id")}
+	c := &cobra.Command{
+		Use:   "list PARTNER",
+		Short: "List a partner's secrets, without the secrets",
+		Args:  exactly(1, "the partner's slug or id"),
+	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {

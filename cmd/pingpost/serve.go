@@ -53,7 +53,12 @@ func serveCommand(unhook func()) *cobra.Command {
 			log.Warn("configuration", "setting", w.Path, "problem", w.Text)
 		}
 		app.PaceCollector()
-		node, err := app.Start(c.Context(), app.Options{Config: cfg, Environment: "production", Clock: clock.System{}, Log: os.Stdout})
+		node, err := app.Start(c.Context(), app.Options{
+			Config:      cfg,
+			Environment: "production",
+			Clock:       clock.System{},
+			Log:         os.Stdout,
+		})
 		if err != nil {
 			return logFatal(log, "start failed", err)
 		}

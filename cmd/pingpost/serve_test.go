@@ -106,7 +106,11 @@ func secondNode(t *testing.T, p *platform) {
 // serveWaits starts a node whose database is away. It says so, and waits.
 func serveWaits(t *testing.T, p *platform) {
 	node, _, ops := serve(t, p.production(t, "PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost"))
-	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/readyz/ping": http.StatusServiceUnavailable} {
+	for path, want := range map[string]int{
+		"/healthz":     http.StatusOK,
+		"/readyz":      http.StatusServiceUnavailable,
+		"/readyz/ping": http.StatusServiceUnavailable,
+	} {
 		resp, err := http.Get(ops + path)
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +169,8 @@ func serveRefuses(t *testing.T, p *platform) {
 	}
 	call(t, "", []string{"PINGPOST_DATABASE_URL=secret-word", "PINGPOST_PLATFORM_KEYS=secret-word", "LEAD_VAULT_KEK=secret-word", "PINGPOST_HTTP_API_ADDR=8080",
 		"PINGPOST_HTTP_PUBLIC_URL=http://leads.example.com/", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_HTTP_READ_TIMEOUT=1", "PINGPOST_FROBNICATE=1"}, "serve").
-		logsFatal(t, "database.url", "keys.platform_keys", "keys.local_kek", "http.api_addr", "http.public_url", "log.level", "http.read_timeout", "PINGPOST_FROBNICATE", "http.ops_addr")
+		logsFatal(t, "database.url", "keys.platform_keys", "keys.local_kek", "http.api_addr", "http.public_url",
+			"log.level", "http.read_timeout", "PINGPOST_FROBNICATE", "http.ops_addr")
 	file := filepath.Join(folder(t), "pingpost.yaml")
 	if err := os.WriteFile(file, []byte("http:\n  api_adr: :1\nkeys:\n  platform_keys: [x]\nnonsense: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -179,7 +184,8 @@ func serveRefuses(t *testing.T, p *platform) {
 	}{
 		{"PINGPOST_DATABASE_URL=" + running.OwnerURL, []string{`"pingpost_owner"`, "pingpost_app"}},
 		{"PINGPOST_DATABASE_URL=" + p.superuser(t, "pingpost"), []string{`"postgres"`, "pingpost_app"}},
-		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) + "/pingpost", []string{"database.url"}},
+		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) +
+			"/pingpost", []string{"database.url"}},
 		{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(p.APIURL, "http://"), []string{"http.api_addr"}},
 		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // another key than wrote the secrets
 	} {
@@ -224,7 +230,8 @@ func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string
 		t.Fatal(err)
 	}
 	conn := testkit.Connect(t, p.superuser(t, "postgres"))
-	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+" OWNER pingpost_owner ENCODING 'UTF8' TEMPLATE template0"); err != nil {
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+
+		" OWNER pingpost_owner ENCODING 'UTF8' TEMPLATE template0"); err != nil {
 		t.Fatal(err)
 	}
 	on := func(roleURL string) string {
@@ -265,7 +272,8 @@ func fromNothing(t *testing.T, p *platform) {
 	if out := call(t, "", owner, "migrate", "up").ok(t); strings.Contains(out, "applied ") {
 		t.Errorf("printed %s", out)
 	}
-	if table := call(t, "", owner, "migrate", "status").ok(t); strings.Contains(table, "missing") || strings.Count(table, "applied") != len(steps) {
+	if table := call(t, "", owner, "migrate", "status").ok(t); strings.Contains(table, "missing") ||
+		strings.Count(table, "applied") != len(steps) {
 		t.Errorf("printed %s", table)
 	}
 	if table := p.on(t, "migrate", "status").ok(t); strings.Contains(table, "missing") {
@@ -291,7 +299,8 @@ func configurationCommands(t *testing.T, p *platform) {
 		t.Errorf("printed %s", out)
 	}
 	shown := call(t, "", env, "config", "show").ok(t)
-	for _, want := range []string{"http:\n", `public_url: "https://leads.example.com"`, "[redacted]", "read_timeout: 10s", "database:\n"} {
+	for _, want := range []string{"http:\n", `public_url: "https://leads.example.com"`, "[redacted]",
+		"read_timeout: 10s", "database:\n"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("not shown: %s in %s", want, shown)
 		}

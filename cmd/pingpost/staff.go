@@ -79,7 +79,8 @@ func staffCreate() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the person's name (default the part of the address before the @)")
-	roles := c.Flags().StringSlice("role", nil, "administrator, account_manager, pricing_manager, finance or auditor; with @SLUG at one partner only")
+	roles := c.Flags().StringSlice("role", nil,
+		"administrator, account_manager, pricing_manager, finance or auditor; with @SLUG at one partner only")
 	fromStdin := c.Flags().Bool("password-stdin", false, "read a password from standard input, instead of printing an invitation")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(*roles) == 0 {
@@ -122,7 +123,9 @@ func staffCreate() *cobra.Command {
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  %s: %s\n", v.ID, v.Email, strings.Join(v.Roles, ", "))
 			if v.Invitation != "" {
-				fmt.Fprintf(c.OutOrStdout(), "To choose a password, within three days, they open at the console's address:\n  %s\n", v.Invitation)
+				fmt.Fprintf(c.OutOrStdout(),
+					"To choose a password, within three days, they open at the console's address:\n  %s\n",
+					v.Invitation)
 			}
 			return nil
 		})

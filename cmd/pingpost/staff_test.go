@@ -65,7 +65,8 @@ func staffCommands(t *testing.T, p *platform) {
 		}
 	}
 
-	made := printed[staffView](t, p.on(t, "staff", "create", "ada@example.com", "--name", "Ada", "--role", "administrator", "--json"))
+	made := printed[staffView](t,
+		p.on(t, "staff", "create", "ada@example.com", "--name", "Ada", "--role", "administrator", "--json"))
 	if made.Status != "invited" || !strings.HasPrefix(made.Invitation, "/invite/") || made.Roles[0] != "administrator" {
 		t.Errorf("%+v", made)
 	}
@@ -76,14 +77,20 @@ func staffCommands(t *testing.T, p *platform) {
 	}
 	// The node learns of the role within a second.
 	testkit.Eventually(t, patience, "she gets in", func() bool {
-		status, at, _ := sends(t, c, running.AdminURL+"/login", url.Values{"email": {"ada@example.com"}, "password": {password}})
+		status, at, _ := sends(t, c, running.AdminURL+"/login", url.Values{
+			"email":    {"ada@example.com"},
+			"password": {password},
+		})
 		return status == http.StatusOK && at == "/"
 	})
-	o := call(t, password+"\n", nil, "staff", "create", "bob@example.com", "--role", "finance@harbour-leads,auditor", "--password-stdin", "--data-dir", p.dir)
-	if said := o.ok(t); !strings.Contains(said, "bob@example.com: auditor, finance@harbour-leads") || strings.Contains(said, "/invite/") || strings.Contains(said, password) {
+	o := call(t, password+"\n", nil, "staff", "create", "bob@example.com", "--role", "finance@harbour-leads,auditor",
+		"--password-stdin", "--data-dir", p.dir)
+	if said := o.ok(t); !strings.Contains(said, "bob@example.com: auditor, finance@harbour-leads") ||
+		strings.Contains(said, "/invite/") || strings.Contains(said, password) {
 		t.Errorf("printed %s", said)
 	}
-	if said := p.on(t, "staff", "list").ok(t); !strings.Contains(said, "bob@example.com") || !strings.Contains(said, "auditor finance@harbour-leads") {
+	if said := p.on(t, "staff", "list").ok(t); !strings.Contains(said, "bob@example.com") ||
+		!strings.Contains(said, "auditor finance@harbour-leads") {
 		t.Errorf("printed %s", said)
 	}
 	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 8 {
@@ -99,7 +106,8 @@ func staffCommands(t *testing.T, p *platform) {
 	}
 	p.on(t, "staff", "create", "x@example.com", "--role", "administrator@harbour-leads").rejected(t, "invalid/role")
 	p.on(t, "staff", "create", "x@example.com").refused(t, 2, "--role")
-	call(t, "\n", nil, "staff", "create", "y@example.com", "--role", "auditor", "--password-stdin", "--data-dir", p.dir).rejected(t, "invalid/password")
+	call(t, "\n", nil, "staff", "create", "y@example.com", "--role", "auditor", "--password-stdin", "--data-dir",
+		p.dir).rejected(t, "invalid/password")
 }
 
 // auditCommands verifies the trail of all that the other tests did, and finds out a
@@ -120,7 +128,8 @@ func auditCommands(t *testing.T, p *platform) {
 	}
 	owner := testkit.Connect(t, running.OwnerURL)
 	_, failed := owner.Exec(t.Context(), `ALTER TABLE audit_events DISABLE TRIGGER USER`)
-	_, changed := owner.Exec(t.Context(), `UPDATE audit_events SET actor = 'somebody else' WHERE id = (SELECT min(id) + 3 FROM audit_events)`)
+	_, changed := owner.Exec(t.Context(),
+		`UPDATE audit_events SET actor = 'somebody else' WHERE id = (SELECT min(id) + 3 FROM audit_events)`)
 	if err := errors.Join(failed, changed); err != nil {
 		t.Fatal(err)
 	}

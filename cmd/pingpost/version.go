@@ -9,10 +9,15 @@ import (
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Tell which build this is", Args: noArgs, RunE: func(c *cobra.Command, _ []string) error {
-		_, err := fmt.Fprint(c.OutOrStdout(), version())
-		return err
-	}}
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Tell which build this is",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(c.OutOrStdout(), version())
+			return err
+		},
+	}
 }
 
 // version is what the go tool wrote into this program.

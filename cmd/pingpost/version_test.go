@@ -10,16 +10,29 @@ import (
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	machine := "\n" + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
-	stamped := []debug.BuildSetting{{Key: "vcs.revision", Value: "4f207c3"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "false"}}
+	stamped := []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "4f207c3"},
+		{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"},
+		{Key: "vcs.modified", Value: "false"},
+	}
 	changed := append(stamped[:2:2], debug.BuildSetting{Key: "vcs.modified", Value: "true"})
 	seen := map[string]bool{}
 	for _, c := range []struct {
 		info  debug.BuildInfo
 		names []string
 	}{
-		{debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: stamped}, []string{"pingpost v1.2.3\n", " 4f207c3 ", "2026-01-02T03:04:05Z"}},
-		{debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: changed}, []string{"pingpost v1.2.3\n", " 4f207c3 ", "2026-01-02T03:04:05Z"}},
-		{debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: stamped}, []string{"pingpost (devel)", " 4f207c3 ", "2026-01-02T03:04:05Z"}},
+		{
+			debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: stamped},
+			[]string{"pingpost v1.2.3\n", " 4f207c3 ", "2026-01-02T03:04:05Z"},
+		},
+		{
+			debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: changed},
+			[]string{"pingpost v1.2.3\n", " 4f207c3 ", "2026-01-02T03:04:05Z"},
+		},
+		{
+			debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: stamped},
+			[]string{"pingpost (devel)", " 4f207c3 ", "2026-01-02T03:04:05Z"},
+		},
 		{debug.BuildInfo{}, []string{"pingpost (devel)"}},
 	} {
 		got := describe(&c.info)
@@ -39,7 +52,8 @@ func TestDescribe(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	told := pingpost(t, "version").ok(t)
-	if !strings.HasPrefix(told, "pingpost ") || !strings.Contains(told, "\nrevision ") || !strings.Contains(told, runtime.Version()) {
+	if !strings.HasPrefix(told, "pingpost ") || !strings.Contains(told, "\nrevision ") ||
+		!strings.Contains(told, runtime.Version()) {
 		t.Errorf("printed %q", told)
 	}
 	if flag := pingpost(t, "--version").ok(t); flag != told {

@@ -72,7 +72,8 @@ printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.P
 // printWelcome tells partners' addresses below publicURL, which is the API's own
 // unless the configuration names another.
 func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
-	first := r.Partners[max(0, slices.IndexFunc(r.Partners, func(p devstack.Partner) bool { return p.Status == models.PartnerApproved }))]
+	first := r.Partners[max(0,
+		slices.IndexFunc(r.Partners, func(p devstack.Partner) bool { return p.Status == models.PartnerApproved }))]
 	view := struct {
 		ready
 		PublicURL, DataDir, Folder, Program string

@@ -32,7 +32,8 @@ func TestWelcome(t *testing.T) {
 			t.Errorf("it does not say %q: %s", want, head)
 		}
 	}
-	if strings.Contains(commands, "localhost") || strings.Contains(commands, "harbour-leads") || strings.Count(commands, "https://leads.example.com/p/meadow-media/api/lead/") != 4 {
+	if strings.Contains(commands, "localhost") || strings.Contains(commands, "harbour-leads") ||
+		strings.Count(commands, "https://leads.example.com/p/meadow-media/api/lead/") != 4 {
 		t.Errorf("to be pasted: %s", commands)
 	}
 }
@@ -40,8 +41,11 @@ func TestWelcome(t *testing.T) {
 func TestOrigin(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{
-		"[::]:8080": "http://localhost:8080", "0.0.0.0:8080": "http://localhost:8080",
-		"127.0.0.1:8080": "http://127.0.0.1:8080", "[::1]:8080": "http://[::1]:8080", "192.0.2.7:80": "http://192.0.2.7:80",
+		"[::]:8080":      "http://localhost:8080",
+		"0.0.0.0:8080":   "http://localhost:8080",
+		"127.0.0.1:8080": "http://127.0.0.1:8080",
+		"[::1]:8080":     "http://[::1]:8080",
+		"192.0.2.7:80":   "http://192.0.2.7:80",
 	} {
 		if got := origin(addr); got != want {
 			t.Errorf("%s is reached at %s, want %s", addr, got, want)

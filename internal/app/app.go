@@ -131,8 +131,11 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.snapshots = newSnapshots(a.cfg.Database.SnapshotFile, keys)
 	d := a.cfg.Database
 	a.db, err = postgres.Open(ctx, postgres.Options{
-		URL: d.URL.Reveal(), MaxConnections: d.MaxConnections, ConnectTimeout: d.ConnectTimeout, StatementTimeout: d.StatementTimeout,
-		Timelines: a.readSnapshot(),
+		URL:              d.URL.Reveal(),
+		MaxConnections:   d.MaxConnections,
+		ConnectTimeout:   d.ConnectTimeout,
+		StatementTimeout: d.StatementTimeout,
+		Timelines:        a.readSnapshot(),
 	})
 	if err != nil {
 		return err
@@ -167,8 +170,16 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
 	return a.handlers(o, intake.Deps{
-		Directory: a.directory, Card: a.card, Caps: a.caps, Quotes: quotes, Keys: keys, Wrappers: a.keys.Wrappers,
-		Leads: a.leads, Recorder: a.recorder, Traffic: a.traffic, Clock: a.clock,
+		Directory: a.directory,
+		Card:      a.card,
+		Caps:      a.caps,
+		Quotes:    quotes,
+		Keys:      keys,
+		Wrappers:  a.keys.Wrappers,
+		Leads:     a.leads,
+		Recorder:  a.recorder,
+		Traffic:   a.traffic,
+		Clock:     a.clock,
 	}, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{SecondPerson: a.cfg.Pricing.SecondPerson}))
 }
 
@@ -182,7 +193,9 @@ func staffSettings(c config.Console) staff.Settings {
 
 // warnUnreadable logs what a new directory could not read, each time that it
 // is something else.
-func (a *App) warnUnreadable(load func(context.Context) (*partners.Directory, error)) func(context.Context) (*partners.Directory, error) {
+func (a *App) warnUnreadable(
+	load func(context.Context) (*partners.Directory, error),
+) func(context.Context) (*partners.Directory, error) {
 	var toldSecrets, toldPrices string
 	return func(ctx context.Context) (*partners.Directory, error) {
 		d, err := load(ctx)
@@ -194,7 +207,8 @@ func (a *App) warnUnreadable(load func(context.Context) (*partners.Directory, er
 			a.log.Error("not readable with the configured platform keys", "what", secrets)
 		}
 		if prices != "" && prices != toldPrices {
-			a.log.Error("own prices are not understood, and no price is given: set them anew on the partner's page, Prices", "what", prices)
+			a.log.Error("own prices are not understood, and no price is given: set them anew on the partner's page, Prices",
+				"what", prices)
 		}
 		toldSecrets, toldPrices = secrets, prices
 		return d, nil
@@ -220,21 +234,41 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 			PostRate: l.PostsPerPartner, UnsignedRate: l.UnsignedPostsPerAddress,
 			PostConcurrency: l.PostConcurrency, PostWait: l.PostWait,
 		}),
-		Partners: directory, Taxonomy: prices.Taxonomy(), Markets: prices.Markets(),
-		DefaultMode: models.SigningMode(a.cfg.Signing.DefaultMode),
-		PublicURL:   a.cfg.HTTP.PublicURL, SupportContact: a.cfg.HTTP.SupportContact, TrustedProxies: proxies,
-		Clock: a.clock, Log: a.log, AccessLog: a.accessLog(), Metrics: httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
+		Partners:       directory,
+		Taxonomy:       prices.Taxonomy(),
+		Markets:        prices.Markets(),
+		DefaultMode:    models.SigningMode(a.cfg.Signing.DefaultMode),
+		PublicURL:      a.cfg.HTTP.PublicURL,
+		SupportContact: a.cfg.HTTP.SupportContact,
+		TrustedProxies: proxies,
+		Clock:          a.clock,
+		Log:            a.log,
+		AccessLog:      a.accessLog(),
+		Metrics:        httpserver.NewMetrics(a.registry, "pingpost", "the partner API"),
 	})
 	if err != nil {
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment: o.Environment, Clock: a.clock, Log: a.log,
-		Access: a.access, Staff: a.staff, Audit: a.audit, Partners: directory, Prices: prices,
-		Leads: leads.NewReader(a.db, parts.Keys, a.clock), Payouts: a.payouts, Reconcile: a.reconcile, Jobs: a.queue,
-		Reporting: reporting.NewReader(a.db), PublicURL: a.cfg.HTTP.PublicURL, DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
-		RefusalsKept: a.cfg.Retention.RefusalsPerPartner, TrustedProxies: proxies,
-		AccessLog: a.accessLog(), Metrics: httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
+		Environment:    o.Environment,
+		Clock:          a.clock,
+		Log:            a.log,
+		Access:         a.access,
+		Staff:          a.staff,
+		Audit:          a.audit,
+		Partners:       directory,
+		Prices:         prices,
+		Leads:          leads.NewReader(a.db, parts.Keys, a.clock),
+		Payouts:        a.payouts,
+		Reconcile:      a.reconcile,
+		Jobs:           a.queue,
+		Reporting:      reporting.NewReader(a.db),
+		PublicURL:      a.cfg.HTTP.PublicURL,
+		DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
+		RefusalsKept:   a.cfg.Retention.RefusalsPerPartner,
+		TrustedProxies: proxies,
+		AccessLog:      a.accessLog(),
+		Metrics:        httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
 	})
 	if err != nil {
 		return err

@@ -89,7 +89,8 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	for {
 		may, err := a.keys.Vault.MayDecrypt(ctx)
 		if may {
-			a.log.Warn("this node may decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (docs/vault.md)", "right", "decrypt")
+			a.log.Warn("this node may decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (docs/vault.md)",
+				"right", "decrypt")
 		}
 		if err == nil {
 			return
@@ -182,12 +183,14 @@ func (m vaultMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m vaultMetrics) Collect(out chan<- prometheus.Metric) {
-	calls := prometheus.NewDesc("pingpost_vault_calls_total", "Calls to Vault by operation and result.", []string{"operation", "result"}, nil)
+	calls := prometheus.NewDesc("pingpost_vault_calls_total", "Calls to Vault by operation and result.",
+		[]string{"operation", "result"}, nil)
 	for call, n := range m.vault.Calls() {
 		out <- prometheus.MustNewConstMetric(calls, prometheus.CounterValue, float64(n), call.Operation, call.Reason)
 	}
 	if life, ends := m.vault.TokenLife(); ends {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("pingpost_vault_token_seconds", "How long the Vault token in use still lasts.", nil, nil),
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("pingpost_vault_token_seconds",
+			"How long the Vault token in use still lasts.", nil, nil),
 			prometheus.GaugeValue, life.Seconds())
 	}
 }
@@ -206,7 +209,10 @@ func (m poolMetrics) Collect(out chan<- prometheus.Metric) {
 	tell("pingpost_data_keys_ready", "Data keys held ready.", prometheus.GaugeValue, float64(s.Ready))
 	tell("pingpost_data_keys_taken_total", "Data keys taken by posts.", prometheus.CounterValue, float64(s.Taken))
 	tell("pingpost_data_keys_waited_total", "Posts that found no data key ready.", prometheus.CounterValue, float64(s.Waited))
-	tell("pingpost_data_keys_expired_total", "Data keys dropped unused for their age.", prometheus.CounterValue, float64(s.Expired))
-	tell("pingpost_data_keys_purged_total", "Data keys dropped unused for their key version.", prometheus.CounterValue, float64(s.Purged))
-	tell("pingpost_data_key_version", "The key version of the data keys held ready.", prometheus.GaugeValue, float64(transit.Version(s.Version)))
+	tell("pingpost_data_keys_expired_total", "Data keys dropped unused for their age.", prometheus.CounterValue,
+		float64(s.Expired))
+	tell("pingpost_data_keys_purged_total", "Data keys dropped unused for their key version.", prometheus.CounterValue,
+		float64(s.Purged))
+	tell("pingpost_data_key_version", "The key version of the data keys held ready.", prometheus.GaugeValue,
+		float64(transit.Version(s.Version)))
 }

@@ -47,7 +47,8 @@ func TestNobodyWaitsForTheLog(t *testing.T) {
 	var got int64
 	for in, last := bufio.NewScanner(read), -1; in.Scan(); got++ {
 		var n int
-		if _, err := fmt.Sscan(strings.TrimLeft(in.Text(), "0")+" ", &n); got > 0 && (err != nil || n <= last || len(in.Text()) != 99) {
+		if _, err := fmt.Sscan(strings.TrimLeft(in.Text(), "0")+" ", &n); got > 0 &&
+			(err != nil || n <= last || len(in.Text()) != 99) {
 			t.Fatalf("after line %d: %q", last, in.Text())
 		}
 		last = n

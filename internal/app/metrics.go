@@ -12,7 +12,11 @@ func (a *App) registerMetrics() {
 	a.registerKeyMetrics()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	count := func(name, help string, labels prometheus.Labels, read func() float64) {
-		a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, read))
+		a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        name,
+			Help:        help,
+			ConstLabels: labels,
+		}, read))
 	}
 	gauge := func(name, help string, read func() float64) {
 		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
@@ -23,10 +27,14 @@ func (a *App) registerMetrics() {
 	count("pingpost_pings_recorded_total", "Pings written to the log.", nil,
 		stats(func(s intake.RecorderStats) int64 { return s.Written }))
 	const dropped, droppedHelp = "pingpost_pings_dropped_total", "Pings answered but not recorded, by reason."
-	count(dropped, droppedHelp, prometheus.Labels{"reason": "queue_full"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedFull }))
-	count(dropped, droppedHelp, prometheus.Labels{"reason": "daily_limit"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedDaily }))
-	count(dropped, droppedHelp, prometheus.Labels{"reason": "refused"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedRefused }))
-	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"}, stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "queue_full"},
+		stats(func(s intake.RecorderStats) int64 { return s.DroppedFull }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "daily_limit"},
+		stats(func(s intake.RecorderStats) int64 { return s.DroppedDaily }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "refused"},
+		stats(func(s intake.RecorderStats) int64 { return s.DroppedRefused }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"},
+		stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
 	count("pingpost_traffic_dropped_total", "Counts and refusals lost to the bounds of memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
@@ -38,7 +46,8 @@ func (a *App) registerMetrics() {
 		}
 		return 0
 	})
-	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.", func() float64 { return a.caps.Age().Seconds() })
+	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.",
+		func() float64 { return a.caps.Age().Seconds() })
 	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be read and partners whose prices are not understood.", func() float64 {
 		if d := a.directory.Get(); d != nil {
 			return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
@@ -49,6 +58,8 @@ func (a *App) registerMetrics() {
 		func() float64 { return float64(a.snapshots.failures.Load()) })
 	gauge("pingpost_snapshot_timestamp_seconds", "When the snapshot for restarts was last current, as Unix time; 0 before this node wrote one.",
 		func() float64 { return float64(a.snapshots.written.Load()) })
-	gauge("pingpost_database_connections", "Open connections of the pool.", func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
-	gauge("pingpost_database_connections_busy", "Connections in use.", func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
+	gauge("pingpost_database_connections", "Open connections of the pool.",
+		func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
+	gauge("pingpost_database_connections_busy", "Connections in use.",
+		func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
 }

@@ -31,7 +31,11 @@ func (a *App) operations() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := httpserver.Listener{Clock: a.clock, Log: a.log, Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener")}
+	l := httpserver.Listener{
+		Clock:   a.clock,
+		Log:     a.log,
+		Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener"),
+	}
 	refuse := func(c *gin.Context, x *httpserver.Request, err error) {
 		x.Outcome = "error"
 		status := http.StatusInternalServerError

@@ -27,7 +27,10 @@ type readiness struct {
 
 func newReadiness(registry *prometheus.Registry) *readiness {
 	r := &readiness{
-		gauge:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pingpost_ready", Help: "1 while a check of /readyz is ok."}, []string{"check"}),
+		gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pingpost_ready",
+			Help: "1 while a check of /readyz is ok.",
+		}, []string{"check"}),
 		failing: map[string]bool{},
 	}
 	registry.MustRegister(r.gauge)

@@ -83,7 +83,8 @@ func (a *App) serveFromSnapshot(away error) {
 		log.Error("waiting for the database: neither pings nor posts are served")
 		return
 	}
-	log.Warn("waiting for the database: pings are answered from the snapshot, posts are not served", "as_of", a.snapshots.restored)
+	log.Warn("waiting for the database: pings are answered from the snapshot, posts are not served", "as_of",
+		a.snapshots.restored)
 }
 
 const snapshotUsed = "used"
@@ -142,13 +143,15 @@ func (a *App) keepSnapshot(ctx context.Context) {
 	pause, failing := time.Duration(0), false
 	for {
 		now, directory, card, timelines := a.clock.Now(), a.directory.Get(), a.card.Get(), a.db.Timelines()
-		changed := directory != last.directory || card != last.card || !slices.Equal(timelines, last.timelines) || now.Sub(last.at) >= refreshAfter
+		changed := directory != last.directory || card != last.card || !slices.Equal(timelines, last.timelines) ||
+			now.Sub(last.at) >= refreshAfter
 		if a.watcher.Current() && changed && pause <= 0 {
 			err := s.write(pingState{now, timelines, card.Version, card.Card, directory.Excerpt()})
 			if err != nil {
 				pause = retryAfter
 				if !failing {
-					a.log.Error("the snapshot for restarts is not written: check the folder of database.snapshot_file", "error", cause(err).Error())
+					a.log.Error("the snapshot for restarts is not written: check the folder of database.snapshot_file",
+						"error", cause(err).Error())
 				}
 			} else {
 				last.directory, last.card, last.timelines, last.at = directory, card, timelines, now

@@ -40,7 +40,8 @@ func (a *App) load(ctx context.Context) error {
 	// A running node carries on without a secret that it cannot read. At the start
 	// the cause is wrong platform keys, which waiting does not fix.
 	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
-		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced", few(unread))
+		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced",
+			few(unread))
 	}
 	first, cancel := context.WithTimeout(ctx, firstCountWithin)
 	defer cancel()
@@ -68,7 +69,8 @@ func (a *App) inspect(ctx context.Context) error {
 		return err
 	}
 	if state.OwnsTables {
-		return fmt.Errorf("the role %q owns tables or is a superuser, so that it could undo what its grants forbid: serve as pingpost_app (docs/operations.md)", state.Role)
+		return fmt.Errorf("the role %q owns tables or is a superuser, so that it could undo what its grants forbid: serve as pingpost_app (docs/operations.md)",
+			state.Role)
 	}
 	return nil
 }

@@ -84,8 +84,16 @@ func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOut
 		return errors.New("an audit event names who did what")
 	}
 	row := models.AuditEvent{
-		At: at.UTC().Truncate(time.Microsecond), Actor: by.Name, Role: by.Role, Action: e.Action, ObjectKind: e.Kind, ObjectID: e.Object,
-		Reason: e.Reason, Address: by.Address, RequestID: by.RequestID, Outcome: outcome,
+		At:         at.UTC().Truncate(time.Microsecond),
+		Actor:      by.Name,
+		Role:       by.Role,
+		Action:     e.Action,
+		ObjectKind: e.Kind,
+		ObjectID:   e.Object,
+		Reason:     e.Reason,
+		Address:    by.Address,
+		RequestID:  by.RequestID,
+		Outcome:    outcome,
 	}
 	if by.Staff != uuid.Nil {
 		row.StaffID = &by.Staff

@@ -27,8 +27,12 @@ var who = audit.Actor{Name: "ada@example.com", Role: "administrator", Address: "
 
 func event(n int) audit.Event {
 	return audit.Event{
-		Action: "partner.approve", Kind: "partner", Object: fmt.Sprint("pt_", n),
-		Before: map[string]any{"status": "pending"}, After: map[string]any{"status": "approved", "note": "a < b & \"c\""}, Reason: "checked",
+		Action: "partner.approve",
+		Kind:   "partner",
+		Object: fmt.Sprint("pt_", n),
+		Before: map[string]any{"status": "pending"},
+		After:  map[string]any{"status": "approved", "note": "a < b & \"c\""},
+		Reason: "checked",
 	}
 }
 
@@ -242,7 +246,8 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, objects, c.want)
 		}
 	}
-	if raw, err := hex.DecodeString(c.verify(t, "").Head); err != nil || !slices.Equal(raw, testkit.Value[[]byte](t, c.Database, `SELECT hash FROM audit_events ORDER BY id DESC LIMIT 1`)) {
+	if raw, err := hex.DecodeString(c.verify(t, "").Head); err != nil ||
+		!slices.Equal(raw, testkit.Value[[]byte](t, c.Database, `SELECT hash FROM audit_events ORDER BY id DESC LIMIT 1`)) {
 		t.Errorf("the head is not the last event's hash: %v", err)
 	}
 }

@@ -43,7 +43,8 @@ func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 // false where it created nothing.
 func (l *Log) Submitted(ctx context.Context, staff uuid.UUID, s Submission) (object string, ok bool, err error) {
 	var found []string
-	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`, staff, s.Path, s.Key).Scan(&found).Error
+	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`,
+		staff, s.Path, s.Key).Scan(&found).Error
 	if err != nil || len(found) == 0 {
 		return "", false, postgres.Translate(err)
 	}

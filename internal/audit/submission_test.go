@@ -20,7 +20,11 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 	if _, err := c.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, 'ada@example.com', 'Ada', 'invited', now(), now())`, person); err != nil {
 		t.Fatal(err)
 	}
-	by := audit.Actor{Staff: person, Name: "ada@example.com", Form: audit.Submission{Path: "/partners/new", Key: uuid.New()}}
+	by := audit.Actor{
+		Staff: person,
+		Name:  "ada@example.com",
+		Form:  audit.Submission{Path: "/partners/new", Key: uuid.New()},
+	}
 	write := func(by audit.Actor, objects ...string) error {
 		return c.Transaction(t.Context(), func(tx *gorm.DB) error {
 			for _, object := range objects {

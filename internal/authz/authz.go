@@ -56,8 +56,10 @@ func parse(text string) (lines []Line, err error) {
 			continue
 		}
 		parts := strings.Split(line, ", ")
-		if len(parts) != 4 || parts[0] != "p" || !slices.Contains(models.Roles[:], models.Role(parts[1])) || parts[2] == "" || parts[3] == "" {
-			return nil, fmt.Errorf("policy.csv, line %d: want `p, role, object, action` with one of the roles %v", number, models.Roles)
+		if len(parts) != 4 || parts[0] != "p" || !slices.Contains(models.Roles[:], models.Role(parts[1])) ||
+			parts[2] == "" || parts[3] == "" {
+			return nil, fmt.Errorf("policy.csv, line %d: want `p, role, object, action` with one of the roles %v",
+				number, models.Roles)
 		}
 		if before, twice := seen[line]; twice {
 			return nil, fmt.Errorf("policy.csv, line %d: the same as line %d", number, before)

@@ -87,7 +87,8 @@ func (w *Writer) Close() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	_, err := w.blobs.db.Pool.Exec(w.ctx, `UPDATE files SET whole = true, size = $2, sha256 = $3 WHERE id = $1`, w.ID, w.size, w.SHA256())
+	_, err := w.blobs.db.Pool.Exec(w.ctx, `UPDATE files SET whole = true, size = $2, sha256 = $3 WHERE id = $1`, w.ID,
+		w.size, w.SHA256())
 	return postgres.Translate(err)
 }
 
@@ -111,7 +112,8 @@ func (w *Writer) flush() error {
 		return nil
 	}
 	value := w.blobs.keys.Seal(keyring.File, place(w.ID, w.parts), w.buf)
-	_, err := w.blobs.db.Pool.Exec(w.ctx, `INSERT INTO file_parts (file_id, part, sealed) VALUES ($1, $2, $3)`, w.ID, w.parts, value)
+	_, err := w.blobs.db.Pool.Exec(w.ctx, `INSERT INTO file_parts (file_id, part, sealed) VALUES ($1, $2, $3)`, w.ID,
+		w.parts, value)
 	w.parts, w.buf = w.parts+1, w.buf[:0]
 	return postgres.Translate(err)
 }
@@ -125,7 +127,8 @@ func place(file uuid.UUID, part int) []byte {
 var ErrGone = apperr.New(apperr.NotFound, "file_gone", "The file is not kept any more: give it, or ask for it, again.")
 
 // ErrUnreadable says that the platform key that sealed a file was taken away.
-var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed", "The file cannot be read: the platform key that sealed it is not configured any more. Give it, or ask for it, again.")
+var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed",
+	"The file cannot be read: the platform key that sealed it is not configured any more. Give it, or ask for it, again.")
 
 // Open reads a file from its beginning, as the plain bytes that were written.
 func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
@@ -152,7 +155,8 @@ type parts struct {
 func (p *parts) Read(into []byte) (int, error) {
 	for len(p.left) == 0 {
 		var value []byte
-		err := p.blobs.db.Pool.QueryRow(p.ctx, `SELECT sealed FROM file_parts WHERE file_id = $1 AND part = $2`, p.file, p.next).Scan(&value)
+		err := p.blobs.db.Pool.QueryRow(p.ctx, `SELECT sealed FROM file_parts WHERE file_id = $1 AND part = $2`,
+			p.file, p.next).Scan(&value)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return 0, io.EOF // a file that lost its end is found out by its checksum
 		}
@@ -177,7 +181,8 @@ func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
 
 // DeleteExpired deletes files that have expired and returns how many.
 func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
-	return postgres.InBatches(ctx, c.db.Pool, `DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
+	return postgres.InBatches(ctx, c.db.Pool,
+		`DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
 }
 
 // SealUses counts the files by the platform key that sealed them. They are not moved to

@@ -57,14 +57,18 @@ func (p *Page) axe(runOnly string) {
 	if Eval[bool](p, `!window.axe`) {
 		do(p, chromedp.Evaluate[chromedp.Void](source))
 	}
-	report := do(p, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: `+runOnly+`}).then((r) => JSON.stringify(r.violations))`, chromedp.EvalAwaitPromise))
+	report := do(p,
+		chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"], runOnly: `+runOnly+
+			`}).then((r) => JSON.stringify(r.violations))`,
+			chromedp.EvalAwaitPromise))
 	var found []violation
 	if err := json.Unmarshal([]byte(report), &found); err != nil {
 		p.t.Fatal(err)
 	}
 	for _, v := range found {
 		for _, n := range v.Nodes {
-			p.t.Errorf("%s: axe: %s (%s)\n  %s\n  %s", p.name, v.ID, v.Help, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", "\n  "))
+			p.t.Errorf("%s: axe: %s (%s)\n  %s\n  %s", p.name, v.ID, v.Help, n.HTML,
+				strings.ReplaceAll(n.FailureSummary, "\n", "\n  "))
 		}
 	}
 }

@@ -57,7 +57,8 @@ func (p *Page) listen(event any) {
 	case *runtime.EventExceptionThrown:
 		complain((&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
+			e.Type == runtime.ConsoleAPICalledTypeAssert {
 			var said []string
 			for _, a := range e.Args {
 				said = append(said, string(a.Value)+a.Description)
@@ -112,10 +113,18 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 // Hold presses the mouse on what the selector finds and does not let go: letGo does.
 func (p *Page) Hold(selector string) (letGo func()) {
 	p.t.Helper()
-	at := Eval[[2]float64](p, fmt.Sprintf(`(() => { const at = document.querySelector(%q).getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2] })()`, selector))
+	at := Eval[[2]float64](p,
+		fmt.Sprintf(`(() => { const at = document.querySelector(%q).getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2] })()`,
+			selector))
 	mouse := func(what input.DispatchMouseEventType) {
 		p.t.Helper()
-		call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: what, X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1})
+		call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+			Type:       what,
+			X:          at[0],
+			Y:          at[1],
+			Button:     input.MouseButtonLeft,
+			ClickCount: 1,
+		})
 	}
 	mouse(input.DispatchMouseEventTypeMousePressed)
 	return func() { p.t.Helper(); mouse(input.DispatchMouseEventTypeMouseReleased) }

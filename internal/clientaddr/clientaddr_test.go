@@ -27,7 +27,10 @@ func TestGroup(t *testing.T) {
 func TestSite(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1::", "2001:db8:1:ffff::": "2001:db8:1::", "": "invalid IP",
+		"192.0.2.1":            "192.0.2.1",
+		"2001:db8:1:2:3:4:5:6": "2001:db8:1::",
+		"2001:db8:1:ffff::":    "2001:db8:1::",
+		"":                     "invalid IP",
 	} {
 		if got := clientaddr.Site(clientaddr.Group(text)).String(); got != want {
 			t.Errorf("%q is in site %s, want %s", text, got, want)

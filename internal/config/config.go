@@ -131,7 +131,11 @@ func (c *Config) validateWriter(ps *Problems) {
 	vault := c.Vault.Address != ""
 	switch {
 	case c.Keys.WriteWith == WrapperVault && !vault:
-		*ps = append(*ps, Problem{Path: path, Text: "vault: not configured; set vault.address or " + variable("vault.address"), because: "vault.address"})
+		*ps = append(*ps, Problem{
+			Path:    path,
+			Text:    "vault: not configured; set vault.address or " + variable("vault.address"),
+			because: "vault.address",
+		})
 	case c.Keys.WriteWith == "" && c.Keys.Local != "" && vault:
 		ps.add(path, "must be local or vault: both are configured, and one of them writes")
 	}

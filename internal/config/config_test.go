@@ -85,7 +85,8 @@ func TestRedacted(t *testing.T) {
 // What `config show` prints can be the next file: all but the secrets is read
 // back as it was.
 func TestRedactedReadsBack(t *testing.T) {
-	cfg := mustLoad(t, complete, "PINGPOST_DATABASE_URL="+databaseURL, "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB, "LEAD_VAULT_KEK="+keyC)
+	cfg := mustLoad(t, complete, "PINGPOST_DATABASE_URL="+databaseURL, "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB,
+		"LEAD_VAULT_KEK="+keyC)
 	if got := cfg.Redacted(); got != complete {
 		t.Errorf("got:\n%s\nwant:\n%s", got, complete)
 	}

@@ -16,7 +16,11 @@ type Console struct {
 }
 
 func defaultConsole(p Profile) Console {
-	c := Console{SecondFactorRoles: slices.Clone(consoleRoles), SessionIdle: 30 * time.Minute, SessionLifetime: 12 * time.Hour}
+	c := Console{
+		SecondFactorRoles: slices.Clone(consoleRoles),
+		SessionIdle:       30 * time.Minute,
+		SessionLifetime:   12 * time.Hour,
+	}
 	if p == Dev {
 		c.SecondFactorRoles = nil // the demonstration staff log in at once
 	}

@@ -13,7 +13,11 @@ func TestConsoleValidate(t *testing.T) {
 		c := defaultConsole(p)
 		checkProblems(t, c.Validate())
 	}
-	checkProblems(t, (&Console{SecondFactorRoles: []string{"finance", "owner"}, SessionIdle: time.Second, SessionLifetime: 8 * 24 * time.Hour}).Validate(),
+	checkProblems(t, (&Console{
+		SecondFactorRoles: []string{"finance", "owner"},
+		SessionIdle:       time.Second,
+		SessionLifetime:   8 * 24 * time.Hour,
+	}).Validate(),
 		"console.second_factor_roles account_manager pricing_manager",
 		"console.session_idle", "console.session_lifetime")
 }

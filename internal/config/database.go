@@ -41,7 +41,8 @@ func (d *Database) Validate() error {
 	var ps Problems
 	ps.require("database.url", d.URL != "")
 	if rest, ok := postgresURL(d.URL); d.URL != "" && (!ok || rest == "" || strings.ContainsAny(rest, " \t\r\n")) {
-		ps.add("database.url", "needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded")
+		ps.add("database.url",
+			"needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded")
 	}
 	between(&ps, "database.max_connections", d.MaxConnections, 2, 500)
 	between(&ps, "database.connect_timeout", d.ConnectTimeout, time.Millisecond, time.Minute)

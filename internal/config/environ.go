@@ -117,7 +117,8 @@ func nearVariable(name string, names map[string]string) string {
 // Taken for typing errors, they would keep the node from starting.
 func serviceLink(name, value string) bool {
 	rest := "_" + strings.TrimPrefix(name, variablePrefix)
-	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") || strings.Contains(rest, "_SERVICE_PORT_") {
+	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") ||
+		strings.Contains(rest, "_SERVICE_PORT_") {
 		return true
 	}
 	if strings.HasSuffix(rest, "_PORT") && strings.Contains(value, "://") {
@@ -129,7 +130,8 @@ func serviceLink(name, value string) bool {
 		return false
 	}
 	for _, protocol := range []string{"_TCP", "_UDP", "_SCTP"} {
-		if detail, ok := strings.CutPrefix(digits, protocol); ok && slices.Contains([]string{"", "_PROTO", "_PORT", "_ADDR"}, detail) {
+		if detail, ok := strings.CutPrefix(digits, protocol); ok &&
+			slices.Contains([]string{"", "_PROTO", "_PORT", "_ADDR"}, detail) {
 			return true
 		}
 	}

@@ -88,7 +88,8 @@ func (h *HTTP) Validate() error {
 	for i, cidr := range h.TrustedProxies {
 		network, err := netip.ParsePrefix(cidr)
 		if err != nil || network != network.Masked() {
-			ps.add(itemPath("http.trusted_proxies", i), "needs a network and its length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address")
+			ps.add(itemPath("http.trusted_proxies", i),
+				"needs a network and its length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address")
 		}
 	}
 

@@ -30,7 +30,9 @@ func TestHTTPValidate(t *testing.T) {
 		{"no port after the colon", func(h *HTTP) { h.OpsAddr = "localhost:" }, []string{"http.ops_addr"}},
 		{"a URL for an address", func(h *HTTP) { h.AdminAddr = "http://localhost:80" }, []string{"http.admin_addr"}},
 		{"a long name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 63) + ".internal:80" }, nil},
-		{"too long a name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 64) + ".internal:80" }, []string{"http.admin_addr"}},
+		{"too long a name", func(h *HTTP) {
+			h.AdminAddr = strings.Repeat("a", 64) + ".internal:80"
+		}, []string{"http.admin_addr"}},
 		{"a name with a gap", func(h *HTTP) { h.AdminAddr = "a..b:80" }, []string{"http.admin_addr"}},
 		{"odd letters in a host", func(h *HTTP) { h.AdminAddr = "a b:80" }, []string{"http.admin_addr"}},
 		{"two at one port", func(h *HTTP) { h.AdminAddr = ":8080" },
@@ -46,11 +48,15 @@ func TestHTTPValidate(t *testing.T) {
 		{"http on loopback", func(h *HTTP) { h.PublicURL = "http://[::1]:8080" }, nil},
 		{"http on localhost", func(h *HTTP) { h.PublicURL = "http://pingpost.localhost:8080" }, nil},
 		{"http elsewhere", func(h *HTTP) { h.PublicURL = "http://leads.example.com" }, []string{"http.public_url"}},
-		{"http where localhost is a prefix", func(h *HTTP) { h.PublicURL = "http://localhost.example.com" }, []string{"http.public_url"}},
+		{"http where localhost is a prefix", func(h *HTTP) {
+			h.PublicURL = "http://localhost.example.com"
+		}, []string{"http.public_url"}},
 		{"no scheme", func(h *HTTP) { h.PublicURL = "leads.example.com" }, []string{"http.public_url"}},
 		{"another scheme", func(h *HTTP) { h.PublicURL = "ftp://leads.example.com" }, []string{"http.public_url"}},
 		{"no host", func(h *HTTP) { h.PublicURL = "https://:443" }, []string{"http.public_url"}},
-		{"a port too high in the origin", func(h *HTTP) { h.PublicURL = "https://leads.example.com:70000" }, []string{"http.public_url"}},
+		{"a port too high in the origin", func(h *HTTP) {
+			h.PublicURL = "https://leads.example.com:70000"
+		}, []string{"http.public_url"}},
 		{"not a URL", func(h *HTTP) { h.PublicURL = "https://leads .example.com" }, []string{"http.public_url"}},
 		{"a trailing slash", func(h *HTTP) { h.PublicURL = "https://leads.example.com/" }, []string{"http.public_url"}},
 		{"a path", func(h *HTTP) { h.PublicURL = "https://leads.example.com/api" }, []string{"http.public_url"}},

@@ -41,7 +41,8 @@ func TestKeysValidate(t *testing.T) {
 func TestDecodedKeys(t *testing.T) {
 	k := Keys{Platform: []Secret{keyB, keyA}, Local: keyC}
 	got := k.PlatformKeys()
-	if len(got) != 2 || !bytes.Equal(got[0], bytes.Repeat([]byte("B"), 32)) || !bytes.Equal(got[1], bytes.Repeat([]byte("A"), 32)) {
+	if len(got) != 2 || !bytes.Equal(got[0], bytes.Repeat([]byte("B"), 32)) ||
+		!bytes.Equal(got[1], bytes.Repeat([]byte("A"), 32)) {
 		t.Errorf("platform keys %q", got)
 	}
 	if !bytes.Equal(k.LocalKEK(), bytes.Repeat([]byte("C"), 32)) {
@@ -74,7 +75,8 @@ func TestWhichWrapperWrites(t *testing.T) {
 	checkProblems(t, err, "keys.write_with")
 	_, err = loadText("keys: {write_with: vault}\n", sufficient()...)
 	checkProblems(t, err, "pingpost.yaml:1: keys.write_with vault.address PINGPOST_VAULT_ADDRESS")
-	if cfg, err := loadText("keys: {write_with: vault}\n", append(sufficient(), login...)...); err != nil || cfg.Wrapper() != WrapperVault {
+	if cfg, err := loadText("keys: {write_with: vault}\n", append(sufficient(), login...)...); err != nil ||
+		cfg.Wrapper() != WrapperVault {
 		t.Errorf("%v", err)
 	}
 }

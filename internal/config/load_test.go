@@ -152,7 +152,8 @@ http:
 database: {url_file: /does/not/exist}
 keys: {platform_keys: [nonsense, nonsense]}
 log: {level: warn}
-`, append(sufficient(), "PINGPOST_HTTP_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.7/32", "PINGPOST_LOG_LEVEL= ", "UNRELATED=x", "malformed")...)
+`, append(sufficient(), "PINGPOST_HTTP_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.7/32", "PINGPOST_LOG_LEVEL= ",
+		"UNRELATED=x", "malformed")...)
 
 	if cfg.HTTP.APIAddr != ":8080" || cfg.Database.URL.Reveal() != databaseURL || cfg.Keys.Platform[0].Reveal() != keyA {
 		t.Errorf("the file won:\n%s", cfg.Redacted())
@@ -218,7 +219,11 @@ func TestAnOddFailureToReadIsNotRepeated(t *testing.T) {
 
 func TestNeedLeavesTheOtherSectionsAlone(t *testing.T) {
 	disk := files{"pingpost.yaml": "http: {read_timeout: soon}\nkeys: {local_kek_file: /unreadable}\n"}
-	src := Source{File: "pingpost.yaml", Environ: []string{"PINGPOST_DATABASE_URL=" + databaseURL}, Need: []Section{SectionDatabase}}
+	src := Source{
+		File:    "pingpost.yaml",
+		Environ: []string{"PINGPOST_DATABASE_URL=" + databaseURL},
+		Need:    []Section{SectionDatabase},
+	}
 	cfg, err := load(src, disk.read)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,8 @@ func TestNothingPrintsASecret(t *testing.T) {
 	}
 	var log bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
-		slog.New(handler).Info("starting", "config", cfg, "value", *cfg, "keys", cfg.Keys, "url", cfg.Database.URL, slog.Group("g", "kek", cfg.Keys.Local))
+		slog.New(handler).Info("starting", "config", cfg, "value", *cfg, "keys", cfg.Keys, "url", cfg.Database.URL,
+			slog.Group("g", "kek", cfg.Keys.Local))
 	}
 	prints["slog"] = log.String()
 
@@ -94,7 +95,8 @@ func TestNoErrorRepeatsASecret(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			for _, shape := range []string{"%q", "[%q]", "[[%q]]", "{%q: 1}", "{a: %q}", "!%[1]q", "&a %q", "*%s", "%q: x", "|\n    %s", "[%s"} {
+			for _, shape := range []string{"%q", "[%q]", "[[%q]]", "{%q: 1}", "{a: %q}", "!%[1]q", "&a %q", "*%s",
+				"%q: x", "|\n    %s", "[%s"} {
 				text := string(p.name) + ":\n  " + f.name + ": " + fmt.Sprintf(shape, canary) + "\n"
 				if _, err := loadText(text); err == nil || strings.Contains(err.Error(), "canary") {
 					t.Errorf("%s: %v", text, err)

@@ -68,13 +68,19 @@ func (v *Vault) Validate() error {
 		}
 	}
 	if v.AuthMount != "" && !plainPath(v.AuthMount) {
-		ps.add("vault.auth_mount", "needs a path of letters, digits, hyphens, underscores, dots and slashes, without a slash at its ends")
+		ps.add("vault.auth_mount",
+			"needs a path of letters, digits, hyphens, underscores, dots and slashes, without a slash at its ends")
 	}
 	if v.Address == "" {
 		for _, given := range []struct {
 			path string
 			set  bool
-		}{{"vault.role_id", v.RoleID != ""}, {"vault.secret_id", v.SecretID != ""}, {"vault.token", v.Token != ""}, {"vault.role", v.Role != ""}} {
+		}{
+			{"vault.role_id", v.RoleID != ""},
+			{"vault.secret_id", v.SecretID != ""},
+			{"vault.token", v.Token != ""},
+			{"vault.role", v.Role != ""},
+		} {
 			if given.set {
 				ps.add(given.path, "is of no use without vault.address")
 			}
@@ -128,7 +134,8 @@ func plainPath(s string) bool {
 	}
 	last := rune(0)
 	for _, c := range s {
-		plain := c == '-' || c == '_' || c == '.' || c == '/' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		plain := c == '-' || c == '_' || c == '.' || c == '/' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' ||
+			'A' <= c && c <= 'Z'
 		if !plain || last == c && (c == '/' || c == '.') {
 			return false
 		}

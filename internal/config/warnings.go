@@ -35,14 +35,16 @@ func (c *Config) Warnings() Problems {
 
 func (h *HTTP) warn(ps *Problems) {
 	if host, _, _ := net.SplitHostPort(h.OpsAddr); !loopback(host) {
-		ps.add("http.ops_addr", "is reachable from other machines: metrics and profiles need a network that partners cannot reach")
+		ps.add("http.ops_addr",
+			"is reachable from other machines: metrics and profiles need a network that partners cannot reach")
 	}
 	if strings.HasPrefix(h.PublicURL, "http://") {
 		ps.add("http.public_url", "works on this machine alone")
 	}
 	for i, cidr := range h.TrustedProxies {
 		if network, err := netip.ParsePrefix(cidr); err == nil && network.Bits() == 0 {
-			ps.add(itemPath("http.trusted_proxies", i), "believes everyone: a client can choose the address it is limited and logged by")
+			ps.add(itemPath("http.trusted_proxies", i),
+				"believes everyone: a client can choose the address it is limited and logged by")
 		}
 	}
 	if h.WriteTimeout < h.ReadTimeout+longestAnswer {

@@ -26,7 +26,8 @@ func TestWarnings(t *testing.T) {
 			environ := slices.DeleteFunc(sufficient(), func(v string) bool {
 				return strings.Contains(c.text, "ops_addr") && strings.Contains(v, "OPS_ADDR") ||
 					strings.Contains(c.text, "public_url") && strings.Contains(v, "PUBLIC_URL") ||
-					strings.Contains(c.text, "url:") && strings.Contains(v, "DATABASE_URL") && strings.Contains(c.text, "database") ||
+					strings.Contains(c.text, "url:") && strings.Contains(v, "DATABASE_URL") &&
+						strings.Contains(c.text, "database") ||
 					strings.Contains(c.text, "local_kek") && strings.Contains(v, "KEK")
 			})
 			if got := essence(mustLoad(t, c.text, environ...).Warnings()); got != c.want {

@@ -64,7 +64,8 @@ func (a *account) reaches(dir string) error {
 			return err
 		}
 		if err == nil && !a.mayEnter(info) {
-			return fmt.Errorf("the folder %s is closed to user %s, whom Postgres runs as here because it refuses to run as root: give another --data-dir, such as /var/lib/pingpost", above, a.name)
+			return fmt.Errorf("the folder %s is closed to user %s, whom Postgres runs as here because it refuses to run as root: give another --data-dir, such as /var/lib/pingpost",
+				above, a.name)
 		}
 		if above == filepath.Dir(above) {
 			return nil

@@ -113,7 +113,8 @@ func (s search) overridden() (binaries, error) {
 		}
 		return binaries{folder: folder, major: major}, nil
 	}
-	return binaries{}, fmt.Errorf("%s names %s, where no usable Postgres is (%w): name the folder that has postgres, initdb and pg_ctl, open to the user that Postgres runs as", overrideName, s.Override, err)
+	return binaries{}, fmt.Errorf("%s names %s, where no usable Postgres is (%w): name the folder that has postgres, initdb and pg_ctl, open to the user that Postgres runs as",
+		overrideName, s.Override, err)
 }
 
 func (s search) candidates() []string {
@@ -212,7 +213,8 @@ func ownFolder(path string) error {
 		return err
 	}
 	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return fmt.Errorf("the folder %s, for downloads of Postgres, belongs to another user: remove it, or %s", path, installMend)
+		return fmt.Errorf("the folder %s, for downloads of Postgres, belongs to another user: remove it, or %s", path,
+			installMend)
 	}
 	return os.Chmod(path, 0o700)
 }
@@ -220,7 +222,8 @@ func ownFolder(path string) error {
 // proxySettings are what reaching the network may need on this machine.
 func proxySettings() []string {
 	var settings []string
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+		"SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if value, ok := os.LookupEnv(name); ok {
 			settings = append(settings, name+"="+value)
 		}

@@ -143,14 +143,16 @@ func (o Options) validate() error {
 		return errors.New("no data folder was given: pass --data-dir")
 	}
 	if strings.ContainsAny(o.DataDir, unsafeInShell) {
-		return fmt.Errorf("the data folder %q has a quote, a dollar sign, a backslash or a line break in its name, which Postgres's own start program does not bear: give another --data-dir", o.DataDir)
+		return fmt.Errorf("the data folder %q has a quote, a dollar sign, a backslash or a line break in its name, which Postgres's own start program does not bear: give another --data-dir",
+			o.DataDir)
 	}
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("port %d is not between 1 and 65535 (0 picks a free one)", o.Port)
 	}
 	for name, value := range o.ExtraSettings {
 		if !settingName.MatchString(name) || strings.ContainsAny(value, unsafeInShell) {
-			return fmt.Errorf("the Postgres setting %q has a name that is none, or a value with a quote, a dollar sign, a backslash or a line break", name)
+			return fmt.Errorf("the Postgres setting %q has a name that is none, or a value with a quote, a dollar sign, a backslash or a line break",
+				name)
 		}
 	}
 	return nil

@@ -17,19 +17,22 @@ func portFree(port int) error {
 		return taken(port)
 	}
 	if err != nil {
-		return fmt.Errorf("port %d on 127.0.0.1 cannot be listened on (%w): give Postgres another port, or 0 for a free one", port, err)
+		return fmt.Errorf("port %d on 127.0.0.1 cannot be listened on (%w): give Postgres another port, or 0 for a free one",
+			port, err)
 	}
 	return listener.Close()
 }
 
 func taken(port int) error {
-	return portTaken{fmt.Errorf("port %d on 127.0.0.1 is taken by another program: stop that one, or give Postgres another port, or 0 for a free one", port)}
+	return portTaken{fmt.Errorf("port %d on 127.0.0.1 is taken by another program: stop that one, or give Postgres another port, or 0 for a free one",
+		port)}
 }
 
 // explain turns the library's error into what is wrong and the mend.
 func (l layout) explain(err error, j job, found binaries) error {
 	if found.download && !exists(l.library()) {
-		return fmt.Errorf("no Postgres %d or newer was found on this machine, and it could not be downloaded (%w): %s", oldest, err, installMend)
+		return fmt.Errorf("no Postgres %d or newer was found on this machine, and it could not be downloaded (%w): %s",
+			oldest, err, installMend)
 	}
 	text, _ := os.ReadFile(l.log()) // of this start alone
 	words := l.lastWords()
@@ -37,11 +40,13 @@ func (l layout) explain(err error, j job, found binaries) error {
 	case strings.Contains(err.Error(), "already listening"), bytes.Contains(text, []byte("could not bind")):
 		return taken(j.Port)
 	case bytes.Contains(text, []byte("password authentication failed")):
-		return fmt.Errorf("the data folder %s is damaged (the file password is not the cluster's): restore that file, or remove the folder to start afresh without its data", l)
+		return fmt.Errorf("the data folder %s is damaged (the file password is not the cluster's): restore that file, or remove the folder to start afresh without its data",
+			l)
 	case words == "":
 		return fmt.Errorf("the private Postgres did not start: %w", err)
 	default:
-		return fmt.Errorf("the private Postgres %d did not start on the data folder %s; its log %s ends with:%s", found.major, l, l.log(), words)
+		return fmt.Errorf("the private Postgres %d did not start on the data folder %s; its log %s ends with:%s",
+			found.major, l, l.log(), words)
 	}
 }
 

@@ -71,14 +71,16 @@ func handOver(dir string, runAs *account) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case runAs == nil && owner != uint32(os.Geteuid()):
-		return fmt.Errorf("the data folder %s belongs to another user: run this program as that user, or give another --data-dir", dir)
+		return fmt.Errorf("the data folder %s belongs to another user: run this program as that user, or give another --data-dir",
+			dir)
 	case runAs != nil && owner != runAs.uid:
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return err
 		}
 		if len(entries) > 0 {
-			return fmt.Errorf("the data folder %s is not empty and does not belong to user %s, whom Postgres runs as here: give another --data-dir", dir, runAs.name)
+			return fmt.Errorf("the data folder %s is not empty and does not belong to user %s, whom Postgres runs as here: give another --data-dir",
+				dir, runAs.name)
 		}
 		if err := os.Lchown(dir, int(runAs.uid), int(runAs.gid)); err != nil {
 			return fmt.Errorf("the data folder cannot be given to user %s: %w", runAs.name, err)
@@ -95,7 +97,8 @@ func (l layout) inspect() (major int, err error) {
 		return 0, nil
 	}
 	damaged := func(what string) error {
-		return fmt.Errorf("the data folder %s is damaged (%s): restore it from a backup, or remove it to start afresh without its data", l, what)
+		return fmt.Errorf("the data folder %s is damaged (%s): restore it from a backup, or remove it to start afresh without its data",
+			l, what)
 	}
 	text, err := os.ReadFile(filepath.Join(l.cluster(), "PG_VERSION"))
 	if err != nil {

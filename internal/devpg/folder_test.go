@@ -65,7 +65,8 @@ func TestFolderThatIsRefused(t *testing.T) {
 		{"no control file", filepath.Join(l.cluster(), "global", "pg_control"), "", []string{"pg_control"}},
 		{"no password", l.passwordFile(), "", []string{"password"}},
 		{"another password", l.passwordFile(), "another\n", []string{"password"}},
-		{"a setting that is none", filepath.Join(l.cluster(), "postgresql.conf"), "no_such_setting = 1\n", []string{l.log(), "no_such_setting"}},
+		{"a setting that is none", filepath.Join(l.cluster(), "postgresql.conf"), "no_such_setting = 1\n",
+			[]string{l.log(), "no_such_setting"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, err := os.ReadFile(c.path)

@@ -57,7 +57,8 @@ func keep(ctx context.Context, j job, runAs *account) (k *keeper, password strin
 			<-k.gone
 			return nil, "", k.err
 		case <-limit.C:
-			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is only busy, try again; its log is %s", j.StartTimeout, layout(j.DataDir).log())
+			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is only busy, try again; its log is %s",
+				j.StartTimeout, layout(j.DataDir).log())
 			return nil, "", errors.Join(err, k.stop())
 		case <-ctx.Done():
 			err = fmt.Errorf("starting Postgres was called off: %w", context.Cause(ctx))

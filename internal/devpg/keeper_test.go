@@ -217,7 +217,11 @@ func TestKilledParentTakesTemporaryFolderWithIt(t *testing.T) {
 }
 
 func TestProgramThatIsNoKeeper(t *testing.T) {
-	k := &keeper{gone: make(chan struct{}), lost: make(chan struct{}), cmd: exec.Command("sh", "-c", "echo ok; exec sleep 600")}
+	k := &keeper{
+		gone: make(chan struct{}),
+		lost: make(chan struct{}),
+		cmd:  exec.Command("sh", "-c", "echo ok; exec sleep 600"),
+	}
 	out, err := k.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,8 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	if !locked || inUse {
 		_ = f.Close()
 		if inUse {
-			return nil, fmt.Errorf("the data folder %s is in use by another pingpost dev (process %d): stop that one, or give another --data-dir", l, holder)
+			return nil, fmt.Errorf("the data folder %s is in use by another pingpost dev (process %d): stop that one, or give another --data-dir",
+				l, holder)
 		}
 		return nil, fmt.Errorf("the data folder %s is still locked by a Postgres that is stopping (%w): try again", l, err)
 	}
@@ -87,7 +88,8 @@ func terminate(pid int, l layout) error {
 		{syscall.SIGKILL, 5 * time.Second},
 	} {
 		if err := syscall.Kill(pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("a Postgres (process %d) still runs on the data folder %s and cannot be stopped: %w; stop it by hand", pid, l, err)
+			return fmt.Errorf("a Postgres (process %d) still runs on the data folder %s and cannot be stopped: %w; stop it by hand",
+				pid, l, err)
 		}
 		if waitFor(step.patience, func() bool { return !alive(pid) }) {
 			return nil

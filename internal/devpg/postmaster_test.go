@@ -37,7 +37,14 @@ func TestFirstNumber(t *testing.T) {
 	if got := firstNumber(path); got != 0 {
 		t.Errorf("no file: %d", got)
 	}
-	for text, want := range map[string]int{"": 0, "12": 12, "12\n/data\n": 12, " 12   \n": 12, "-12\n": -12, "twelve\n": 0} {
+	for text, want := range map[string]int{
+		"":            0,
+		"12":          12,
+		"12\n/data\n": 12,
+		" 12   \n":    12,
+		"-12\n":       -12,
+		"twelve\n":    0,
+	} {
 		write(t, path, text)
 		if got := firstNumber(path); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)

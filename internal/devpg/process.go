@@ -50,7 +50,8 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 // reachable before, so a permission that is missing is the program's own.
 func notRunnable(err error, runAs *account) error {
 	if os.IsPermission(err) && runAs != nil {
-		return fmt.Errorf("user %s, whom Postgres runs as here, may not run this program: make it executable for everyone (chmod 755, or build it under umask 022)", runAs.name)
+		return fmt.Errorf("user %s, whom Postgres runs as here, may not run this program: make it executable for everyone (chmod 755, or build it under umask 022)",
+			runAs.name)
 	}
 	return fmt.Errorf("this program cannot start the copy of itself that keeps Postgres: %w", err)
 }

@@ -48,6 +48,7 @@ func (s *Server) Provision(ctx context.Context, database string, p Passwords) er
 	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, database).Scan(&exists); err != nil || exists {
 		return err
 	}
-	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize()+" OWNER "+OwnerRole+" ENCODING 'UTF8' TEMPLATE template0")
+	_, err = conn.Exec(ctx,
+		"CREATE DATABASE "+pgx.Identifier{database}.Sanitize()+" OWNER "+OwnerRole+" ENCODING 'UTF8' TEMPLATE template0")
 	return err
 }

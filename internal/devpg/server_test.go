@@ -22,7 +22,11 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{DataDir: newFolder(t), Port: port, ExtraSettings: map[string]string{"work_mem": "3MB", "max_connections": "20"}}
+	o := Options{
+		DataDir:       newFolder(t),
+		Port:          port,
+		ExtraSettings: map[string]string{"work_mem": "3MB", "max_connections": "20"},
+	}
 	s := mustStart(t, o)
 	if s.Port() != port {
 		t.Errorf("asked for port %d, got %d", port, s.Port())
@@ -79,7 +83,13 @@ func testSocket(t *testing.T, s *Server, l layout) {
 }
 
 func testModes(t *testing.T, folder string) {
-	for name, mode := range map[string]os.FileMode{"": 0o700, "password": 0o600, "lock": 0o600, "cluster": 0o700, "run/socket": 0o700} {
+	for name, mode := range map[string]os.FileMode{
+		"":           0o700,
+		"password":   0o600,
+		"lock":       0o600,
+		"cluster":    0o700,
+		"run/socket": 0o700,
+	} {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)

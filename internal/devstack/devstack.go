@@ -168,7 +168,8 @@ func ReadRunning(dir string) (Running, error) {
 	var r Running
 	text, err := os.ReadFile(filepath.Join(dir, runningFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return r, fmt.Errorf("no `pingpost dev` runs on %s: start it, or give PINGPOST_DATABASE_URL and PINGPOST_PLATFORM_KEYS", dir)
+		return r, fmt.Errorf("no `pingpost dev` runs on %s: start it, or give PINGPOST_DATABASE_URL and PINGPOST_PLATFORM_KEYS",
+			dir)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%s cannot be read: %w", filepath.Join(dir, runningFile), cause(err))
@@ -188,17 +189,23 @@ func loadKeys(dir, cluster string) (Keys, error) {
 		k.Secrets = map[string]string{}
 		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || !isKey(k.PlatformKey) || !isKey(k.LeadVaultKEK) ||
 			k.AppPassword == "" || k.OwnerPassword == "" {
-			return k, fmt.Errorf("%s is damaged, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew", path, dir)
+			return k, fmt.Errorf("%s is damaged, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew",
+				path, dir)
 		}
 		return k, nil
 	case !errors.Is(err, os.ErrNotExist):
 		return Keys{}, fmt.Errorf("%s cannot be read: %w", path, cause(err))
 	}
 	if _, err := os.Stat(cluster); err == nil {
-		return Keys{}, fmt.Errorf("%s is missing, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew", path, dir)
+		return Keys{}, fmt.Errorf("%s is missing, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew",
+			path, dir)
 	}
 	k := Keys{
-		PlatformKey: key(), LeadVaultKEK: key(), OwnerPassword: rand.Text(), AppPassword: rand.Text(), Secrets: map[string]string{},
+		PlatformKey:   key(),
+		LeadVaultKEK:  key(),
+		OwnerPassword: rand.Text(),
+		AppPassword:   rand.Text(),
+		Secrets:       map[string]string{},
 	}
 	return k, writeJSON(path, k)
 }

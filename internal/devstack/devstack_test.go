@@ -61,7 +61,10 @@ func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partne
 	}
 	limits := config.Defaults(config.Dev).Database
 	db, err := postgres.Open(t.Context(), postgres.Options{
-		URL: s.DatabaseURL, MaxConnections: 2, ConnectTimeout: limits.ConnectTimeout, StatementTimeout: limits.StatementTimeout,
+		URL:              s.DatabaseURL,
+		MaxConnections:   2,
+		ConnectTimeout:   limits.ConnectTimeout,
+		StatementTimeout: limits.StatementTimeout,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +209,13 @@ func anotherPlatformKey(t *testing.T, dir string) {
 }
 
 func TestDamagedKeys(t *testing.T) {
-	good := Keys{PlatformKey: key(), LeadVaultKEK: key(), OwnerPassword: "o", AppPassword: "a", Secrets: map[string]string{}}
+	good := Keys{
+		PlatformKey:   key(),
+		LeadVaultKEK:  key(),
+		OwnerPassword: "o",
+		AppPassword:   "a",
+		Secrets:       map[string]string{},
+	}
 	for name, change := range map[string]func(*Keys){
 		"":                                  func(*Keys) {},
 		"no platform key":                   func(k *Keys) { k.PlatformKey = "" },
@@ -225,7 +234,8 @@ func TestDamagedKeys(t *testing.T) {
 		if name == "" && err != nil {
 			t.Errorf("whole keys: %v", err)
 		}
-		if name != "" && (err == nil || !strings.Contains(err.Error(), "keys.json") || strings.Contains(err.Error(), "secret word")) {
+		if name != "" && (err == nil || !strings.Contains(err.Error(), "keys.json") ||
+			strings.Contains(err.Error(), "secret word")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

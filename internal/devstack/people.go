@@ -24,7 +24,10 @@ type Person struct {
 func demonstrated() []Person {
 	var all []Person
 	for _, role := range models.Roles {
-		all = append(all, Person{Email: strings.ReplaceAll(string(role), "_", "-") + "@example.com", Role: string(role)})
+		all = append(all, Person{
+			Email: strings.ReplaceAll(string(role), "_", "-") + "@example.com",
+			Role:  string(role),
+		})
 	}
 	return append(all, Person{Email: "second-finance@example.com", Role: string(models.Finance)})
 }
@@ -45,7 +48,11 @@ func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person
 			}
 		}
 		role := models.Role(p.Role)
-		n := staff.NewPerson{Email: p.Email, Name: "Demonstration " + staff.RoleName(role), Roles: []models.StaffRole{{Role: role}}}
+		n := staff.NewPerson{
+			Email: p.Email,
+			Name:  "Demonstration " + staff.RoleName(role),
+			Roles: []models.StaffRole{{Role: role}},
+		}
 		if _, err := service.Seed(ctx, audit.Service, n, p.Password); err != nil {
 			return nil, fmt.Errorf("the demonstration staff: %w", err)
 		}

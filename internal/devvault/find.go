@@ -38,7 +38,8 @@ func Find(ctx context.Context, tell func(string)) (string, error) {
 	}
 	source, err := repository()
 	if err != nil {
-		return "", fmt.Errorf("there is no `vault` on PATH, and %w: install HashiCorp Vault, or name it in %s", err, BinaryVariable)
+		return "", fmt.Errorf("there is no `vault` on PATH, and %w: install HashiCorp Vault, or name it in %s", err,
+			BinaryVariable)
 	}
 	return build(ctx, source, tell)
 }

@@ -63,7 +63,12 @@ func (s *Server) Provision(ctx context.Context, backup string) (map[string]Ident
 			fmt.Fprintf(&policy, "path %q { capabilities = [\"update\"] }\n", path)
 		}
 		do("sys/policies/acl/"+name, map[string]any{"policy": policy.String()})
-		do("auth/"+AuthMount+"/role/"+name, map[string]any{"token_policies": name, "token_no_default_policy": true, "token_ttl": "1h", "token_max_ttl": "1h"})
+		do("auth/"+AuthMount+"/role/"+name, map[string]any{
+			"token_policies":          name,
+			"token_no_default_policy": true,
+			"token_ttl":               "1h",
+			"token_max_ttl":           "1h",
+		})
 		if err != nil {
 			break
 		}

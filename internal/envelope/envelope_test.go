@@ -76,7 +76,8 @@ func TestNothingElseOpens(t *testing.T) {
 		change(&c)
 		check(name, c, lead, partner)
 	}
-	swap("another's ciphertext", func(c *Envelope) { c.Ciphertext, c.AuthTag, c.IV = theirs.Ciphertext, theirs.AuthTag, theirs.IV })
+	swap("another's ciphertext",
+		func(c *Envelope) { c.Ciphertext, c.AuthTag, c.IV = theirs.Ciphertext, theirs.AuthTag, theirs.IV })
 	swap("another's data key", func(c *Envelope) { c.Wrapped = theirs.Wrapped })
 	swap("another's salt", func(c *Envelope) { c.Salt = theirs.Salt })
 	swap("another's iv", func(c *Envelope) { c.IV = theirs.IV })
@@ -107,7 +108,8 @@ func TestEveryEnvelopeDiffers(t *testing.T) {
 	w := NewWrappers(local(t, 1))
 	lead, partner := uuid.New(), uuid.New()
 	a, b := sealFor(t, w, lead, partner, []byte("same")), sealFor(t, w, lead, partner, []byte("same"))
-	if bytes.Equal(a.Ciphertext, b.Ciphertext) || bytes.Equal(a.IV, b.IV) || bytes.Equal(a.Salt, b.Salt) || bytes.Equal(a.Wrapped, b.Wrapped) {
+	if bytes.Equal(a.Ciphertext, b.Ciphertext) || bytes.Equal(a.IV, b.IV) || bytes.Equal(a.Salt, b.Salt) ||
+		bytes.Equal(a.Wrapped, b.Wrapped) {
 		t.Error("two envelopes share key, salt, iv or ciphertext")
 	}
 }

@@ -277,7 +277,8 @@ func TestMove(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if rapid.IntRange(0, 4).Draw(rt, "bad") == 0 {
-				keys[0].Wrapped = []byte(rapid.SampledFrom([]string{"", "local", "nobody:v1:AAAA", "local:00000000:AAAA", "other:v1:!"}).Draw(rt, "text"))
+				keys[0].Wrapped = []byte(rapid.SampledFrom([]string{"", "local", "nobody:v1:AAAA",
+					"local:00000000:AAAA", "other:v1:!"}).Draw(rt, "text"))
 				bad[i] = true
 			}
 			wrapped, plain = append(wrapped, keys[0].Wrapped), append(plain, keys[0].Plain)

@@ -27,17 +27,26 @@ func TestClientAddress(t *testing.T) {
 		header http.Header
 		want   string
 	}{
-		"no proxy":                           {stranger, http.Header{}, stranger},
-		"a stranger's X-Forwarded-For":       {stranger, http.Header{"X-Forwarded-For": {claimed}}, stranger},
-		"a proxy's X-Forwarded-For":          {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client}}, client},
-		"two proxies":                        {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client + ", 10.0.0.2"}}, client},
-		"X-Real-IP through a proxy":          {proxy, http.Header{"X-Real-Ip": {claimed}}, proxy},
-		"X-Real-IP beside X-Forwarded-For":   {proxy, http.Header{"X-Real-Ip": {claimed}, "X-Forwarded-For": {client}}, client},
-		"X-Real-IP beside a malformed one":   {proxy, http.Header{"X-Real-Ip": {claimed}, "X-Forwarded-For": {"nobody"}}, proxy},
-		"a second X-Forwarded-For":           {proxy, http.Header{"X-Forwarded-For": {claimed, client + ", 10.2.2.2"}}, client},
-		"an empty X-Forwarded-For":           {proxy, http.Header{"X-Forwarded-For": {""}}, proxy},
-		"a proxy with an IPv6 address":       {"2001:db8::1", http.Header{"X-Forwarded-For": {client}}, client},
-		"a platform's header, not asked for": {proxy, http.Header{"Cf-Connecting-Ip": {claimed}, "X-Appengine-Remote-Addr": {claimed}}, proxy},
+		"no proxy":                     {stranger, http.Header{}, stranger},
+		"a stranger's X-Forwarded-For": {stranger, http.Header{"X-Forwarded-For": {claimed}}, stranger},
+		"a proxy's X-Forwarded-For":    {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client}}, client},
+		"two proxies":                  {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client + ", 10.0.0.2"}}, client},
+		"X-Real-IP through a proxy":    {proxy, http.Header{"X-Real-Ip": {claimed}}, proxy},
+		"X-Real-IP beside X-Forwarded-For": {proxy, http.Header{
+			"X-Real-Ip":       {claimed},
+			"X-Forwarded-For": {client},
+		}, client},
+		"X-Real-IP beside a malformed one": {proxy, http.Header{
+			"X-Real-Ip":       {claimed},
+			"X-Forwarded-For": {"nobody"},
+		}, proxy},
+		"a second X-Forwarded-For":     {proxy, http.Header{"X-Forwarded-For": {claimed, client + ", 10.2.2.2"}}, client},
+		"an empty X-Forwarded-For":     {proxy, http.Header{"X-Forwarded-For": {""}}, proxy},
+		"a proxy with an IPv6 address": {"2001:db8::1", http.Header{"X-Forwarded-For": {client}}, client},
+		"a platform's header, not asked for": {proxy, http.Header{
+			"Cf-Connecting-Ip":        {claimed},
+			"X-Appengine-Remote-Addr": {claimed},
+		}, proxy},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/address", nil)
 		r.RemoteAddr, r.Header = net.JoinHostPort(c.from, "1234"), c.header

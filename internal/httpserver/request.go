@@ -40,7 +40,8 @@ type Listener struct {
 }
 
 // ErrPanic is what a handler that panicked has returned.
-var ErrPanic = apperr.New(apperr.Internal, "panic", "An unexpected failure in the service; nothing is known to be wrong with the request")
+var ErrPanic = apperr.New(apperr.Internal, "panic",
+	"An unexpected failure in the service; nothing is known to be wrong with the request")
 
 const outcomeAborted = "aborted"
 
@@ -53,7 +54,9 @@ var requests = sync.Pool{New: func() any {
 //
 // A handler that panics with http.ErrAbortHandler ends the connection, as net/http does, so
 // that a response that broke off never looks complete.
-func (l *Listener) Endpoint(route string, handle func(*gin.Context, *Request) error, refuse func(*gin.Context, *Request, error)) gin.HandlerFunc {
+func (l *Listener) Endpoint(
+	route string, handle func(*gin.Context, *Request) error, refuse func(*gin.Context, *Request, error),
+) gin.HandlerFunc {
 	counted := l.Metrics.of(route)
 	return func(c *gin.Context) {
 		x := requests.Get().(*Request)

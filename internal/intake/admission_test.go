@@ -126,7 +126,11 @@ func TestReservedPlaceToMatch(t *testing.T) {
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
 	try := func(address string) error {
-		_, err := in.matchSecret(t.Context(), post{PostRequest: PostRequest{Address: clientaddr.Group(address)}, directory: &partners.Directory{}, start: budgetStart})
+		_, err := in.matchSecret(t.Context(), post{
+			PostRequest: PostRequest{Address: clientaddr.Group(address)},
+			directory:   &partners.Directory{},
+			start:       budgetStart,
+		})
 		return err
 	}
 	in.matched.add(clientaddr.Group(known), budgetStart)
@@ -208,7 +212,10 @@ func TestNoPlaceToStore(t *testing.T) {
 			t.Errorf("refused with %v", err)
 		}
 	}
-	signed := authenticated{owner: owner{account: &partners.Account{Partner: &partners.Partner{}}, secret: &partners.Secret{}}}
+	signed := authenticated{owner: owner{
+		account: &partners.Account{Partner: &partners.Partner{}},
+		secret:  &partners.Secret{},
+	}}
 	if _, err := in.findReplay(t.Context(), signed, errExpired); !errors.Is(err, errExpired) {
 		t.Errorf("an expired quote: %v", err)
 	}

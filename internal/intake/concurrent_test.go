@@ -117,7 +117,8 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 		}
 	}
 	if len(leads) != transactions || len(firsts) != transactions {
-		t.Errorf("%d bodies were answered with a lead and %d were first, of %d transactions", len(leads), len(firsts), transactions)
+		t.Errorf("%d bodies were answered with a lead and %d were first, of %d transactions", len(leads), len(firsts),
+			transactions)
 	}
 	known := map[string]bool{}
 	for lead, times := range firsts {

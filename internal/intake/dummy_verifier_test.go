@@ -15,7 +15,10 @@ import (
 // work as whoever signs wrongly: the verifier of nobody's secret was asked.
 func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	claim, err := signing.Check(signing.Headers{Timestamp: []string{"1767323045"}, Signature: []string{strings.Repeat("0", 64)}}, now)
+	claim, err := signing.Check(signing.Headers{
+		Timestamp: []string{"1767323045"},
+		Signature: []string{strings.Repeat("0", 64)},
+	}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +44,13 @@ func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
 			asked := 0
 			in := &Intake{}
 			in.dummyVerifiers.New = func() any { asked++; return signing.NewVerifier(nil) }
-			p := post{directory: &partners.Directory{}, start: now, claim: claim, payload: payload.Post{PartnerID: c.partnerID}, base: c.base}
+			p := post{
+				directory: &partners.Directory{},
+				start:     now,
+				claim:     claim,
+				payload:   payload.Post{PartnerID: c.partnerID},
+				base:      c.base,
+			}
 			if err := c.refuse(in, p); !errors.Is(err, signing.ErrSignature) {
 				t.Errorf("refused with %v", err)
 			}

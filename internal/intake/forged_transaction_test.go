@@ -21,7 +21,10 @@ func TestAForgedTransactionAsksNoDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, _, err := another.Append(nil, quote.Quote{Price: money.Amount{Minor: 1, Currency: money.GBP}, Country: [2]byte{'G', 'B'}}, n.Time.Now(), [quote.RandomSize]byte{})
+	foreign, _, err := another.Append(nil, quote.Quote{
+		Price:   money.Amount{Minor: 1, Currency: money.GBP},
+		Country: [2]byte{'G', 'B'},
+	}, n.Time.Now(), [quote.RandomSize]byte{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func (n *node) hangUpDuring(t *testing.T, post func(context.Context) answer) ans
 	ended := make(chan answer, 1)
 	go func() { ended <- post(ctx) }()
 	testkit.Eventually(t, within, "the post is at the database", func() bool {
-		return see[int64](t, n, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+		return see[int64](t, n,
+			`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
 	})
 	hangUp()
 	exec("COMMIT")

@@ -39,7 +39,8 @@ var (
 	errQuoteOwner    = apperr.New(apperr.Invalid, "quote_owner", "Invalid transactionId format")
 	errExpired       = apperr.New(apperr.Expired, "expired", "Transaction has expired")
 	errDelivered     = apperr.New(apperr.Delivered, "already_delivered", "Transaction has already been delivered")
-	errNoWrapper     = apperr.New(apperr.Unavailable, "no_key_wrapper", "Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
+	errNoWrapper     = apperr.New(apperr.Unavailable, "no_key_wrapper",
+		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errNotStored     = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
 	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large")
 	errNotLoaded     = apperr.New(apperr.Internal, "not_loaded", "The prices are not loaded yet. Send the ping again.")

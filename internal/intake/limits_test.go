@@ -37,7 +37,8 @@ func pingsOfAnAddress(t *testing.T, n *node) {
 	}
 	for _, body := range []string{good, bad} { // refused before it is read
 		n.Time.Advance(300 * time.Millisecond)
-		if f := apperr.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != apperr.TooMany || f.RetryAfter <= 0 || f.RetryAfter > time.Second {
+		if f := apperr.As(ping("2001:db8::4", shared, body)); f == nil || f.Code != apperr.TooMany ||
+			f.RetryAfter <= 0 || f.RetryAfter > time.Second {
 			t.Errorf("the fourth ping: %v", f)
 		}
 	}

@@ -173,7 +173,8 @@ func (n *node) stores(t testing.TB, want stored, do func()) {
 	before := n.stored(t)
 	do()
 	after := n.stored(t)
-	got := stored{after.leads - before.leads, after.consents - before.consents, after.accruals - before.accruals, after.events - before.events}
+	got := stored{after.leads - before.leads, after.consents - before.consents, after.accruals - before.accruals,
+		after.events - before.events}
 	if got != want {
 		t.Errorf("stored %+v, want %+v", got, want)
 	}

@@ -25,7 +25,10 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 		accrual := ledger.Accrual(lead.PartnerID, lead.AccountID, lead.ID, p.quote.Price, p.start)
 		d.Accrual = &accrual
 	}
-	detail, err := json.Marshal(map[string]any{"request_id": id.Format(id.Request, p.ID), "hmac_verified": lead.HMACVerified})
+	detail, err := json.Marshal(map[string]any{
+		"request_id":    id.Format(id.Request, p.ID),
+		"hmac_verified": lead.HMACVerified,
+	})
 	d.Event = models.LeadEvent{Kind: "delivered", Detail: string(detail)}
 	return d, err
 }

@@ -52,7 +52,8 @@ func signedRules(n *node) []rule {
 		{"timestamp window", func(a *attempt) { a.stamps = []string{late} }, timestampWindow, false, "stamp"},
 		{"signature shape", func(a *attempt) { a.misshapen = true }, badSignature, false, "signature"},
 		{"whose post", func(a *attempt) { a.partnerID = nobodys }, badSignature, false, "signature whose"},
-		{"whose post, unsigned", func(a *attempt) { a.partnerID, a.unsigned = nobodys, true }, badPost, false, "stamp signature whose"},
+		{"whose post, unsigned", func(a *attempt) { a.partnerID, a.unsigned = nobodys, true }, badPost, false,
+			"stamp signature whose"},
 		{"signature required", func(a *attempt) { a.unsigned = true }, noSignature, true, "stamp signature"},
 		{"signature", func(a *attempt) { a.forged = true }, badSignature, true, "signature"},
 	}, contentRules()...)
@@ -150,7 +151,10 @@ func TestOrderOfChecks(t *testing.T) {
 	n := newNode(t).withDefault(models.SigningOff)
 	t.Run("signed", func(t *testing.T) {
 		c := newCourse(t, n, n.Required, n.ReportOnly)
-		fair := attempt{stamps: []string{strconv.FormatInt(n.Time.Now().Unix(), 10)}, partnerID: n.Required.Accounts[0].Identifier}
+		fair := attempt{
+			stamps:    []string{strconv.FormatInt(n.Time.Now().Unix(), 10)},
+			partnerID: n.Required.Accounts[0].Identifier,
+		}
 		c.hold(t, signedRules(n), fair)
 	})
 	t.Run("unsigned", func(t *testing.T) {

@@ -50,7 +50,8 @@ func whoseSignedPostItIs(t *testing.T, n *node) {
 		{"partnerId of another than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false},
 		{"partnerId in another case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false},
 		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{}, false},
-		{"partnerId beside a suspended default", shared, trial.Slug, trial.Accounts[1].Identifier, trial, trial.Accounts[1], true},
+		{"partnerId beside a suspended default", shared, trial.Slug, trial.Accounts[1].Identifier, trial,
+			trial.Accounts[1], true},
 		{"base URL", shared, r.Slug, "", r, r.Accounts[0], false},
 		{"base URL before the secret", shared, o.Slug, "", r, models.Account{}, false},
 		{"base URL of a suspended default", shared, trial.Slug, "", trial, models.Account{}, false},
@@ -75,7 +76,8 @@ func whoseSignedPostItIs(t *testing.T, n *node) {
 			n.stores(t, want, func() {
 				if want == nothing {
 					n.refused(t, n.signed(c.by, c.at, b), badSignature)
-				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.bookedOn(t, got.LeadID) != c.account.ID || got.Partner != c.by.ID {
+				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.bookedOn(t, got.LeadID) != c.account.ID ||
+					got.Partner != c.by.ID {
 					t.Errorf("booked on another account of %s", got.Partner)
 				}
 			})
@@ -129,7 +131,8 @@ func unknownPartner(t *testing.T, n *node) {
 						return
 					}
 					f := n.refused(t, unsigned(by.slug, b), badPost)
-					if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue || strings.Join(f.Fields[0].Path, ".") != "partnerId" {
+					if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue ||
+						strings.Join(f.Fields[0].Path, ".") != "partnerId" {
 						t.Errorf("listed %+v", f.Fields)
 					}
 					if strings.Contains(f.Fields[0].Message, by.named) {

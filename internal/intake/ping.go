@@ -75,7 +75,9 @@ func (in *Intake) readPing(req PingRequest, card *ratecard.CompiledVersion, now 
 	return payload.ParsePing(req.Body, card.Taxonomy)
 }
 
-func (in *Intake) price(card *ratecard.CompiledVersion, partner *partners.Partner, ping *payload.Ping, start time.Time) (PingResult, error) {
+func (in *Intake) price(
+	card *ratecard.CompiledVersion, partner *partners.Partner, ping *payload.Ping, start time.Time,
+) (PingResult, error) {
 	industry := card.Taxonomy.At(ping.Industry)
 	class := pricingrules.ClassOf(ping.Urgency)
 
@@ -117,7 +119,9 @@ func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) 
 }
 
 // unpricedReason says why there is no price; "" when there is one.
-func (in *Intake) unpricedReason(cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte) string {
+func (in *Intake) unpricedReason(
+	cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte,
+) string {
 	if cell.Excluded {
 		return models.OutcomeExcluded
 	}

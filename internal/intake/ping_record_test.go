@@ -77,7 +77,12 @@ func TestAppendPingBoundsTheDuration(t *testing.T) {
 func TestAppendPingKeepsColumnsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
-		p := PingRecord{IssuedAt: postgresEpoch, Urgency: text.Draw(t, "urgency"), JobType: text.Draw(t, "job type"), Budget: text.Draw(t, "budget")}
+		p := PingRecord{
+			IssuedAt: postgresEpoch,
+			Urgency:  text.Draw(t, "urgency"),
+			JobType:  text.Draw(t, "job type"),
+			Budget:   text.Draw(t, "budget"),
+		}
 		p.Quote.Postcode = text.Draw(t, "postcode")
 		got := fields(t, appendPing(nil, &p))
 		for i, want := range []string{p.Quote.Postcode, p.Urgency, shortened(p.JobType), shortened(p.Budget)} {
@@ -87,7 +92,8 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 		}
 		for _, text := range []string{p.JobType, p.Budget} {
 			short := shortened(text)
-			if !strings.HasPrefix(text, short) || !utf8.ValidString(short) || len(short) > 64 || len(short) < min(len(text), 64-utf8.UTFMax+1) {
+			if !strings.HasPrefix(text, short) || !utf8.ValidString(short) || len(short) > 64 ||
+				len(short) < min(len(text), 64-utf8.UTFMax+1) {
 				t.Fatalf("%q is shortened to %q", text, short)
 			}
 		}

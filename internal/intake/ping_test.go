@@ -47,8 +47,10 @@ func (n *node) setStatus(t testing.TB, p testkit.Partner, to models.PartnerStatu
 func (n *node) notPriced(t testing.TB, slug, body, reason string, currency money.Currency) {
 	t.Helper()
 	r := n.ping(t, slug, body)
-	if r.Accepted || r.Reason != reason || r.TransactionID != nil || r.Quote.ID != uuid.Nil || r.Quote.Price != (money.Amount{Currency: currency}) {
-		t.Errorf("accepted %t, reason %q, %s, transactionId %q; want reason %q", r.Accepted, r.Reason, r.Quote.Price, r.TransactionID, reason)
+	if r.Accepted || r.Reason != reason || r.TransactionID != nil || r.Quote.ID != uuid.Nil ||
+		r.Quote.Price != (money.Amount{Currency: currency}) {
+		t.Errorf("accepted %t, reason %q, %s, transactionId %q; want reason %q", r.Accepted, r.Reason, r.Quote.Price,
+			r.TransactionID, reason)
 	}
 }
 
@@ -63,7 +65,11 @@ func TestPing(t *testing.T) {
 }
 
 func pingAtEitherAddress(t *testing.T, n *node) {
-	for slug, partner := range map[string]uuid.UUID{shared: uuid.Nil, n.Required.Slug: n.Required.ID, n.Off.Slug: n.Off.ID} {
+	for slug, partner := range map[string]uuid.UUID{
+		shared:          uuid.Nil,
+		n.Required.Slug: n.Required.ID,
+		n.Off.Slug:      n.Off.ID,
+	} {
 		r := n.ping(t, slug, `{"industry":"plumber","postcode":" 75001 ","country":"fr","urgency":"Urgent"}`)
 		if !r.Accepted || r.Reason != "" || r.Industry != "plumber" {
 			t.Fatalf("at %q: %+v", slug, r)
@@ -170,7 +176,11 @@ func TestExcludedByTheRateCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	card.Rules = append(card.Rules, pricingrules.Rule{Industry: "plumber", Country: "GB", Exclude: pricingrules.ExcludeTrue})
+	card.Rules = append(card.Rules, pricingrules.Rule{
+		Industry: "plumber",
+		Country:  "GB",
+		Exclude:  pricingrules.ExcludeTrue,
+	})
 	table, err := pricingrules.Compile(card, taxonomy, markets)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,9 @@ import (
 func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	trial := n.AddPartner(t, "trial-only", models.SigningRequired, partners.NewAccount{Identifier: "trial-only-1", Sandbox: true}, partners.NewAccount{Identifier: "trial-only-2"})
+	trial := n.AddPartner(t, "trial-only", models.SigningRequired,
+		partners.NewAccount{Identifier: "trial-only-1", Sandbox: true},
+		partners.NewAccount{Identifier: "trial-only-2"})
 	n.DB.Exec(t, `UPDATE accounts SET is_default = false WHERE identifier = 'trial-only-2'`)
 	n.DB.Exec(t, `UPDATE accounts SET is_default = true WHERE identifier = 'trial-only-1'`)
 	priced := n.AddPartner(t, "own-prices", models.SigningRequired)
@@ -34,7 +36,8 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 		{"shared quote at the own base URL", shared, n.Required, n.Required.Slug, "", nil, oneLead},
 		{"shared quote at the shared address", shared, n.Required, shared, "", nil, oneLead},
 		{"another's quote at the own base URL", n.Off.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
-		{"another's quote, partnerId given", n.Off.Slug, n.Required, shared, n.Required.Accounts[0].Identifier, &notYourQuote, nothing},
+		{"another's quote, partnerId given", n.Off.Slug, n.Required, shared, n.Required.Accounts[0].Identifier,
+			&notYourQuote, nothing},
 		{"another's quote decides whose post it is", n.Off.Slug, n.Required, shared, "", &badSignature, nothing},
 
 		{"own prices: own quote", priced.Slug, priced, priced.Slug, "", nil, oneLead},
@@ -44,9 +47,11 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 		{"own prices: their quote is refused for others", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
 
 		{"sandbox quote for the sandbox account", trial.Slug, trial, trial.Slug, "", nil, oneTest},
-		{"sandbox quote for an account that is none", trial.Slug, trial, trial.Slug, trial.Accounts[1].Identifier, &notYourQuote, nothing},
+		{"sandbox quote for an account that is none", trial.Slug, trial, trial.Slug, trial.Accounts[1].Identifier,
+			&notYourQuote, nothing},
 		{"shared quote for the sandbox account", shared, trial, trial.Slug, "", nil, oneTest},
-		{"own quote for the partner's sandbox account", n.Required.Slug, n.Required, n.Required.Slug, n.Required.Accounts[1].Identifier, nil, oneTest},
+		{"own quote for the partner's sandbox account", n.Required.Slug, n.Required, n.Required.Slug,
+			n.Required.Accounts[1].Identifier, nil, oneTest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := body(n.quote(t, c.quoted))

@@ -29,8 +29,12 @@ func TestRecordedAsOffered(t *testing.T) {
 				ID: uuid.New(), Price: money.Amount{Minor: 1<<31 - 1, Currency: money.AUD}, Country: [2]byte{'Z', 'Z'},
 				TermID: 1072, Postcode: "〒100-0001 東京", CardVersion: 7, Partner: uuid.New(), Sandbox: true,
 			},
-			IssuedAt: testkit.Began().Add(123_456 * time.Microsecond), Urgency: "dès que possible 🚰", JobType: `tab	"quote" \N \.`,
-			Budget: "£500–£1,000\r\nou plus", Outcome: "priced", Took: 131 * time.Microsecond,
+			IssuedAt: testkit.Began().Add(123_456 * time.Microsecond),
+			Urgency:  "dès que possible 🚰",
+			JobType:  `tab	"quote" \N \.`,
+			Budget:   "£500–£1,000\r\nou plus",
+			Outcome:  "priced",
+			Took:     131 * time.Microsecond,
 		},
 		{
 			Quote:    quote.Quote{Price: money.Amount{Currency: money.EUR}, Country: [2]byte{'F', 'R'}, TermID: 1},
@@ -107,13 +111,15 @@ func TestPingsAreRecorded(t *testing.T) {
 	got := n.readPings(t)
 	p, refused := got[0], got[1]
 	if p.Quote != (quote.Quote{ID: p.Quote.ID, Price: priced.Quote.Price, Country: [2]byte{'F', 'R'}, TermID: priced.Quote.TermID, Postcode: "É1", CardVersion: 1, Partner: n.Required.ID}) ||
-		p.Quote.ID != priced.Quote.ID || p.JobType != "répair" || p.Budget != "£1" || p.Outcome != "priced" || !p.IssuedAt.Equal(n.Time.Now()) {
+		p.Quote.ID != priced.Quote.ID || p.JobType != "répair" || p.Budget != "£1" || p.Outcome != "priced" ||
+		!p.IssuedAt.Equal(n.Time.Now()) {
 		t.Errorf("recorded %+v", p)
 	}
 	if !strings.EqualFold(strings.TrimSpace(p.Urgency), "asap") {
 		t.Errorf("the urgency was recorded as %q", p.Urgency)
 	}
-	if refused.Quote.ID != uuid.Nil || refused.Outcome != models.OutcomeExcluded || refused.Quote.Price.Minor != 0 || refused.Quote.Partner != n.Off.ID {
+	if refused.Quote.ID != uuid.Nil || refused.Outcome != models.OutcomeExcluded ||
+		refused.Quote.Price.Minor != 0 || refused.Quote.Partner != n.Off.ID {
 		t.Errorf("recorded %+v", refused)
 	}
 }

@@ -69,7 +69,8 @@ func (r *Recorder) Stats() RecorderStats {
 	r.mu.Lock()
 	queued := r.rows
 	r.mu.Unlock()
-	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropDaily.Load(), r.dropRefused.Load(), r.dropClosed.Load(), queued}
+	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropDaily.Load(), r.dropRefused.Load(),
+		r.dropClosed.Load(), queued}
 }
 
 // Offer queues a row, or drops and counts it. It never blocks on I/O.

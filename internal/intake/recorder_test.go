@@ -69,7 +69,8 @@ func (n *node) offer(from, to int) {
 // recorded checks that exactly the rows from 0 to count have arrived, once each.
 func (n *node) recorded(t testing.TB, count int) {
 	t.Helper()
-	got := see[[]int64](t, n, `SELECT ARRAY[count(*), count(DISTINCT term_id), coalesce(min(term_id), 0), coalesce(max(term_id), -1)] FROM pings`)
+	got := see[[]int64](t, n,
+		`SELECT ARRAY[count(*), count(DISTINCT term_id), coalesce(min(term_id), 0), coalesce(max(term_id), -1)] FROM pings`)
 	want := []int64{int64(count), int64(count), 0, int64(count - 1)}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("rows, distinct, first and last are %v, want %v", got, want)

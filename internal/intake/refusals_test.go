@@ -27,7 +27,8 @@ type refusalRow struct {
 // refusals are a partner's, the newest first.
 func (n *node) refusals(t testing.TB, p testkit.Partner) []refusalRow {
 	t.Helper()
-	rows, err := n.sees.Query(t.Context(), `SELECT request_id, at, endpoint, outcome, fields FROM refusals WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
+	rows, err := n.sees.Query(t.Context(),
+		`SELECT request_id, at, endpoint, outcome, fields FROM refusals WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +94,10 @@ func TestRefusalsHoldNoValues(t *testing.T) {
 		body1(canary, canary), `{"` + canary + `":`, canary, `["` + canary + `"]`,
 		`{"contact":{"email":"` + canary + `","name":"` + long + `","phoneE164":"` + canary + `","` + canary + `":1}}`,
 		`{"location":{"country":"` + canary + `","postcode":"` + long + `","address":"` + long + `"}}`,
-		`{"consent":{"acknowledged":"` + canary + `","acknowledgedAt":"` + canary + `","recipientHash":"` + canary + `","thirdPartyFormCertUrl":"` + canary + `"}}`,
-		`{"answers":{"` + long + `":"` + canary + `"},"contact":"` + canary + `","consent":"` + canary + `","location":"` + canary + `"}`,
+		`{"consent":{"acknowledged":"` + canary + `","acknowledgedAt":"` + canary + `","recipientHash":"` +
+			canary + `","thirdPartyFormCertUrl":"` + canary + `"}}`,
+		`{"answers":{"` + long + `":"` + canary + `"},"contact":"` + canary + `","consent":"` + canary +
+			`","location":"` + canary + `"}`,
 		string(body("tx_"+canary, `"name":"`+canary+`"`)),
 		string(body(n.quote(t, n.Off.Slug), partnerID(n.Required.Accounts[0].Identifier), `"name":"`+canary+`"`)),
 	}
@@ -116,7 +119,9 @@ func TestRefusalsHoldNoValues(t *testing.T) {
 		}
 	}
 	for _, headers := range []signing.Headers{
-		{Timestamp: []string{canary}, Signature: []string{canary}}, {Timestamp: []string{"1"}, Alias: []string{canary}}, {Timestamp: []string{canary}},
+		{Timestamp: []string{canary}, Signature: []string{canary}},
+		{Timestamp: []string{"1"}, Alias: []string{canary}},
+		{Timestamp: []string{canary}},
 	} {
 		r := unsigned(n.Off.Slug, body("tx_1"))
 		r.Headers, r.Address = headers, clientaddr.Group(canary)
@@ -167,7 +172,9 @@ func TestRefusalsOfTheInactive(t *testing.T) {
 			t.Errorf("the refusal says %q", r.outcome)
 		}
 	}
-	sandbox := see[int](t, n, `SELECT count(*) FROM traffic_minutes WHERE partner_id = $1 AND account_id = $2 AND outcome = 'inactive'`, gone.ID, gone.Accounts[1].ID)
+	sandbox := see[int](t, n,
+		`SELECT count(*) FROM traffic_minutes WHERE partner_id = $1 AND account_id = $2 AND outcome = 'inactive'`,
+		gone.ID, gone.Accounts[1].ID)
 	if sandbox != 1 {
 		t.Errorf("%d counters of the account that was named", sandbox)
 	}

@@ -41,7 +41,8 @@ func replaySigned(t *testing.T, n *node) {
 	b := body(n.quote(t, shared))
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
 	if first.Replayed || !first.HMACVerified || first.Envelope.Salt != nil {
-		t.Errorf("the first answer: replayed %t, verified %t, salt %d bytes", first.Replayed, first.HMACVerified, len(first.Envelope.Salt))
+		t.Errorf("the first answer: replayed %t, verified %t, salt %d bytes", first.Replayed, first.HMACVerified,
+			len(first.Envelope.Salt))
 	}
 	n.stores(t, nothing, func() {
 		n.again(t, first, n.signed(n.Off, n.Off.Slug, b), true)

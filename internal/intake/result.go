@@ -32,7 +32,8 @@ func (in *Intake) newResult(p authenticated) (PostResult, error) {
 	taxonomy := in.Card.Get().Taxonomy
 	industry, ok := taxonomy.ByTermID(p.quote.TermID)
 	if !ok {
-		return PostResult{}, apperr.New(apperr.Internal, "taxonomy", "The quote names an industry that this service no longer knows: ping again.")
+		return PostResult{}, apperr.New(apperr.Internal, "taxonomy",
+			"The quote names an industry that this service no longer knows: ping again.")
 	}
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,

@@ -62,9 +62,19 @@ type quotedColumns struct {
 
 func columnsOf(row models.Lead) quotedColumns {
 	c := quotedColumns{
-		transaction: row.Transaction, transactionID: row.TransactionID, industry: row.Industry, urgency: row.Urgency,
-		termID: row.TermID, cardVersion: row.CardVersion, country: row.QuotedCountry, postcode: row.QuotedPostcode,
-		at: row.QuotedAt.UTC(), minor: row.PriceMinor, currency: row.Currency, leadCountry: row.Country, leadPlace: row.Postcode,
+		transaction:   row.Transaction,
+		transactionID: row.TransactionID,
+		industry:      row.Industry,
+		urgency:       row.Urgency,
+		termID:        row.TermID,
+		cardVersion:   row.CardVersion,
+		country:       row.QuotedCountry,
+		postcode:      row.QuotedPostcode,
+		at:            row.QuotedAt.UTC(),
+		minor:         row.PriceMinor,
+		currency:      row.Currency,
+		leadCountry:   row.Country,
+		leadPlace:     row.Postcode,
 	}
 	if row.QuotedPartner != nil {
 		c.partner = *row.QuotedPartner
@@ -126,10 +136,13 @@ func TestLookUpDigestsAreOfTheNormalisedForms(t *testing.T) {
 		contact, email, phone string // phone "" for no digest
 		flagged               bool
 	}{
-		"letter case":                 {`"email":"Ann.SMITH@Example.COM"`, "ann.smith@example.com", "", false},
-		"a phone in E.164":            {`"email":"ann@example.com","phoneE164":"+442079460958"`, "ann@example.com", "+442079460958", false},
-		"a phone as dialled":          {`"email":"ann@example.com","phone":"(020) 7946-0958"`, "ann@example.com", "+442079460958", false},
-		"a phone from abroad":         {`"email":"ann@example.com","phone":"00 33 1 42 68 53 00"`, "ann@example.com", "+33142685300", false},
+		"letter case": {`"email":"Ann.SMITH@Example.COM"`, "ann.smith@example.com", "", false},
+		"a phone in E.164": {`"email":"ann@example.com","phoneE164":"+442079460958"`, "ann@example.com",
+			"+442079460958", false},
+		"a phone as dialled": {`"email":"ann@example.com","phone":"(020) 7946-0958"`, "ann@example.com",
+			"+442079460958", false},
+		"a phone from abroad": {`"email":"ann@example.com","phone":"00 33 1 42 68 53 00"`, "ann@example.com",
+			"+33142685300", false},
 		"a phone that cannot be read": {`"email":"ann@example.com","phone":"after six"`, "ann@example.com", "after six", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +175,8 @@ func TestTheRowNamesTheKeyThatWrapsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row.KeyWrapper != wrapper || row.KeyVersion != version || !strings.HasPrefix(string(row.WrappedKey), wrapper+":"+version+":") {
+	if row.KeyWrapper != wrapper || row.KeyVersion != version ||
+		!strings.HasPrefix(string(row.WrappedKey), wrapper+":"+version+":") {
 		t.Errorf("the row says %q, %q; the key was wrapped by %q, %q", row.KeyWrapper, row.KeyVersion, wrapper, version)
 	}
 }

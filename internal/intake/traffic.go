@@ -124,7 +124,8 @@ func (t *Traffic) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
 	defer cancel()
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
-	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(refusals.size)) }, func() { t.putBackRefusals(refusals) })
+	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(refusals.size)) },
+		func() { t.putBackRefusals(refusals) })
 }
 
 // settle ends a write that failed. What may be in is not written again: it is
@@ -196,7 +197,8 @@ func (t *Traffic) writeTallies(ctx context.Context, tallies map[minuteKey]*tally
 	batch := &pgx.Batch{}
 	for _, k := range keys {
 		one := tallies[k]
-		batch.Queue(addTraffic, time.Unix(k.minute*60, 0).UTC(), k.Partner, k.Account, k.Secret, k.Endpoint, k.Outcome, one.count, one.latency[:])
+		batch.Queue(addTraffic, time.Unix(k.minute*60, 0).UTC(), k.Partner, k.Account, k.Secret, k.Endpoint, k.Outcome,
+			one.count, one.latency[:])
 	}
 	return t.inTransaction(ctx, batch)
 }

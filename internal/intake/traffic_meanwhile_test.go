@@ -74,7 +74,8 @@ func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
 		t.Errorf("counted %v\nwant %v", got, want)
 	}
 	kept := n.refusals(t, n.Off)
-	if len(kept) != 1 || kept[0].request != request || kept[0].endpoint != "ping" || kept[0].outcome != "error" || len(kept[0].fields) != 0 || !kept[0].at.Equal(at) {
+	if len(kept) != 1 || kept[0].request != request || kept[0].endpoint != "ping" || kept[0].outcome != "error" ||
+		len(kept[0].fields) != 0 || !kept[0].at.Equal(at) {
 		t.Errorf("kept %+v", kept)
 	}
 }

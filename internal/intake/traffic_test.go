@@ -29,14 +29,16 @@ type counted struct {
 // counters reads the traffic, and checks that each row's buckets add up.
 func (n *node) counters(t testing.TB) map[counter]counted {
 	t.Helper()
-	rows, err := n.sees.Query(t.Context(), `SELECT minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency FROM traffic_minutes`)
+	rows, err := n.sees.Query(t.Context(),
+		`SELECT minute, partner_id, account_id, secret_id, endpoint, outcome, count, latency FROM traffic_minutes`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[counter]counted{}
 	var k counter
 	var c counted
-	_, err = pgx.ForEachRow(rows, []any{&k.minute, &k.Partner, &k.Account, &k.Secret, &k.Endpoint, &k.Outcome, &c.count, &c.latency}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&k.minute, &k.Partner, &k.Account, &k.Secret, &k.Endpoint, &k.Outcome,
+		&c.count, &c.latency}, func() error {
 		var sum int64
 		for _, n := range c.latency {
 			sum += n
@@ -127,7 +129,12 @@ func TestUnsignedPostsAreCountedByWhatWouldBecomeOfThem(t *testing.T) {
 		}
 		n.Traffic.Flush(t.Context())
 		for _, want := range outcomes {
-			k := counter{n.Time.Now().Truncate(time.Minute), intake.TrafficKey{Partner: partner.ID, Account: partner.Accounts[0].ID, Endpoint: "post", Outcome: want}}
+			k := counter{n.Time.Now().Truncate(time.Minute), intake.TrafficKey{
+				Partner:  partner.ID,
+				Account:  partner.Accounts[0].ID,
+				Endpoint: "post",
+				Outcome:  want,
+			}}
 			if got := n.counts(t)[k]; got != 1 {
 				t.Errorf("%s: %s counted %d times", partner.Slug, want, got)
 			}
@@ -167,7 +174,8 @@ func TestTwoWritersAdd(t *testing.T) {
 		wg.Go(func() {
 			for range flushes {
 				for i := range keys {
-					writer.Count(intake.TrafficKey{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), time.Duration(i)*time.Millisecond)
+					writer.Count(intake.TrafficKey{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(),
+						time.Duration(i)*time.Millisecond)
 				}
 				writer.Flush(t.Context())
 			}
@@ -209,7 +217,13 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	run(t, n.Traffic.Run)() // writes once more at its end
 	got := n.counts(t)
 	minute := n.Time.Now().Truncate(time.Minute)
-	refused := intake.TrafficKey{Partner: n.Off.ID, Account: n.Off.Accounts[0].ID, Secret: n.Off.SecretID, Endpoint: "post", Outcome: "transaction_format"}
+	refused := intake.TrafficKey{
+		Partner:  n.Off.ID,
+		Account:  n.Off.Accounts[0].ID,
+		Secret:   n.Off.SecretID,
+		Endpoint: "post",
+		Outcome:  "transaction_format",
+	}
 	want := map[counter]int64{{minute, only}: 1, {minute, both}: 2, {minute, refused}: 2}
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)

@@ -48,7 +48,8 @@ func TestVaultAway(t *testing.T) {
 			n.stores(t, nothing, func() {
 				n.unavailable(t, n.Required, fresh, c.want)
 				n.again(t, first, n.signed(n.Required, n.Required.Slug, done), true)
-				f := n.refused(t, n.signed(n.Required, n.Required.Slug, body(first.TransactionID, `"notes":"another"`)), delivered)
+				f := n.refused(t,
+					n.signed(n.Required, n.Required.Slug, body(first.TransactionID, `"notes":"another"`)), delivered)
 				if f.LeadID != id.Format(id.Lead, first.LeadID) {
 					t.Errorf("the deliverer is told lead %q", f.LeadID)
 				}

@@ -22,7 +22,8 @@ func TestHandlerConstraints(t *testing.T) {
 	s := newLineQueue(t)
 	exists := apperr.New(apperr.Conflict, "exists", "The export exists already.")
 	twice := func(tx *gorm.DB) error {
-		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, made_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`, uuid.New()).Error
+		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, made_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`,
+			uuid.New()).Error
 	}
 	s.Handle(models.WorkExport, jobs.Handler{
 		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },

@@ -58,7 +58,8 @@ func TestJobThatRunsForHoursIsNotRescued(t *testing.T) {
 		VALUES ('unknown', '{}', 1, 'running', 1, now() - interval '2 hours') RETURNING id`)
 	s.db.Exec(t, `UPDATE river.river_job SET attempted_at = now() - interval '2 hours' WHERE id = $1`, *w.JobID)
 	s.db.Exec(t, `DELETE FROM river.river_leader`) // the next leader looks for stuck jobs at once
-	testkit.Eventually(t, time.Minute, "a job without a worker is rescued", func() bool { return s.jobState(t, stuck) != "running" })
+	testkit.Eventually(t, time.Minute, "a job without a worker is rescued",
+		func() bool { return s.jobState(t, stuck) != "running" })
 	if state := s.jobState(t, *w.JobID); state != "running" {
 		t.Errorf("the job of a worker that runs is %s, want running", state)
 	}

@@ -94,12 +94,16 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
 	if !ok {
 		return errors.New("work is asked for in a transaction")
 	}
-	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID}, &river.InsertOpts{MaxAttempts: tries - w.Attempt})
+	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID},
+		&river.InsertOpts{MaxAttempts: tries - w.Attempt})
 	if err != nil {
 		return err
 	}
 	w.JobID = &inserted.Job.ID
-	return tx.Model(&models.Work{}).Where("id = ?", w.ID).Updates(map[string]any{"job_id": w.JobID, "state": models.WorkWaiting}).Error
+	return tx.Model(&models.Work{}).Where("id = ?", w.ID).Updates(map[string]any{
+		"job_id": w.JobID,
+		"state":  models.WorkWaiting,
+	}).Error
 }
 
 // cancelJob has River cancel the work's job, and the context of its worker.
@@ -143,7 +147,9 @@ func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Work, fo
 }
 
 // List is a page of work, the newest first.
-func (q *Queue) List(ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page) (all []models.Work, newer, older bool, err error) {
+func (q *Queue) List(
+	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page,
+) (all []models.Work, newer, older bool, err error) {
 	if err := p.Of(q.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
@@ -188,12 +194,20 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 // note is what became of the work in the audit trail; the last thing of its transaction.
 func (q *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
-		Action: action, Kind: string(w.Kind), Object: id.Format(kinds[w.Kind], w.ObjectID), Partner: partnerOf(w), Reason: why,
+		Action:  action,
+		Kind:    string(w.Kind),
+		Object:  id.Format(kinds[w.Kind], w.ObjectID),
+		Partner: partnerOf(w),
+		Reason:  why,
 	})
 }
 
 // kinds are those of the ids of what work is for.
-var kinds = map[models.WorkKind]id.Kind{models.WorkReconciliation: id.Reconciliation, models.WorkPayoutRun: id.Payout, models.WorkExport: id.Export}
+var kinds = map[models.WorkKind]id.Kind{
+	models.WorkReconciliation: id.Reconciliation,
+	models.WorkPayoutRun:      id.Payout,
+	models.WorkExport:         id.Export,
+}
 
 func partnerOf(w models.Work) uuid.UUID {
 	if w.PartnerID == nil {
@@ -206,7 +220,8 @@ var errEnded = apperr.New(apperr.Conflict, "work_ended", "This has ended already
 
 // change changes work that has not ended, whoever has it.
 func (q *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
-	result := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID, []models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+	result := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID,
+		[]models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
 	if result.Error == nil && result.RowsAffected == 0 {
 		return errEnded
 	}
@@ -229,5 +244,7 @@ const keepEnded = 30 * 24 * time.Hour
 
 // DeleteExpired deletes work that ended long ago and returns how much.
 func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
-	return postgres.InBatches(ctx, q.db.Pool, `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`, q.clock.Now().Add(-keepEnded))
+	return postgres.InBatches(ctx, q.db.Pool,
+		`DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`,
+		q.clock.Now().Add(-keepEnded))
 }

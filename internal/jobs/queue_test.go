@@ -105,7 +105,8 @@ func TestWorkIsDone(t *testing.T) {
 	}})
 	runs(t, s.Queue)
 	w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkDone)
-	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.Attempt != 1 || w.EndedAt == nil || w.AskedBy != s.by.Name || *w.StaffID != s.by.Staff {
+	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.Attempt != 1 || w.EndedAt == nil ||
+		w.AskedBy != s.by.Name || *w.StaffID != s.by.Staff {
 		t.Errorf("%+v", w)
 	}
 	if n := s.wrote(t); n != 1 {
@@ -150,10 +151,12 @@ func TestWorkThatFails(t *testing.T) {
 		told  string
 		lines int64
 	}{
-		"once":          {func(r *jobs.Run) error { return onTry(r, 1, errors.New("the network")) }, models.WorkDone, 2, "", 2},
-		"by a fault":    {func(*jobs.Run) error { return apperr.New(apperr.Invalid, "file", "This is no CSV file.") }, models.WorkFailed, 1, "This is no CSV file.", 0},
-		"by panicking":  {func(r *jobs.Run) error { return onTry(r, 1, nil) }, models.WorkDone, 2, "", 2},
-		"again, always": {func(*jobs.Run) error { return errors.New("a password in clear") }, models.WorkFailed, 5, "It failed 5 times, the last time for a reason on our side", 0},
+		"once": {func(r *jobs.Run) error { return onTry(r, 1, errors.New("the network")) }, models.WorkDone, 2, "", 2},
+		"by a fault": {func(*jobs.Run) error { return apperr.New(apperr.Invalid, "file", "This is no CSV file.") },
+			models.WorkFailed, 1, "This is no CSV file.", 0},
+		"by panicking": {func(r *jobs.Run) error { return onTry(r, 1, nil) }, models.WorkDone, 2, "", 2},
+		"again, always": {func(*jobs.Run) error { return errors.New("a password in clear") }, models.WorkFailed, 5,
+			"It failed 5 times, the last time for a reason on our side", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +178,8 @@ func TestWorkThatFails(t *testing.T) {
 			runs(t, s.Queue)
 			w := s.ask(t, uuid.Nil)
 			testkit.Eventually(t, 2*soon, "it ends", func() bool { return s.get(t, w).EndedAt != nil })
-			if w = s.get(t, w); w.State != c.state || w.Attempt != c.tries || !strings.HasPrefix(w.Failure, c.told) || (c.told == "" && w.Failure != "") {
+			if w = s.get(t, w); w.State != c.state || w.Attempt != c.tries ||
+				!strings.HasPrefix(w.Failure, c.told) || (c.told == "" && w.Failure != "") {
 				t.Errorf("%s after %d tries: %q", w.State, w.Attempt, w.Failure)
 			}
 			if n := s.wrote(t); n != c.lines {

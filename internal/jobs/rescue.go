@@ -31,7 +31,8 @@ func (q *Queue) searchForDead(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		var found []int64
-		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`, q.clock.Now().Add(-silentFor)).Scan(&found).Error
+		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`,
+			q.clock.Now().Add(-silentFor)).Scan(&found).Error
 		if err != nil && ctx.Err() == nil {
 			q.log.Warn("work of workers that died was not looked for", "error", postgres.Translate(err))
 		}
@@ -51,7 +52,8 @@ func (q *Queue) searchForDead(ctx context.Context) {
 func (q *Queue) rescue(ctx context.Context, work int64) error {
 	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var w models.Work
-		result := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work, q.clock.Now().Add(-silentFor)).Scan(&w)
+		result := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work,
+			q.clock.Now().Add(-silentFor)).Scan(&w)
 		if result.Error != nil || result.RowsAffected == 0 {
 			return result.Error
 		}
@@ -63,7 +65,9 @@ func (q *Queue) rescue(ctx context.Context, work int64) error {
 			return err
 		}
 		if w.Attempt >= tries {
-			return q.fail(tx, w, fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.", w.Attempt))
+			return q.fail(tx, w,
+				fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.",
+					w.Attempt))
 		}
 		return q.insertJob(tx, &w)
 	})

@@ -54,7 +54,8 @@ func TestWorkIsCancelled(t *testing.T) {
 	if w = s.get(t, w); w.State != models.WorkCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {
 		t.Errorf("%s, %q, %d lines", w.State, w.Failure, s.wrote(t))
 	}
-	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); apperr.As(err) == nil || apperr.As(err).Code != apperr.Conflict {
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); apperr.As(err) == nil ||
+		apperr.As(err).Code != apperr.Conflict {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -140,7 +141,8 @@ func TestALongStepIsSeenAndStopped(t *testing.T) {
 	runs(t, s.Queue)
 	w := s.ask(t, uuid.Nil)
 	testkit.Eventually(t, soon, "the step is under way and shows how far the work is", func() bool {
-		return s.get(t, w).Done == 3 && testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')`)
+		return s.get(t, w).Done == 3 && testkit.Value[bool](t, s.db,
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')`)
 	})
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
 		t.Fatal(err)
@@ -165,7 +167,8 @@ func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
-			s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
+			s.Handle(models.WorkExport,
+				jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
 			w := s.ask(t, uuid.Nil)
 			s.db.Exec(t, job, *w.JobID)
 			s.clock.Advance(time.Minute)
@@ -188,7 +191,8 @@ func TestRescuedWorkKeepsItsAttempts(t *testing.T) {
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
 	w := s.ask(t, uuid.Nil)
 	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.JobID)
-	s.db.Exec(t, `UPDATE work SET state = 'running', attempt = 4, beat_at = $1 WHERE id = $2`, testkit.Began().Add(-time.Hour), w.ID)
+	s.db.Exec(t, `UPDATE work SET state = 'running', attempt = 4, beat_at = $1 WHERE id = $2`,
+		testkit.Began().Add(-time.Hour), w.ID)
 	runs(t, s.Queue)
 	if w = s.becomes(t, w, models.WorkFailed); w.Attempt != 5 {
 		t.Errorf("failed after attempt %d, want 5", w.Attempt)
@@ -200,9 +204,11 @@ func TestTheQueuesLogIsSafe(t *testing.T) {
 	_, err := pgx.Connect(t.Context(), "postgres://canary:canary@127.0.0.1:1/canary")
 	var text bytes.Buffer
 	log := jobs.Quiet(slog.New(slog.NewJSONHandler(&text, nil)))
-	log.Error("Error fetching jobs", slog.String("err", err.Error()), slog.Any("error", err), slog.Any("cause", err), slog.String("queue", "default"))
+	log.Error("Error fetching jobs", slog.String("err", err.Error()), slog.Any("error", err), slog.Any("cause", err),
+		slog.String("queue", "default"))
 	log.Info("nobody wants to know")
-	if got := text.String(); strings.Contains(got, "canary") || strings.Contains(got, "nobody") || !strings.Contains(got, `"queue":"default"`) {
+	if got := text.String(); strings.Contains(got, "canary") || strings.Contains(got, "nobody") ||
+		!strings.Contains(got, `"queue":"default"`) {
 		t.Error(got)
 	}
 }

@@ -157,10 +157,15 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 		return q.giveUp(ending, r, told.Message)
 	case j.Attempt >= j.MaxAttempts:
 		q.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", postgres.Translate(err))
-		return q.giveUp(ending, r, fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.", r.Attempt, r.ID))
+		return q.giveUp(ending, r,
+			fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.",
+				r.Attempt, r.ID))
 	}
 	q.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", postgres.Translate(err))
-	q.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "failure": "The last try failed on our side; it is tried again."})
+	q.saveState(ending, r, map[string]any{
+		"state":   models.WorkWaiting,
+		"failure": "The last try failed on our side; it is tried again.",
+	})
 	return errors.New("the attempt failed; the log has its error")
 }
 

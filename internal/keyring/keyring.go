@@ -50,7 +50,8 @@ const (
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential, KeptForm, Snapshot}
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential,
+	KeptForm, Snapshot}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.

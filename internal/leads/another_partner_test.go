@@ -13,11 +13,13 @@ import (
 func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
 	p := platform(t)
 	for name, change := range map[string]func(*leads.Delivery){
-		"another's secret":             func(d *leads.Delivery) { d.Lead.SecretID = &p.Off.SecretID },
-		"another's account":            func(d *leads.Delivery) { d.Lead.AccountID = p.Off.Accounts[0].ID },
-		"another's account, unsigned":  func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, nil },
-		"account and secret another's": func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, &p.Off.SecretID },
-		"another partner":              func(d *leads.Delivery) { d.Lead.PartnerID = p.Off.ID },
+		"another's secret":            func(d *leads.Delivery) { d.Lead.SecretID = &p.Off.SecretID },
+		"another's account":           func(d *leads.Delivery) { d.Lead.AccountID = p.Off.Accounts[0].ID },
+		"another's account, unsigned": func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, nil },
+		"account and secret another's": func(d *leads.Delivery) {
+			d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, &p.Off.SecretID
+		},
+		"another partner": func(d *leads.Delivery) { d.Lead.PartnerID = p.Off.ID },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := delivery(p, p.Required)

@@ -36,13 +36,23 @@ func TestNewDeliverySealsTheContact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead := models.Lead{ID: id.NewV7(testkit.Began(), [10]byte{1}), PartnerID: id.NewV7(testkit.Began(), [10]byte{2}), Country: "GB"}
+		lead := models.Lead{
+			ID:        id.NewV7(testkit.Began(), [10]byte{1}),
+			PartnerID: id.NewV7(testkit.Began(), [10]byte{2}),
+			Country:   "GB",
+		}
 		d, err := leads.NewDelivery(lead, post, keys, key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := d.Lead
-		plain, err := envelope.Open(envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Salt: l.Salt, Wrapped: l.WrappedKey}, key.Plain, l.ID, l.PartnerID)
+		plain, err := envelope.Open(envelope.Envelope{
+			Ciphertext: l.Ciphertext,
+			IV:         l.IV,
+			AuthTag:    l.AuthTag,
+			Salt:       l.Salt,
+			Wrapped:    l.WrappedKey,
+		}, key.Plain, l.ID, l.PartnerID)
 		if err != nil {
 			t.Fatal(err)
 		}

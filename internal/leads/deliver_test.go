@@ -28,12 +28,34 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 	account := partner.Accounts[0]
 	d := &leads.Delivery{
 		Lead: models.Lead{
-			ID: id.New(now), Transaction: id.New(now), TransactionID: "tx_test", PartnerID: partner.ID, AccountID: account.ID,
-			SecretID: &partner.SecretID, HMACVerified: true, PriceMinor: 4560, Currency: "GBP", Industry: "plumber", TermID: 1077,
-			Urgency: "standard", CardVersion: 1, QuotedCountry: "GB", QuotedPostcode: "SW1A 1AA", QuotedAt: now, ReceivedAt: now,
-			Country: "GB", Postcode: "SW1A 1AA", EmailDigest: []byte("email"), BodyDigest: []byte("body"),
-			Ciphertext: []byte("ciphertext"), IV: bytes.Repeat([]byte{1}, 12), AuthTag: bytes.Repeat([]byte{2}, 16),
-			Salt: bytes.Repeat([]byte{3}, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1",
+			ID:             id.New(now),
+			Transaction:    id.New(now),
+			TransactionID:  "tx_test",
+			PartnerID:      partner.ID,
+			AccountID:      account.ID,
+			SecretID:       &partner.SecretID,
+			HMACVerified:   true,
+			PriceMinor:     4560,
+			Currency:       "GBP",
+			Industry:       "plumber",
+			TermID:         1077,
+			Urgency:        "standard",
+			CardVersion:    1,
+			QuotedCountry:  "GB",
+			QuotedPostcode: "SW1A 1AA",
+			QuotedAt:       now,
+			ReceivedAt:     now,
+			Country:        "GB",
+			Postcode:       "SW1A 1AA",
+			EmailDigest:    []byte("email"),
+			BodyDigest:     []byte("body"),
+			Ciphertext:     []byte("ciphertext"),
+			IV:             bytes.Repeat([]byte{1}, 12),
+			AuthTag:        bytes.Repeat([]byte{2}, 16),
+			Salt:           bytes.Repeat([]byte{3}, 16),
+			WrappedKey:     []byte("local:1:x"),
+			KeyWrapper:     "local",
+			KeyVersion:     "1",
 		},
 		Event: models.LeadEvent{Kind: "delivered", Detail: `{"hmac_verified": true}`},
 	}
@@ -63,7 +85,8 @@ func TestDeliverStoresAllOrFindsWhatIsThere(t *testing.T) {
 	p := platform(t)
 	first := delivery(p, p.Required)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), first)
-	if err != nil || !isNew || receipt.LeadID != first.Lead.ID || receipt.Payout != (money.Amount{Minor: 4560, Currency: money.GBP}) {
+	if err != nil || !isNew || receipt.LeadID != first.Lead.ID ||
+		receipt.Payout != (money.Amount{Minor: 4560, Currency: money.GBP}) {
 		t.Fatalf("%+v, new %v, %v", receipt, isNew, err)
 	}
 	again := delivery(p, p.Required)
@@ -86,7 +109,13 @@ func TestEveryColumnIsStored(t *testing.T) {
 	at, hash, url, token, text := p.Time.Now().Add(-time.Minute), "ab12", "https://cert.example.com/1", "token", "I agree – yes"
 	quoted := p.Required.ID
 	d.Lead.QuotedPartner, d.Lead.PhoneDigest, d.Lead.PhoneFlagged = &quoted, []byte("phone"), true
-	d.Consent = models.Consent{AcknowledgedAt: &at, RecipientHash: &hash, FormCertURL: &url, ThirdPartyLeadID: &token, DisclosureText: &text}
+	d.Consent = models.Consent{
+		AcknowledgedAt:   &at,
+		RecipientHash:    &hash,
+		FormCertURL:      &url,
+		ThirdPartyLeadID: &token,
+		DisclosureText:   &text,
+	}
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +134,13 @@ func TestEveryColumnIsStored(t *testing.T) {
 	if fmt.Sprintf("%+v", deref(lead)) != fmt.Sprintf("%+v", deref(want)) {
 		t.Errorf("lead\n%+v\nwant\n%+v", deref(lead), deref(want))
 	}
-	if consent.LeadID != want.ID || !consent.Acknowledged || !consent.AcknowledgedAt.Equal(at) || *consent.RecipientHash != hash ||
+	if consent.LeadID != want.ID || !consent.Acknowledged || !consent.AcknowledgedAt.Equal(at) ||
+		*consent.RecipientHash != hash ||
 		*consent.FormCertURL != url || *consent.ThirdPartyLeadID != token || *consent.DisclosureText != text {
 		t.Errorf("consent %+v", consent)
 	}
-	if entry.Kind != models.EntryAccrual || entry.AmountMinor != 4560 || entry.Reference != id.Format(id.Lead, want.ID) || *entry.LeadID != want.ID {
+	if entry.Kind != models.EntryAccrual || entry.AmountMinor != 4560 ||
+		entry.Reference != id.Format(id.Lead, want.ID) || *entry.LeadID != want.ID {
 		t.Errorf("entry %+v", entry)
 	}
 	if event.LeadID != want.ID || event.Kind != "delivered" || event.Detail != `{"hmac_verified": true}` {

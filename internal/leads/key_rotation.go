@@ -70,7 +70,8 @@ func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationP
 	var done RotationProgress
 	first := keys.IDs()[0]
 	err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
-		return m.Leads.moving(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`, after, first[:])
+		return m.Leads.moving(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`,
+			after, first[:])
 	}, func(ctx context.Context, b *moving) (RotationProgress, error) { return m.reseal(ctx, b, keys) })
 	return done, err
 }
@@ -143,7 +144,8 @@ func (b *moving) wrapped() [][]byte {
 // moving reads the next batch of leads for which the condition holds.
 func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, args ...any) (*moving, error) {
 	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
-		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+` ORDER BY id LIMIT $2`, append([]any{after, moveBatch}, args...)...)
+		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+
+		` ORDER BY id LIMIT $2`, append([]any{after, moveBatch}, args...)...)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

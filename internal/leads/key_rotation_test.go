@@ -49,7 +49,13 @@ func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.
 	read := func(column string) []byte {
 		return testkit.Value[[]byte](t, p.DB, `SELECT `+column+` FROM leads WHERE id = $1`, d.Lead.ID)
 	}
-	e := envelope.Envelope{Ciphertext: read("ciphertext"), IV: read("iv"), AuthTag: read("auth_tag"), Salt: read("salt"), Wrapped: read("wrapped_key")}
+	e := envelope.Envelope{
+		Ciphertext: read("ciphertext"),
+		IV:         read("iv"),
+		AuthTag:    read("auth_tag"),
+		Salt:       read("salt"),
+		Wrapped:    read("wrapped_key"),
+	}
 	one := w.Unwrap(t.Context(), [][]byte{e.Wrapped})[0]
 	if one.Err != nil {
 		t.Fatal(one.Err)
@@ -127,7 +133,8 @@ func TestLeadsMoveBetweenKeys(t *testing.T) {
 		for _, i := range []int{0, 1, n / 2, n - 1} {
 			readable(t, p, step.with, all[i])
 		}
-		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction); err != nil || !bytes.Equal(again.Envelope.Wrapped, first.Envelope.Wrapped) {
+		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction); err != nil ||
+			!bytes.Equal(again.Envelope.Wrapped, first.Envelope.Wrapped) {
 			t.Errorf("%s: a retry gets another data key: %q, %v", step.name, again.Envelope.Wrapped, err)
 		}
 	}

@@ -17,7 +17,8 @@ type KeyUse struct {
 
 // KeyUses counts the leads under every key version. It reads all leads.
 func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
-	rows, err := s.pool.Query(ctx, `SELECT key_wrapper, key_version, count(*) FROM leads WHERE wrapped_key IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`)
+	rows, err := s.pool.Query(ctx,
+		`SELECT key_wrapper, key_version, count(*) FROM leads WHERE wrapped_key IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -45,7 +46,8 @@ func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 // DigestUses counts the leads by the platform key of their look-up digest. It
 // reads all leads.
 func (s *Store) DigestUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
-	rows, err := s.pool.Query(ctx, `SELECT substring(email_digest FOR 4), count(*) FROM leads WHERE length(email_digest) > 4 GROUP BY 1`)
+	rows, err := s.pool.Query(ctx,
+		`SELECT substring(email_digest FOR 4), count(*) FROM leads WHERE length(email_digest) > 4 GROUP BY 1`)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

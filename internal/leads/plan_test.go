@@ -20,7 +20,8 @@ func TestPlansSurviveGrowth(t *testing.T) {
 	}
 	p.DB.Exec(t, `VACUUM ANALYZE`)
 	scans := func() int {
-		return testkit.Value[int](t, p.DB, `SELECT sum(seq_scan)::int FROM pg_stat_user_tables WHERE relname IN ('leads', 'partners', 'accounts', 'signing_secrets')`)
+		return testkit.Value[int](t, p.DB,
+			`SELECT sum(seq_scan)::int FROM pg_stat_user_tables WHERE relname IN ('leads', 'partners', 'accounts', 'signing_secrets')`)
 	}
 	inserted := func() int {
 		return testkit.Value[int](t, p.DB, `SELECT n_tup_ins::int FROM pg_stat_user_tables WHERE relname = 'leads'`)

@@ -39,7 +39,8 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 		return uuid.Nil, errNotFound
 	}
 	var partner uuid.UUID
-	err = o.db.Pool.QueryRow(ctx, `SELECT id, partner_id FROM leads WHERE transaction = $1 AND transaction_id = $2`, transaction, token).Scan(&lead, &partner)
+	err = o.db.Pool.QueryRow(ctx, `SELECT id, partner_id FROM leads WHERE transaction = $1 AND transaction_id = $2`,
+		transaction, token).Scan(&lead, &partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, errNotFound
 	}
@@ -98,7 +99,11 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 }
 
 func unfit(field, message string) error {
-	return apperr.New(apperr.Invalid, field, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{field}, Message: message})
+	return apperr.New(apperr.Invalid, field, message).WithFields(apperr.Field{
+		Code:    apperr.InvalidValue,
+		Path:    []string{field},
+		Message: message,
+	})
 }
 
 // findPersonSQL looks each key up that a person's leads may have: some milliseconds for a

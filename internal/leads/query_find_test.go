@@ -42,7 +42,10 @@ func notFound(err error) bool {
 func TestFindTransaction(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
-	token, q, err := o.Quotes.Append(nil, quote.Quote{Price: money.Amount{Minor: 4560, Currency: money.GBP}, Country: [2]byte{'G', 'B'}}, o.Time.Now(), [quote.RandomSize]byte{7})
+	token, q, err := o.Quotes.Append(nil, quote.Quote{
+		Price:   money.Amount{Minor: 4560, Currency: money.GBP},
+		Country: [2]byte{'G', 'B'},
+	}, o.Time.Now(), [quote.RandomSize]byte{7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +55,13 @@ func TestFindTransaction(t *testing.T) {
 	}
 	last := len(token) - 1
 	forged := string(token[:last]) + map[bool]string{true: "Q", false: "A"}[token[last] == 'A'] // the tag's end: the identity is the same
-	for name, text := range map[string]string{"another tag": forged, "cut": string(token[:40]), "none": "", "no token": "tx_test", "another kind": "ld_" + string(token[3:])} {
+	for name, text := range map[string]string{
+		"another tag":  forged,
+		"cut":          string(token[:40]),
+		"none":         "",
+		"no token":     "tx_test",
+		"another kind": "ld_" + string(token[3:]),
+	} {
 		if got, err := o.FindTransaction(t.Context(), scope.Everywhere, text); !notFound(err) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
@@ -81,7 +90,12 @@ func TestFindRequest(t *testing.T) {
 	if got, err := o.FindRequest(t.Context(), scope.Everywhere, requests["b"]); err != nil || got != other {
 		t.Errorf("of an erased lead: %s, %v", got, err)
 	}
-	for name, request := range map[string]uuid.UUID{"another partner's": requests["b"], "a retry's": id.New(id.Time(requests["a"])), "the first": uuid.Nil, "the last": uuid.Max} {
+	for name, request := range map[string]uuid.UUID{
+		"another partner's": requests["b"],
+		"a retry's":         id.New(id.Time(requests["a"])),
+		"the first":         uuid.Nil,
+		"the last":          uuid.Max,
+	} {
 		if got, err := o.FindRequest(t.Context(), mine, request); !notFound(err) || got != uuid.Nil {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
@@ -200,7 +214,8 @@ func TestAPersonIsLookedUp(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) "+leads.PersonSQL(by), one, one, false, []uuid.UUID{}).Scan(&plan); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "((substr(uuid_send(id)`) {
+		if !strings.Contains(plan, `"Index Name": "`+index+`"`) ||
+			!strings.Contains(plan, `"Index Cond": "((substr(uuid_send(id)`) {
 			t.Errorf("by %s it does not use %s:\n%s", by, index, plan)
 		}
 	}

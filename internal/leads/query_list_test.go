@@ -56,7 +56,9 @@ func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 
 func (o *leadReader) erase(t *testing.T, lead uuid.UUID) {
 	t.Helper()
-	o.DB.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, lead)
+	o.DB.Exec(t,
+		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
+		lead)
 }
 
 // list is a page, and the names on it.
@@ -92,23 +94,32 @@ func TestListFilters(t *testing.T) {
 		q    leads.Query
 		want string
 	}{
-		"everything":                 {all, leads.Query{}, "gfedcba"},
-		"a partner":                  {all, leads.Query{Partner: o.Required.ID}, "edca"},
-		"an account":                 {all, leads.Query{Partner: o.Required.ID, Account: o.Required.Accounts[1].ID}, "c"},
-		"an account without it":      {all, leads.Query{Account: o.Required.Accounts[1].ID}, "c"},
-		"another's account":          {all, leads.Query{Partner: o.Off.ID, Account: o.Required.Accounts[1].ID}, ""},
-		"an industry":                {all, leads.Query{Industry: "roofer"}, "b"},
-		"a country":                  {all, leads.Query{Country: "DE"}, "d"},
-		"delivered":                  {all, leads.Query{State: "delivered"}, "gfba"},
-		"returned":                   {all, leads.Query{State: "returned"}, "d"},
-		"erased":                     {all, leads.Query{State: "erased"}, "e"},
-		"sandbox":                    {all, leads.Query{State: "sandbox"}, "c"},
-		"no state":                   {all, leads.Query{State: "lost"}, ""},
-		"from a moment":              {all, leads.Query{From: began.Add(time.Second)}, "gfe"},
-		"until a moment":             {all, leads.Query{To: began}, "cba"},
-		"its own moment":             {all, leads.Query{From: began, To: began.Add(time.Millisecond)}, "d"},
-		"no time":                    {all, leads.Query{From: began, To: began}, ""},
-		"several":                    {all, leads.Query{Partner: o.Required.ID, State: "delivered", Industry: "plumber", Country: "GB", From: began.Add(-time.Hour)}, "a"},
+		"everything": {all, leads.Query{}, "gfedcba"},
+		"a partner":  {all, leads.Query{Partner: o.Required.ID}, "edca"},
+		"an account": {all, leads.Query{
+			Partner: o.Required.ID,
+			Account: o.Required.Accounts[1].ID,
+		}, "c"},
+		"an account without it": {all, leads.Query{Account: o.Required.Accounts[1].ID}, "c"},
+		"another's account":     {all, leads.Query{Partner: o.Off.ID, Account: o.Required.Accounts[1].ID}, ""},
+		"an industry":           {all, leads.Query{Industry: "roofer"}, "b"},
+		"a country":             {all, leads.Query{Country: "DE"}, "d"},
+		"delivered":             {all, leads.Query{State: "delivered"}, "gfba"},
+		"returned":              {all, leads.Query{State: "returned"}, "d"},
+		"erased":                {all, leads.Query{State: "erased"}, "e"},
+		"sandbox":               {all, leads.Query{State: "sandbox"}, "c"},
+		"no state":              {all, leads.Query{State: "lost"}, ""},
+		"from a moment":         {all, leads.Query{From: began.Add(time.Second)}, "gfe"},
+		"until a moment":        {all, leads.Query{To: began}, "cba"},
+		"its own moment":        {all, leads.Query{From: began, To: began.Add(time.Millisecond)}, "d"},
+		"no time":               {all, leads.Query{From: began, To: began}, ""},
+		"several": {all, leads.Query{
+			Partner:  o.Required.ID,
+			State:    "delivered",
+			Industry: "plumber",
+			Country:  "GB",
+			From:     began.Add(-time.Hour),
+		}, "a"},
 		"one partner's":              {mine, leads.Query{}, "edca"},
 		"one partner's, delivered":   {mine, leads.Query{State: "delivered"}, "a"},
 		"two partners'":              {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{}, "gfb"},
@@ -118,14 +129,17 @@ func TestListFilters(t *testing.T) {
 		"nobody's":                   {scope.Scope{}, leads.Query{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || page.Newer != uuid.Nil || page.Older != uuid.Nil || !page.Looked.IsZero() {
+			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || page.Newer != uuid.Nil ||
+				page.Older != uuid.Nil || !page.Looked.IsZero() {
 				t.Errorf("%q, want %q; %+v", got, c.want, page)
 			}
 		})
 	}
 	page, _ := o.list(t, o.Reader, all, leads.Query{State: "returned"})
 	r := page.Rows[0]
-	if r.PartnerName != "harbour-leads" || r.Identifier != "harbour-leads-main" || r.Price != (money.Amount{Minor: 4560, Currency: money.GBP}) || !r.Returned || r.Sandbox || r.State != "delivered" || !r.ReceivedAt.Equal(began) {
+	if r.PartnerName != "harbour-leads" || r.Identifier != "harbour-leads-main" ||
+		r.Price != (money.Amount{Minor: 4560, Currency: money.GBP}) || !r.Returned || r.Sandbox ||
+		r.State != "delivered" || !r.ReceivedAt.Equal(began) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -150,12 +164,20 @@ func TestListPagesBothWays(t *testing.T) {
 		q  leads.Query
 		of func(i int) bool
 	}{
-		"all":             {scope.Everywhere, leads.Query{}, func(int) bool { return true }},
-		"an industry":     {scope.Everywhere, leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
-		"no industry":     {scope.Everywhere, leads.Query{Industry: "zebra"}, func(int) bool { return false }},
-		"two partners":    {scope.Partners(o.Required.ID, o.ReportOnly.ID), leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
-		"one of several":  {scope.Partners(o.Required.ID, o.Off.ID), leads.Query{Industry: "roofer"}, func(i int) bool { return i%6 == 0 }},
-		"within a period": {scope.Everywhere, leads.Query{Industry: "roofer", From: testkit.Began().Add(5 * time.Minute), To: testkit.Began().Add(15 * time.Minute)}, func(i int) bool { return i%3 == 0 && i >= 4 && i < 14 }},
+		"all":         {scope.Everywhere, leads.Query{}, func(int) bool { return true }},
+		"an industry": {scope.Everywhere, leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
+		"no industry": {scope.Everywhere, leads.Query{Industry: "zebra"}, func(int) bool { return false }},
+		"two partners": {scope.Partners(o.Required.ID, o.ReportOnly.ID), leads.Query{Industry: "roofer"}, func(i int) bool {
+			return i%3 == 0
+		}},
+		"one of several": {scope.Partners(o.Required.ID, o.Off.ID), leads.Query{Industry: "roofer"}, func(i int) bool {
+			return i%6 == 0
+		}},
+		"within a period": {scope.Everywhere, leads.Query{
+			Industry: "roofer",
+			From:     testkit.Began().Add(5 * time.Minute),
+			To:       testkit.Began().Add(15 * time.Minute),
+		}, func(i int) bool { return i%3 == 0 && i >= 4 && i < 14 }},
 	} {
 		wanted := strings.Map(func(r rune) rune {
 			if c.of(int(r - 'a')) {
@@ -213,7 +235,10 @@ func TestListExaminesSoManyLeads(t *testing.T) {
 	for range 12 {
 		ids = append(ids, o.add(t, "x", o.Required, nil))
 	}
-	for name, sc := range map[string]scope.Scope{"everybody's": scope.Everywhere, "a partner's": scope.Partners(o.Required.ID)} {
+	for name, sc := range map[string]scope.Scope{
+		"everybody's": scope.Everywhere,
+		"a partner's": scope.Partners(o.Required.ID),
+	} {
 		page, names := o.list(t, o.Looking(5, 5), sc, leads.Query{Industry: "zebra", Size: 2})
 		if names != "" || page.Older != ids[len(ids)-5] || !page.Looked.Equal(id.Time(ids[len(ids)-5])) {
 			t.Errorf("%s: %q, %+v", name, names, page)

@@ -22,8 +22,10 @@ func TestPageOfALead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.ID != lead || f.TransactionID != "tx_test" || f.PartnerName != "harbour-leads" || f.Identifier != "harbour-leads-main" || f.QuotedFor != "tinker-forms" || f.PriceMinor != 4560 ||
-		!f.PhoneFlagged || !f.HMACVerified || !f.ByEmail || f.ByPhone || !f.ReceivedAt.Equal(o.Time.Now()) || f.KeyVersion != "1" {
+	if f.ID != lead || f.TransactionID != "tx_test" || f.PartnerName != "harbour-leads" ||
+		f.Identifier != "harbour-leads-main" || f.QuotedFor != "tinker-forms" || f.PriceMinor != 4560 ||
+		!f.PhoneFlagged || !f.HMACVerified || !f.ByEmail || f.ByPhone || !f.ReceivedAt.Equal(o.Time.Now()) ||
+		f.KeyVersion != "1" {
 		t.Errorf("%+v", f)
 	}
 	if f.Secret.Prefix == "" || len(f.Secret.LastFour) != 4 {
@@ -32,18 +34,21 @@ func TestPageOfALead(t *testing.T) {
 	if want := (leads.Sizes{Ciphertext: 10, IV: 12, AuthTag: 16, Salt: 16, WrappedKey: 9}); f.Envelope != want {
 		t.Errorf("the envelope is %+v", f.Envelope)
 	}
-	if *f.Consent.DisclosureText != text || *f.Consent.FormCertURL != url || len(f.Events) != 1 || f.Events[0].Kind != "delivered" {
+	if *f.Consent.DisclosureText != text || *f.Consent.FormCertURL != url || len(f.Events) != 1 ||
+		f.Events[0].Kind != "delivered" {
 		t.Errorf("%+v %+v", f.Consent, f.Events)
 	}
 	if f.Ciphertext != nil || f.EmailDigest != nil || f.Salt != nil || f.WrappedKey != nil || f.BodyDigest != nil {
 		t.Error("something sealed was read")
 	}
 	// Whoever may not see the partner that it was quoted for is not told its name.
-	if f, err = o.Page(t.Context(), scope.Partners(o.Required.ID), lead); err != nil || f.QuotedFor != "" || f.QuotedPartner != nil {
+	if f, err = o.Page(t.Context(), scope.Partners(o.Required.ID), lead); err != nil || f.QuotedFor != "" ||
+		f.QuotedPartner != nil {
 		t.Errorf("%q, %v", f.QuotedFor, err)
 	}
 	o.erase(t, lead)
-	if f, err = o.Page(t.Context(), scope.Everywhere, lead); err != nil || f.State != "erased" || f.Envelope.Salt != 0 || f.ByEmail || f.Consent.LeadID != lead {
+	if f, err = o.Page(t.Context(), scope.Everywhere, lead); err != nil || f.State != "erased" ||
+		f.Envelope.Salt != 0 || f.ByEmail || f.Consent.LeadID != lead {
 		t.Errorf("erased: %+v, %v", f, err)
 	}
 	_, absent := o.Page(t.Context(), scope.Everywhere, uuid.New())

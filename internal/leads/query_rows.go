@@ -88,7 +88,8 @@ func (w window) order() string {
 // once, Postgres may read everybody's to find them.
 func (w window) each(c *conditions, limit string) string {
 	if w.all {
-		return fmt.Sprintf("SELECT one.id FROM (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one", c.text(), w.order(), limit)
+		return fmt.Sprintf("SELECT one.id FROM (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one", c.text(),
+			w.order(), limit)
 	}
 	c.and("l.partner_id = s.id")
 	return fmt.Sprintf("SELECT one.id FROM unnest(%s::uuid[]) s (id) CROSS JOIN LATERAL (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one",

@@ -44,7 +44,9 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 // Adjustment corrects what is owed, up or down, and says why. Its reference is its own:
 // the form that it is made with carries it, so that sending the form twice adjusts once.
 // lead is nil for what is not about one lead.
-func Adjustment(partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time) models.LedgerEntry {
+func Adjustment(
+	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
+) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: partner, AccountID: account, LeadID: lead,
 		Kind: models.EntryAdjustment, Reference: id.Format(id.Adjustment, own),

@@ -19,7 +19,8 @@ func TestAccrual(t *testing.T) {
 	if e.AmountMinor != 4560 || e.Currency != "EUR" || e.Kind != models.EntryAccrual {
 		t.Errorf("%d %s, %s: an accrual adds what the lead earned", e.AmountMinor, e.Currency, e.Kind)
 	}
-	if e.Reference != id.Format(id.Lead, lead) || *e.LeadID != lead || e.PartnerID != partner || e.AccountID != account || !e.OccurredAt.Equal(at) {
+	if e.Reference != id.Format(id.Lead, lead) || *e.LeadID != lead || e.PartnerID != partner ||
+		e.AccountID != account || !e.OccurredAt.Equal(at) {
 		t.Errorf("the entry does not name its lead: %+v", e)
 	}
 }

@@ -51,11 +51,17 @@ func TestSetAccount(t *testing.T) {
 	o.clock.Advance(time.Hour)
 	same := partners.AccountChange{Name: "harbour-search", Status: models.AccountActive, Signing: models.SigningInherit}
 	change := partners.AccountChange{Name: " Search ", Status: models.AccountSuspended, Signing: models.SigningOff}
-	isFault(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change), apperr.NotFound, "account")
+	isFault(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change),
+		apperr.NotFound, "account")
 	isFault(t, "unknown", o.SetAccount(t.Context(), scope.System, uuid.New(), 1, change), apperr.NotFound, "account")
-	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.House.Account, 1, change), apperr.NotFound, "account")
+	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.House.Account, 1, change),
+		apperr.NotFound, "account")
 	isFault(t, "stale", o.SetAccount(t.Context(), scope.System, first.ID, 7, change), apperr.Conflict, "changed")
-	err := o.SetAccount(t.Context(), scope.System, first.ID, 1, partners.AccountChange{Name: " ", Status: "gone", Signing: models.SigningDefault})
+	err := o.SetAccount(t.Context(), scope.System, first.ID, 1, partners.AccountChange{
+		Name:    " ",
+		Status:  "gone",
+		Signing: models.SigningDefault,
+	})
 	if got := paths(err); !slices.Equal(got, []string{"name required", "status invalid_value", "signing invalid_value"}) {
 		t.Errorf("fields %q", got)
 	}
@@ -72,7 +78,8 @@ func TestSetAccount(t *testing.T) {
 		t.Errorf("told %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
 	got := o.list(t, p)
-	if a := got[0]; a.Name != "Search" || a.Status != models.AccountSuspended || a.SigningMode != models.SigningOff || !a.IsDefault || a.RowVersion != 2 || !a.UpdatedAt.Equal(o.clock.Now()) {
+	if a := got[0]; a.Name != "Search" || a.Status != models.AccountSuspended ||
+		a.SigningMode != models.SigningOff || !a.IsDefault || a.RowVersion != 2 || !a.UpdatedAt.Equal(o.clock.Now()) {
 		t.Errorf("now %+v", a)
 	}
 	if a := got[1]; a.ID != second.ID || a.RowVersion != 1 || a.Status != models.AccountActive {
@@ -94,11 +101,15 @@ func TestMakeDefault(t *testing.T) {
 	byDefault := func(want string) {
 		t.Helper()
 		list := o.list(t, p)
-		if list[0].Identifier != want || !list[0].IsDefault || slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
+		if list[0].Identifier != want || !list[0].IsDefault ||
+			slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
 			t.Errorf("the default is %s, want %s alone", list[0].Identifier, want)
 		}
 	}
-	isFault(t, "a suspended one", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended, MakeDefault: true}), apperr.Conflict, "default_suspended")
+	isFault(t, "a suspended one", o.set(t, second, partners.AccountChange{
+		Status:      models.AccountSuspended,
+		MakeDefault: true,
+	}), apperr.Conflict, "default_suspended")
 	isFault(t, "the sandbox", o.set(t, trial, partners.AccountChange{MakeDefault: true}), apperr.Conflict, "default_sandbox")
 	byDefault("first")
 	isFault(t, "the default itself", o.set(t, first, partners.AccountChange{MakeDefault: true}), "", "")
@@ -109,7 +120,8 @@ func TestMakeDefault(t *testing.T) {
 	}
 	isFault(t, "suspend the default", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended}), "", "")
 	byDefault("second")
-	isFault(t, "the sandbox, and one in earnest is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), apperr.Conflict, "default_sandbox")
+	isFault(t, "the sandbox, and one in earnest is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}),
+		apperr.Conflict, "default_sandbox")
 	isFault(t, "suspend the first", o.set(t, first, partners.AccountChange{Status: models.AccountSuspended}), "", "")
 	isFault(t, "the sandbox, and no other is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), "", "")
 	byDefault("trial")
@@ -159,8 +171,12 @@ func TestFindAccount(t *testing.T) {
 		of   models.Partner
 		text string
 	}{
-		"another's": {scope.System, other, text}, "out of scope": {scope.Partners(other.ID), p, text}, "unknown": {scope.System, p, id.Format(id.Account, uuid.New())},
-		"a partner's id": {scope.System, p, id.Format(id.Partner, a.ID)}, "its partnerId": {scope.System, p, "harbour-search"}, "nothing": {scope.System, p, ""},
+		"another's":      {scope.System, other, text},
+		"out of scope":   {scope.Partners(other.ID), p, text},
+		"unknown":        {scope.System, p, id.Format(id.Account, uuid.New())},
+		"a partner's id": {scope.System, p, id.Format(id.Partner, a.ID)},
+		"its partnerId":  {scope.System, p, "harbour-search"},
+		"nothing":        {scope.System, p, ""},
 	} {
 		_, err := o.FindAccount(t.Context(), c.sc, c.of, c.text)
 		isFault(t, name, err, apperr.NotFound, "account")

@@ -62,7 +62,11 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 			return err
 		}
 		return s.auditChange(tx, "account.create", "account", id.Format(id.Account, a.ID), partner.ID, nil, map[string]any{
-			"partner_id": a.Identifier, "name": a.Name, "signing": a.SigningMode, "sandbox": a.Sandbox, "default": a.IsDefault,
+			"partner_id": a.Identifier,
+			"name":       a.Name,
+			"signing":    a.SigningMode,
+			"sandbox":    a.Sandbox,
+			"default":    a.IsDefault,
 		})
 	})
 	return a, atField(err, "identifier", "identifier_taken", "identifier_form")

@@ -35,7 +35,8 @@ func TestCreateAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 2 || !list[0].IsDefault || list[0].Identifier != "harbour-search" || list[0].Name != "Search" || list[0].SigningMode != models.SigningInherit ||
+	if len(list) != 2 || !list[0].IsDefault || list[0].Identifier != "harbour-search" ||
+		list[0].Name != "Search" || list[0].SigningMode != models.SigningInherit ||
 		list[1].Name != "Harbour.Trial_2" || list[1].SigningMode != models.SigningOff || !list[1].CreatedAt.Equal(o.clock.Now()) {
 		t.Errorf("listed %+v", list)
 	}
@@ -64,12 +65,19 @@ func TestCreateAccountRefuses(t *testing.T) {
 		{"a blank inside", partners.NewAccount{Identifier: "a b"}, apperr.Invalid, "identifier_form"},
 		{"a leading dot", partners.NewAccount{Identifier: ".a"}, apperr.Invalid, "identifier_form"},
 		{"a name that rings a bell", partners.NewAccount{Identifier: "a", Name: "a\ab"}, apperr.Invalid, "text"},
-		{"a name that never ends", partners.NewAccount{Identifier: "a", Name: strings.Repeat("é", 201)}, apperr.Invalid, "text"},
-		{"an unknown signing mode", partners.NewAccount{Identifier: "a", Signing: models.SigningDefault}, apperr.Invalid, "signing_mode"},
+		{"a name that never ends", partners.NewAccount{
+			Identifier: "a",
+			Name:       strings.Repeat("é", 201),
+		}, apperr.Invalid, "text"},
+		{"an unknown signing mode", partners.NewAccount{
+			Identifier: "a",
+			Signing:    models.SigningDefault,
+		}, apperr.Invalid, "signing_mode"},
 	} {
 		_, err := o.CreateAccount(t.Context(), other, c.new)
 		isFault(t, c.name, err, c.code, c.reason)
-		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
+		if f := apperr.As(err); f != nil &&
+			(len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
 	}
@@ -98,7 +106,8 @@ func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(list) != i+1 || list[0].Identifier != step.wantDefault || !list[0].IsDefault || i > 0 && list[1].IsDefault || made.IsDefault != (made.Identifier == step.wantDefault) {
+		if len(list) != i+1 || list[0].Identifier != step.wantDefault || !list[0].IsDefault ||
+			i > 0 && list[1].IsDefault || made.IsDefault != (made.Identifier == step.wantDefault) {
 			t.Errorf("after %s: %+v", step.new.Identifier, list)
 		}
 	}
@@ -143,7 +152,8 @@ func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != accounts+1 || list[0].Identifier != "first" || !list[0].IsDefault || slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
+	if len(list) != accounts+1 || list[0].Identifier != "first" || !list[0].IsDefault ||
+		slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
 		t.Errorf("made %+v, want %d beside the first, which is the default alone", list, accounts)
 	}
 }
@@ -162,7 +172,11 @@ func TestFailuresAreTranslated(t *testing.T) {
 		"SetDetails":  func() error { return o.SetDetails(t.Context(), everybody, p.ID, 1, partners.Details{Name: "A"}) },
 		"SetSigning":  func() error { return o.SetSigning(t.Context(), everybody, p.ID, 1, models.SigningOff, false) },
 		"SetAccount": func() error {
-			return o.SetAccount(t.Context(), everybody, p.ID, 1, partners.AccountChange{Name: "A", Status: models.AccountActive, Signing: models.SigningOff})
+			return o.SetAccount(t.Context(), everybody, p.ID, 1, partners.AccountChange{
+				Name:    "A",
+				Status:  models.AccountActive,
+				Signing: models.SigningOff,
+			})
 		},
 		"FindAccount": func() error {
 			_, err := o.FindAccount(t.Context(), everybody, p, id.Format(id.Account, p.ID))

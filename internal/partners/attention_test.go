@@ -40,7 +40,8 @@ func TestEndingBefore(t *testing.T) {
 		"of nobody at all": {scope.Partners(), week, 0, 0},
 	} {
 		found, err := n.Partners.ExpiringBefore(ctx, c.scope, c.before)
-		if err != nil || len(found) != c.ending || len(found) > 0 && (found[0].Partner != ends.ID || !found[0].Ends.Equal(n.Time.Now().Add(time.Hour))) {
+		if err != nil || len(found) != c.ending ||
+			len(found) > 0 && (found[0].Partner != ends.ID || !found[0].Ends.Equal(n.Time.Now().Add(time.Hour))) {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 		if waiting, err := n.Partners.Pending(ctx, c.scope); err != nil || waiting != c.pending {

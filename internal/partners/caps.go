@@ -69,7 +69,8 @@ func (c *Caps) Run(ctx context.Context) {
 	for {
 		err := c.Count(ctx)
 		if err != nil && ctx.Err() == nil && !failing {
-			c.log.Warn("daily caps are not counted; the last count applies until midnight UTC", "age", c.Age().String(), "error", err)
+			c.log.Warn("daily caps are not counted; the last count applies until midnight UTC", "age",
+				c.Age().String(), "error", err)
 		} else if err == nil && failing {
 			c.log.Info("daily caps are counted again")
 		}

@@ -155,7 +155,8 @@ func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
 		proxy.Up()
 		c.clock.Set(midnight)
 		c.lead(t, p, midnight, false)
-		testkit.Eventually(t, 10*time.Second, "the next day is counted", func() bool { return c.caps.Reached(c.directory.Get().ByID(p.ID)) })
+		testkit.Eventually(t, 10*time.Second, "the next day is counted",
+			func() bool { return c.caps.Reached(c.directory.Get().ByID(p.ID)) })
 		cancel()
 		running.Wait()
 	})

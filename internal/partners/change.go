@@ -17,9 +17,11 @@ import (
 )
 
 var (
-	errNewerPartner = apperr.New(apperr.Conflict, "changed", "Somebody else changed this partner meanwhile: look at the change, then decide again.")
-	errAddressFull  = problem(apperr.Conflict, "shared_address_full", apperr.FieldClash, "shared_address",
-		fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.", MaxSharedAddress))
+	errNewerPartner = apperr.New(apperr.Conflict, "changed",
+		"Somebody else changed this partner meanwhile: look at the change, then decide again.")
+	errAddressFull = problem(apperr.Conflict, "shared_address_full", apperr.FieldClash, "shared_address",
+		fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.",
+			MaxSharedAddress))
 )
 
 // anyVersion is for whoever changes a row whatever it says now: the command line.
@@ -93,7 +95,9 @@ func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UU
 
 // SetStatusAt approves or suspends. Suspended, a partner's posts are refused on
 // every node within a second, and nothing of it is stored from now on (D21).
-func (s *Service) SetStatusAt(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus) error {
+func (s *Service) SetStatusAt(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus,
+) error {
 	switch to {
 	case models.PartnerPending, models.PartnerApproved, models.PartnerSuspended:
 	default:
@@ -107,7 +111,9 @@ func (s *Service) SetStatusAt(ctx context.Context, sc scope.Scope, partner uuid.
 
 // SetSigning says what happens to a partner's unsigned posts (D14), and whether it is
 // recognised by its secret alone (D13); in force on every node within a second.
-func (s *Service) SetSigning(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool) error {
+func (s *Service) SetSigning(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool,
+) error {
 	if err := together(checkMode(mode, models.SigningDefault)); err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ func TestCheckSignature(t *testing.T) {
 			t.Fatal(err)
 		}
 		hint := label + " (…" + plain[len(plain)-4:] + ")"
-		if d.Matches != (label == "active" || label == "retiring") || (d.Key >= 0) != (label != "another's") || strings.Contains(d.Verdict, hint) != (d.Key >= 0) {
+		if d.Matches != (label == "active" || label == "retiring") || (d.Key >= 0) != (label != "another's") ||
+			strings.Contains(d.Verdict, hint) != (d.Key >= 0) {
 			t.Errorf("%s: %+v", label, d)
 		}
 		if (label == "retired" || label == "revoked") && !slices.Equal(d.Causes, []string{"secret_" + label}) {
@@ -69,7 +70,8 @@ func TestCheckSignature(t *testing.T) {
 	// A secret that cannot be opened is named, and keeps no other from being found.
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
 	d, err := o.CheckSignature(t.Context(), everybody, p, ts, body, signing.Sign([]byte(made["active"]), ts, []byte(body)))
-	if err != nil || d.Key != -1 || len(d.Notes) != 4 || !strings.Contains(strings.Join(d.Notes, ""), "active (…"+made["active"][len(made["active"])-4:]+")") {
+	if err != nil || d.Key != -1 || len(d.Notes) != 4 ||
+		!strings.Contains(strings.Join(d.Notes, ""), "active (…"+made["active"][len(made["active"])-4:]+")") {
 		t.Errorf("%+v (%v)", d, err)
 	}
 }

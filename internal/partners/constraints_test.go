@@ -45,7 +45,8 @@ func TestConstraintsSayWhatIsWrong(t *testing.T) {
 		"an identifier but for its case": {addAccount(partner, "aN-aCCOUNT", false), apperr.Conflict, "identifier_taken"},
 		"a wrong identifier":             {addAccount(partner, "an account", false), apperr.Invalid, "identifier_form"},
 		"a second default":               {addAccount(partner, "other", true), apperr.Conflict, "second_default"},
-		"an adjustment":                  {exec(`INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, -9001, now())`, partner), apperr.Invalid, "adjustment"},
+		"an adjustment": {exec(`INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, -9001, now())`,
+			partner), apperr.Invalid, "adjustment"},
 	} {
 		if f := apperr.As(c.err); f == nil || f.Code != c.code || f.Reason != c.reason {
 			t.Errorf("%s: %v, want %s, %s", name, c.err, c.code, c.reason)

@@ -51,7 +51,8 @@ func (d Details) trimmed() Details {
 	d.Address, d.Notes = lines(d.Address), lines(d.Notes)
 	d.Contacts = slices.Clone(d.Contacts)
 	for i, c := range d.Contacts {
-		d.Contacts[i] = Contact{strings.TrimSpace(c.Name), strings.TrimSpace(c.Role), strings.TrimSpace(c.Email), strings.TrimSpace(c.Phone)}
+		d.Contacts[i] = Contact{strings.TrimSpace(c.Name), strings.TrimSpace(c.Role), strings.TrimSpace(c.Email),
+			strings.TrimSpace(c.Phone)}
 	}
 	return d
 }
@@ -68,7 +69,9 @@ func (d Details) check() error {
 			continue
 		}
 		if people++; people == MaxContacts+1 {
-			problems = append(problems, invalid("contact", apperr.TooManyItems, contactField(i, "name"), fmt.Sprintf("A partner has at most %d contacts.", MaxContacts)))
+			problems = append(problems,
+				invalid("contact", apperr.TooManyItems, contactField(i, "name"),
+					fmt.Sprintf("A partner has at most %d contacts.", MaxContacts)))
 		}
 		problems = append(problems, c.check(i)...)
 	}
@@ -81,7 +84,8 @@ func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s
 func (c Contact) check(i int) []*apperr.Error {
 	problems := []*apperr.Error{
 		checkLine(contactField(i, "role"), "contact's role", c.Role),
-		checkText(contactField(i, "phone"), c.Phone, maxPhone, unicode.IsControl, fmt.Sprintf("A phone number has at most %d characters and no control characters.", maxPhone)),
+		checkText(contactField(i, "phone"), c.Phone, maxPhone, unicode.IsControl,
+			fmt.Sprintf("A phone number has at most %d characters and no control characters.", maxPhone)),
 	}
 	if c.Name == "" {
 		problems = append(problems, invalid("contact", apperr.Required, contactField(i, "name"), "A contact needs a name."))
@@ -89,7 +93,9 @@ func (c Contact) check(i int) []*apperr.Error {
 		problems = append(problems, checkLine(contactField(i, "name"), "contact's name", c.Name))
 	}
 	if c.Email != "" && !payload.IsEmail(c.Email) {
-		problems = append(problems, invalid("contact", apperr.InvalidValue, contactField(i, "email"), "An e-mail address has the form name@example.com, and at most 254 characters."))
+		problems = append(problems,
+			invalid("contact", apperr.InvalidValue, contactField(i, "email"),
+				"An e-mail address has the form name@example.com, and at most 254 characters."))
 	}
 	return problems
 }

@@ -59,10 +59,21 @@ func TestSetDetails(t *testing.T) {
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	o.clock.Advance(time.Hour)
 	o.Service = o.By(audit.Actor{Name: "jo@example.org"})
-	people := []partners.Contact{{}, {Name: " Ann ", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"}, {Name: " "}, {Name: "Bob"}}
+	people := []partners.Contact{
+		{},
+		{Name: " Ann ", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"},
+		{Name: " "},
+		{Name: "Bob"},
+	}
 	given := partners.Details{
-		Name: " Harbour ", LegalName: "Harbour Ltd", Address: " 1 Quay\r\nPortsmouth ", TaxID: "GB 1", PaymentTerms: "30 days",
-		Manager: "jo@example.org", Notes: "slow\nbut sure", Contacts: people,
+		Name:         " Harbour ",
+		LegalName:    "Harbour Ltd",
+		Address:      " 1 Quay\r\nPortsmouth ",
+		TaxID:        "GB 1",
+		PaymentTerms: "30 days",
+		Manager:      "jo@example.org",
+		Notes:        "slow\nbut sure",
+		Contacts:     people,
 	}
 	isFault(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, given), apperr.NotFound, "partner")
 	isFault(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, given), apperr.NotFound, "partner")
@@ -71,11 +82,14 @@ func TestSetDetails(t *testing.T) {
 	isFault(t, "given", o.SetDetails(t.Context(), scope.Partners(p.ID), p.ID, 1, given), "", "")
 
 	now := o.found(t, p)
-	if now.Name != "Harbour" || now.LegalName != "Harbour Ltd" || now.Address != "1 Quay\nPortsmouth" || now.TaxID != "GB 1" || now.PaymentTerms != "30 days" ||
-		now.AccountManager != "jo@example.org" || now.Notes != "slow\nbut sure" || now.RowVersion != 2 || !now.UpdatedAt.Equal(o.clock.Now()) {
+	if now.Name != "Harbour" || now.LegalName != "Harbour Ltd" || now.Address != "1 Quay\nPortsmouth" ||
+		now.TaxID != "GB 1" || now.PaymentTerms != "30 days" ||
+		now.AccountManager != "jo@example.org" || now.Notes != "slow\nbut sure" || now.RowVersion != 2 ||
+		!now.UpdatedAt.Equal(o.clock.Now()) {
 		t.Errorf("now %+v", now)
 	}
-	if got := partners.Contacts(now); len(got) != 2 || got[0] != (partners.Contact{Name: "Ann", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"}) || got[1].Name != "Bob" {
+	if got := partners.Contacts(now); len(got) != 2 ||
+		got[0] != (partners.Contact{Name: "Ann", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"}) || got[1].Name != "Bob" {
 		t.Errorf("contacts %+v", got)
 	}
 	if people[0] != (partners.Contact{}) || people[1].Name != " Ann " {
@@ -106,12 +120,15 @@ func TestDetailsInTheAuditTrail(t *testing.T) {
 			d.Manager = "jo"
 		},
 			map[string]any{"contacts": "0 people", "manager": ""}, map[string]any{"contacts": "1 person", "manager": "jo"}},
-		{func() { d.Contacts[0].Email = "other@example.org" }, map[string]any{"contacts": "1 person"}, map[string]any{"contacts": "1 person, changed"}},
+		{func() {
+			d.Contacts[0].Email = "other@example.org"
+		}, map[string]any{"contacts": "1 person"}, map[string]any{"contacts": "1 person, changed"}},
 	} {
 		c.do()
 		set()
 		e, before, after, _ := o.told(t)
-		if e.Action != "partner.details" || e.PartnerID == nil || *e.PartnerID != p.ID || !maps.Equal(before, c.before) || !maps.Equal(after, c.after) {
+		if e.Action != "partner.details" || e.PartnerID == nil || *e.PartnerID != p.ID ||
+			!maps.Equal(before, c.before) || !maps.Equal(after, c.after) {
 			t.Errorf("%d: %s %v → %v", i, e.Action, before, after)
 		}
 	}
@@ -138,15 +155,31 @@ func TestSetDetailsRefusesAllAtOnce(t *testing.T) {
 		want []string
 	}{
 		{"everything", partners.Details{
-			Name: " ", LegalName: long, Address: strings.Repeat("a", 2001), TaxID: "a\tb", PaymentTerms: long, Manager: "a\xff", Notes: "bell\a",
-			Contacts: []partners.Contact{{}, {Role: long, Email: "nobody", Phone: strings.Repeat("1", 41)}, {Name: "a\nb", Email: "ann@example.org "}},
+			Name:         " ",
+			LegalName:    long,
+			Address:      strings.Repeat("a", 2001),
+			TaxID:        "a\tb",
+			PaymentTerms: long,
+			Manager:      "a\xff",
+			Notes:        "bell\a",
+			Contacts: []partners.Contact{
+				{},
+				{Role: long, Email: "nobody", Phone: strings.Repeat("1", 41)},
+				{Name: "a\nb", Email: "ann@example.org "},
+			},
 		}, []string{"name required", "legal_name too_long", "address too_long", "tax_id invalid_value", "payment_terms too_long", "manager invalid_value", "notes invalid_value",
 			"contact-1-role too_long", "contact-1-phone too_long", "contact-1-name required", "contact-1-email invalid_value", "contact-2-name invalid_value"}},
 		{"eleven people", partners.Details{Name: "A", Contacts: many}, []string{"contact-11-name too_many"}},
 		{"the most there may be", partners.Details{
-			Name: long[2:], Address: strings.Repeat("a\n", 999) + "é", Notes: strings.Repeat("€", 2000), Contacts: many[1:11],
+			Name:     long[2:],
+			Address:  strings.Repeat("a\n", 999) + "é",
+			Notes:    strings.Repeat("€", 2000),
+			Contacts: many[1:11],
 		}, nil},
-		{"a very long address of mail", partners.Details{Name: "A", Contacts: []partners.Contact{{Name: "A", Email: strings.Repeat("a", 250) + "@example.org"}}}, []string{"contact-0-email invalid_value"}},
+		{"a very long address of mail", partners.Details{
+			Name:     "A",
+			Contacts: []partners.Contact{{Name: "A", Email: strings.Repeat("a", 250) + "@example.org"}},
+		}, []string{"contact-0-email invalid_value"}},
 	} {
 		err := o.SetDetails(t.Context(), scope.System, p.ID, o.found(t, p).RowVersion, c.d)
 		if got := paths(err); !slices.Equal(got, c.want) {
@@ -190,11 +223,14 @@ func TestContactsOfAnotherShape(t *testing.T) {
 func TestSetStatusAtAVersion(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved), apperr.NotFound, "partner")
-	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"), apperr.Invalid, "status")
+	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved),
+		apperr.NotFound, "partner")
+	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"),
+		apperr.Invalid, "status")
 	isFault(t, "approve", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerApproved), "", "")
 	isFault(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), apperr.Conflict, "changed")
-	isFault(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended), apperr.Conflict, "changed")
+	isFault(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended),
+		apperr.Conflict, "changed")
 	_, before, after, events := o.told(t)
 	if before["status"] != "pending" || after["status"] != "approved" {
 		t.Errorf("told %v → %v", before, after)
@@ -212,7 +248,8 @@ func TestSetStatusAtAVersion(t *testing.T) {
 func TestSetSigning(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true), apperr.NotFound, "partner")
+	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true),
+		apperr.NotFound, "partner")
 	err := o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningInherit, true)
 	isFault(t, "an account's mode", err, apperr.Invalid, "signing_mode")
 	if got := paths(err); !slices.Equal(got, []string{"signing invalid_value"}) {
@@ -220,10 +257,12 @@ func TestSetSigning(t *testing.T) {
 	}
 	isFault(t, "report only", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningReportOnly, true), "", "")
 	e, before, after, events := o.told(t)
-	if e.Action != "partner.signing" || !maps.Equal(before, map[string]any{"signing": "default"}) || !maps.Equal(after, map[string]any{"signing": "report_only"}) {
+	if e.Action != "partner.signing" || !maps.Equal(before, map[string]any{"signing": "default"}) ||
+		!maps.Equal(after, map[string]any{"signing": "report_only"}) {
 		t.Errorf("told %s %v → %v", e.Action, before, after)
 	}
-	isFault(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false), apperr.Conflict, "changed")
+	isFault(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false),
+		apperr.Conflict, "changed")
 	isFault(t, "its own address", o.SetSigning(t.Context(), scope.System, p.ID, 2, models.SigningReportOnly, false), "", "")
 	if now := o.found(t, p); now.SigningMode != models.SigningReportOnly || now.SharedAddress || now.RowVersion != 3 {
 		t.Errorf("now %+v", now)

@@ -158,7 +158,11 @@ func (d *Directory) Shared() []*Partner { return d.shared }
 func (d *Directory) PlatformAccount() *Account { return d.byID[models.House.Partner].Default }
 
 func newDirectory() *Directory {
-	return &Directory{bySlug: map[string]*Partner{}, byID: map[uuid.UUID]*Partner{}, byIdentifier: map[string]*Account{}}
+	return &Directory{
+		bySlug:       map[string]*Partner{},
+		byID:         map[uuid.UUID]*Partner{},
+		byIdentifier: map[string]*Account{},
+	}
 }
 
 // LoadDirectory reads everything in one repeatable-read transaction, so that no

@@ -50,10 +50,12 @@ func TestDirectoryFinds(t *testing.T) {
 	if none := d.ByID(pending.ID); none.Active() || none.Default != nil || none.Secrets != nil || none.Price != nil {
 		t.Errorf("a pending partner without anything is %+v", none)
 	}
-	if d.BySlug("Harbour-Leads") != nil || d.BySlug("") != nil || d.ByID(uuid.New()) != nil || d.Account("harbour-search") != nil || d.Account("") != nil {
+	if d.BySlug("Harbour-Leads") != nil || d.BySlug("") != nil || d.ByID(uuid.New()) != nil ||
+		d.Account("harbour-search") != nil || d.Account("") != nil {
 		t.Error("found what is not there, or written differently")
 	}
-	if h := d.PlatformAccount(); h.ID != models.House.Account || h.Partner.ID != models.House.Partner || !h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
+	if h := d.PlatformAccount(); h.ID != models.House.Account || h.Partner.ID != models.House.Partner ||
+		!h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
 		t.Errorf("the house is %+v", h)
 	}
 }
@@ -72,7 +74,11 @@ func TestDirectoryShared(t *testing.T) {
 			}
 		}
 	}
-	elsewhere, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedAddress: true})
+	elsewhere, err := o.Create(t.Context(), partners.NewPartner{
+		Slug:            "elsewhere",
+		Name:            "Elsewhere",
+		NoSharedAddress: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,11 @@ func TestSigningModes(t *testing.T) {
 	o := newPartnerService(t)
 	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
 	for i, ofPartner := range append([]models.SigningMode{models.SigningDefault}, every...) {
-		p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("partner-", i), Name: "A partner", Signing: ofPartner})
+		p, err := o.Create(t.Context(), partners.NewPartner{
+			Slug:    fmt.Sprint("partner-", i),
+			Name:    "A partner",
+			Signing: ofPartner,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,8 +182,14 @@ func TestSecretsInForce(t *testing.T) {
 		after  time.Duration
 		want   bool
 	}{
-		{old, -time.Microsecond, false}, {old, 0, true}, {old, 2*time.Hour - time.Microsecond, true}, {old, 2 * time.Hour, false},
-		{fresh, time.Hour - time.Microsecond, false}, {fresh, time.Hour, true}, {fresh, 2 * time.Hour, true}, {fresh, 1000 * time.Hour, true},
+		{old, -time.Microsecond, false},
+		{old, 0, true},
+		{old, 2*time.Hour - time.Microsecond, true},
+		{old, 2 * time.Hour, false},
+		{fresh, time.Hour - time.Microsecond, false},
+		{fresh, time.Hour, true},
+		{fresh, 2 * time.Hour, true},
+		{fresh, 1000 * time.Hour, true},
 		{gone, time.Hour, false},
 	} {
 		at := start.Add(c.after)
@@ -264,7 +280,9 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, broken.ID)
+	o.db.Exec(t,
+		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`,
+		broken.ID)
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock)
 	kept, err := o.CreateSecret(t.Context(), sound, "")
 	if err != nil {
@@ -273,11 +291,13 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	o.approve(t, sound)
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock) // without the key that sealed the first
 	d, now, body := o.directory(t), o.clock.Now(), []byte(`{}`)
-	unreadable(t, d, []string{"the secret " + id.Format(id.Secret, lost.ID) + " of harbour-leads"}, []string{"the prices of harbour-leads"})
+	unreadable(t, d, []string{"the secret " + id.Format(id.Secret, lost.ID) + " of harbour-leads"},
+		[]string{"the prices of harbour-leads"})
 	if d.ByID(broken.ID).Verify(claim(t, lost.Plain, now, body), body, now) != nil {
 		t.Error("verified with a secret that does not open")
 	}
-	if p := d.ByID(broken.ID).Price; p == nil || len(p.Exclusions) != 1 || !p.Exclusions[0].Covers("plumber", "home-services", "GB") {
+	if p := d.ByID(broken.ID).Price; p == nil || len(p.Exclusions) != 1 ||
+		!p.Exclusions[0].Covers("plumber", "home-services", "GB") {
 		t.Errorf("prices that are not understood became %+v, want none given", p)
 	}
 	if p := d.ByID(sound.ID); !p.Active() || p.Verify(claim(t, kept.Plain, now, body), body, now) == nil || p.Price != nil {

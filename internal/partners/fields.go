@@ -20,7 +20,11 @@ const (
 
 // problem is a fault of one field of a form.
 func problem(code apperr.Code, reason, kind, field, message string) *apperr.Error {
-	return apperr.New(code, reason, message).WithFields(apperr.Field{Code: kind, Path: []string{field}, Message: message})
+	return apperr.New(code, reason, message).WithFields(apperr.Field{
+		Code:    kind,
+		Path:    []string{field},
+		Message: message,
+	})
 }
 
 func invalid(reason, kind, field, message string) *apperr.Error {
@@ -69,7 +73,8 @@ func checkMode(m models.SigningMode, inherits models.SigningMode) *apperr.Error 
 	case models.SigningRequired, models.SigningReportOnly, models.SigningOff, inherits:
 		return nil
 	default:
-		return invalid("signing_mode", apperr.InvalidValue, "signing", "A signing mode is required, report_only, off or "+string(inherits)+".")
+		return invalid("signing_mode", apperr.InvalidValue, "signing",
+			"A signing mode is required, report_only, off or "+string(inherits)+".")
 	}
 }
 

@@ -92,7 +92,8 @@ func (n *nodes) fold(t *testing.T) {
 
 func (n *nodes) uncounted(t *testing.T) int {
 	t.Helper()
-	return testkit.Value[int](t, n.db, `SELECT count(*) FROM ledger_entries WHERE id > (SELECT counted_to FROM daily_lead_counts_state)`)
+	return testkit.Value[int](t, n.db,
+		`SELECT count(*) FROM ledger_entries WHERE id > (SELECT counted_to FROM daily_lead_counts_state)`)
 }
 
 // inLedger are the leads of a day as the ledger has them.
@@ -327,7 +328,8 @@ func TestLeadCountsAreKeptForDays(t *testing.T) {
 	n := openNodes(t, 1)
 	days := func() int { return testkit.Value[int](t, n.db, `SELECT count(*) FROM daily_lead_counts`) }
 	states := func() string {
-		return testkit.Value[string](t, n.db, `SELECT xmin || ' ' || (SELECT coalesce(max(xmin::text), '') FROM daily_lead_counts) FROM daily_lead_counts_state`)
+		return testkit.Value[string](t, n.db,
+			`SELECT xmin || ' ' || (SELECT coalesce(max(xmin::text), '') FROM daily_lead_counts) FROM daily_lead_counts_state`)
 	}
 	for range 3 {
 		n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 1)
@@ -366,7 +368,8 @@ func TestLeadCountsReadNoWholeTable(t *testing.T) {
 	quiet := func() {
 		t.Helper()
 		testkit.Eventually(t, 10*time.Second, "all connections have ended, and reported their statistics", func() bool {
-			return testkit.Value[int](t, n.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app'`) == 0
+			return testkit.Value[int](t, n.db,
+				`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app'`) == 0
 		})
 	}
 	for _, db := range []*testkit.Database{n.db, n.all[0].db, n.all[1].db} {

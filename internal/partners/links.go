@@ -54,7 +54,8 @@ func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Pa
 		if err := tx.Create(&link).Error; err != nil {
 			return err
 		}
-		return s.auditChange(tx, "link.create", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, map[string]any{"replaced": replaced})
+		return s.auditChange(tx, "link.create", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil,
+			map[string]any{"replaced": replaced})
 	})
 	if err != nil {
 		return CreatedLink{}, err
@@ -80,7 +81,9 @@ func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models
 }
 
 // Link is the partner's live link; ok is false when it has none.
-func (s *Service) Link(ctx context.Context, sc scope.Scope, partner models.Partner) (link models.PartnerLink, ok bool, err error) {
+func (s *Service) Link(
+	ctx context.Context, sc scope.Scope, partner models.Partner,
+) (link models.PartnerLink, ok bool, err error) {
 	found := restrict(s.db.Gorm.WithContext(ctx), sc, "partner_id").
 		Where("partner_id = ? AND revoked_at IS NULL", partner.ID).Limit(1).Find(&link)
 	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
@@ -106,7 +109,8 @@ func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []m
 
 func (s *Service) linked(ctx context.Context, token string) (partner models.Partner, err error) {
 	found := s.db.Gorm.WithContext(ctx).Joins("JOIN partner_links ON partner_links.partner_id = partners.id").
-		Where("partner_links.digest = ? AND partner_links.revoked_at IS NULL AND partners.status <> ?", digestOf(token), models.PartnerSuspended).
+		Where("partner_links.digest = ? AND partner_links.revoked_at IS NULL AND partners.status <> ?",
+			digestOf(token), models.PartnerSuspended).
 		Limit(1).Find(&partner)
 	if found.Error != nil {
 		return partner, away(found.Error)
@@ -121,7 +125,8 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 func away(err error) error {
 	var failed *postgres.Err
 	if err = postgres.Translate(err); errors.As(err, &failed) {
-		return apperr.Wrap(err, apperr.Unavailable, "database", "This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
+		return apperr.Wrap(err, apperr.Unavailable, "database",
+			"This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
 	}
 	return err
 }

@@ -87,8 +87,17 @@ func TestMalformedTokensCostNoQuery(t *testing.T) {
 	token := o.link(t, o.seller(t, "harbour-leads"))
 	o.db.Close()
 	for name, malformed := range map[string]string{
-		"empty": "", "short": token[1:], "long": token + "A", "a dot": token[:42] + ".", "standard base64": token[:41] + "+/", "padded": token + "=",
-		"a line break": token[:20] + "\n" + token[21:], "a line break more": token + "\n", "not canonical": token[:42] + "B", "not ASCII": token[:41] + "é", "very long": strings.Repeat("A", 1<<20),
+		"empty":             "",
+		"short":             token[1:],
+		"long":              token + "A",
+		"a dot":             token[:42] + ".",
+		"standard base64":   token[:41] + "+/",
+		"padded":            token + "=",
+		"a line break":      token[:20] + "\n" + token[21:],
+		"a line break more": token + "\n",
+		"not canonical":     token[:42] + "B",
+		"not ASCII":         token[:41] + "é",
+		"very long":         strings.Repeat("A", 1<<20),
 	} {
 		o.leadsTo(t, name, malformed, nil)
 	}

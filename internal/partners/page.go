@@ -100,7 +100,11 @@ func (q Query) storable() bool {
 }
 
 func (q Query) narrow(db *gorm.DB) *gorm.DB {
-	for column, value := range map[string]string{"p.status": q.Status, "p.account_manager": q.Manager, "p.signing_mode": q.Signing} {
+	for column, value := range map[string]string{
+		"p.status":          q.Status,
+		"p.account_manager": q.Manager,
+		"p.signing_mode":    q.Signing,
+	} {
 		if value != "" {
 			db = db.Where(column+" = ?", value)
 		}

@@ -53,8 +53,13 @@ func TestPageOfManyPartners(t *testing.T) {
 	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.Began()))
 	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {
 		for name, q := range map[string]partners.Query{
-			"all": {}, "searched": {Search: "abc"}, "for an account": {Search: "partner-77"}, "approved": {Status: "approved"}, "of a manager": {Manager: "manager-7"},
-			"unsigned": {Signing: "off"}, "searched for in vain": {Search: "no such partner"},
+			"all":                  {},
+			"searched":             {Search: "abc"},
+			"for an account":       {Search: "partner-77"},
+			"approved":             {Status: "approved"},
+			"of a manager":         {Manager: "manager-7"},
+			"unsigned":             {Signing: "off"},
+			"searched for in vain": {Search: "no such partner"},
 		} {
 			q.Sort, q.Size = sort, 50
 			first, err := service.Page(t.Context(), scope.System, q)
@@ -76,7 +81,8 @@ func TestPageOfManyPartners(t *testing.T) {
 			}
 			slices.Sort(took)
 			median := took[len(took)/2]
-			t.Logf("sorted by %q, %s: %s, at best %s, with %d found", sort, name, median.Round(10*time.Microsecond), took[0].Round(10*time.Microsecond), first.Count)
+			t.Logf("sorted by %q, %s: %s, at best %s, with %d found", sort, name, median.Round(10*time.Microsecond),
+				took[0].Round(10*time.Microsecond), first.Count)
 			if took[0] > quickEnough {
 				t.Errorf("sorted by %q, %s: %s at best, want %s at most", sort, name, took[0], quickEnough)
 			}

@@ -45,14 +45,18 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	a, b := o.partner(t, "a"), o.partner(t, "b")
 	seen := testkit.Began().Truncate(time.Minute)
 	o.figure(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
-	o.db.Exec(t, `INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1::timestamptz, $1::timestamptz)`, testkit.Began())
+	o.db.Exec(t,
+		`INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1::timestamptz, $1::timestamptz)`,
+		testkit.Began())
 
 	page, slugs := o.page(t, scope.System, partners.Query{Sort: "name"})
-	if slugs != "ab" || page.Count != 2 || page.More || page.Newer != "" || page.Older != "" || !page.AsOf.Equal(testkit.Began()) {
+	if slugs != "ab" || page.Count != 2 || page.More || page.Newer != "" || page.Older != "" ||
+		!page.AsOf.Equal(testkit.Began()) {
 		t.Fatalf("%s: %+v", slugs, page)
 	}
 	payouts := []money.Amount{{Minor: 1, Currency: money.EUR}, {Minor: 4560, Currency: money.GBP}}
-	if r := page.Rows[0]; r.ID != a.ID || r.Status != models.PartnerPending || r.Leads != 3 || !slices.Equal(r.Payouts, payouts) || !r.LastTraffic.Equal(seen) {
+	if r := page.Rows[0]; r.ID != a.ID || r.Status != models.PartnerPending || r.Leads != 3 ||
+		!slices.Equal(r.Payouts, payouts) || !r.LastTraffic.Equal(seen) {
 		t.Errorf("a is %+v", r)
 	}
 	if r := page.Rows[1]; r.ID != b.ID || r.Leads != 0 || r.Payouts != nil || !r.LastTraffic.IsZero() {
@@ -83,29 +87,34 @@ func TestPageFinds(t *testing.T) {
 		q    partners.Query
 		want string
 	}{
-		"everything":               {scope.System, partners.Query{}, "abcd"},
-		"a part of a name":         {scope.System, partners.Query{Search: "rthGA"}, "a"},
-		"beyond ASCII":             {scope.System, partners.Query{Search: "äRZ"}, "c"},
-		"blanks around":            {scope.System, partners.Query{Search: "  north "}, "a"},
-		"a legal name":             {scope.System, partners.Query{Search: "holding"}, "ad"},
-		"a slug":                   {scope.System, partners.Query{Search: "d"}, "abd"}, // Holding, Leads
-		"an account's identifier":  {scope.System, partners.Query{Search: "aff-7"}, "b"},
-		"a per cent sign":          {scope.System, partners.Query{Search: "%"}, "b"},
-		"an underscore":            {scope.System, partners.Query{Search: "_"}, "c"},
-		"a backslash":              {scope.System, partners.Query{Search: `\`}, "d"},
-		"nothing":                  {scope.System, partners.Query{Search: "no such"}, ""},
-		"the house":                {scope.System, partners.Query{Search: "house"}, ""},
-		"what cannot be stored":    {scope.System, partners.Query{Search: "a\x00"}, ""},
-		"what is no text":          {scope.System, partners.Query{Manager: "\xff"}, ""},
-		"a partner's id":           {scope.System, partners.Query{Search: strings.ToLower(id.Format(id.Partner, a.ID))}, "a"},
-		"an account's id":          {scope.System, partners.Query{Search: id.Format(id.Account, account[0].ID)}, "b"},
-		"an unknown id":            {scope.System, partners.Query{Search: id.Format(id.Account, uuid.New())}, ""},
-		"the house's id":           {scope.System, partners.Query{Search: id.Format(id.Partner, models.House.Partner)}, ""},
-		"a status":                 {scope.System, partners.Query{Status: "approved"}, "ab"},
-		"an unknown status":        {scope.System, partners.Query{Status: "nothing"}, ""},
-		"a manager":                {scope.System, partners.Query{Manager: "ada"}, "ab"},
-		"a signing mode":           {scope.System, partners.Query{Signing: "off"}, "ad"},
-		"all of it":                {scope.System, partners.Query{Search: "o", Status: "approved", Manager: "ada", Signing: "off"}, "a"},
+		"everything":              {scope.System, partners.Query{}, "abcd"},
+		"a part of a name":        {scope.System, partners.Query{Search: "rthGA"}, "a"},
+		"beyond ASCII":            {scope.System, partners.Query{Search: "äRZ"}, "c"},
+		"blanks around":           {scope.System, partners.Query{Search: "  north "}, "a"},
+		"a legal name":            {scope.System, partners.Query{Search: "holding"}, "ad"},
+		"a slug":                  {scope.System, partners.Query{Search: "d"}, "abd"}, // Holding, Leads
+		"an account's identifier": {scope.System, partners.Query{Search: "aff-7"}, "b"},
+		"a per cent sign":         {scope.System, partners.Query{Search: "%"}, "b"},
+		"an underscore":           {scope.System, partners.Query{Search: "_"}, "c"},
+		"a backslash":             {scope.System, partners.Query{Search: `\`}, "d"},
+		"nothing":                 {scope.System, partners.Query{Search: "no such"}, ""},
+		"the house":               {scope.System, partners.Query{Search: "house"}, ""},
+		"what cannot be stored":   {scope.System, partners.Query{Search: "a\x00"}, ""},
+		"what is no text":         {scope.System, partners.Query{Manager: "\xff"}, ""},
+		"a partner's id":          {scope.System, partners.Query{Search: strings.ToLower(id.Format(id.Partner, a.ID))}, "a"},
+		"an account's id":         {scope.System, partners.Query{Search: id.Format(id.Account, account[0].ID)}, "b"},
+		"an unknown id":           {scope.System, partners.Query{Search: id.Format(id.Account, uuid.New())}, ""},
+		"the house's id":          {scope.System, partners.Query{Search: id.Format(id.Partner, models.House.Partner)}, ""},
+		"a status":                {scope.System, partners.Query{Status: "approved"}, "ab"},
+		"an unknown status":       {scope.System, partners.Query{Status: "nothing"}, ""},
+		"a manager":               {scope.System, partners.Query{Manager: "ada"}, "ab"},
+		"a signing mode":          {scope.System, partners.Query{Signing: "off"}, "ad"},
+		"all of it": {scope.System, partners.Query{
+			Search:  "o",
+			Status:  "approved",
+			Manager: "ada",
+			Signing: "off",
+		}, "a"},
 		"within the scope":         {scope.Partners(a.ID), partners.Query{}, "a"},
 		"outside the scope":        {scope.Partners(a.ID), partners.Query{Search: "AFF-77"}, ""},
 		"outside the scope, by id": {scope.Partners(a.ID), partners.Query{Search: id.Format(id.Account, account[0].ID)}, ""},
@@ -119,7 +128,11 @@ func TestPageFinds(t *testing.T) {
 			t.Errorf("%s: %q, counted %d, want %q", name, got, page.Count, c.want)
 		}
 	}
-	for sc, want := range map[*scope.Scope]string{new(scope.System): "ada bob", new(scope.Partners(a.ID)): "ada", new(scope.Scope{}): ""} {
+	for sc, want := range map[*scope.Scope]string{
+		new(scope.System):         "ada bob",
+		new(scope.Partners(a.ID)): "ada",
+		new(scope.Scope{}):        "",
+	} {
 		if got, err := o.Managers(t.Context(), *sc); err != nil || strings.Join(got, " ") != want {
 			t.Errorf("managers %v (%v), want %q", got, err, want)
 		}
@@ -151,7 +164,14 @@ func TestPageByPage(t *testing.T) {
 		}
 	}
 	for sort, whole := range map[string]string{
-		"": "jihgfedcba", "name": "cfiabdeghj", "-name": "jhgedbaifc", "leads": "abceidfghj", "-leads": "jhgfdiecba", "seen": "aeibcdfghj", "-seen": "jhgfdcbiea", "junk": "jihgfedcba",
+		"":       "jihgfedcba",
+		"name":   "cfiabdeghj",
+		"-name":  "jhgedbaifc",
+		"leads":  "abceidfghj",
+		"-leads": "jhgfdiecba",
+		"seen":   "aeibcdfghj",
+		"-seen":  "jhgfdcbiea",
+		"junk":   "jihgfedcba",
 	} {
 		q := partners.Query{Sort: sort, Size: 3}
 		var pages []string
@@ -176,7 +196,8 @@ func TestPageByPage(t *testing.T) {
 			}
 			page, slugs := o.page(t, scope.System, q)
 			if slugs != pages[i] || page.Older == "" || (page.Newer == "") != (i == 0) {
-				t.Errorf("sorted by %q, back to page %d: %q, want %q; newer %q, older %q", sort, i, slugs, pages[i], page.Newer, page.Older)
+				t.Errorf("sorted by %q, back to page %d: %q, want %q; newer %q, older %q", sort, i, slugs, pages[i],
+					page.Newer, page.Older)
 			}
 			last = page
 		}

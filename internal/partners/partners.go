@@ -91,8 +91,16 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	}
 	newID, now := s.newID()
 	p := models.Partner{
-		ID: newID, Slug: n.Slug, Name: n.Name, LegalName: n.LegalName, AccountManager: n.Manager,
-		Status: models.PartnerPending, SigningMode: n.Signing, SharedAddress: !n.NoSharedAddress, CreatedAt: now, UpdatedAt: now,
+		ID:             newID,
+		Slug:           n.Slug,
+		Name:           n.Name,
+		LegalName:      n.LegalName,
+		AccountManager: n.Manager,
+		Status:         models.PartnerPending,
+		SigningMode:    n.Signing,
+		SharedAddress:  !n.NoSharedAddress,
+		CreatedAt:      now,
+		UpdatedAt:      now,
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		taken, err := slugTaken(tx, n.Slug)
@@ -113,7 +121,11 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 			return err
 		}
 		return s.auditChange(tx, "partner.create", "partner", id.Format(id.Partner, p.ID), p.ID, nil, map[string]any{
-			"slug": p.Slug, "name": p.Name, "manager": p.AccountManager, "signing": p.SigningMode, "shared_address": p.SharedAddress,
+			"slug":           p.Slug,
+			"name":           p.Name,
+			"manager":        p.AccountManager,
+			"signing":        p.SigningMode,
+			"shared_address": p.SharedAddress,
 		})
 	})
 	return p, atField(err, "slug", "slug_taken", "slug_form")

@@ -19,7 +19,12 @@ import (
 
 func TestCreate(t *testing.T) {
 	o := newPartnerService(t)
-	p, err := o.Create(t.Context(), partners.NewPartner{Slug: " harbour-leads ", Name: " Harbour Leads ", LegalName: " Harbour Leads Ltd ", Manager: " jo@example.org "})
+	p, err := o.Create(t.Context(), partners.NewPartner{
+		Slug:      " harbour-leads ",
+		Name:      " Harbour Leads ",
+		LegalName: " Harbour Leads Ltd ",
+		Manager:   " jo@example.org ",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,12 +33,14 @@ func TestCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []models.Partner{p, found} {
-		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" || p.AccountManager != "jo@example.org" ||
+		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" ||
+			p.AccountManager != "jo@example.org" ||
 			p.Status != models.PartnerPending || p.SigningMode != models.SigningDefault || !p.SharedAddress || p.RowVersion != 1 {
 			t.Errorf("made %+v", p)
 		}
 		if !p.CreatedAt.Equal(o.clock.Now()) || !p.UpdatedAt.Equal(o.clock.Now()) || !id.Time(p.ID).Equal(o.clock.Now()) {
-			t.Errorf("made at %s, updated at %s, identified at %s, want the service's %s", p.CreatedAt, p.UpdatedAt, id.Time(p.ID), o.clock.Now())
+			t.Errorf("made at %s, updated at %s, identified at %s, want the service's %s", p.CreatedAt, p.UpdatedAt,
+				id.Time(p.ID), o.clock.Now())
 		}
 	}
 }
@@ -47,20 +54,43 @@ func TestCreateRefuses(t *testing.T) {
 		code   apperr.Code
 		reason string
 	}{
-		{"a slug that looks like one taken", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"}, apperr.Conflict, "slug_alike"},
-		{"a slug with a Cyrillic letter", partners.NewPartner{Slug: "h\u0430rbour-leads", Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a slug that looks like one taken", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"},
+			apperr.Conflict, "slug_alike"},
+		{"a slug with a Cyrillic letter", partners.NewPartner{
+			Slug: "h\u0430rbour-leads",
+			Name: "Another",
+		}, apperr.Invalid, "slug_form"},
 		{"a slug that begins with a hyphen", partners.NewPartner{Slug: "-harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
-		{"a manager without an end", partners.NewPartner{Slug: "another", Name: "Another", Manager: strings.Repeat("m", 201)}, apperr.Invalid, "text"},
+		{"a manager without an end", partners.NewPartner{
+			Slug:    "another",
+			Name:    "Another",
+			Manager: strings.Repeat("m", 201),
+		}, apperr.Invalid, "text"},
 		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"the house's slug", partners.NewPartner{Slug: "house", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"no slug", partners.NewPartner{Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, apperr.Invalid, "slug_form"},
-		{"a slug of 64 characters", partners.NewPartner{Slug: strings.Repeat("a", 64), Name: "Another"}, apperr.Invalid, "slug_form"},
+		{"a slug of 64 characters", partners.NewPartner{
+			Slug: strings.Repeat("a", 64),
+			Name: "Another",
+		}, apperr.Invalid, "slug_form"},
 		{"a blank name", partners.NewPartner{Slug: "another", Name: " "}, apperr.Invalid, "name"},
-		{"an unknown signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: "sometimes"}, apperr.Invalid, "signing_mode"},
-		{"an account's signing mode", partners.NewPartner{Slug: "another", Name: "Another", Signing: models.SigningInherit}, apperr.Invalid, "signing_mode"},
-		{"a slug of 63 characters", partners.NewPartner{Slug: strings.Repeat("a", 63), Name: "Another", Signing: models.SigningReportOnly}, "", ""},
+		{"an unknown signing mode", partners.NewPartner{
+			Slug:    "another",
+			Name:    "Another",
+			Signing: "sometimes",
+		}, apperr.Invalid, "signing_mode"},
+		{"an account's signing mode", partners.NewPartner{
+			Slug:    "another",
+			Name:    "Another",
+			Signing: models.SigningInherit,
+		}, apperr.Invalid, "signing_mode"},
+		{"a slug of 63 characters", partners.NewPartner{
+			Slug:    strings.Repeat("a", 63),
+			Name:    "Another",
+			Signing: models.SigningReportOnly,
+		}, "", ""},
 	} {
 		_, err := o.Create(t.Context(), c.new)
 		isFault(t, c.name, err, c.code, c.reason)
@@ -75,7 +105,11 @@ func TestFind(t *testing.T) {
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	text := id.Format(id.Partner, p.ID)
 	for _, by := range []string{"harbour-leads", text, strings.ToLower(text)} {
-		for name, sc := range map[string]scope.Scope{"the system": scope.System, "the partner": scope.Partners(p.ID), "both": scope.Partners(other.ID, p.ID)} {
+		for name, sc := range map[string]scope.Scope{
+			"the system":  scope.System,
+			"the partner": scope.Partners(p.ID),
+			"both":        scope.Partners(other.ID, p.ID),
+		} {
 			if found, err := o.Find(t.Context(), sc, by); err != nil || found.ID != p.ID {
 				t.Errorf("%s by %s: %s (%v)", name, by, found.Slug, err)
 			}
@@ -148,7 +182,8 @@ func TestSetStatus(t *testing.T) {
 		return found
 	}
 	o.clock.Advance(time.Hour)
-	isFault(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved), apperr.NotFound, "partner")
+	isFault(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved),
+		apperr.NotFound, "partner")
 	isFault(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
 		t.Error("took a status that there is not")

@@ -42,12 +42,17 @@ type PriceProposal struct {
 }
 
 var (
-	errNoStaff        = apperr.New(apperr.Forbidden, "staff", "Changes to a partner's prices need a second person's approval. Make the change in the console.")
-	errProposed       = apperr.New(apperr.Conflict, "proposed", "Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
-	errNoProposal     = apperr.New(apperr.Conflict, "no_proposal", "This proposal has already been approved or withdrawn. Check the current prices.")
-	errStaleProposal  = apperr.New(apperr.Conflict, "stale_proposal", "The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
+	errNoStaff = apperr.New(apperr.Forbidden, "staff",
+		"Changes to a partner's prices need a second person's approval. Make the change in the console.")
+	errProposed = apperr.New(apperr.Conflict, "proposed",
+		"Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
+	errNoProposal = apperr.New(apperr.Conflict, "no_proposal",
+		"This proposal has already been approved or withdrawn. Check the current prices.")
+	errStaleProposal = apperr.New(apperr.Conflict, "stale_proposal",
+		"The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
 	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
-	errUnreadProposal = apperr.New(apperr.Conflict, "unread_proposal", "The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
+	errUnreadProposal = apperr.New(apperr.Conflict, "unread_proposal",
+		"The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
 )
 
 // PriceProposal returns the change that is waiting for approval, or nil.
@@ -57,7 +62,9 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 
 // PriceProposals returns at most size partners with a change that this user, who is not
 // its proposer, may approve.
-func (s *Service) PriceProposals(ctx context.Context, sc scope.Scope, except uuid.UUID, size int) (all []models.Partner, err error) {
+func (s *Service) PriceProposals(
+	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
+) (all []models.Partner, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").
 		Where("id IN (SELECT partner_id FROM partner_price_proposals WHERE proposer_id <> ?)", except).Order("slug").Limit(size).Find(&all).Error
 	return all, postgres.Translate(err)
@@ -69,9 +76,19 @@ func priceProposal(db *gorm.DB, partner uuid.UUID) (*PriceProposal, error) {
 	if found.Error != nil || found.RowsAffected == 0 {
 		return nil, postgres.Translate(found.Error)
 	}
-	p := &PriceProposal{ID: row.ID, Proposer: row.Proposer, ProposerID: row.ProposerID, ProposedAt: row.ProposedAt, BasedOn: row.BasedOn}
+	p := &PriceProposal{
+		ID:         row.ID,
+		Proposer:   row.Proposer,
+		ProposerID: row.ProposerID,
+		ProposedAt: row.ProposedAt,
+		BasedOn:    row.BasedOn,
+	}
 	var err error
-	p.Price, err = priceOf(models.PartnerPrice{Adjustment: row.Adjustment, Exclusions: row.Exclusions, DailyLeadCap: row.DailyLeadCap})
+	p.Price, err = priceOf(models.PartnerPrice{
+		Adjustment:   row.Adjustment,
+		Exclusions:   row.Exclusions,
+		DailyLeadCap: row.DailyLeadCap,
+	})
 	p.Unread = err != nil
 	return p, nil
 }
@@ -94,8 +111,15 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	}
 	newID, now := s.newID()
 	if err := tx.Create(&models.PartnerPriceProposal{
-		PartnerID: partner, ID: newID, Adjustment: row.Adjustment, Exclusions: row.Exclusions, DailyLeadCap: row.DailyLeadCap,
-		BasedOn: version, Proposer: s.by.Name, ProposerID: s.by.Staff, ProposedAt: now,
+		PartnerID:    partner,
+		ID:           newID,
+		Adjustment:   row.Adjustment,
+		Exclusions:   row.Exclusions,
+		DailyLeadCap: row.DailyLeadCap,
+		BasedOn:      version,
+		Proposer:     s.by.Name,
+		ProposerID:   s.by.Staff,
+		ProposedAt:   now,
 	}).Error; err != nil {
 		return err
 	}
@@ -129,13 +153,16 @@ func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, pro
 // WithdrawPrice removes a proposal; the prices stay as they are.
 func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
-		return s.auditChange(tx, "partner.prices_withdraw", "partner", id.Format(id.Partner, partner), partner, map[string]any{"proposer": p.Proposer}, nil)
+		return s.auditChange(tx, "partner.prices_withdraw", "partner", id.Format(id.Partner, partner), partner,
+			map[string]any{"proposer": p.Proposer}, nil)
 	})
 }
 
 // decide removes the proposal and runs do in the same transaction. It fails if the proposal
 // is not the one that the user saw.
-func (s *Service) decide(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error) error {
+func (s *Service) decide(
+	ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error,
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if _, err := lockPartner(tx, sc, partner); err != nil {
 			return err

@@ -43,10 +43,12 @@ func TestPriceProposal(t *testing.T) {
 		return w
 	}
 
-	isFault(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{SecondPerson: true}), 0, form), apperr.Forbidden, "staff")
+	isFault(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{SecondPerson: true}), 0, form),
+		apperr.Forbidden, "staff")
 	isFault(t, "proposed", propose(ann, 0, form), "", "")
 	first := waiting()
-	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" || first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {
+	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" ||
+		first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {
 		t.Fatalf("%+v is proposed, and %+v holds", first, own)
 	}
 	if price := o.directory(t).ByID(p.ID).Price; price != nil {
@@ -55,7 +57,8 @@ func TestPriceProposal(t *testing.T) {
 	isFault(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), apperr.Conflict, "proposed")
 	isFault(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
 	isFault(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
-	isFault(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID), apperr.NotFound, "partner")
+	isFault(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID),
+		apperr.NotFound, "partner")
 	isFault(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), apperr.Conflict, "no_proposal")
 	if all, err := o.PriceProposals(t.Context(), scope.System, first.ProposerID, 10); len(all) != 0 || err != nil {
 		t.Errorf("%v waits for its proposer, %v", all, err)
@@ -67,7 +70,8 @@ func TestPriceProposal(t *testing.T) {
 	// What is agreed begins with the approval (D5).
 	o.clock.Advance(time.Hour)
 	isFault(t, "approved", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), "", "")
-	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) || waiting() != nil {
+	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) ||
+		waiting() != nil {
 		t.Errorf("%+v holds", own)
 	}
 	isFault(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Conflict, "no_proposal")
@@ -79,7 +83,8 @@ func TestPriceProposal(t *testing.T) {
 
 	// Without the policy, the prices change while a proposal waits.
 	isFault(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
-	isFault(t, "changed directly", o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
+	isFault(t, "changed directly",
+		o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
 	third := waiting()
 	isFault(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), apperr.Conflict, "stale_proposal")
 	isFault(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")

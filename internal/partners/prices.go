@@ -95,7 +95,9 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 // second. It holds on the partner's own base URL, and a quote that was given before is
 // honoured (D5). version is the OwnPrice's that the change was decided on. Under a
 // policy with a second person it proposes the change instead.
-func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy) error {
+func (s *Service) SetOwnPrice(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy,
+) error {
 	to, err := readPrice(form, tax)
 	if err != nil {
 		return err
@@ -123,7 +125,8 @@ func (s *Service) SetOwnPrice(ctx context.Context, sc scope.Scope, partner uuid.
 	})
 }
 
-var errNewerPrices = apperr.New(apperr.Conflict, "changed", "Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
+var errNewerPrices = apperr.New(apperr.Conflict, "changed",
+	"Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
 
 func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Price) error {
 	row, err := priceRow(partner, to)
@@ -132,15 +135,21 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 	}
 	row.RowVersion, row.UpdatedAt = version+1, s.clock.Now()
 	return tx.Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "partner_id"}},
-		DoUpdates: clause.AssignmentColumns([]string{"adjustment", "exclusions", "daily_lead_cap", "agreed_at", "row_version", "updated_at"}),
+		Columns: []clause.Column{{Name: "partner_id"}},
+		DoUpdates: clause.AssignmentColumns([]string{"adjustment", "exclusions", "daily_lead_cap", "agreed_at",
+			"row_version", "updated_at"}),
 	}).Create(&row).Error
 }
 
 // priceRow is a price as the database holds it.
 func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 	text, err := json.Marshal(append([]pricingrules.OwnExclusion{}, p.Exclusions...)) // an empty list, and not null
-	row = models.PartnerPrice{PartnerID: partner, Adjustment: p.Adjustment, Exclusions: string(text), AgreedAt: p.AgreedAt}
+	row = models.PartnerPrice{
+		PartnerID:  partner,
+		Adjustment: p.Adjustment,
+		Exclusions: string(text),
+		AgreedAt:   p.AgreedAt,
+	}
 	if p.DailyLeadCap > 0 {
 		row.DailyLeadCap = &p.DailyLeadCap
 	}
@@ -155,8 +164,12 @@ func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) 
 	}
 	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
 		// Only digits: Atoi would take a sign.
-		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 || p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
-			problems = append(problems, invalid("cap", apperr.InvalidValue, "cap", fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.", MaxDailyLeads)))
+		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 ||
+			p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
+			problems = append(problems,
+				invalid("cap", apperr.InvalidValue, "cap",
+					fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.",
+						MaxDailyLeads)))
 		}
 	}
 	var more []*apperr.Error
@@ -174,7 +187,9 @@ func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrule
 			continue
 		}
 		if len(list)+len(problems) == pricingrules.MaxExclusions {
-			tell(apperr.TooManyItems, fmt.Sprintf("A partner has at most %d exclusions: exclude a whole category with one.", pricingrules.MaxExclusions))
+			tell(apperr.TooManyItems,
+				fmt.Sprintf("A partner has at most %d exclusions: exclude a whole category with one.",
+					pricingrules.MaxExclusions))
 			break
 		}
 		e, err := pricingrules.ParseExclusion(line, tax)

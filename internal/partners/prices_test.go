@@ -44,7 +44,11 @@ func TestSetOwnPrice(t *testing.T) {
 	set := func(sc scope.Scope, partner uuid.UUID, version int, f partners.PriceForm) error {
 		return o.SetOwnPrice(t.Context(), sc, partner, version, f, tax)
 	}
-	all := partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\r\n\r\n  category legal-services \r\ncategory legal-services"}
+	all := partners.PriceForm{
+		Adjustment:   "+5.25",
+		DailyLeadCap: "40",
+		Exclusions:   "industry plumber, country FR\r\n\r\n  category legal-services \r\ncategory legal-services",
+	}
 	isFault(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), apperr.NotFound, "partner")
 	isFault(t, "unknown", set(scope.System, uuid.New(), 0, all), apperr.NotFound, "partner")
 	isFault(t, "the house", set(scope.System, models.House.Partner, 0, all), apperr.NotFound, "partner")
@@ -81,8 +85,12 @@ func TestSetOwnPrice(t *testing.T) {
 		t.Errorf("nothing changed, and it is version %d", now.Version)
 	}
 
-	isFault(t, "the cap alone", set(scope.System, p.ID, 1, partners.PriceForm{Adjustment: "5.25 %", Exclusions: own.Form().Exclusions}), "", "")
-	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"daily_cap": "40"}) || !maps.Equal(after, map[string]any{"daily_cap": ""}) {
+	isFault(t, "the cap alone", set(scope.System, p.ID, 1, partners.PriceForm{
+		Adjustment: "5.25 %",
+		Exclusions: own.Form().Exclusions,
+	}), "", "")
+	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"daily_cap": "40"}) ||
+		!maps.Equal(after, map[string]any{"daily_cap": ""}) {
 		t.Errorf("told %v → %v", before, after)
 	}
 	isFault(t, "nothing any more", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
@@ -123,7 +131,13 @@ func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 	set(6, partners.PriceForm{Adjustment: "3"}, again)
 
 	price := o.directory(t).ByID(p.ID).Price
-	for after, inEffect := range map[time.Duration]bool{-time.Hour: false, 0: false, 10 * time.Second: false, 10*time.Second + 1: true, time.Hour: true} {
+	for after, inEffect := range map[time.Duration]bool{
+		-time.Hour:         false,
+		0:                  false,
+		10 * time.Second:   false,
+		10*time.Second + 1: true,
+		time.Hour:          true,
+	} {
 		if price.InEffect(again.Add(after)) != inEffect {
 			t.Errorf("a quote issued %s after the agreement: want %t", after, inEffect)
 		}
@@ -138,7 +152,9 @@ func TestOwnPriceBounds(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	err := o.SetOwnPrice(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
-		Adjustment: "-90.01", DailyLeadCap: "0", Exclusions: "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
+		Adjustment:   "-90.01",
+		DailyLeadCap: "0",
+		Exclusions:   "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
 	}, tax)
 	if got := paths(err); !slices.Equal(got, []string{"adjustment invalid_value", "cap invalid_value", "exclusions invalid_value", "exclusions invalid_value", "exclusions invalid_value"}) {
 		t.Errorf("fields %q", got)
@@ -148,7 +164,18 @@ func TestOwnPriceBounds(t *testing.T) {
 			t.Errorf("%q, want %q", got, says)
 		}
 	}
-	for most, ok := range map[string]bool{"1": true, " 10000000 ": true, "10000001": false, "-1": false, "+5": false, "1,000": false, "1.5": false, "ten": false, "99999999999999999999": false, "１": false} {
+	for most, ok := range map[string]bool{
+		"1":                    true,
+		" 10000000 ":           true,
+		"10000001":             false,
+		"-1":                   false,
+		"+5":                   false,
+		"1,000":                false,
+		"1.5":                  false,
+		"ten":                  false,
+		"99999999999999999999": false,
+		"１":                    false,
+	} {
 		version := o.ownPrice(t, p).Version
 		if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, version, partners.PriceForm{DailyLeadCap: most}, tax); (err == nil) != ok {
 			t.Errorf("a cap of %q: %v", most, err)
@@ -160,11 +187,13 @@ func TestOwnPriceBounds(t *testing.T) {
 	}
 	most := partners.PriceForm{Adjustment: "900", Exclusions: strings.Join(many, "\n")}
 	isFault(t, "as many as may be", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
-	if d := o.directory(t).ByID(p.ID).Price; len(d.Exclusions) != pricingrules.MaxExclusions || d.Adjustment != pricingrules.MaxAdjustment {
+	if d := o.directory(t).ByID(p.ID).Price; len(d.Exclusions) != pricingrules.MaxExclusions ||
+		d.Adjustment != pricingrules.MaxAdjustment {
 		t.Errorf("%d exclusions, %d", len(d.Exclusions), d.Adjustment)
 	}
 	most.Exclusions += "\ncountry FR"
-	isFault(t, "one more", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), apperr.Invalid, "exclusions")
+	isFault(t, "one more", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
+		apperr.Invalid, "exclusions")
 	nonsense := partners.PriceForm{Exclusions: strings.Repeat("nonsense\n", 100_000)}
 	if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(paths(err)) != pricingrules.MaxExclusions+1 {
 		t.Errorf("%d problems", len(paths(err)))
@@ -177,7 +206,8 @@ func TestOwnPriceAtOnce(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	for version := range 3 { // the first time there is no row to lock
 		errs := atOnce(8, func(i int) error {
-			return o.SetOwnPrice(t.Context(), scope.System, p.ID, version, partners.PriceForm{DailyLeadCap: fmt.Sprint(10*version + i + 1)}, tax)
+			return o.SetOwnPrice(t.Context(), scope.System, p.ID, version,
+				partners.PriceForm{DailyLeadCap: fmt.Sprint(10*version + i + 1)}, tax)
 		})
 		if n := succeeded(errs); n != 1 {
 			t.Fatalf("%d of 8 succeeded: %v", n, errs)
@@ -200,13 +230,16 @@ func TestOwnPriceAtOnce(t *testing.T) {
 func TestOwnPriceUnread(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
-	o.db.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`, p.ID)
+	o.db.Exec(t,
+		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`,
+		p.ID)
 	own := o.ownPrice(t, p)
 	if !own.Unread || own.Version != 1 || own.Form() != (partners.PriceForm{Adjustment: "+5"}) || !own.Excludes(tax.At(0), "GB") {
 		t.Errorf("it is %+v", own)
 	}
 	isFault(t, "as the form has it", o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
-	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) || !maps.Equal(after, map[string]any{"exclusions": ""}) {
+	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) ||
+		!maps.Equal(after, map[string]any{"exclusions": ""}) {
 		t.Errorf("told %v → %v", before, after)
 	}
 	if own := o.ownPrice(t, p); own.Unread || own.Excludes(tax.At(0), "GB") || own.Adjustment != 500 {

@@ -117,8 +117,10 @@ func same(a, b models.SigningSecret) bool {
 		}
 		return t.UnixMicro()
 	}
-	return a.ID == b.ID && a.PartnerID == b.PartnerID && a.Label == b.Label && a.Prefix == b.Prefix && a.LastFour == b.LastFour && a.State == b.State &&
-		a.NotBefore.Equal(b.NotBefore) && a.CreatedAt.Equal(b.CreatedAt) && at(a.RetiresAt) == at(b.RetiresAt) && at(a.RevokedAt) == at(b.RevokedAt)
+	return a.ID == b.ID && a.PartnerID == b.PartnerID && a.Label == b.Label && a.Prefix == b.Prefix &&
+		a.LastFour == b.LastFour && a.State == b.State &&
+		a.NotBefore.Equal(b.NotBefore) && a.CreatedAt.Equal(b.CreatedAt) && at(a.RetiresAt) == at(b.RetiresAt) &&
+		at(a.RevokedAt) == at(b.RevokedAt)
 }
 
 // Two commands at once, while secrets are revoked: each secret moves once, and

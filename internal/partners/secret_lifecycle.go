@@ -30,7 +30,8 @@ const settling = time.Minute
 
 var (
 	errRetired = apperr.New(apperr.Conflict, "secret_retired", "This secret has retired already: make a new one.")
-	errTooLate = invalid("overlap", apperr.InvalidValue, "overlap", "A secret ends within 30 days: choose an earlier end, and extend it again when it is needed.")
+	errTooLate = invalid("overlap", apperr.InvalidValue, "overlap",
+		"A secret ends within 30 days: choose an earlier end, and extend it again when it is needed.")
 )
 
 // StateOf is a secret's state at now. Its end is exclusive.
@@ -56,7 +57,8 @@ func Valid(row models.SigningSecret, now time.Time) bool {
 func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret uuid.UUID) (bool, error) {
 	rows, err := s.Secrets(ctx, partner)
 	now := s.clock.Now()
-	return err == nil && !slices.ContainsFunc(rows, func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
+	return err == nil && !slices.ContainsFunc(rows,
+		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
 }
 
 // mayRotate refuses a rotation while another is under way: an older secret still

@@ -48,7 +48,8 @@ func TestRetireSecret(t *testing.T) {
 	ends := func(want time.Duration, state string) {
 		t.Helper()
 		now := o.now(t, p, s.ID)
-		if now.RetiresAt == nil || !now.RetiresAt.Equal(o.clock.Now().Add(want)) || partners.StateOf(now, o.clock.Now()) != state {
+		if now.RetiresAt == nil || !now.RetiresAt.Equal(o.clock.Now().Add(want)) ||
+			partners.StateOf(now, o.clock.Now()) != state {
 			t.Errorf("%s, retires at %v, want %s in %s", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
 		}
 	}
@@ -60,7 +61,8 @@ func TestRetireSecret(t *testing.T) {
 	}
 	retire("the furthest", partners.MaxExtension, "", "")
 	ends(partners.MaxExtension, partners.StateRetiring)
-	if e, before, after, _ := o.told(t); e.Action != "secret.retire" || before["retires_at"] != "never" || after["label"] != "first" || after["retires_at"] == nil {
+	if e, before, after, _ := o.told(t); e.Action != "secret.retire" || before["retires_at"] != "never" ||
+		after["label"] != "first" || after["retires_at"] == nil {
 		t.Errorf("told %s %v → %v", e.Action, before, after)
 	}
 	retire("earlier", time.Hour, "", "")

@@ -19,11 +19,14 @@ import (
 const DefaultOverlap = 24 * time.Hour
 
 var (
-	errNoSecret    = apperr.New(apperr.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
-	errRevoked     = apperr.New(apperr.Conflict, "secret_revoked", "This secret has been revoked already.")
-	errForeignKey  = apperr.New(apperr.Conflict, "platform_key", "Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
-	errOverlap     = apperr.New(apperr.Conflict, "overlap", "A rotation is under way: wait for the older secret to retire, or force another one.")
-	errJustMade    = apperr.New(apperr.Conflict, "overlap", "A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
+	errNoSecret   = apperr.New(apperr.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
+	errRevoked    = apperr.New(apperr.Conflict, "secret_revoked", "This secret has been revoked already.")
+	errForeignKey = apperr.New(apperr.Conflict, "platform_key",
+		"Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
+	errOverlap = apperr.New(apperr.Conflict, "overlap",
+		"A rotation is under way: wait for the older secret to retire, or force another one.")
+	errJustMade = apperr.New(apperr.Conflict, "overlap",
+		"A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
 	errNegative    = invalid("overlap", apperr.InvalidValue, "overlap", "The overlap is zero or longer.")
 	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")
 )
@@ -48,7 +51,9 @@ func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, labe
 }
 
 // addAlone makes a secret that changes no other.
-func (s *Service) addAlone(ctx context.Context, action string, partner models.Partner, label, plain string) (out Created, err error) {
+func (s *Service) addAlone(
+	ctx context.Context, action string, partner models.Partner, label, plain string,
+) (out Created, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
 		if out, err = s.addSecret(tx, partner, label, plain); err != nil {
 			return err
@@ -68,7 +73,9 @@ func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecr
 // RotateSecret makes a new secret and lets the others retire after overlap, so
 // that the partner changes over without an outage. A second rotation while an
 // older secret still retires is refused unless forced.
-func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool) (Created, error) {
+func (s *Service) RotateSecret(
+	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
+) (Created, error) {
 	if overlap < 0 {
 		return Created{}, errNegative
 	}
@@ -97,7 +104,10 @@ func (s *Service) RotateSecret(ctx context.Context, partner models.Partner, labe
 		if out, err = s.addSecret(tx, partner, label, GenerateSecret()); err != nil {
 			return err
 		}
-		return s.auditSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{"others_retire_at": ends, "forced": force && retiring > 0})
+		return s.auditSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{
+			"others_retire_at": ends,
+			"forced":           force && retiring > 0,
+		})
 	})
 	return out, err
 }

@@ -64,10 +64,12 @@ func TestCreateSecret(t *testing.T) {
 		t.Errorf("what is sealed is not what was shown (%v)", err)
 	}
 	if found.Label != "secret of 2026-01-02" || found.Prefix != "pp_" || found.LastFour != made.Plain[len(made.Plain)-4:] ||
-		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.RetiresAt != nil || found.RevokedAt != nil {
+		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.RetiresAt != nil ||
+		found.RevokedAt != nil {
 		t.Errorf("made %+v", found)
 	}
-	if other, err := o.CreateSecret(t.Context(), p, " the second "); err != nil || other.Label != "the second" || other.Plain == made.Plain {
+	if other, err := o.CreateSecret(t.Context(), p, " the second "); err != nil || other.Label != "the second" ||
+		other.Plain == made.Plain {
 		t.Errorf("beside it: %q (%v)", other.Label, err)
 	}
 }
@@ -105,7 +107,8 @@ func TestImportSecret(t *testing.T) {
 	} {
 		made, err := o.ImportSecret(t.Context(), p, "imported", c.plain)
 		isFault(t, c.name, err, apperr.Invalid, c.reason)
-		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
+		if f := apperr.As(err); f != nil &&
+			(len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
 		if err == nil && (made.Plain != c.plain || made.Prefix != c.prefix || made.LastFour != c.last) {
@@ -128,7 +131,9 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 	refused := func(what string) {
 		t.Helper()
 		for name, s := range map[string]*partners.Service{
-			"with the same key": o.Service, "with a new key second": rotated(1, 2), "with the new key first": rotated(2, 1),
+			"with the same key":      o.Service,
+			"with a new key second":  rotated(1, 2),
+			"with the new key first": rotated(2, 1),
 		} {
 			for _, p := range []models.Partner{p, other} {
 				_, err := s.ImportSecret(t.Context(), p, "", mine.Plain)
@@ -278,7 +283,12 @@ func TestRevokeAndFindSecret(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   models.Partner
 		text string
-	}{"another's": {other, text}, "unknown": {p, aSecretID}, "a partner's id": {p, id.Format(id.Partner, made.ID)}, "nothing": {p, ""}} {
+	}{
+		"another's":      {other, text},
+		"unknown":        {p, aSecretID},
+		"a partner's id": {p, id.Format(id.Partner, made.ID)},
+		"nothing":        {p, ""},
+	} {
 		_, err := o.FindSecret(t.Context(), c.of, c.text)
 		isFault(t, name, err, apperr.NotFound, "secret")
 	}
@@ -288,7 +298,8 @@ func TestRevokeAndFindSecret(t *testing.T) {
 	o.clock.Advance(time.Minute)
 	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
 	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), apperr.Conflict, "secret_revoked")
-	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked || !s.RevokedAt.Equal(o.clock.Now()) {
+	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked ||
+		!s.RevokedAt.Equal(o.clock.Now()) {
 		t.Errorf("%+v (%v), want it revoked now", s, err)
 	}
 }

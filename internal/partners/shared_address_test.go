@@ -67,7 +67,8 @@ func (o *partnerService) switchPlaces(t *testing.T) {
 	}
 	err := take("too-late", true)
 	isFault(t, "all are taken", err, apperr.Conflict, "shared_address_full")
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) || !strings.Contains(err.Error(), "base URL") {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) ||
+		!strings.Contains(err.Error(), "base URL") {
 		t.Errorf("said %v", err)
 	}
 	isFault(t, "keep a place", take("partner-0", true), "", "")

@@ -34,7 +34,8 @@ func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {
 	case name.Same:
 		return clash("slug_taken", "slug", "A partner with this slug exists already: choose another slug."), nil
 	case name.Similar:
-		return clash("slug_alike", "slug", "This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug."), nil
+		return clash("slug_alike", "slug",
+			"This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug."), nil
 	}
 	return nil, nil
 }
@@ -53,9 +54,11 @@ func identifierTaken(tx *gorm.DB, identifier string) (*apperr.Error, error) {
 	case name.Same:
 		return clash("identifier_taken", "identifier", "An account with this partnerId exists already: choose another."), nil
 	case name.SameFolded:
-		return clash("identifier_taken", "identifier", "An account with this partnerId, apart from upper and lower case, exists already: choose another."), nil
+		return clash("identifier_taken", "identifier",
+			"An account with this partnerId, apart from upper and lower case, exists already: choose another."), nil
 	case name.Similar:
-		return clash("identifier_alike", "identifier", "This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another."), nil
+		return clash("identifier_alike", "identifier",
+			"This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another."), nil
 	}
 	return nil, nil
 }
@@ -77,7 +80,8 @@ func checkSlug(slug string) *apperr.Error {
 func isSlug(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' }
 
 func checkIdentifier(identifier string) *apperr.Error {
-	return checkForm("identifier_form", "identifier", identifier, maxIdentifier, isIdentifier, identifier != "" && !strings.ContainsRune("._-", rune(identifier[0])),
+	return checkForm("identifier_form", "identifier", identifier, maxIdentifier, isIdentifier, identifier != "" &&
+		!strings.ContainsRune("._-", rune(identifier[0])),
 		"A partnerId has 1 to 128 English letters, digits, dots, hyphens and underscores, and starts with a letter or digit.")
 }
 

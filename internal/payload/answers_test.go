@@ -44,26 +44,28 @@ func TestAnswersAccepted(t *testing.T) {
 func TestAnswersRefused(t *testing.T) {
 	given := func(answers string) string { return least + `,"answers":` + answers }
 	checkRefused(t, map[string]refusedPost{
-		"a text":                     {given(`"{}"`), []string{"invalid_type answers"}},
-		"empty text":                 {given(`""`), []string{"invalid_type answers"}},
-		"a list":                     {given(`[{"a":1}]`), []string{"invalid_type answers"}},
-		"a number":                   {given(`0`), []string{"invalid_type answers"}},
-		"false":                      {given(`false`), []string{"invalid_type answers"}},
-		"101 keys":                   {given(keys(101)), []string{"too_many answers"}},
-		"key of 257":                 {given(`{` + chars(257) + `:1}`), []string{"too_long answers"}},
-		"key of 257 in escapes":      {given(`{"` + strings.Repeat(`\u00e9`, 257) + `":1}`), []string{"too_long answers"}},
-		"U+0000 in a value":          {given(`{"a":"x\u0000"}`), []string{"invalid_value answers"}},
-		"U+0000 in a key":            {given(`{"\u0000":1}`), []string{"invalid_value answers"}},
-		"U+0000 in a nested value":   {given(`{"a":[{"b":["\u0000"]}]}`), []string{"invalid_value answers"}},
-		"U+0000 in a nested key":     {given(`{"a":{"b\u0000":1}}`), []string{"invalid_value answers"}},
-		"U+0000 behind a backslash":  {given(`{"a":"\\\u0000"}`), []string{"invalid_value answers"}},
-		"everything wrong with them": {given(strings.Replace(keys(101), `"k0"`, `"`+strings.Repeat("k", 257)+`\u0000"`, 1)), []string{"too_many answers", "too_long answers", "invalid_value answers"}},
+		"a text":                    {given(`"{}"`), []string{"invalid_type answers"}},
+		"empty text":                {given(`""`), []string{"invalid_type answers"}},
+		"a list":                    {given(`[{"a":1}]`), []string{"invalid_type answers"}},
+		"a number":                  {given(`0`), []string{"invalid_type answers"}},
+		"false":                     {given(`false`), []string{"invalid_type answers"}},
+		"101 keys":                  {given(keys(101)), []string{"too_many answers"}},
+		"key of 257":                {given(`{` + chars(257) + `:1}`), []string{"too_long answers"}},
+		"key of 257 in escapes":     {given(`{"` + strings.Repeat(`\u00e9`, 257) + `":1}`), []string{"too_long answers"}},
+		"U+0000 in a value":         {given(`{"a":"x\u0000"}`), []string{"invalid_value answers"}},
+		"U+0000 in a key":           {given(`{"\u0000":1}`), []string{"invalid_value answers"}},
+		"U+0000 in a nested value":  {given(`{"a":[{"b":["\u0000"]}]}`), []string{"invalid_value answers"}},
+		"U+0000 in a nested key":    {given(`{"a":{"b\u0000":1}}`), []string{"invalid_value answers"}},
+		"U+0000 behind a backslash": {given(`{"a":"\\\u0000"}`), []string{"invalid_value answers"}},
+		"everything wrong with them": {given(strings.Replace(keys(101), `"k0"`, `"`+strings.Repeat("k", 257)+`\u0000"`,
+			1)), []string{"too_many answers", "too_long answers", "invalid_value answers"}},
 	})
 }
 
 func TestEscapesNULAgreesWithDecoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parts := rapid.SliceOf(rapid.SampledFrom([]string{`\u0000`, `\\`, `u0000`, `\"`, `0`, `\u0030`, `\u000a`, "é", `\/`})).Draw(t, "parts")
+		parts := rapid.SliceOf(rapid.SampledFrom([]string{`\u0000`, `\\`, `u0000`, `\"`, `0`, `\u0030`, `\u000a`, "é",
+			`\/`})).Draw(t, "parts")
 		text := `"` + strings.Join(parts, "") + `"`
 		var decoded string
 		if err := json.Unmarshal([]byte(text), &decoded); err != nil {

@@ -30,8 +30,16 @@ func (p *problems) consent(f *postFields) Consent {
 	}
 	p.acknowledged(field{raw: in.acknowledged, parent: "consent", name: "acknowledged"}, isObject)
 	var c Consent
-	c.AcknowledgedAt, c.HasAcknowledgedAt = p.instant(field{raw: in.acknowledgedAt, parent: "consent", name: "acknowledgedAt"})
-	c.DisclosureText = p.copied(field{raw: in.disclosureText, parent: "consent", name: "disclosureText"}, maxDisclosureText)
+	c.AcknowledgedAt, c.HasAcknowledgedAt = p.instant(field{
+		raw:    in.acknowledgedAt,
+		parent: "consent",
+		name:   "acknowledgedAt",
+	})
+	c.DisclosureText = p.copied(field{
+		raw:    in.disclosureText,
+		parent: "consent",
+		name:   "disclosureText",
+	}, maxDisclosureText)
 	c.RecipientHash = p.hash(field{raw: in.recipientHash, parent: "consent", name: "recipientHash"})
 	c.ThirdPartyFormCertURL = p.certURL(first(
 		field{raw: in.formCertURL, parent: "consent", name: "thirdPartyFormCertUrl"},

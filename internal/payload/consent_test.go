@@ -32,7 +32,8 @@ func TestConsentAccepted(t *testing.T) {
 		"disclosureText long":  {consenting(`"disclosureText":` + chars(10000)), gave(Consent{DisclosureText: strings.Repeat("é", 10000)})},
 		"recipientHash":        {consenting(`"recipientHash":"` + lower + `"`), gave(Consent{RecipientHash: lower})},
 		"recipientHash, upper": {consenting(`"recipientHash":"` + strings.ToUpper(lower) + `"`), gave(Consent{RecipientHash: lower})},
-		"certificate":          {consenting(`"thirdPartyFormCertUrl":"https://cert.example/a?b=c#d"`) + `,"thirdPartyFormCertUrl":7`, gave(Consent{ThirdPartyFormCertURL: "https://cert.example/a?b=c#d"})},
+		"certificate": {consenting(`"thirdPartyFormCertUrl":"https://cert.example/a?b=c#d"`) +
+			`,"thirdPartyFormCertUrl":7`, gave(Consent{ThirdPartyFormCertURL: "https://cert.example/a?b=c#d"})},
 		"certificate, top":     {least + `,"thirdPartyFormCertUrl":"https://cert.example"`, gave(Consent{ThirdPartyFormCertURL: "https://cert.example"})},
 		"certificate of 2048":  {consenting(`"thirdPartyFormCertUrl":"` + long + `"`), gave(Consent{ThirdPartyFormCertURL: long})},
 		"lead token":           {consenting(`"thirdPartyLeadId":"L 1"`) + `,"thirdPartyLeadId":7`, gave(Consent{ThirdPartyLeadID: "L 1"})},
@@ -78,7 +79,8 @@ func TestConsentRefused(t *testing.T) {
 		"certificate a number":    {consenting(`"thirdPartyFormCertUrl":7`), []string{"invalid_type consent.thirdPartyFormCertUrl"}},
 		"certificate, http":       {consenting(`"thirdPartyFormCertUrl":"http://cert.example"`), []string{"invalid_value consent.thirdPartyFormCertUrl"}},
 		"certificate bad, top":    {least + `,"thirdPartyFormCertUrl":""`, []string{"invalid_value thirdPartyFormCertUrl"}},
-		"certificate of 2049":     {consenting(`"thirdPartyFormCertUrl":"https://example.com/` + strings.Repeat("é", 2049-20) + `"`), []string{"too_long consent.thirdPartyFormCertUrl"}},
+		"certificate of 2049": {consenting(`"thirdPartyFormCertUrl":"https://example.com/` +
+			strings.Repeat("é", 2049-20) + `"`), []string{"too_long consent.thirdPartyFormCertUrl"}},
 		"certificate with U+0000": {consenting(`"thirdPartyFormCertUrl":"https://example.com/\u0000"`), []string{"invalid_value consent.thirdPartyFormCertUrl"}},
 		"lead token a number":     {consenting(`"thirdPartyLeadId":7`), []string{"invalid_type consent.thirdPartyLeadId"}},
 		"lead token of 257":       {least + `,"thirdPartyLeadId":` + chars(257), []string{"too_long thirdPartyLeadId"}},
@@ -91,7 +93,8 @@ func TestConsentRefused(t *testing.T) {
 func TestMissingConsentSaysWhatIsRequired(t *testing.T) {
 	for _, consent := range []string{`null`, `{}`, `{"acknowledged":false}`, `{"acknowledged":"yes"}`, `[]`} {
 		_, err := ParsePost([]byte("{" + unconsented + `,"consent":` + consent + "}"))
-		if f := apperr.As(err); f == nil || len(f.Fields) != 1 || !slices.Equal(f.Fields[0].Path, []string{"consent", "acknowledged"}) {
+		if f := apperr.As(err); f == nil || len(f.Fields) != 1 ||
+			!slices.Equal(f.Fields[0].Path, []string{"consent", "acknowledged"}) {
 			t.Errorf("consent %s: %+v", consent, f)
 		}
 	}

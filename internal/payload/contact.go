@@ -63,7 +63,8 @@ func (p *problems) email(f field) string {
 	}
 	address, ok := p.text(f, maxEmail)
 	if ok && !isEmail(address) {
-		p.add(f, apperr.InvalidValue, "must be one e-mail address, like name@example.com, without a display name, blanks or invisible characters")
+		p.add(f, apperr.InvalidValue,
+			"must be one e-mail address, like name@example.com, without a display name, blanks or invisible characters")
 	}
 	return string(address)
 }
@@ -71,7 +72,8 @@ func (p *problems) email(f field) string {
 func (p *problems) phoneE164(f field) string {
 	number, ok := p.text(f, maxPhone)
 	if ok && !isE164(string(number)) {
-		p.add(f, apperr.InvalidValue, "must be in E.164 form: a plus sign, the country code and the number, at most 15 digits; send other forms as phone")
+		p.add(f, apperr.InvalidValue,
+			"must be in E.164 form: a plus sign, the country code and the number, at most 15 digits; send other forms as phone")
 	}
 	return string(number)
 }

@@ -14,25 +14,37 @@ func TestContactAccepted(t *testing.T) {
 	}
 	longest := strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 59)+".", 3) + "example.c" // 254 characters
 	checkAccepted(t, map[string]acceptedPost{
-		"contact.email":             {person + `,"contact":{"email":"a@b.example"}`, leastPost(nil)},
-		"email":                     {person + `,"email":"a@b.example"`, leastPost(nil)},
-		"contact.email wins":        {person + `,"email":7,"contact":{"email":"a@b.example"}`, leastPost(nil)},
-		"contact.email null":        {person + `,"email":"a@b.example","contact":{"email":null}`, leastPost(nil)},
-		"e-mail in its letter case": {person + `,"email":"A@B.Example"`, leastPost(func(p *Post) { p.Contact.Email = "A@B.Example" })},
-		"e-mail of 254":             {person + `,"email":"` + longest + `"`, leastPost(func(p *Post) { p.Contact.Email = longest })},
-		"name":                      {least + `,"name":"no"`, phone(Contact{Name: "no"})},
-		"contact.name wins":         {person + `,"name":7,"contact":{"fullName":8,"name":"Jo","email":"a@b.example"}`, phone(Contact{Name: "Jo"})},
-		"contact.fullName":          {person + `,"name":7,"contact":{"fullName":"Jo","name":null,"email":"a@b.example"}`, phone(Contact{Name: "Jo"})},
-		"name empty is a value":     {person + `,"name":"no","contact":{"name":"","email":"a@b.example"}`, leastPost(nil)},
-		"name of 200":               {least + `,"name":` + chars(200), phone(Contact{Name: strings.Repeat("é", 200)})},
-		"name as sent":              {least + `,"name":" Jo\tB "`, phone(Contact{Name: " Jo\tB "})},
-		"contact.phoneE164":         {person + `,"phone":7,"contact":{"phone":8,"phoneE164":"+442079460123","email":"a@b.example"}`, phone(Contact{Phone: "+442079460123", PhoneE164: "+442079460123"})},
-		"contact.phone":             {person + `,"phone":7,"contact":{"phone":"020 7946 0123","phoneE164":null,"email":"a@b.example"}`, phone(Contact{Phone: "020 7946 0123", PhoneFlagged: true})},
-		"phone":                     {least + `,"phone":" 020 "`, phone(Contact{Phone: " 020 ", PhoneFlagged: true})},
-		"phone that is none":        {least + `,"phone":"ask Jo"`, phone(Contact{Phone: "ask Jo", PhoneFlagged: true})},
-		"phone empty is a value":    {least + `,"phone":""`, phone(Contact{PhoneFlagged: true})},
-		"phone of 64":               {least + `,"phone":` + chars(64), phone(Contact{Phone: strings.Repeat("é", 64), PhoneFlagged: true})},
-		"phoneE164 at the top":      {least + `,"phoneE164":7,"fullName":8`, leastPost(nil)},
+		"contact.email":      {person + `,"contact":{"email":"a@b.example"}`, leastPost(nil)},
+		"email":              {person + `,"email":"a@b.example"`, leastPost(nil)},
+		"contact.email wins": {person + `,"email":7,"contact":{"email":"a@b.example"}`, leastPost(nil)},
+		"contact.email null": {person + `,"email":"a@b.example","contact":{"email":null}`, leastPost(nil)},
+		"e-mail in its letter case": {person + `,"email":"A@B.Example"`, leastPost(func(p *Post) {
+			p.Contact.Email = "A@B.Example"
+		})},
+		"e-mail of 254": {person + `,"email":"` + longest + `"`, leastPost(func(p *Post) {
+			p.Contact.Email = longest
+		})},
+		"name":              {least + `,"name":"no"`, phone(Contact{Name: "no"})},
+		"contact.name wins": {person + `,"name":7,"contact":{"fullName":8,"name":"Jo","email":"a@b.example"}`, phone(Contact{Name: "Jo"})},
+		"contact.fullName": {person +
+			`,"name":7,"contact":{"fullName":"Jo","name":null,"email":"a@b.example"}`, phone(Contact{Name: "Jo"})},
+		"name empty is a value": {person + `,"name":"no","contact":{"name":"","email":"a@b.example"}`, leastPost(nil)},
+		"name of 200":           {least + `,"name":` + chars(200), phone(Contact{Name: strings.Repeat("é", 200)})},
+		"name as sent":          {least + `,"name":" Jo\tB "`, phone(Contact{Name: " Jo\tB "})},
+		"contact.phoneE164": {person + `,"phone":7,"contact":{"phone":8,"phoneE164":"+442079460123","email":"a@b.example"}`, phone(Contact{
+			Phone:     "+442079460123",
+			PhoneE164: "+442079460123",
+		})},
+		"contact.phone": {person +
+			`,"phone":7,"contact":{"phone":"020 7946 0123","phoneE164":null,"email":"a@b.example"}`, phone(Contact{Phone: "020 7946 0123", PhoneFlagged: true})},
+		"phone":                  {least + `,"phone":" 020 "`, phone(Contact{Phone: " 020 ", PhoneFlagged: true})},
+		"phone that is none":     {least + `,"phone":"ask Jo"`, phone(Contact{Phone: "ask Jo", PhoneFlagged: true})},
+		"phone empty is a value": {least + `,"phone":""`, phone(Contact{PhoneFlagged: true})},
+		"phone of 64": {least + `,"phone":` + chars(64), phone(Contact{
+			Phone:        strings.Repeat("é", 64),
+			PhoneFlagged: true,
+		})},
+		"phoneE164 at the top": {least + `,"phoneE164":7,"fullName":8`, leastPost(nil)},
 	})
 }
 
@@ -54,11 +66,12 @@ func TestContactRefused(t *testing.T) {
 		"phoneE164 a number":            {person + `,"contact":{"phoneE164":442079460123,"email":"a@b.example"}`, []string{"invalid_type contact.phoneE164"}},
 		"phoneE164 empty":               {person + `,"contact":{"phoneE164":"","email":"a@b.example"}`, []string{"invalid_value contact.phoneE164"}},
 		"phoneE164 with blanks":         {person + `,"contact":{"phoneE164":"+44 20 7946 0123","email":"a@b.example"}`, []string{"invalid_value contact.phoneE164"}},
-		"phoneE164 bad, phone good":     {person + `,"contact":{"phoneE164":"no","phone":"020 7946 0123","email":"a@b.example"}`, []string{"invalid_value contact.phoneE164"}},
-		"phoneE164 of 65":               {person + `,"contact":{"phoneE164":` + chars(65) + `,"email":"a@b.example"}`, []string{"too_long contact.phoneE164"}},
-		"contact.phone a number":        {person + `,"contact":{"phone":7,"email":"a@b.example"}`, []string{"invalid_type contact.phone"}},
-		"phone of 65":                   {least + `,"phone":` + chars(65), []string{"too_long phone"}},
-		"phone with U+0000":             {least + `,"phone":"\u0000"`, []string{"invalid_value phone"}},
-		"several at once":               {person + `,"contact":{"phone":7,"name":8,"email":9}`, []string{"invalid_type contact.email", "invalid_type contact.name", "invalid_type contact.phone"}},
+		"phoneE164 bad, phone good": {person +
+			`,"contact":{"phoneE164":"no","phone":"020 7946 0123","email":"a@b.example"}`, []string{"invalid_value contact.phoneE164"}},
+		"phoneE164 of 65":        {person + `,"contact":{"phoneE164":` + chars(65) + `,"email":"a@b.example"}`, []string{"too_long contact.phoneE164"}},
+		"contact.phone a number": {person + `,"contact":{"phone":7,"email":"a@b.example"}`, []string{"invalid_type contact.phone"}},
+		"phone of 65":            {least + `,"phone":` + chars(65), []string{"too_long phone"}},
+		"phone with U+0000":      {least + `,"phone":"\u0000"`, []string{"invalid_value phone"}},
+		"several at once":        {person + `,"contact":{"phone":7,"name":8,"email":9}`, []string{"invalid_type contact.email", "invalid_type contact.name", "invalid_type contact.phone"}},
 	})
 }

@@ -111,7 +111,8 @@ const invisible = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\
 
 func TestIsEmailRefusesWhatNobodySees(t *testing.T) {
 	for _, r := range invisible {
-		for _, address := range []string{"jo" + string(r) + "@example.com", `"jo` + string(r) + `"@example.com`, `"jo\` + string(r) + `"@example.com`, "jo@exa" + string(r) + "mple.com"} {
+		for _, address := range []string{"jo" + string(r) + "@example.com", `"jo` + string(r) + `"@example.com`,
+			`"jo\` + string(r) + `"@example.com`, "jo@exa" + string(r) + "mple.com"} {
 			if isEmail([]byte(address)) {
 				t.Errorf("%+q was accepted", address)
 			}
@@ -149,7 +150,8 @@ func TestNormaliseEmail(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		address := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("aB@.-_xn\u00fc\u0308\u00df\u0130\u3002\uff20\u212b\u200d\u05d0")))).Draw(t, "address")
+		address := rapid.OneOf(rapid.String(),
+			rapid.StringOf(rapid.RuneFrom([]rune("aB@.-_xn\u00fc\u0308\u00df\u0130\u3002\uff20\u212b\u200d\u05d0")))).Draw(t, "address")
 		once := NormaliseEmail(address)
 		if again := NormaliseEmail(once); again != once {
 			t.Fatalf("%q became %q", once, again)

@@ -8,22 +8,24 @@ import (
 func TestLocationAccepted(t *testing.T) {
 	at := func(l Location) Post { return leastPost(func(p *Post) { p.Location = l }) }
 	checkAccepted(t, map[string]acceptedPost{
-		"postcode first":              {least + `,"location":{"postal_code":1,"postcode":" A 1 "},"postcode":2,"postal_code":3`, at(Location{Postcode: "A 1"})},
-		"location.postal_code second": {least + `,"location":{"postal_code":"A2","postcode":null},"postcode":2,"postal_code":3`, at(Location{Postcode: "A2"})},
-		"postcode third":              {least + `,"location":{},"postcode":"A3","postal_code":3`, at(Location{Postcode: "A3"})},
-		"postal_code fourth":          {least + `,"postcode":null,"postal_code":"A4"`, at(Location{Postcode: "A4"})},
-		"two that differ":             {least + `,"postcode":"A3","postal_code":"A4"`, at(Location{Postcode: "A3"})},
-		"postcode of 16":              {least + `,"postcode":"\u2003` + strings.Repeat("é", 16) + ` "`, at(Location{Postcode: strings.Repeat("é", 16)})},
-		"address first":               {least + `,"location":{"street_address":1,"address":"1 High St"},"address":2`, at(Location{Address: "1 High St"})},
-		"street_address second":       {least + `,"location":{"street_address":"2 High St"},"address":2`, at(Location{Address: "2 High St"})},
-		"address third":               {least + `,"address":" 3 High St\n"`, at(Location{Address: " 3 High St\n"})},
-		"address empty is a value":    {least + `,"location":{"address":""},"address":"3 High St"`, at(Location{})},
-		"address of 500":              {least + `,"address":` + chars(500), at(Location{Address: strings.Repeat("é", 500)})},
-		"country first":               {least + `,"location":{"country":" fr "},"country":7`, at(Location{Country: "FR"})},
-		"country second":              {least + `,"country":"de"`, at(Location{Country: "DE"})},
-		"country null":                {least + `,"location":{"country":null},"country":"de"`, at(Location{Country: "DE"})},
-		"country empty":               {least + `,"location":{"country":""},"country":"de"`, at(Location{Country: "DE"})},
-		"countries empty":             {least + `,"location":{"country":""},"country":""`, at(Location{})},
+		"postcode first": {least +
+			`,"location":{"postal_code":1,"postcode":" A 1 "},"postcode":2,"postal_code":3`, at(Location{Postcode: "A 1"})},
+		"location.postal_code second": {least +
+			`,"location":{"postal_code":"A2","postcode":null},"postcode":2,"postal_code":3`, at(Location{Postcode: "A2"})},
+		"postcode third":           {least + `,"location":{},"postcode":"A3","postal_code":3`, at(Location{Postcode: "A3"})},
+		"postal_code fourth":       {least + `,"postcode":null,"postal_code":"A4"`, at(Location{Postcode: "A4"})},
+		"two that differ":          {least + `,"postcode":"A3","postal_code":"A4"`, at(Location{Postcode: "A3"})},
+		"postcode of 16":           {least + `,"postcode":"\u2003` + strings.Repeat("é", 16) + ` "`, at(Location{Postcode: strings.Repeat("é", 16)})},
+		"address first":            {least + `,"location":{"street_address":1,"address":"1 High St"},"address":2`, at(Location{Address: "1 High St"})},
+		"street_address second":    {least + `,"location":{"street_address":"2 High St"},"address":2`, at(Location{Address: "2 High St"})},
+		"address third":            {least + `,"address":" 3 High St\n"`, at(Location{Address: " 3 High St\n"})},
+		"address empty is a value": {least + `,"location":{"address":""},"address":"3 High St"`, at(Location{})},
+		"address of 500":           {least + `,"address":` + chars(500), at(Location{Address: strings.Repeat("é", 500)})},
+		"country first":            {least + `,"location":{"country":" fr "},"country":7`, at(Location{Country: "FR"})},
+		"country second":           {least + `,"country":"de"`, at(Location{Country: "DE"})},
+		"country null":             {least + `,"location":{"country":null},"country":"de"`, at(Location{Country: "DE"})},
+		"country empty":            {least + `,"location":{"country":""},"country":"de"`, at(Location{Country: "DE"})},
+		"countries empty":          {least + `,"location":{"country":""},"country":""`, at(Location{})},
 	})
 }
 

@@ -81,7 +81,8 @@ func chars(n int) string { return `"` + strings.Repeat("é", n) + `"` }
 
 func TestMessagesNeverRepeatWhatWasSent(t *testing.T) {
 	const canary = "canary"
-	values := []string{`"canary"`, `"canary\u0000"`, `["canary"]`, `{"canary":"canary"}`, `"` + strings.Repeat(canary, 3000) + `"`, `"+canary"`, `"https://canary@"`}
+	values := []string{`"canary"`, `"canary\u0000"`, `["canary"]`, `{"canary":"canary"}`,
+		`"` + strings.Repeat(canary, 3000) + `"`, `"+canary"`, `"https://canary@"`}
 	var long strings.Builder
 	for i := range maxAnswers + 1 {
 		fmt.Fprintf(&long, `,"canary%d%s":"\u0000"`, i, strings.Repeat("x", maxAnswerKey))

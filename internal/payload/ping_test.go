@@ -28,49 +28,65 @@ func TestPingAccepted(t *testing.T) {
 		body string
 		want Ping
 	}{
-		"industry and postcode":      {both, base(nil)},
-		"vertical":                   {`"vertical":"electrician",` + postcode, base(func(p *Ping) { p.Industry = 1 })},
-		"term id as a number":        {`"taxonomyTermId":2001,` + postcode, base(func(p *Ping) { p.Industry = 2 })},
-		"term id as a string":        {`"taxonomyTermId":"2001",` + postcode, base(func(p *Ping) { p.Industry = 2 })},
-		"term id in escapes":         {`"taxonomyTermId":"\u0032001",` + postcode, base(func(p *Ping) { p.Industry = 2 })},
-		"null industry":              {`"industry":null,"vertical":"plumber",` + postcode, base(nil)},
-		"empty industry":             {`"industry":"","vertical":"plumber",` + postcode, base(nil)},
-		"empty and null others":      {both + `,"vertical":"","taxonomyTermId":null`, base(nil)},
-		"empty term id":              {both + `,"taxonomyTermId":""`, base(nil)},
-		"postal_code":                {industry + `,"postal_code":"75001"`, base(nil)},
-		"null postcode":              {industry + `,"postcode":null,"postal_code":"75001"`, base(nil)},
-		"empty postcode":             {industry + `,"postcode":"","postal_code":"75001"`, base(nil)},
-		"empty postal_code":          {both + `,"postal_code":""`, base(nil)},
-		"both postcodes, equal":      {both + `,"postal_code":"75001"`, base(nil)},
-		"equal after trimming":       {industry + `,"postcode":" 75001","postal_code":"75\u003001\u00a0"`, base(func(p *Ping) { p.Postcode = "75001" })},
-		"postcode trimmed":           {industry + `,"postcode":"\u2003\t 75001 \u0085\n"`, base(nil)},
-		"postcode of 1":              {industry + `,"postcode":"é"`, base(func(p *Ping) { p.Postcode = "é" })},
-		"postcode of 16":             {industry + `,"postcode":"  ` + strings.Repeat("é", 16) + `  "`, base(func(p *Ping) { p.Postcode = strings.Repeat("é", 16) })},
-		"postcode of any form":       {industry + `,"postcode":"<—/ 9"`, base(func(p *Ping) { p.Postcode = "<—/ 9" })},
-		"country":                    {both + `,"country":"FR"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} })},
-		"country, lower case":        {both + `,"country":" us\n"`, base(func(p *Ping) { p.Country = [2]byte{'U', 'S'} })},
-		"country not on the list":    {both + `,"country":"Zz"`, base(func(p *Ping) { p.Country = [2]byte{'Z', 'Z'} })},
-		"country null":               {both + `,"country":null`, base(nil)},
-		"country empty":              {both + `,"country":""`, base(nil)},
-		"urgency":                    {both + `,"urgency":"\t Emergency "`, base(func(p *Ping) { p.Urgency = "Emergency" })},
-		"urgency of 64":              {both + `,"urgency":` + chars(64), base(func(p *Ping) { p.Urgency = strings.Repeat("é", 64) })},
-		"urgency null":               {both + `,"urgency":null`, base(nil)},
-		"urgency empty":              {both + `,"urgency":""`, base(nil)},
-		"urgency blank":              {both + `,"urgency":"  "`, base(nil)},
-		"urgency unknown":            {both + `,"urgency":"whenever"`, base(func(p *Ping) { p.Urgency = "whenever" })},
-		"job_type":                   {both + `,"job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
-		"jobType":                    {both + `,"jobType":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
-		"job_type wins":              {both + `,"jobType":"no","job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
-		"jobType is not looked at":   {both + `,"jobType":7,"job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
-		"empty job_type is a value":  {both + `,"job_type":"","jobType":"repair"`, base(nil)},
-		"null job_type is none":      {both + `,"job_type":null,"jobType":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
-		"job_type of 256":            {both + `,"job_type":` + chars(256), base(func(p *Ping) { p.JobType = strings.Repeat("é", 256) })},
-		"budget":                     {both + `,"budget":" 500 € "`, base(func(p *Ping) { p.Budget = " 500 € " })},
-		"budget of 256":              {both + `,"budget":` + chars(256), base(func(p *Ping) { p.Budget = strings.Repeat("é", 256) })},
-		"budget null":                {both + `,"budget":null`, base(nil)},
-		"fields of a post":           {both + `,"email":7,"contact":"x","transactionId":[]`, base(nil)},
-		"all of them, in any order":  {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{2, "p", [2]byte{'I', 'E'}, "u", "j", "b"}},
-		"control characters in text": {both + `,"urgency":"a\tb","budget":"a\nb"`, base(func(p *Ping) { p.Urgency, p.Budget = "a\tb", "a\nb" })},
+		"industry and postcode": {both, base(nil)},
+		"vertical":              {`"vertical":"electrician",` + postcode, base(func(p *Ping) { p.Industry = 1 })},
+		"term id as a number":   {`"taxonomyTermId":2001,` + postcode, base(func(p *Ping) { p.Industry = 2 })},
+		"term id as a string":   {`"taxonomyTermId":"2001",` + postcode, base(func(p *Ping) { p.Industry = 2 })},
+		"term id in escapes":    {`"taxonomyTermId":"\u0032001",` + postcode, base(func(p *Ping) { p.Industry = 2 })},
+		"null industry":         {`"industry":null,"vertical":"plumber",` + postcode, base(nil)},
+		"empty industry":        {`"industry":"","vertical":"plumber",` + postcode, base(nil)},
+		"empty and null others": {both + `,"vertical":"","taxonomyTermId":null`, base(nil)},
+		"empty term id":         {both + `,"taxonomyTermId":""`, base(nil)},
+		"postal_code":           {industry + `,"postal_code":"75001"`, base(nil)},
+		"null postcode":         {industry + `,"postcode":null,"postal_code":"75001"`, base(nil)},
+		"empty postcode":        {industry + `,"postcode":"","postal_code":"75001"`, base(nil)},
+		"empty postal_code":     {both + `,"postal_code":""`, base(nil)},
+		"both postcodes, equal": {both + `,"postal_code":"75001"`, base(nil)},
+		"equal after trimming": {industry + `,"postcode":" 75001","postal_code":"75\u003001\u00a0"`, base(func(p *Ping) {
+			p.Postcode = "75001"
+		})},
+		"postcode trimmed": {industry + `,"postcode":"\u2003\t 75001 \u0085\n"`, base(nil)},
+		"postcode of 1":    {industry + `,"postcode":"é"`, base(func(p *Ping) { p.Postcode = "é" })},
+		"postcode of 16": {industry + `,"postcode":"  ` + strings.Repeat("é", 16) + `  "`, base(func(p *Ping) {
+			p.Postcode = strings.Repeat("é", 16)
+		})},
+		"postcode of any form":    {industry + `,"postcode":"<—/ 9"`, base(func(p *Ping) { p.Postcode = "<—/ 9" })},
+		"country":                 {both + `,"country":"FR"`, base(func(p *Ping) { p.Country = [2]byte{'F', 'R'} })},
+		"country, lower case":     {both + `,"country":" us\n"`, base(func(p *Ping) { p.Country = [2]byte{'U', 'S'} })},
+		"country not on the list": {both + `,"country":"Zz"`, base(func(p *Ping) { p.Country = [2]byte{'Z', 'Z'} })},
+		"country null":            {both + `,"country":null`, base(nil)},
+		"country empty":           {both + `,"country":""`, base(nil)},
+		"urgency":                 {both + `,"urgency":"\t Emergency "`, base(func(p *Ping) { p.Urgency = "Emergency" })},
+		"urgency of 64": {both + `,"urgency":` + chars(64), base(func(p *Ping) {
+			p.Urgency = strings.Repeat("é", 64)
+		})},
+		"urgency null":    {both + `,"urgency":null`, base(nil)},
+		"urgency empty":   {both + `,"urgency":""`, base(nil)},
+		"urgency blank":   {both + `,"urgency":"  "`, base(nil)},
+		"urgency unknown": {both + `,"urgency":"whenever"`, base(func(p *Ping) { p.Urgency = "whenever" })},
+		"job_type":        {both + `,"job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
+		"jobType":         {both + `,"jobType":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
+		"job_type wins": {both + `,"jobType":"no","job_type":"repair"`, base(func(p *Ping) {
+			p.JobType = "repair"
+		})},
+		"jobType is not looked at":  {both + `,"jobType":7,"job_type":"repair"`, base(func(p *Ping) { p.JobType = "repair" })},
+		"empty job_type is a value": {both + `,"job_type":"","jobType":"repair"`, base(nil)},
+		"null job_type is none": {both + `,"job_type":null,"jobType":"repair"`, base(func(p *Ping) {
+			p.JobType = "repair"
+		})},
+		"job_type of 256": {both + `,"job_type":` + chars(256), base(func(p *Ping) {
+			p.JobType = strings.Repeat("é", 256)
+		})},
+		"budget": {both + `,"budget":" 500 € "`, base(func(p *Ping) { p.Budget = " 500 € " })},
+		"budget of 256": {both + `,"budget":` + chars(256), base(func(p *Ping) {
+			p.Budget = strings.Repeat("é", 256)
+		})},
+		"budget null":               {both + `,"budget":null`, base(nil)},
+		"fields of a post":          {both + `,"email":7,"contact":"x","transactionId":[]`, base(nil)},
+		"all of them, in any order": {`"budget":"b","jobType":"j","urgency":"u","country":"ie","postal_code":"p","vertical":"dentist"`, Ping{2, "p", [2]byte{'I', 'E'}, "u", "j", "b"}},
+		"control characters in text": {both + `,"urgency":"a\tb","budget":"a\nb"`, base(func(p *Ping) {
+			p.Urgency, p.Budget = "a\tb", "a\nb"
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParsePing([]byte("{"+c.body+"}"), tax)
@@ -179,7 +195,8 @@ func TestPingRefused(t *testing.T) {
 		"budget with U+0000":       {both + `,"budget":"5\u00000"`, []string{"invalid_value budget"}},
 		"all at once, in the specification's order": {
 			`"budget":1,"jobType":2,"urgency":3,"country":4,"postal_code":5,"taxonomyTermId":[]`,
-			[]string{"invalid_type taxonomyTermId", "invalid_type postal_code", "invalid_type country", "invalid_type urgency", "invalid_type jobType", "invalid_type budget"},
+			[]string{"invalid_type taxonomyTermId", "invalid_type postal_code", "invalid_type country",
+				"invalid_type urgency", "invalid_type jobType", "invalid_type budget"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +331,8 @@ func FuzzParsePing(f *testing.F) {
 		if err := json.Unmarshal(sent, &loose); err != nil {
 			t.Fatal("the standard library refuses it:", err)
 		}
-		if n := utf8.RuneCountInString(ping.Postcode); n < 1 || n > maxPostcode || utf8.RuneCountInString(ping.Urgency) > maxUrgency {
+		if n := utf8.RuneCountInString(ping.Postcode); n < 1 || n > maxPostcode ||
+			utf8.RuneCountInString(ping.Urgency) > maxUrgency {
 			t.Fatalf("read %+v", ping)
 		}
 	})

@@ -63,24 +63,33 @@ func checkRefused(t *testing.T, rows map[string]refusedPost) {
 
 func TestPostAccepted(t *testing.T) {
 	checkAccepted(t, map[string]acceptedPost{
-		"least":                    {least, leastPost(nil)},
-		"empty transactionId":      {strings.Replace(least, "tx_1", "", 1), leastPost(func(p *Post) { p.TransactionID = "" })},
-		"transactionId of 200":     {strings.Replace(least, `"tx_1"`, chars(200), 1), leastPost(func(p *Post) { p.TransactionID = strings.Repeat("é", 200) })},
-		"transactionId as sent":    {strings.Replace(least, "tx_1", " TX_\\u0031 ", 1), leastPost(func(p *Post) { p.TransactionID = " TX_1 " })},
-		"partnerId":                {least + `,"partnerId":"acme-uk"`, leastPost(func(p *Post) { p.PartnerID = "acme-uk" })},
-		"partnerId as sent":        {least + `,"partnerId":" Acme "`, leastPost(func(p *Post) { p.PartnerID = " Acme " })},
-		"partnerId null":           {least + `,"partnerId":null`, leastPost(nil)},
-		"partnerId of 128":         {least + `,"partnerId":` + chars(128), leastPost(func(p *Post) { p.PartnerID = strings.Repeat("é", 128) })},
-		"notes":                    {least + `,"notes":" line\n\u20ac"`, leastPost(func(p *Post) { p.Notes = " line\n€" })},
-		"notes of 10000":           {least + `,"notes":` + chars(10000), leastPost(func(p *Post) { p.Notes = strings.Repeat("é", 10000) })},
-		"notes null":               {least + `,"notes":null`, leastPost(nil)},
-		"unknown fields":           {least + `,"x":[{"email":1}],"Notes":7,"transactionid":1`, leastPost(nil)},
-		"fields of a ping":         {least + `,"industry":7,"urgency":[],"job_type":{}`, leastPost(nil)},
-		"null contact":             {`"transactionId":"tx_1","contact":null,"email":"a@b.example","consent":{"acknowledged":true}`, leastPost(nil)},
-		"null location":            {least + `,"location":null`, leastPost(nil)},
-		"empty location":           {least + `,"location":{}`, leastPost(nil)},
-		"everything null":          {least + `,"location":{"postcode":null,"address":null,"country":null},"answers":null,"name":null,"phone":null`, leastPost(nil)},
-		"contact of blanks inside": {strings.Replace(least, `{"email":"a@b.example"}`, "{ \n\"email\" : \"a@b.example\"\t}", 1), leastPost(nil)},
+		"least":               {least, leastPost(nil)},
+		"empty transactionId": {strings.Replace(least, "tx_1", "", 1), leastPost(func(p *Post) { p.TransactionID = "" })},
+		"transactionId of 200": {strings.Replace(least, `"tx_1"`, chars(200), 1), leastPost(func(p *Post) {
+			p.TransactionID = strings.Repeat("é", 200)
+		})},
+		"transactionId as sent": {strings.Replace(least, "tx_1", " TX_\\u0031 ", 1), leastPost(func(p *Post) {
+			p.TransactionID = " TX_1 "
+		})},
+		"partnerId":         {least + `,"partnerId":"acme-uk"`, leastPost(func(p *Post) { p.PartnerID = "acme-uk" })},
+		"partnerId as sent": {least + `,"partnerId":" Acme "`, leastPost(func(p *Post) { p.PartnerID = " Acme " })},
+		"partnerId null":    {least + `,"partnerId":null`, leastPost(nil)},
+		"partnerId of 128": {least + `,"partnerId":` + chars(128), leastPost(func(p *Post) {
+			p.PartnerID = strings.Repeat("é", 128)
+		})},
+		"notes": {least + `,"notes":" line\n\u20ac"`, leastPost(func(p *Post) { p.Notes = " line\n€" })},
+		"notes of 10000": {least + `,"notes":` + chars(10000), leastPost(func(p *Post) {
+			p.Notes = strings.Repeat("é", 10000)
+		})},
+		"notes null":       {least + `,"notes":null`, leastPost(nil)},
+		"unknown fields":   {least + `,"x":[{"email":1}],"Notes":7,"transactionid":1`, leastPost(nil)},
+		"fields of a ping": {least + `,"industry":7,"urgency":[],"job_type":{}`, leastPost(nil)},
+		"null contact":     {`"transactionId":"tx_1","contact":null,"email":"a@b.example","consent":{"acknowledged":true}`, leastPost(nil)},
+		"null location":    {least + `,"location":null`, leastPost(nil)},
+		"empty location":   {least + `,"location":{}`, leastPost(nil)},
+		"everything null":  {least + `,"location":{"postcode":null,"address":null,"country":null},"answers":null,"name":null,"phone":null`, leastPost(nil)},
+		"contact of blanks inside": {strings.Replace(least, `{"email":"a@b.example"}`,
+			"{ \n\"email\" : \"a@b.example\"\t}", 1), leastPost(nil)},
 	})
 }
 
@@ -136,10 +145,11 @@ func TestRefusedPostNamesItsPartner(t *testing.T) {
 		"JSON, nested duplicate name": {`{"partnerId":"p","x":{"y":1,"y":2},"transactionId":"tx_1"}`, "", "p"},
 		"JSON, invalid UTF-8":         {"{\"partnerId\":\"p\",\"transactionId\":\"\xff\"}", "", "p"},
 		"JSON, lone surrogate":        {`{"partnerId":"p","transactionId":"\ud800"}`, "", "p"},
-		"JSON, too deep":              {`{"partnerId":"p","x":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `,"transactionId":"tx_1"}`, "tx_1", "p"},
-		"JSON, byte-order mark":       {"\ufeff" + `{"partnerId":"p"}`, "", ""},
-		"JSON, wrong types":           {`{"partnerId":7,"transactionId":{},`, "", ""},
-		"JSON, an array":              {`["partnerId","p"`, "", ""},
+		"JSON, too deep": {`{"partnerId":"p","x":` + strings.Repeat("[", 32) +
+			strings.Repeat("]", 32) + `,"transactionId":"tx_1"}`, "tx_1", "p"},
+		"JSON, byte-order mark": {"\ufeff" + `{"partnerId":"p"}`, "", ""},
+		"JSON, wrong types":     {`{"partnerId":7,"transactionId":{},`, "", ""},
+		"JSON, an array":        {`["partnerId","p"`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := []byte(c.body)
@@ -167,8 +177,14 @@ func TestPostDoesNotAliasTheBody(t *testing.T) {
 		body[i] = 'X'
 	}
 	want := Post{
-		TransactionID: "tx_AQHsR2J3kq0ZVQk2mQ", PartnerID: "acme-uk",
-		Contact:  Contact{Email: "Jo.Bloggs@Example.com", Name: "Jo Bloggs", Phone: "020 7946 0123", PhoneFlagged: true},
+		TransactionID: "tx_AQHsR2J3kq0ZVQk2mQ",
+		PartnerID:     "acme-uk",
+		Contact: Contact{
+			Email:        "Jo.Bloggs@Example.com",
+			Name:         "Jo Bloggs",
+			Phone:        "020 7946 0123",
+			PhoneFlagged: true,
+		},
 		Location: Location{Postcode: "SW1A 1AA", Address: "10 Downing Street, London", Country: "GB"},
 		Consent: Consent{
 			AcknowledgedAt: time.Date(2026, 1, 2, 2, 4, 5, 678_000_000, time.UTC), HasAcknowledgedAt: true,
@@ -190,8 +206,12 @@ func TestPostReadsTheSameHoweverItIsWritten(t *testing.T) {
 		text := rapid.StringN(0, 40, -1).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) })
 		name, address, disclosure, notes := text.Draw(t, "name"), text.Draw(t, "address"), text.Draw(t, "disclosure"), text.Draw(t, "notes")
 		members := [][2]string{
-			{"transactionId", quote("tx_1")}, {"consent", `{"disclosureText":` + everyCharacterEscaped(disclosure) + `,"acknowledged":true}`},
-			{"email", everyCharacterEscaped("a@b.example")}, {"name", everyCharacterEscaped(name)}, {"notes", quote(notes)}, {"address", quote(address)},
+			{"transactionId", quote("tx_1")},
+			{"consent", `{"disclosureText":` + everyCharacterEscaped(disclosure) + `,"acknowledged":true}`},
+			{"email", everyCharacterEscaped("a@b.example")},
+			{"name", everyCharacterEscaped(name)},
+			{"notes", quote(notes)},
+			{"address", quote(address)},
 		}
 		var parts []string
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5}).Draw(t, "order") {

@@ -64,10 +64,11 @@ func TestInvalidJSON(t *testing.T) {
 		"unknown escape":                  `{` + good + `,"budget":"\x41"}`,
 		"short escape":                    `{` + good + `,"budget":"\u12"}`,
 		"nesting of 33":                   `{` + good + `,"x":` + strings.Repeat("[", 32) + strings.Repeat("]", 32) + `}`,
-		"nesting of 33, objects":          `{` + good + `,"x":` + strings.Repeat(`{"x":`, 32) + `1` + strings.Repeat("}", 32) + `}`,
-		"nesting of 33 without object":    strings.Repeat("[", 33) + strings.Repeat("]", 33),
-		"nesting without end":             strings.Repeat("[", 20_000),
-		"nesting of 20,000":               strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
+		"nesting of 33, objects": `{` + good + `,"x":` + strings.Repeat(`{"x":`, 32) + `1` +
+			strings.Repeat("}", 32) + `}`,
+		"nesting of 33 without object": strings.Repeat("[", 33) + strings.Repeat("]", 33),
+		"nesting without end":          strings.Repeat("[", 20_000),
+		"nesting of 20,000":            strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if ping, err := ParsePing([]byte(body), tax); err != error(ErrJSON) || ping != (Ping{}) {

@@ -61,7 +61,11 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		if err := tx.Create(&e).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{"amount": e.AmountMinor, "currency": e.Currency, "account": account.Identifier}, a.Why)
+		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{
+			"amount":   e.AmountMinor,
+			"currency": e.Currency,
+			"account":  account.Identifier,
+		}, a.Why)
 	})
 	if errors.Is(err, errEntryExists) {
 		err = errAdjusted
@@ -83,7 +87,8 @@ func (s *Service) adjusted(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account
 	case l.AccountID != account.ID:
 		return nil, field("lead", apperr.InvalidValue, "The account has no lead of this id that earned anything.")
 	case earned.Currency != a.Amount.Currency.String():
-		return nil, field("currency", apperr.InvalidValue, "This lead earned "+earned.Currency+": an adjustment of it is in the same currency.")
+		return nil, field("currency", apperr.InvalidValue,
+			"This lead earned "+earned.Currency+": an adjustment of it is in the same currency.")
 	}
 	return &l.ID, nil
 }

@@ -131,7 +131,9 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 }
 
 // Entries is a page of the ledger, the newest entry first.
-func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p postgres.Page) (all []Entry, newer, older bool, err error) {
+func (s *Service) Entries(
+	ctx context.Context, sc scope.Scope, f Filter, p postgres.Page,
+) (all []Entry, newer, older bool, err error) {
 	c, order := f.conditions(sc), "DESC"
 	switch {
 	case p.NewerThan > 0:
@@ -140,7 +142,8 @@ func (s *Service) Entries(ctx context.Context, sc scope.Scope, f Filter, p postg
 	case p.OlderThan > 0:
 		c.and("e.id < $%d", p.OlderThan)
 	}
-	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY e.id %s LIMIT %d", entriesSQL, c.where(), order, p.Size+1), c.args...)
+	rows, err := s.db.Pool.Query(ctx,
+		fmt.Sprintf("%s%s ORDER BY e.id %s LIMIT %d", entriesSQL, c.where(), order, p.Size+1), c.args...)
 	if err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
@@ -181,7 +184,8 @@ const sumColumns = `count(*),
 // takes seconds: ask it of a partner, an account, a run.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
 	c := f.conditions(sc)
-	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+` FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id`+
+	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+
+		` FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id`+
 		c.where()+` GROUP BY e.currency`, c.args...)
 	if err != nil {
 		return nil, postgres.Translate(err)
@@ -220,7 +224,9 @@ const balancesWithin = "20s"
 
 // Balances are those of a page of partners that have entries: after a slug, or before
 // one, or from the beginning. Each is the sum of its entries, added up anew.
-func (s *Service) Balances(ctx context.Context, sc scope.Scope, after, before string, partners int) (page BalancePage, err error) {
+func (s *Service) Balances(
+	ctx context.Context, sc scope.Scope, after, before string, partners int,
+) (page BalancePage, err error) {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return page, postgres.Translate(err)
@@ -250,7 +256,8 @@ func (s *Service) Balances(ctx context.Context, sc scope.Scope, after, before st
 // earning are the slugs of some partners that have entries.
 func earning(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
 	c, order := &conditions{}, "ASC"
-	c.sql = append(c.sql, "EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")
+	c.sql = append(c.sql,
+		"EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")
 	if !sc.All() {
 		c.and("p.id = ANY ($%d)", sc.IDs())
 	}
@@ -261,7 +268,8 @@ func earning(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before strin
 	case after != "":
 		c.and("p.slug > $%d", after)
 	}
-	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT p.slug FROM partners p%s ORDER BY p.slug %s LIMIT %d", c.where(), order, limit), c.args...)
+	rows, err := tx.Query(ctx,
+		fmt.Sprintf("SELECT p.slug FROM partners p%s ORDER BY p.slug %s LIMIT %d", c.where(), order, limit), c.args...)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,11 @@ func page(size int) postgres.Page { return postgres.Page{Size: size} }
 // required of.
 func (tr *paidLedger) sandboxQuote(t testing.TB) string {
 	t.Helper()
-	r, err := tr.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: tr.Required.Slug, Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)})
+	r, err := tr.in.Ping(intake.PingRequest{
+		ID:   uuid.New(),
+		Slug: tr.Required.Slug,
+		Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`),
+	})
 	if err != nil || !r.Accepted {
 		t.Fatalf("a ping: %+v, %v", r, err)
 	}
@@ -112,7 +116,8 @@ func TestTheLedgerByFilter(t *testing.T) {
 		t.Fatalf("%v %v", first, err)
 	}
 	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, OlderThan: first[1].ID})
-	if err != nil || len(next) != 2 || !newer || *next[1].LeadID != a.lead || next[1].TransactionID != a.transaction || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
+	if err != nil || len(next) != 2 || !newer || *next[1].LeadID != a.lead ||
+		next[1].TransactionID != a.transaction || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
 		t.Errorf("the next page: %+v (%v)", next, err)
 	}
 	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, NewerThan: next[0].ID})
@@ -149,11 +154,13 @@ func TestBalancesByPage(t *testing.T) {
 		return strings.Join(all, ", ")
 	}
 	first, err := tr.Balances(ctx, scope.Everywhere, "", "", 2)
-	if err != nil || slugs(first) != "harbour-leads GBP, meadow-media GBP" || first.Before != "" || first.After != "meadow-media" {
+	if err != nil || slugs(first) != "harbour-leads GBP, meadow-media GBP" || first.Before != "" ||
+		first.After != "meadow-media" {
 		t.Fatalf("%s, %+v (%v)", slugs(first), first, err)
 	}
 	next, err := tr.Balances(ctx, scope.Everywhere, first.After, "", 2)
-	if err != nil || slugs(next) != "tinker-forms GBP, tinker-forms EUR" && slugs(next) != "tinker-forms EUR, tinker-forms GBP" || next.Before != "tinker-forms" || next.After != "" {
+	if err != nil || slugs(next) != "tinker-forms GBP, tinker-forms EUR" &&
+		slugs(next) != "tinker-forms EUR, tinker-forms GBP" || next.Before != "tinker-forms" || next.After != "" {
 		t.Errorf("%s, %+v (%v)", slugs(next), next, err)
 	}
 	back, err := tr.Balances(ctx, scope.Everywhere, "", next.Before, 2)
@@ -173,7 +180,12 @@ func TestExportedCells(t *testing.T) {
 	tr := newPaidLedger(t)
 	d := tr.deliver(t, tr.Required, "GB")
 	for _, why := range []string{`=HYPERLINK("http://x")`, "+1", "-1", "@x", `a "quoted", one`} {
-		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Amount: money.Amount{Minor: -5, Currency: money.GBP}, Why: why})
+		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{
+			Own:     tr.NewAdjustmentID(),
+			Account: tr.Required.Accounts[0].ID,
+			Amount:  money.Amount{Minor: -5, Currency: money.GBP},
+			Why:     why,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +198,8 @@ func TestExportedCells(t *testing.T) {
 	if err != nil || len(records) != 7 {
 		t.Fatalf("%v (%v)", records, err)
 	}
-	want := []string{id.Format(id.Lead, d.lead), d.transaction, "harbour-leads", "harbour-leads-main", "accrual", d.payout.Decimal(), "GBP", "2026-01-02T03:04:05.678Z"}
+	want := []string{id.Format(id.Lead, d.lead), d.transaction, "harbour-leads", "harbour-leads-main", "accrual",
+		d.payout.Decimal(), "GBP", "2026-01-02T03:04:05.678Z"}
 	if !slices.Equal(records[1][:8], want) {
 		t.Errorf("%v, want %v", records[1][:8], want)
 	}
@@ -247,7 +260,8 @@ func TestAPreparedExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(file)
-	if err != nil || !strings.Contains(string(text), id.Format(id.Lead, mine.lead)) || strings.Contains(string(text), tr.Off.Slug) {
+	if err != nil || !strings.Contains(string(text), id.Format(id.Lead, mine.lead)) ||
+		strings.Contains(string(text), tr.Off.Slug) {
 		t.Errorf("%s (%v)", text, err)
 	}
 	_, err = tr.fay.Export(ctx, e.ID)

@@ -99,7 +99,9 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 }
 
 // writeCSV calls pause at intervals with the number of rows so far.
-func (s *Service) writeCSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64)) (rows int64, err error) {
+func (s *Service) writeCSV(
+	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64),
+) (rows int64, err error) {
 	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // whose buffer it takes for its own
 	if err := w.Write(Columns); err != nil {
 		return 0, err
@@ -207,7 +209,8 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 
 var (
 	errNoExport = apperr.New(apperr.NotFound, "export", "Not Found")
-	errNoReader = apperr.New(apperr.Forbidden, "person", "A prepared export is for the person who asked for it: the command line is none.")
+	errNoReader = apperr.New(apperr.Forbidden, "person",
+		"A prepared export is for the person who asked for it: the command line is none.")
 )
 
 // Export is one that this person asked for; nobody else's.
@@ -239,12 +242,15 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 		}
 	}
 	if e.FileID == nil {
-		return nil, apperr.New(apperr.Conflict, "export_unfinished", "This export is not ready: it is still being written, or its file is not kept any more. Ask for it again.")
+		return nil, apperr.New(apperr.Conflict, "export_unfinished",
+			"This export is not ready: it is still being written, or its file is not kept any more. Ask for it again.")
 	}
 	return s.files.Open(ctx, *e.FileID)
 }
 
 // DeleteExpiredExports deletes those whose file has gone and returns how many.
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
-	return postgres.InBatches(ctx, s.db.Pool, `DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`, s.clock.Now().Add(-ExportsKept))
+	return postgres.InBatches(ctx, s.db.Pool,
+		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`,
+		s.clock.Now().Add(-ExportsKept))
 }

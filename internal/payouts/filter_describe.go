@@ -14,7 +14,12 @@ func (f Filter) Describe() map[string]any {
 	for name, named := range map[string]struct {
 		kind id.Kind
 		id   uuid.UUID
-	}{"partner": {id.Partner, f.Partner}, "account": {id.Account, f.Account}, "lead": {id.Lead, f.Lead}, "run": {id.Payout, f.Run}} {
+	}{
+		"partner": {id.Partner, f.Partner},
+		"account": {id.Account, f.Account},
+		"lead":    {id.Lead, f.Lead},
+		"run":     {id.Payout, f.Run},
+	} {
 		if named.id != uuid.Nil {
 			words[name] = id.Format(named.kind, named.id)
 		}

@@ -38,7 +38,12 @@ func beNode(url string) {
 	if err != nil {
 		panic(err)
 	}
-	db, err := postgres.Open(context.Background(), postgres.Options{URL: url, MaxConnections: 5, ConnectTimeout: 5 * time.Second, StatementTimeout: 10 * time.Second})
+	db, err := postgres.Open(context.Background(), postgres.Options{
+		URL:              url,
+		MaxConnections:   5,
+		ConnectTimeout:   5 * time.Second,
+		StatementTimeout: 10 * time.Second,
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -66,7 +71,8 @@ func TestARunIsKilledHalfway(t *testing.T) {
 		return testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM statements WHERE run_id = $1`, r.ID)
 	}
 	waits := func() bool {
-		return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payout_run_entries%')`)
+		return testkit.Value[bool](t, tr.DB,
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payout_run_entries%')`)
 	}
 	root := testkit.Connect(t, tr.DB.RootURL)
 	for i := range kills {
@@ -101,7 +107,8 @@ func TestARunIsKilledHalfway(t *testing.T) {
 	}
 	tr.works(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State != models.RunPreparing })
-	if r = tr.get(t, r); r.State != models.RunPrepared || r.Payouts != accounts || r.Entries != 7*accounts || r.TotalMinor != 28*accounts {
+	if r = tr.get(t, r); r.State != models.RunPrepared || r.Payouts != accounts || r.Entries != 7*accounts ||
+		r.TotalMinor != 28*accounts {
 		t.Errorf("%+v", r)
 	}
 	if n := testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM payout_run_entries WHERE run_id = $1`, r.ID); n != 7*accounts {

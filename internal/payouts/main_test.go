@@ -50,7 +50,8 @@ func newPaidLedger(t testing.TB) *paidLedger {
 		}
 	})
 	tr.queue = jobs.NewQueue(p.DB.DB, p.Time, log)
-	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time), payouts.Policy{ReturnWindow: window})
+	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time),
+		payouts.Policy{ReturnWindow: window})
 	person := func(name string) financeUser {
 		who := testkit.Actor(t, p.DB, name+"@example.com")
 		return financeUser{s.By(who), who}
@@ -70,7 +71,10 @@ type delivered struct {
 // quote is a ping's transactionId.
 func (tr *paidLedger) quote(t testing.TB, country string) string {
 	t.Helper()
-	r, err := tr.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
+	r, err := tr.in.Ping(intake.PingRequest{
+		ID:   uuid.New(),
+		Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country),
+	})
 	if err != nil || !r.Accepted {
 		t.Fatalf("a ping: %+v, %v", r, err)
 	}
@@ -80,8 +84,15 @@ func (tr *paidLedger) quote(t testing.TB, country string) string {
 // post delivers a lead on a quote, signed by the partner, for one of its accounts.
 func (tr *paidLedger) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
 	t.Helper()
-	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transaction, by.Accounts[account].Identifier)
-	r, err := tr.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(tr.Time.Now(), body)})
+	body := fmt.Appendf(nil,
+		`{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transaction,
+		by.Accounts[account].Identifier)
+	r, err := tr.in.Post(t.Context(), intake.PostRequest{
+		ID:      uuid.New(),
+		Address: clientaddr.Group("192.0.2.1"),
+		Body:    body,
+		Headers: by.Sign(tr.Time.Now(), body),
+	})
 	return delivered{r.LeadID, transaction, r.Payout}, err
 }
 
@@ -109,7 +120,11 @@ func (tr *paidLedger) works(t testing.TB) (stop func()) {
 // run begins one of everything until now, and waits until it is prepared.
 func (tr *paidLedger) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
 	t.Helper()
-	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: c, Cutoff: tr.Time.Now(), Minimum: minimum})
+	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{
+		Currency: c,
+		Cutoff:   tr.Time.Now(),
+		Minimum:  minimum,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,14 @@ func TestMoneyAddsUp(t *testing.T) {
 	d.stop = d.works(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		rt.Repeat(map[string]func(*rapid.T){
-			"deliver": d.sells, "retry": d.retries, "expire": d.expires, "return": d.returns, "adjust": d.adjusts, "run": d.runs,
-			"a node stops": d.restarts, "time passes": func(rt *rapid.T) {
+			"deliver":      d.sells,
+			"retry":        d.retries,
+			"expire":       d.expires,
+			"return":       d.returns,
+			"adjust":       d.adjusts,
+			"run":          d.runs,
+			"a node stops": d.restarts,
+			"time passes": func(rt *rapid.T) {
 				d.Time.Advance(time.Duration(rapid.IntRange(1, 48*60).Draw(rt, "minutes")) * time.Minute)
 			},
 			"": d.addsUp,
@@ -151,8 +157,13 @@ func (d *ledgerModel) returns(rt *rapid.T) {
 func (d *ledgerModel) adjusts(rt *rapid.T) {
 	by, c := d.anyPartner(rt), rapid.SampledFrom(money.Currencies[:3]).Draw(rt, "currency")
 	a := payouts.NewAdjustment{
-		Own: d.NewAdjustmentID(), Account: by.Accounts[0].ID, Why: "a correction",
-		Amount: money.Amount{Minor: rapid.OneOf(rapid.Int64Range(-9000, -1), rapid.Int64Range(1, 9000)).Draw(rt, "minor"), Currency: c},
+		Own:     d.NewAdjustmentID(),
+		Account: by.Accounts[0].ID,
+		Why:     "a correction",
+		Amount: money.Amount{
+			Minor:    rapid.OneOf(rapid.Int64Range(-9000, -1), rapid.Int64Range(1, 9000)).Draw(rt, "minor"),
+			Currency: c,
+		},
 	}
 	if _, err := d.Adjust(d.t.Context(), scope.Everywhere, a); err != nil {
 		rt.Fatal(err)
@@ -174,7 +185,11 @@ func (d *ledgerModel) restarts(*rapid.T) {
 func (d *ledgerModel) runs(rt *rapid.T) {
 	c := rapid.SampledFrom(money.Currencies[:3]).Draw(rt, "currency")
 	ctx := d.t.Context()
-	r, err := d.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{Currency: c, Cutoff: d.Time.Now(), Minimum: rapid.Int64Range(0, 9000).Draw(rt, "minimum")})
+	r, err := d.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{
+		Currency: c,
+		Cutoff:   d.Time.Now(),
+		Minimum:  rapid.Int64Range(0, 9000).Draw(rt, "minimum"),
+	})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -196,7 +211,11 @@ func (d *ledgerModel) runs(rt *rapid.T) {
 		return
 	}
 	d.pays(d.t, r)
-	all, _, _, err := d.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: 100})
+	all, _, _, err := d.Statements(ctx, scope.Everywhere, payouts.StatementQuery{
+		Run:     r.ID,
+		Outcome: models.StatementPays,
+		Size:    100,
+	})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -222,7 +241,8 @@ func (d *ledgerModel) addsUp(rt *rapid.T) {
 		a := account{b.Partner, b.Currency}
 		seen[a] = true
 		own := cmp.Or(d.books[a], &expectedTotals{})
-		if b.Accrued != own.told || b.Returned != own.returned || b.Adjusted != own.adjusted || b.Paid != -own.paid || b.Owed() != own.told+own.returned+own.adjusted-own.paid {
+		if b.Accrued != own.told || b.Returned != own.returned || b.Adjusted != own.adjusted ||
+			b.Paid != -own.paid || b.Owed() != own.told+own.returned+own.adjusted-own.paid {
 			rt.Fatalf("%s, %s: the ledger has %+v, the partner %+v", a.partner, a.currency, b.Sum, *own)
 		}
 	}

@@ -83,7 +83,11 @@ func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UU
 }
 
 func field(name, code, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, name, message).WithFields(apperr.Field{Code: code, Path: []string{name}, Message: message})
+	return apperr.New(apperr.Invalid, name, message).WithFields(apperr.Field{
+		Code:    code,
+		Path:    []string{name},
+		Message: message,
+	})
 }
 
 // RunID is how a run is named to people.

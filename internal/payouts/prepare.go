@@ -132,8 +132,14 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 		}
 	}
 	q := tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", r.ID).Updates(map[string]any{
-		"state": state, "ended_why": why, "payouts": sum.Payouts, "held": sum.Held, "total_minor": sum.Total, "entries": sum.Entries,
-		"prepared_at": s.clock.Now(), "row_version": r.RowVersion + 1,
+		"state":       state,
+		"ended_why":   why,
+		"payouts":     sum.Payouts,
+		"held":        sum.Held,
+		"total_minor": sum.Total,
+		"entries":     sum.Entries,
+		"prepared_at": s.clock.Now(),
+		"row_version": r.RowVersion + 1,
 	})
 	if q.Error != nil {
 		return q.Error
@@ -142,9 +148,18 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 		return jobs.ErrLost
 	}
 	return audit.Write(tx, s.clock.Now(), audit.Service, audit.Event{
-		Action: "payout_run.prepared", Kind: "payout_run", Object: RunID(r.ID),
+		Action: "payout_run.prepared",
+		Kind:   "payout_run",
+		Object: RunID(r.ID),
 		Before: map[string]any{"state": r.State},
-		After:  map[string]any{"state": state, "currency": r.Currency, "payouts": sum.Payouts, "held": sum.Held, "total": sum.Total, "entries": sum.Entries},
+		After: map[string]any{
+			"state":    state,
+			"currency": r.Currency,
+			"payouts":  sum.Payouts,
+			"held":     sum.Held,
+			"total":    sum.Total,
+			"entries":  sum.Entries,
+		},
 		Reason: why,
 	})
 }

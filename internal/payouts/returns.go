@@ -73,17 +73,31 @@ func (s *Service) RequestReturn(
 			return err
 		}
 		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
-			return apperr.New(apperr.Conflict, "window", fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.", ends.UTC().Format("2 Jan 2006 15:04")))
+			return apperr.New(apperr.Conflict, "window",
+				fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.",
+					ends.UTC().Format("2 Jan 2006 15:04")))
 		}
 		r = models.Return{
-			ID: id.New(now), LeadID: l.ID, PartnerID: l.PartnerID, AccountID: l.AccountID,
-			AmountMinor: earned.AmountMinor, Currency: earned.Currency,
-			Reason: reason, Evidence: evidence, State: models.ReturnOpen, AskedBy: s.by.Name, AskedAt: now, RowVersion: 1,
+			ID:          id.New(now),
+			LeadID:      l.ID,
+			PartnerID:   l.PartnerID,
+			AccountID:   l.AccountID,
+			AmountMinor: earned.AmountMinor,
+			Currency:    earned.Currency,
+			Reason:      reason,
+			Evidence:    evidence,
+			State:       models.ReturnOpen,
+			AskedBy:     s.by.Name,
+			AskedAt:     now,
+			RowVersion:  1,
 		}
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "return.request", "return", id.Format(id.Return, r.ID), r.PartnerID, map[string]any{"lead": id.Format(id.Lead, l.ID), "reason": string(reason)}, evidence)
+		return s.note(tx, "return.request", "return", id.Format(id.Return, r.ID), r.PartnerID, map[string]any{
+			"lead":   id.Format(id.Lead, l.ID),
+			"reason": string(reason),
+		}, evidence)
 	})
 	return r, err
 }
@@ -155,14 +169,25 @@ func (s *Service) decide(
 			return err
 		}
 		err := tx.Model(&models.Return{}).Where("id = ?", r.ID).Updates(map[string]any{
-			"state": state, "decided_by": s.by.Name, "decided_at": now, "answer": answer, "row_version": r.RowVersion + 1,
+			"state":       state,
+			"decided_by":  s.by.Name,
+			"decided_at":  now,
+			"answer":      answer,
+			"row_version": r.RowVersion + 1,
 		}).Error
 		if err != nil {
 			return err
 		}
-		action := map[models.ReturnState]string{models.ReturnAccepted: "return.accept", models.ReturnRefused: "return.refuse"}[state]
+		action := map[models.ReturnState]string{
+			models.ReturnAccepted: "return.accept",
+			models.ReturnRefused:  "return.refuse",
+		}[state]
 		return s.note(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
-			map[string]any{"lead": id.Format(id.Lead, r.LeadID), "amount": r.AmountMinor, "currency": r.Currency}, answer)
+			map[string]any{
+				"lead":     id.Format(id.Lead, r.LeadID),
+				"amount":   r.AmountMinor,
+				"currency": r.Currency,
+			}, answer)
 	})
 }
 
@@ -194,7 +219,9 @@ type ReturnQuery struct {
 }
 
 // Returns is a page, the newest first.
-func (s *Service) Returns(ctx context.Context, sc scope.Scope, f ReturnQuery) (all []models.Return, newer, older bool, err error) {
+func (s *Service) Returns(
+	ctx context.Context, sc scope.Scope, f ReturnQuery,
+) (all []models.Return, newer, older bool, err error) {
 	q := postgres.AroundID(s.db.Gorm.WithContext(ctx), "id", f.Before, f.After, f.Size)
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", sc.IDs())
@@ -249,5 +276,6 @@ func optionalText(name, value string) (string, error) {
 // isPlainText is a text that a database and a page can hold: UTF-8 without control
 // characters, other than the ends of lines.
 func isPlainText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })
+	return utf8.ValidString(s) && !strings.ContainsFunc(s,
+		func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })
 }

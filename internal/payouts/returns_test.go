@@ -46,14 +46,17 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 		refused(t, "a second time", err, apperr.Conflict, "decided")
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
-	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn || entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name || entries[0].Note != "wrong_contact: heard the recording" {
+	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn ||
+		entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name ||
+		entries[0].Note != "wrong_contact: heard the recording" {
 		t.Errorf("%d were let through; the lead's entries: %+v (%v)", accepted, entries, err)
 	}
 	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM lead_events WHERE lead_id = $1 AND kind = 'returned'`, d.lead); n != 1 {
 		t.Errorf("the lead's timeline has %d returns", n)
 	}
 	got, err := tr.Return(ctx, scope.Everywhere, r.ID)
-	if err != nil || got.State != models.ReturnAccepted || got.DecidedBy != tr.fay.who.Name || got.Answer != "heard the recording" {
+	if err != nil || got.State != models.ReturnAccepted || got.DecidedBy != tr.fay.who.Name ||
+		got.Answer != "heard the recording" {
 		t.Errorf("%+v (%v)", got, err)
 	}
 	_, err = tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, "again")
@@ -105,15 +108,17 @@ func TestWhatCannotBeReturned(t *testing.T) {
 		code     apperr.Code
 		want     string
 	}{
-		"another partner's":       {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, apperr.NotFound, "lead"},
-		"no lead":                 {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, apperr.NotFound, "lead"},
-		"a sandbox lead":          {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, apperr.Conflict, "sandbox"},
-		"for no reason":           {scope.Everywhere, d.lead, "", "x", 0, apperr.Invalid, "reason"},
-		"for a reason made up":    {scope.Everywhere, d.lead, "bored", "x", 0, apperr.Invalid, "reason"},
-		"without evidence":        {scope.Everywhere, d.lead, models.Fraud, "\n", 0, apperr.Invalid, "evidence"},
-		"with too much of it":     {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0, apperr.Invalid, "evidence"},
-		"with U+0000":             {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, apperr.Invalid, "evidence"},
-		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond, apperr.Conflict, "window"},
+		"another partner's":    {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, apperr.NotFound, "lead"},
+		"no lead":              {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, apperr.NotFound, "lead"},
+		"a sandbox lead":       {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, apperr.Conflict, "sandbox"},
+		"for no reason":        {scope.Everywhere, d.lead, "", "x", 0, apperr.Invalid, "reason"},
+		"for a reason made up": {scope.Everywhere, d.lead, "bored", "x", 0, apperr.Invalid, "reason"},
+		"without evidence":     {scope.Everywhere, d.lead, models.Fraud, "\n", 0, apperr.Invalid, "evidence"},
+		"with too much of it": {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0,
+			apperr.Invalid, "evidence"},
+		"with U+0000": {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, apperr.Invalid, "evidence"},
+		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond,
+			apperr.Conflict, "window"},
 	} {
 		tr.Time.Set(testkit.Began().Add(c.after))
 		_, err := tr.RequestReturn(ctx, c.sc, c.lead, c.reason, c.evidence)
@@ -124,8 +129,10 @@ func TestWhatCannotBeReturned(t *testing.T) {
 	if err != nil {
 		t.Errorf("at the last moment: %v", err)
 	}
-	refused(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""), apperr.NotFound, "return")
-	refused(t, "accepted with too long an answer", tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), apperr.Invalid, "answer")
+	refused(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""),
+		apperr.NotFound, "return")
+	refused(t, "accepted with too long an answer",
+		tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), apperr.Invalid, "answer")
 }
 
 // Browsers end each line of what a person writes with CR and LF.
@@ -143,7 +150,11 @@ func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
 	if ret, err = tr.Return(ctx, scope.Everywhere, ret.ID); err != nil || ret.Answer != "a\nb" {
 		t.Errorf("%q (%v)", ret.Answer, err)
 	}
-	r, err := tr.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now(), Note: "a\r\nb"})
+	r, err := tr.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{
+		Currency: money.GBP,
+		Cutoff:   tr.Time.Now(),
+		Note:     "a\r\nb",
+	})
 	if err != nil || r.Note != "a\nb" {
 		t.Errorf("%q (%v)", r.Note, err)
 	}
@@ -181,9 +192,10 @@ func TestReturnsByPage(t *testing.T) {
 		"the next":       {scope.Everywhere, payouts.ReturnQuery{Size: 2, After: made[1]}, made[2:4], true, true},
 		"and back":       {scope.Everywhere, payouts.ReturnQuery{Size: 2, Before: made[2]}, made[:2], false, true},
 		"open ones":      {scope.Everywhere, payouts.ReturnQuery{Size: 9, State: models.ReturnOpen}, made[1:], false, false},
-		"of a partner":   {scope.Everywhere, payouts.ReturnQuery{Size: 9, Partner: tr.Off.ID}, []uuid.UUID{made[1], made[3]}, false, false},
-		"of the scope":   {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false},
-		"of neither":     {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false},
+		"of a partner": {scope.Everywhere, payouts.ReturnQuery{Size: 9, Partner: tr.Off.ID},
+			[]uuid.UUID{made[1], made[3]}, false, false},
+		"of the scope": {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false},
+		"of neither":   {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false},
 	} {
 		all, newer, older, err := tr.Returns(ctx, c.sc, c.q)
 		var got []uuid.UUID
@@ -206,21 +218,37 @@ func TestAdjustments(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
-	good := payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: tr.Required.Accounts[0].ID, Lead: d.lead, Amount: money.Amount{Minor: -120, Currency: money.GBP}, Why: "agreed by telephone"}
+	good := payouts.NewAdjustment{
+		Own:     tr.NewAdjustmentID(),
+		Account: tr.Required.Accounts[0].ID,
+		Lead:    d.lead,
+		Amount:  money.Amount{Minor: -120, Currency: money.GBP},
+		Why:     "agreed by telephone",
+	}
 	for name, c := range map[string]struct {
 		change func(*payouts.NewAdjustment)
 		sc     scope.Scope
 		want   string
 	}{
-		"of nothing":               {func(a *payouts.NewAdjustment) { a.Amount.Minor = 0 }, scope.Everywhere, "amount"},
-		"of too much":              {func(a *payouts.NewAdjustment) { a.Amount.Minor = payouts.MaxAdjustment + 1 }, scope.Everywhere, "amount"},
-		"of too little":            {func(a *payouts.NewAdjustment) { a.Amount.Minor = -payouts.MaxAdjustment - 1 }, scope.Everywhere, "amount"},
-		"in no currency":           {func(a *payouts.NewAdjustment) { a.Amount.Currency = 0 }, scope.Everywhere, "currency"},
-		"in another currency":      {func(a *payouts.NewAdjustment) { a.Amount.Currency = money.EUR }, scope.Everywhere, "currency"},
-		"of no account":            {func(a *payouts.NewAdjustment) { a.Account = uuid.New() }, scope.Everywhere, "account"},
-		"of a sandbox account":     {func(a *payouts.NewAdjustment) { a.Account = tr.Required.Accounts[1].ID }, scope.Everywhere, "account"},
-		"of another's account":     {func(*payouts.NewAdjustment) {}, scope.Partners(tr.Off.ID), "account"},
-		"of another's lead":        {func(a *payouts.NewAdjustment) { a.Account = tr.Off.Accounts[0].ID }, scope.Everywhere, "lead"},
+		"of nothing": {func(a *payouts.NewAdjustment) { a.Amount.Minor = 0 }, scope.Everywhere, "amount"},
+		"of too much": {func(a *payouts.NewAdjustment) {
+			a.Amount.Minor = payouts.MaxAdjustment + 1
+		}, scope.Everywhere, "amount"},
+		"of too little": {func(a *payouts.NewAdjustment) {
+			a.Amount.Minor = -payouts.MaxAdjustment - 1
+		}, scope.Everywhere, "amount"},
+		"in no currency": {func(a *payouts.NewAdjustment) { a.Amount.Currency = 0 }, scope.Everywhere, "currency"},
+		"in another currency": {func(a *payouts.NewAdjustment) {
+			a.Amount.Currency = money.EUR
+		}, scope.Everywhere, "currency"},
+		"of no account": {func(a *payouts.NewAdjustment) { a.Account = uuid.New() }, scope.Everywhere, "account"},
+		"of a sandbox account": {func(a *payouts.NewAdjustment) {
+			a.Account = tr.Required.Accounts[1].ID
+		}, scope.Everywhere, "account"},
+		"of another's account": {func(*payouts.NewAdjustment) {}, scope.Partners(tr.Off.ID), "account"},
+		"of another's lead": {func(a *payouts.NewAdjustment) {
+			a.Account = tr.Off.Accounts[0].ID
+		}, scope.Everywhere, "lead"},
 		"of a lead that is none":   {func(a *payouts.NewAdjustment) { a.Lead = uuid.New() }, scope.Everywhere, "lead"},
 		"without saying why":       {func(a *payouts.NewAdjustment) { a.Why = "" }, scope.Everywhere, "why"},
 		"with a control character": {func(a *payouts.NewAdjustment) { a.Why = "a\x1bb" }, scope.Everywhere, "why"},

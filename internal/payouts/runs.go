@@ -65,7 +65,11 @@ func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r m
 		if _, err := s.queue.Enqueue(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
 			return err
 		}
-		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{"currency": r.Currency, "cutoff": r.Cutoff, "minimum": r.MinimumMinor}, note)
+		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{
+			"currency": r.Currency,
+			"cutoff":   r.Cutoff,
+			"minimum":  r.MinimumMinor,
+		}, note)
 	})
 	if f := apperr.As(err); f != nil && f.Reason == "open_run" {
 		err = s.blocked(ctx, r.Currency, f)
@@ -82,7 +86,8 @@ func (s *Service) blocked(ctx context.Context, currency string, refused *apperr.
 	}
 	named := *refused
 	named.Object = RunID(open.ID)
-	named.Message = fmt.Sprintf("Payout run %s in %s is still open. Pay or cancel it before you start another one.", named.Object, currency)
+	named.Message = fmt.Sprintf("Payout run %s in %s is still open. Pay or cancel it before you start another one.",
+		named.Object, currency)
 	return &named
 }
 
@@ -107,8 +112,10 @@ const maxReference = 140
 // the run stays as it is from then on. reference is the bank's.
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
-	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) || strings.ContainsAny(reference, "\n\t") {
-		return field("reference", apperr.InvalidValue, fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
+	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
+		strings.ContainsAny(reference, "\n\t") {
+		return field("reference", apperr.InvalidValue,
+			fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
 	}
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
 		if err := CheckPay(r); err != nil {
@@ -188,7 +195,11 @@ func (s *Service) undoRun(tx *gorm.DB, w models.Work) error {
 		return err
 	}
 	return tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", w.ObjectID).
-		Updates(map[string]any{"state": models.RunCancelled, "ended_why": "Its preparation did not come to an end.", "row_version": gorm.Expr("row_version + 1")}).Error
+		Updates(map[string]any{
+			"state":       models.RunCancelled,
+			"ended_why":   "Its preparation did not come to an end.",
+			"row_version": gorm.Expr("row_version + 1"),
+		}).Error
 }
 
 // Run is one; of the whole platform, so that a restricted scope has none.

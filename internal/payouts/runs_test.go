@@ -25,22 +25,28 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 	tr.Time.Advance(time.Hour)
 	r := tr.run(t, money.GBP, 0)
 	total := one.payout.Minor + two.payout.Minor
-	if r.State != models.RunPrepared || r.Payouts != 1 || r.Held != 0 || r.Entries != 2 || r.TotalMinor != total || r.PreparedAt == nil {
+	if r.State != models.RunPrepared || r.Payouts != 1 || r.Held != 0 || r.Entries != 2 ||
+		r.TotalMinor != total || r.PreparedAt == nil {
 		t.Fatalf("prepared: %+v, want 2 leads of %d", r, total)
 	}
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != total {
 		t.Errorf("%d are owed before anything is paid", got)
 	}
 	ctx := t.Context()
-	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Forbidden, "same_person")
-	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"), apperr.Conflict, "stale")
-	refused(t, "approved by somebody of one partner", tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), apperr.NotFound, "run")
-	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion), apperr.Forbidden, "person")
+	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion),
+		apperr.Forbidden, "same_person")
+	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"),
+		apperr.Conflict, "stale")
+	refused(t, "approved by somebody of one partner",
+		tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), apperr.NotFound, "run")
+	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion),
+		apperr.Forbidden, "person")
 	refused(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
 	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "), apperr.Invalid, "reference")
+	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "),
+		apperr.Invalid, "reference")
 	if err := tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, "BACS 77"); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +55,8 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		t.Errorf("paid: %+v", r)
 	}
 	for name, err := range map[string]error{
-		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"), "cancelled": tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"),
+		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"),
+		"cancelled":  tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"),
 	} {
 		refused(t, name, err, apperr.Conflict, "stale")
 	}
@@ -60,7 +67,8 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		t.Errorf("%d EUR are owed, which the run does not touch", got)
 	}
 	v, err := tr.PartnerStatement(ctx, scope.Partners(tr.Required.ID), r.ID, tr.Required.ID)
-	if err != nil || len(v.Accounts) != 1 || v.Accounts[0].NetMinor != total || v.Accounts[0].Outcome != models.StatementPays || v.Accounts[0].Identifier != "harbour-leads-main" {
+	if err != nil || len(v.Accounts) != 1 || v.Accounts[0].NetMinor != total ||
+		v.Accounts[0].Outcome != models.StatementPays || v.Accounts[0].Identifier != "harbour-leads-main" {
 		t.Errorf("the statement: %+v (%v)", v, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Partners(tr.Off.ID), r.ID, tr.Required.ID)
@@ -77,7 +85,12 @@ func TestWhatARunHolds(t *testing.T) {
 	small, even, negative := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.ReportOnly, "GB"), tr.deliver(t, tr.Off, "GB")
 	adjust := func(p testkit.Partner, minor int64) {
 		t.Helper()
-		_, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{Own: tr.NewAdjustmentID(), Account: p.Accounts[0].ID, Amount: money.Amount{Minor: minor, Currency: money.GBP}, Why: "set-up fee"})
+		_, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{
+			Own:     tr.NewAdjustmentID(),
+			Account: p.Accounts[0].ID,
+			Amount:  money.Amount{Minor: minor, Currency: money.GBP},
+			Why:     "set-up fee",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +99,8 @@ func TestWhatARunHolds(t *testing.T) {
 	adjust(tr.Off, -negative.payout.Minor-500)
 	tr.Time.Advance(time.Hour)
 	r := tr.run(t, money.GBP, small.payout.Minor+1)
-	if r.State != models.RunCancelled || r.EndedWhy == "" || r.PreparedAt == nil || r.Payouts != 0 || r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
+	if r.State != models.RunCancelled || r.EndedWhy == "" || r.PreparedAt == nil || r.Payouts != 0 ||
+		r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
 		t.Errorf("%+v", r)
 	}
 	all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10})
@@ -94,7 +108,8 @@ func TestWhatARunHolds(t *testing.T) {
 	for _, s := range all {
 		got[s.Partner] = s.Outcome
 	}
-	if err != nil || len(got) != 3 || got["harbour-leads"] != models.StatementBelowMinimum || got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
+	if err != nil || len(got) != 3 || got["harbour-leads"] != models.StatementBelowMinimum ||
+		got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
 		t.Errorf("%v (%v)", got, err)
 	}
 	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
@@ -131,8 +146,16 @@ func TestStragglers(t *testing.T) {
 		t.Errorf("%d are paid, want the lead before the cutoff", r.TotalMinor)
 	}
 	// … and one whose time is before it, which commits only now.
-	straggler := models.LedgerEntry{PartnerID: tr.Required.ID, AccountID: tr.Required.Accounts[0].ID, Kind: models.EntryAdjustment, Reference: "ad_straggler",
-		AmountMinor: 123, Currency: "GBP", OccurredAt: cutoff.Add(-time.Minute), Note: "late"}
+	straggler := models.LedgerEntry{
+		PartnerID:   tr.Required.ID,
+		AccountID:   tr.Required.Accounts[0].ID,
+		Kind:        models.EntryAdjustment,
+		Reference:   "ad_straggler",
+		AmountMinor: 123,
+		Currency:    "GBP",
+		OccurredAt:  cutoff.Add(-time.Minute),
+		Note:        "late",
+	}
 	if err := tr.DB.Gorm.Create(&straggler).Error; err != nil {
 		t.Fatal(err)
 	}

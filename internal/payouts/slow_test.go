@@ -22,7 +22,8 @@ func TestSlowReaders(t *testing.T) {
 		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began())
 	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {
 		testkit.Eventually(t, time.Minute, "no statement is under way", func() bool {
-			return testkit.Value[bool](t, tr.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH %' AND state = 'idle in transaction')`)
+			return testkit.Value[bool](t, tr.DB,
+				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH %' AND state = 'idle in transaction')`)
 		})
 		return io.EOF
 	})
@@ -35,7 +36,8 @@ func TestSlowReaders(t *testing.T) {
 		var begun sync.Once
 		for range 20 { // more than may be under way, whatever the pool
 			all.Go(func() {
-				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
+				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{},
+					writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
 				if errors.Is(err, postgres.ErrDownloads) {
 					begun.Do(func() { full <- err })
 				} else if err != nil {

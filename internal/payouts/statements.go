@@ -40,7 +40,8 @@ func freezePayees(tx *gorm.DB, run uuid.UUID) error {
 }
 
 const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s.entries, s.accrued_minor, s.returned_minor, s.adjusted_minor, s.net_minor, p.slug, p.name,
-		coalesce((SELECT legal_name FROM payees y WHERE y.run_id = s.run_id AND y.partner_id = s.partner_id), ` + payeeOf + `), a.identifier
+		coalesce((SELECT legal_name FROM payees y WHERE y.run_id = s.run_id AND y.partner_id = s.partner_id), ` +
+	payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
 // wasPrepared keeps to runs that were prepared to their end: of another, some accounts'
@@ -63,7 +64,9 @@ type StatementQuery struct {
 }
 
 // Statements is a page of a run's, by the account's identifier, of the partners in the scope.
-func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQuery) (all []AccountStatement, newer, older bool, err error) {
+func (s *Service) Statements(
+	ctx context.Context, sc scope.Scope, f StatementQuery,
+) (all []AccountStatement, newer, older bool, err error) {
 	c, order := &conditions{}, "ASC"
 	c.and("s.run_id = $%d", f.Run)
 	c.sql = append(c.sql, wasPrepared)
@@ -80,7 +83,8 @@ func (s *Service) Statements(ctx context.Context, sc scope.Scope, f StatementQue
 	case f.After != "":
 		c.and("a.identifier > $%d", f.After)
 	}
-	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY a.identifier %s LIMIT %d", statementsSQL, c.where(), order, f.Size+1), c.args...)
+	rows, err := s.db.Pool.Query(ctx,
+		fmt.Sprintf("%s%s ORDER BY a.identifier %s LIMIT %d", statementsSQL, c.where(), order, f.Size+1), c.args...)
 	if err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
@@ -107,7 +111,9 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	if !sc.Allows(partner) {
 		return v, errNoStatement
 	}
-	rows, err := s.db.Pool.Query(ctx, statementsSQL+` WHERE s.run_id = $1 AND s.partner_id = $2 AND `+wasPrepared+` ORDER BY a.identifier`, run, partner)
+	rows, err := s.db.Pool.Query(ctx,
+		statementsSQL+` WHERE s.run_id = $1 AND s.partner_id = $2 AND `+wasPrepared+` ORDER BY a.identifier`, run,
+		partner)
 	if err != nil {
 		return v, postgres.Translate(err)
 	}
@@ -131,7 +137,9 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 
 // Corrections are the returns and adjustments that a run has claimed for a partner, the
 // oldest first, with the notes that the partner reads; more says that there are others.
-func (s *Service) Corrections(ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int) (all []Entry, more bool, err error) {
+func (s *Service) Corrections(
+	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
+) (all []Entry, more bool, err error) {
 	c := Filter{Run: run, Partner: partner}.conditions(sc)
 	c.sql = append(c.sql, "e.kind IN ('return', 'adjustment')")
 	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY e.id LIMIT %d", entriesSQL, c.where(), size+1), c.args...)

@@ -84,7 +84,16 @@ func TestHowMuchAStepClaims(t *testing.T) {
 		took    int
 		claimed int64
 		want    int
-	}{{8, 0, 16}, {8, 8_000, 16}, {8, 80_000, 2}, {2, 1_000_000, 1}, {1, 1_000_000, 1}, {1, 20_000, 1}, {1, 7_000, 2}, {200, 20_000, 200}} {
+	}{
+		{8, 0, 16},
+		{8, 8_000, 16},
+		{8, 80_000, 2},
+		{2, 1_000_000, 1},
+		{1, 1_000_000, 1},
+		{1, 20_000, 1},
+		{1, 7_000, 2},
+		{200, 20_000, 200},
+	} {
 		if got := payouts.AccountsNext(c.took, c.claimed); got != c.want {
 			t.Errorf("after %d accounts with %d entries: %d, want %d", c.took, c.claimed, got, c.want)
 		}

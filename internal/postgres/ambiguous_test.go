@@ -20,8 +20,20 @@ import (
 
 func TestAmbiguousBySQLSTATE(t *testing.T) {
 	for state, want := range map[string]bool{
-		"57014": true, "57P01": true, "57P02": true, "57P03": true, "08006": true, "08003": true,
-		"23505": false, "23514": false, "40001": false, "40P01": false, "53100": false, "25006": false, "42501": false, "57000": false,
+		"57014": true,
+		"57P01": true,
+		"57P02": true,
+		"57P03": true,
+		"08006": true,
+		"08003": true,
+		"23505": false,
+		"23514": false,
+		"40001": false,
+		"40P01": false,
+		"53100": false,
+		"25006": false,
+		"42501": false,
+		"57000": false,
 	} {
 		for _, err := range []error{&pgconn.PgError{Code: state}, fmt.Errorf("storing: %w", &pgconn.PgError{Code: state})} {
 			if got := postgres.Ambiguous(err); got != want {
@@ -62,7 +74,9 @@ func TestAmbiguousForReal(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- exec(ctx, `SELECT pg_sleep(60) AS `+name, args...) }()
 		testkit.Eventually(t, within, "the statement is at work", func() bool {
-			return testkit.Value[bool](t, d, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%AS '||$1 AND wait_event = 'PgSleep')`, name)
+			return testkit.Value[bool](t, d,
+				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%AS '||$1 AND wait_event = 'PgSleep')`,
+				name)
 		})
 		do()
 		return <-ended
@@ -77,15 +91,19 @@ func TestAmbiguousForReal(t *testing.T) {
 		want bool
 		err  func() error
 	}{
-		{"refused by a constraint", false, func() error { return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "") }},
+		{"refused by a constraint", false, func() error {
+			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
+		}},
 		{"the backend was killed", true, func() error {
 			return meanwhile(t.Context(), "killed", func() {
-				d.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS killed' AND pid <> pg_backend_pid()`)
+				d.Exec(t,
+					`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS killed' AND pid <> pg_backend_pid()`)
 			})
 		}},
 		{"the statement was cancelled", true, func() error {
 			return meanwhile(t.Context(), "cancelled", func() {
-				d.Exec(t, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS cancelled' AND pid <> pg_backend_pid()`)
+				d.Exec(t,
+					`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS cancelled' AND pid <> pg_backend_pid()`)
 			})
 		}},
 		{"the caller gave up", true, func() error { return meanwhile(bounded, "given_up", cancel) }},

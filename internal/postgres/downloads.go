@@ -11,7 +11,8 @@ import (
 const connectionsPerDownload = 10
 
 // ErrDownloads says that as many downloads are under way as the pool bears.
-var ErrDownloads = apperr.New(apperr.TooMany, "downloads", "As many files are being sent as this node can send at once: try again in a minute. A large part of the ledger can be prepared as a file.").Retry(time.Minute)
+var ErrDownloads = apperr.New(apperr.TooMany, "downloads",
+	"As many files are being sent as this node can send at once: try again in a minute. A large part of the ledger can be prepared as a file.").Retry(time.Minute)
 
 // Download takes a place for what is sent as it is read from the database, until end.
 func (db *DB) Download() (end func(), err error) {

@@ -47,29 +47,31 @@ func TestTranslateLeaksNothing(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, err := range map[string]error{
-		"unique":               exec(insertPartner, uuid.New(), canary, canary, "required", canary),
-		"unique by GORM":       gormExec(strings.NewReplacer("$1", "?", "$2", "?", "$3", "?", "$4", "?", "$5", "?").Replace(insertPartner), uuid.New(), canary, canary, "required", canary),
-		"check":                exec(insertPartner, uuid.New(), "another", canary, canary, canary),
-		"check told apart":     exec(insertPartner, uuid.New(), "Upper-"+canary, canary, "required", canary),
-		"not null":             exec(insertPartner, uuid.New(), canary, nil, "required", canary),
-		"foreign key":          exec(insertAccount, uuid.New(), canary, canary, true),
-		"too long":             exec(`INSERT INTO leads (country) VALUES ($1)`, canary),
-		"not a uuid":           exec(`SELECT $1::text::uuid`, canary),
-		"not a number":         exec(`SELECT $1::text::int`, canary),
-		"not JSON":             exec(`SELECT $1::text::jsonb`, canary+`{`),
-		"not encodable":        exec(`SELECT $1::int`, canary),
-		"raised by a function": exec(`DO $$ BEGIN RAISE EXCEPTION '` + canary + `' USING DETAIL = '` + canary + `', HINT = '` + canary + `'; END $$`),
-		"wrong SQL":            exec(`SELECT ` + `'` + canary + `' FROM WHERE`),
-		"no table":             exec(`SELECT '` + canary + `' FROM "` + canary + `"`),
-		"not allowed":          exec(`DELETE FROM partners WHERE slug = '` + canary + `'`),
-		"wrong model":          d.Gorm.Model(&struct{ Canary string }{canary}).Where(canary+" = ?", canary).Take(&struct{ ID int }{}).Error,
-		"a scan that fails":    d.Pool.QueryRow(t.Context(), `SELECT $1::text`, canary).Scan(new(int)),
-		"cancelled":            d.Gorm.WithContext(cancelled).Exec(`SELECT '` + canary + `'`).Error,
-		"no such host":         connectTo(t, "postgres://"+canary+":"+canary+"@"+canary+".invalid:1/"+canary),
-		"nobody listens":       connectTo(t, "postgres://"+canary+":"+canary+"@127.0.0.1:1/"+canary),
-		"no such database":     connectTo(t, strings.Replace(d.AppURL, "pingpost_test", canary, 1)),
-		"a wrong password":     connectTo(t, strings.Replace(d.AppURL, "app-of-tests", canary, 1)),
-		"joined with another":  errors.Join(errors.New(canary), exec(insertAccount, partner, "x", "", true)),
+		"unique": exec(insertPartner, uuid.New(), canary, canary, "required", canary),
+		"unique by GORM": gormExec(strings.NewReplacer("$1", "?", "$2", "?", "$3", "?", "$4", "?", "$5", "?").Replace(insertPartner),
+			uuid.New(), canary, canary, "required", canary),
+		"check":            exec(insertPartner, uuid.New(), "another", canary, canary, canary),
+		"check told apart": exec(insertPartner, uuid.New(), "Upper-"+canary, canary, "required", canary),
+		"not null":         exec(insertPartner, uuid.New(), canary, nil, "required", canary),
+		"foreign key":      exec(insertAccount, uuid.New(), canary, canary, true),
+		"too long":         exec(`INSERT INTO leads (country) VALUES ($1)`, canary),
+		"not a uuid":       exec(`SELECT $1::text::uuid`, canary),
+		"not a number":     exec(`SELECT $1::text::int`, canary),
+		"not JSON":         exec(`SELECT $1::text::jsonb`, canary+`{`),
+		"not encodable":    exec(`SELECT $1::int`, canary),
+		"raised by a function": exec(`DO $$ BEGIN RAISE EXCEPTION '` + canary + `' USING DETAIL = '` + canary +
+			`', HINT = '` + canary + `'; END $$`),
+		"wrong SQL":           exec(`SELECT ` + `'` + canary + `' FROM WHERE`),
+		"no table":            exec(`SELECT '` + canary + `' FROM "` + canary + `"`),
+		"not allowed":         exec(`DELETE FROM partners WHERE slug = '` + canary + `'`),
+		"wrong model":         d.Gorm.Model(&struct{ Canary string }{canary}).Where(canary+" = ?", canary).Take(&struct{ ID int }{}).Error,
+		"a scan that fails":   d.Pool.QueryRow(t.Context(), `SELECT $1::text`, canary).Scan(new(int)),
+		"cancelled":           d.Gorm.WithContext(cancelled).Exec(`SELECT '` + canary + `'`).Error,
+		"no such host":        connectTo(t, "postgres://"+canary+":"+canary+"@"+canary+".invalid:1/"+canary),
+		"nobody listens":      connectTo(t, "postgres://"+canary+":"+canary+"@127.0.0.1:1/"+canary),
+		"no such database":    connectTo(t, strings.Replace(d.AppURL, "pingpost_test", canary, 1)),
+		"a wrong password":    connectTo(t, strings.Replace(d.AppURL, "app-of-tests", canary, 1)),
+		"joined with another": errors.Join(errors.New(canary), exec(insertAccount, partner, "x", "", true)),
 	} {
 		if err == nil {
 			t.Errorf("%s: nothing was refused", name)
@@ -125,8 +127,10 @@ func TestConstraintsTranslate(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"another constraint": known.Translate(add("A-Partner")), "no constraints": postgres.Constraints(nil).Translate(add("a-partner")),
-		"a transaction without": inTransaction(d.DB), "nil": known.Translate(nil),
+		"another constraint":    known.Translate(add("A-Partner")),
+		"no constraints":        postgres.Constraints(nil).Translate(add("a-partner")),
+		"a transaction without": inTransaction(d.DB),
+		"nil":                   known.Translate(nil),
 	} {
 		if apperr.As(err) != nil {
 			t.Errorf("%s: %v", name, err)
@@ -151,7 +155,8 @@ func TestTranslateKeepsWhatTheLogNeeds(t *testing.T) {
 	if apperr.As(err) != nil {
 		t.Errorf("%v is a fault, which a partner or an operator would be told", err)
 	}
-	if want := `database: SQLSTATE 23503 (table "accounts", constraint "accounts_partner_fkey")`; err == nil || err.Error() != want {
+	if want := `database: SQLSTATE 23503 (table "accounts", constraint "accounts_partner_fkey")`; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -180,11 +185,26 @@ func TestTranslatePassesOn(t *testing.T) {
 
 func TestTemporary(t *testing.T) {
 	for state, want := range map[string]bool{
-		"08006": true, "53100": true, "53300": true, "57P01": true, "57P03": true, "57014": true, "58030": true, "40001": true, "40P01": true, "25006": true,
-		"23505": false, "23514": false, "22P02": false, "42501": false, "42P01": false, "P0001": false,
+		"08006": true,
+		"53100": true,
+		"53300": true,
+		"57P01": true,
+		"57P03": true,
+		"57014": true,
+		"58030": true,
+		"40001": true,
+		"40P01": true,
+		"25006": true,
+		"23505": false,
+		"23514": false,
+		"22P02": false,
+		"42501": false,
+		"42P01": false,
+		"P0001": false,
 	} {
 		var e *postgres.Err
-		if err := postgres.Translate(&pgconn.PgError{Code: state}); !errors.As(err, &e) || e.Temporary() != want || e.SQLState != state {
+		if err := postgres.Translate(&pgconn.PgError{Code: state}); !errors.As(err, &e) ||
+			e.Temporary() != want || e.SQLState != state {
 			t.Errorf("%s: %v, want temporary %t", state, err, want)
 		}
 	}

@@ -22,7 +22,8 @@ const (
 // EnsurePingPartitions makes the day partitions of pings from the day before
 // now, for requests that straddle midnight, to so many days ahead.
 func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int) error {
-	_, err := db.changePartitions(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, now.AddDate(0, 0, -1).Format(time.DateOnly), days+2)
+	_, err := db.changePartitions(ctx, `SELECT ensure_ping_partitions($1::date, $2)`,
+		now.AddDate(0, 0, -1).Format(time.DateOnly), days+2)
 	return err
 }
 

@@ -13,7 +13,8 @@ import (
 
 func partitions(t *testing.T, d *testkit.Database) []string {
 	t.Helper()
-	rows, err := d.Pool.Query(t.Context(), `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
+	rows, err := d.Pool.Query(t.Context(),
+		`SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,8 @@ func (s State) CheckSchema() error {
 		return migrations.ErrEncoding
 	}
 	if s.Schema < want {
-		return fmt.Errorf("the schema is at version %d and this program needs %d: run `pingpost migrate up` with the owner's URL", s.Schema, want)
+		return fmt.Errorf("the schema is at version %d and this program needs %d: run `pingpost migrate up` with the owner's URL",
+			s.Schema, want)
 	}
 	return nil
 }

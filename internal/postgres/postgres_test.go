@@ -15,7 +15,10 @@ import (
 
 // A service starts without its database: pings need none.
 func TestOpenDoesNotConnect(t *testing.T) {
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: "postgres://someone:secret@127.0.0.1:1/none", ConnectTimeout: time.Second})
+	db, err := postgres.Open(t.Context(), postgres.Options{
+		URL:            "postgres://someone:secret@127.0.0.1:1/none",
+		ConnectTimeout: time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +31,13 @@ func TestOpenDoesNotConnect(t *testing.T) {
 func TestAWrongURLIsNotRepeated(t *testing.T) {
 	for _, url := range []string{"postgres://someone:" + canary + "@host:port/name", "://" + canary, "host=" + canary + " port=none"} {
 		_, err := postgres.Open(t.Context(), postgres.Options{URL: url})
-		if err == nil || strings.Contains(every(err), canary) || !strings.Contains(err.Error(), "postgres://user:password@host:port/database") {
+		if err == nil || strings.Contains(every(err), canary) ||
+			!strings.Contains(err.Error(), "postgres://user:password@host:port/database") {
 			t.Errorf("Open: %v", err)
 		}
 		_, err = postgres.OpenOwner(url, time.Second)
-		if err == nil || strings.Contains(every(err), canary) || !strings.Contains(err.Error(), "postgres://user:password@host:port/database") {
+		if err == nil || strings.Contains(every(err), canary) ||
+			!strings.Contains(err.Error(), "postgres://user:password@host:port/database") {
 			t.Errorf("OpenOwner: %v", err)
 		}
 	}
@@ -41,7 +46,12 @@ func TestAWrongURLIsNotRepeated(t *testing.T) {
 func TestSessionsAreSetUp(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for url, name := range map[string]string{d.AppURL: "pingpost", d.AppURL + "&application_name=node-7": "node-7"} {
-		db, err := postgres.Open(t.Context(), postgres.Options{URL: url, MaxConnections: 1, ConnectTimeout: time.Second, StatementTimeout: 1500 * time.Millisecond})
+		db, err := postgres.Open(t.Context(), postgres.Options{
+			URL:              url,
+			MaxConnections:   1,
+			ConnectTimeout:   time.Second,
+			StatementTimeout: 1500 * time.Millisecond,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +79,8 @@ func TestTransaction(t *testing.T) {
 	status := func() models.PartnerStatus {
 		return testkit.Value[models.PartnerStatus](t, d, `SELECT status FROM partners WHERE slug = 'house'`)
 	}
-	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return change(tx, committed) }); err != nil || status() != committed {
+	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return change(tx, committed) }); err != nil ||
+		status() != committed {
 		t.Errorf("%v; the status is %s", err, status())
 	}
 	mine := errors.New("mine")
@@ -116,7 +127,11 @@ func TestGORMLogsNothing(t *testing.T) {
 
 func TestCloseEndsEveryConnection(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: d.AppURL + "&application_name=to-be-closed", MaxConnections: 3, ConnectTimeout: time.Second})
+	db, err := postgres.Open(t.Context(), postgres.Options{
+		URL:            d.AppURL + "&application_name=to-be-closed",
+		MaxConnections: 3,
+		ConnectTimeout: time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,11 @@ func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
 	entries := slices.Clone(first.Fallbacks)
 	for i, h := range p.hosts {
 		if i != newest {
-			entries = append(append(entries, &pgconn.FallbackConfig{Host: h.Host, Port: h.Port, TLSConfig: h.TLSConfig}), h.Fallbacks...)
+			entries = append(append(entries, &pgconn.FallbackConfig{
+				Host:      h.Host,
+				Port:      h.Port,
+				TLSConfig: h.TLSConfig,
+			}), h.Fallbacks...)
 		}
 	}
 	cfg.Host, cfg.Port, cfg.TLSConfig, cfg.Fallbacks = first.Host, first.Port, first.TLSConfig, entries
@@ -306,7 +310,8 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 		for _, f := range s.ask(ctx) {
 			replaced[f.host] = f.replaced
 			if f.replaced && !logged[f.host] {
-				log.Error("a primary that was replaced accepts writes; it is not used: shut it down", "host_in_url", f.host+1, "timeline", f.at.ID)
+				log.Error("a primary that was replaced accepts writes; it is not used: shut it down", "host_in_url",
+					f.host+1, "timeline", f.at.ID)
 			}
 		}
 		logged = replaced

@@ -29,7 +29,12 @@ func both(t *testing.T, first, second *testkit.Database, options string) string 
 
 func openWith(t *testing.T, url string, seen []postgres.Timeline) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: url, MaxConnections: 4, ConnectTimeout: within, Timelines: seen})
+	db, err := postgres.Open(t.Context(), postgres.Options{
+		URL:            url,
+		MaxConnections: 4,
+		ConnectTimeout: within,
+		Timelines:      seen,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +133,11 @@ func TestAStandbyIsNotJudged(t *testing.T) {
 func BenchmarkConnect(b *testing.B) {
 	d := testkit.NewDatabaseURLs(b)
 	for b.Loop() {
-		db, err := postgres.Open(b.Context(), postgres.Options{URL: d.AppURL, MaxConnections: 2, ConnectTimeout: 5 * time.Second})
+		db, err := postgres.Open(b.Context(), postgres.Options{
+			URL:            d.AppURL,
+			MaxConnections: 2,
+			ConnectTimeout: 5 * time.Second,
+		})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -138,8 +138,15 @@ func TestIdentity(t *testing.T) {
 	raw := rawOf(t, string(token))
 	older := append([]byte{version + 1}, raw[1:]...)
 	for name, text := range map[string]string{
-		"empty": "", "the prefix": Prefix, "another prefix": "ld_" + string(token[3:]), "none": string(token[3:]), "another version": tokenOf(older), "too short": tokenOf(raw[:overhead-1]),
-		"too long": string(token) + string(bytes.Repeat([]byte{'A'}, MaxLength)), "another alphabet": string(token[:10]) + "+" + string(token[11:]), "a line break": string(token[:10]) + "\n" + string(token[10:]),
+		"empty":            "",
+		"the prefix":       Prefix,
+		"another prefix":   "ld_" + string(token[3:]),
+		"none":             string(token[3:]),
+		"another version":  tokenOf(older),
+		"too short":        tokenOf(raw[:overhead-1]),
+		"too long":         string(token) + string(bytes.Repeat([]byte{'A'}, MaxLength)),
+		"another alphabet": string(token[:10]) + "+" + string(token[11:]),
+		"a line break":     string(token[:10]) + "\n" + string(token[10:]),
 	} {
 		if got, err := Identity(text); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %s, %v", name, got, err)

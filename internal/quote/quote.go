@@ -266,7 +266,8 @@ func (q *Quote) parse(b []byte) bool {
 func Identity(token string) (uuid.UUID, error) {
 	text, ours := strings.CutPrefix(token, Prefix)
 	raw, err := encoding.DecodeString(text)
-	if !ours || err != nil || len(token) > MaxLength || encoding.EncodedLen(len(raw)) != len(text) || len(raw) < overhead || raw[0] != version {
+	if !ours || err != nil || len(token) > MaxLength || encoding.EncodedLen(len(raw)) != len(text) ||
+		len(raw) < overhead || raw[0] != version {
 		return uuid.Nil, ErrFormat
 	}
 	return uuid.UUID(raw[head : head+16]), nil

@@ -161,7 +161,9 @@ func TestEveryChangedCharacterIsRefused(t *testing.T) {
 			}
 		}
 		for name, changed := range map[string]string{
-			"cut": token[:i], "line break": token[:i] + "\n" + token[i:], "doubled": token[:i] + token[i:i+1] + token[i:],
+			"cut":        token[:i],
+			"line break": token[:i] + "\n" + token[i:],
+			"doubled":    token[:i] + token[i:i+1] + token[i:],
 		} {
 			if _, err := s.Open(changed, at); !errors.Is(err, ErrFormat) {
 				t.Fatalf("%s at %d: %v", name, i, err)

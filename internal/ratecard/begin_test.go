@@ -38,7 +38,8 @@ func TestBeginWith(t *testing.T) {
 	s, d, rows := begun(t)
 	before := rows()
 	draft, err := s.BeginWithBases(t.Context(), " Spring ", "a base", base("plumber", "GB", 5000))
-	if err != nil || draft.State != models.RateCardDraft || draft.Title != "Spring" || draft.BasedOn != 1 || draft.RowVersion != 2 {
+	if err != nil || draft.State != models.RateCardDraft || draft.Title != "Spring" || draft.BasedOn != 1 ||
+		draft.RowVersion != 2 {
 		t.Fatalf("%+v (%v)", draft, err)
 	}
 	rules := len(shippedCard(t).Rules)
@@ -61,7 +62,8 @@ func TestBeginWith(t *testing.T) {
 		t.Errorf("undone it has %d rules, want %d", n, rules)
 	}
 
-	if other, err := s.BeginWithCard(t.Context(), "", "another card", everywhere(100)); err != nil || testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1`, other.ID) != 1 {
+	if other, err := s.BeginWithCard(t.Context(), "", "another card", everywhere(100)); err != nil ||
+		testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1`, other.ID) != 1 {
 		t.Errorf("%+v (%v)", other, err)
 	}
 	before = rows()
@@ -97,7 +99,8 @@ func TestBeginWith(t *testing.T) {
 // none is lost.
 func TestPublishBases(t *testing.T) {
 	s, d, rows := begun(t)
-	if now, err := s.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5000)); err != nil || now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Storm" || now.BasedOn != 1 {
+	if now, err := s.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5000)); err != nil ||
+		now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Storm" || now.BasedOn != 1 {
 		t.Fatalf("%+v (%v)", now, err)
 	}
 	errs := make(chan error, 6)

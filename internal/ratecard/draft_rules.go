@@ -205,7 +205,8 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 // a price are for whoever publishes.
 func (s *Service) check(next *draftRules) error {
 	if len(next.rules) > MaxRules {
-		return apperr.New(apperr.Invalid, "too_many_rules", fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
+		return apperr.New(apperr.Invalid, "too_many_rules",
+			fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
 	}
 	if problems := pricingrules.Check(next.card(), s.taxonomy, s.markets); len(problems) > 0 {
 		return refusal(problems)

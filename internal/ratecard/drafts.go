@@ -83,7 +83,8 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 		return draft, source, err
 	}
 	if n >= MaxDrafts {
-		return draft, source, apperr.New(apperr.Conflict, "too_many_drafts", fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
+		return draft, source, apperr.New(apperr.Conflict, "too_many_drafts",
+			fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
 	}
 	current, err := currentCard(tx)
 	if err != nil {
@@ -110,7 +111,11 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 }
 
 func (s *Service) auditBegin(tx *gorm.DB, draft, source models.RateCard) error {
-	return s.auditChange(tx, "pricing.begin", draft, nil, map[string]any{"title": draft.Title, "from": source.Version, "based_on": draft.BasedOn})
+	return s.auditChange(tx, "pricing.begin", draft, nil, map[string]any{
+		"title":    draft.Title,
+		"from":     source.Version,
+		"based_on": draft.BasedOn,
+	})
 }
 
 // Rename says anew what a draft is for.
@@ -136,7 +141,8 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 		if err := s.set(tx, &had, map[string]any{"state": models.RateCardDiscarded}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.discard", had, map[string]any{"state": had.State}, map[string]any{"state": models.RateCardDiscarded})
+		return s.auditChange(tx, "pricing.discard", had, map[string]any{"state": had.State},
+			map[string]any{"state": models.RateCardDiscarded})
 	})
 }
 
@@ -179,12 +185,14 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 // wrongState says why a card cannot be changed like this.
 func wrongState(card models.RateCard) error {
 	text := map[models.RateCardState]string{
-		models.RateCardDraft:      "This is a draft: nothing was submitted yet.",
-		models.RateCardSubmitted:  "This draft waits for approval: take it back to change it.",
-		models.RateCardScheduled:  "This draft is to be published at its time: take it back to change it.",
-		models.RateCardPublished:  fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.", card.Version),
-		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.", card.Version),
-		models.RateCardDiscarded:  "This draft was discarded: begin a new one.",
+		models.RateCardDraft:     "This is a draft: nothing was submitted yet.",
+		models.RateCardSubmitted: "This draft waits for approval: take it back to change it.",
+		models.RateCardScheduled: "This draft is to be published at its time: take it back to change it.",
+		models.RateCardPublished: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.",
+			card.Version),
+		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.",
+			card.Version),
+		models.RateCardDiscarded: "This draft was discarded: begin a new one.",
 	}
 	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
@@ -201,7 +209,13 @@ func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any
 
 // auditChange writes to the audit trail, as the last thing that the transaction does.
 func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
-	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{Action: action, Kind: "rate_card", Object: ID(card.ID), Before: before, After: after})
+	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+		Action: action,
+		Kind:   "rate_card",
+		Object: ID(card.ID),
+		Before: before,
+		After:  after,
+	})
 }
 
 // CompileCard is a card's rules, compiled. Where the card has gaps or clashes, so has the compiled card.

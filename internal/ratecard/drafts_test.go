@@ -17,12 +17,17 @@ import (
 )
 
 func TestBegin(t *testing.T) {
-	old, live := everywhere(1000), everywhere(2000, pricingrules.Rule{Industry: "plumber", Multiplier: 12_000, Note: "a note"})
+	old, live := everywhere(1000), everywhere(2000, pricingrules.Rule{
+		Industry:   "plumber",
+		Multiplier: 12_000,
+		Note:       "a note",
+	})
 	w := newRateCards(t, old, live)
 	for from, want := range map[int]pricingrules.Card{0: live, 1: old, 2: live} {
 		card, err := w.Begin(t.Context(), "  Winter ", from)
 		must(t, err)
-		if card.State != models.RateCardDraft || card.Version != 0 || card.Title != "Winter" || card.Author != ann.Name || card.UpdatedBy != ann.Name || !card.CreatedAt.Equal(w.clock.Now()) {
+		if card.State != models.RateCardDraft || card.Version != 0 || card.Title != "Winter" ||
+			card.Author != ann.Name || card.UpdatedBy != ann.Name || !card.CreatedAt.Equal(w.clock.Now()) {
 			t.Errorf("from %d: %+v", from, card)
 		}
 		// What it would replace is the version in force, whatever its rules are from.
@@ -68,7 +73,8 @@ func TestRename(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	must(t, w.bob.Rename(t.Context(), card.ID, card.RowVersion, " Summer "))
 	now := w.now(t, card.ID)
-	if now.Title != "Summer" || now.UpdatedBy != bob.Name || now.Author != ann.Name || !now.UpdatedAt.Equal(w.clock.Now()) || now.RowVersion != card.RowVersion+1 {
+	if now.Title != "Summer" || now.UpdatedBy != bob.Name || now.Author != ann.Name ||
+		!now.UpdatedAt.Equal(w.clock.Now()) || now.RowVersion != card.RowVersion+1 {
 		t.Errorf("renamed to %+v", now)
 	}
 	refused(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), apperr.Conflict, "changed")
@@ -126,7 +132,8 @@ func TestDrafts(t *testing.T) {
 	if len(list) != 2 || list[0].ID != first.ID || !maps.Equal(got, map[uuid.UUID]int{first.ID: 2, second.ID: 0}) {
 		t.Errorf("listed %+v", list)
 	}
-	if one, err := w.Draft(t.Context(), strings.ToLower(ratecard.ID(first.ID))); err != nil || one.ID != first.ID || one.Edits != 2 {
+	if one, err := w.Draft(t.Context(), strings.ToLower(ratecard.ID(first.ID))); err != nil ||
+		one.ID != first.ID || one.Edits != 2 {
 		t.Errorf("found %+v (%v)", one, err)
 	}
 	for _, ref := range []string{"", "1", first.ID.String(), ratecard.ID(uuid.New())} {
@@ -155,7 +162,14 @@ func TestVersions(t *testing.T) {
 		before, size int
 		want         string
 		more         bool
-	}{{0, 2, "[5 4]", true}, {4, 2, "[3 2]", true}, {2, 2, "[1]", false}, {3, 2, "[2 1]", false}, {0, 5, "[5 4 3 2 1]", false}, {1, 5, "[]", false}} {
+	}{
+		{0, 2, "[5 4]", true},
+		{4, 2, "[3 2]", true},
+		{2, 2, "[1]", false},
+		{3, 2, "[2 1]", false},
+		{0, 5, "[5 4 3 2 1]", false},
+		{1, 5, "[]", false},
+	} {
 		if got, more := numbers(c.before, c.size); got != c.want || more != c.more {
 			t.Errorf("%d before %d are %s, more is %t, want %s", c.size, c.before, got, more, c.want)
 		}
@@ -180,7 +194,8 @@ func TestSheet(t *testing.T) {
 	card = w.now(t, card.ID)
 	compiled, err := w.CompileCard(t.Context(), card)
 	must(t, err)
-	if len(compiled.Problems) == 0 || !slices.Equal(compiled.Positions, []int{2}) || compiled.RuleIndex(2) != 0 || compiled.RuleIndex(1) != -1 {
+	if len(compiled.Problems) == 0 || !slices.Equal(compiled.Positions, []int{2}) || compiled.RuleIndex(2) != 0 ||
+		compiled.RuleIndex(1) != -1 {
 		t.Errorf("positions %v, problems %v", compiled.Positions, compiled.Problems)
 	}
 	if again, err := w.bob.CompileCard(t.Context(), card); err != nil || again != compiled {

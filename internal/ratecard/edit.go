@@ -79,7 +79,14 @@ func (s *Service) keep(tx *gorm.DB, had models.RateCard, what string, columns ma
 	if err := p.write(tx, had.ID); err != nil {
 		return err
 	}
-	row := models.RateCardEdit{RateCardID: had.ID, At: s.clock.Now(), Editor: s.by.Name, What: what, Rules: len(p), Patch: string(text)}
+	row := models.RateCardEdit{
+		RateCardID: had.ID,
+		At:         s.clock.Now(),
+		Editor:     s.by.Name,
+		What:       what,
+		Rules:      len(p),
+		Patch:      string(text),
+	}
 	if err := tx.Create(&row).Error; err != nil {
 		return err
 	}
@@ -110,7 +117,8 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 			if has != 0 {
 				theirs = "is " + money.Amount{Minor: has, Currency: market.Currency}.String()
 			}
-			return apperr.New(apperr.Conflict, "cell_changed", fmt.Sprintf("Somebody else changed %s meanwhile: it %s now. Nothing was overwritten.", target, theirs))
+			return apperr.New(apperr.Conflict, "cell_changed",
+				fmt.Sprintf("Somebody else changed %s meanwhile: it %s now. Nothing was overwritten.", target, theirs))
 		}
 		sh.setBase(target, market.Currency, minor)
 		return nil
@@ -125,7 +133,9 @@ type BaseChange struct {
 }
 
 // SetBases changes many, all or none. version is the draft's that they were decided on.
-func (s *Service) SetBases(ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange) (rules int, err error) {
+func (s *Service) SetBases(
+	ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange,
+) (rules int, err error) {
 	do, err := s.setBases(changes)
 	if err != nil {
 		return 0, err
@@ -155,20 +165,25 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRu
 func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
 	at, ok := s.markets.ByCode(t.Country)
 	if !ok {
-		return market, field("country", apperr.InvalidValue, "country", fmt.Sprintf("There is no market %q: countries without prices of their own are %q together.", t.Country, pricingrules.OtherMarket))
+		return market, field("country", apperr.InvalidValue, "country",
+			fmt.Sprintf("There is no market %q: countries without prices of their own are %q together.", t.Country,
+				pricingrules.OtherMarket))
 	}
 	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
-		return market, field("industry", apperr.InvalidValue, "industry", fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
+		return market, field("industry", apperr.InvalidValue, "industry",
+			fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
 	}
 	if _, ok := pricingrules.ParseClass(t.Urgency); t.Urgency != "" && !ok {
-		return market, field("urgency", apperr.InvalidValue, "urgency", fmt.Sprintf("There is no urgency %q: it is one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
+		return market, field("urgency", apperr.InvalidValue, "urgency",
+			fmt.Sprintf("There is no urgency %q: it is one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
 	}
 	return s.markets.At(at), nil
 }
 
 func checkBase(minor int64) error {
 	if minor < 0 || minor > pricingrules.MaxAmount {
-		return field("amount", apperr.InvalidValue, "base", "A base is above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
+		return field("amount", apperr.InvalidValue, "base",
+			"A base is above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
 	}
 	return nil
 }
@@ -215,7 +230,9 @@ func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, positio
 
 // Replace makes a draft's rules those of another card. Rules that are in both keep
 // their positions. The card was loaded: every cell of it has a price or is excluded.
-func (s *Service) Replace(ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card) (rules int, err error) {
+func (s *Service) Replace(
+	ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card,
+) (rules int, err error) {
 	return s.edit(ctx, card, version, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
 		return nil
@@ -247,7 +264,9 @@ func (s *draftRules) replace(with pricingrules.Card) {
 }
 
 // Edits lists what was done to a draft, the newest first, undone edits included.
-func (s *Service) Edits(ctx context.Context, card uuid.UUID, p postgres.Page) (rows []models.RateCardEdit, newer, older bool, err error) {
+func (s *Service) Edits(
+	ctx context.Context, card uuid.UUID, p postgres.Page,
+) (rows []models.RateCardEdit, newer, older bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Omit("patch").Where("rate_card_id = ?", card)
 	if err := p.Of(q).Find(&rows).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
@@ -278,7 +297,8 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		case found.RowsAffected == 0:
 			return apperr.New(apperr.Conflict, "undone", "There is nothing to undo.")
 		case last.ID != edit:
-			return apperr.New(apperr.Conflict, "changed", fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
+			return apperr.New(apperr.Conflict, "changed",
+				fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
 		}
 		var back way
 		if err := json.Unmarshal([]byte(last.Patch), &back); err != nil {

@@ -53,7 +53,8 @@ func TestSetBase(t *testing.T) {
 		strings.Contains(edits[0].What, "GBP") || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
 		t.Errorf("%+v (%v)", edits, err)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.edit")
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+		"bob@example.com pricing.edit", "ann@example.com pricing.edit")
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("edits of a draft raised the number from %d to %d", number, after)
 	}
@@ -99,17 +100,24 @@ func TestSetBaseRefuses(t *testing.T) {
 		minor        int64
 		reason, name string
 	}{
-		"no market":         {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `"PL"`},
-		"no country":        {pricingrules.Target{Industry: "plumber"}, 1, "country", ""},
-		"no such industry":  {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `"plumbr"`},
-		"no such category":  {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `"plumber"`},
-		"no such urgency":   {pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "soon"}, 1, "urgency", `"soon"`},
+		"no market":        {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `"PL"`},
+		"no country":       {pricingrules.Target{Industry: "plumber"}, 1, "country", ""},
+		"no such industry": {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `"plumbr"`},
+		"no such category": {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `"plumber"`},
+		"no such urgency": {pricingrules.Target{
+			Industry: "plumber",
+			Country:  "GB",
+			Urgency:  "soon",
+		}, 1, "urgency", `"soon"`},
 		"a negative amount": {plumbers, -1, "amount", ""},
 		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.name)
-			_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "many", []ratecard.BaseChange{{Target: plumbers, Minor: 5}, {Target: c.target, Minor: c.minor}})
+			_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "many", []ratecard.BaseChange{
+				{Target: plumbers, Minor: 5},
+				{Target: c.target, Minor: c.minor},
+			})
 			refused(t, err, apperr.Invalid, c.reason, c.name)
 		})
 	}
@@ -125,15 +133,22 @@ func TestSetBases(t *testing.T) {
 	changes := []ratecard.BaseChange{{Target: plumbers, Minor: 0}, {Target: french, Minor: 77}}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion+1, "too late", changes)
 	refused(t, err, apperr.Conflict, "changed")
-	_, err = w.SetBases(t.Context(), card.ID, card.RowVersion, "bad", append(changes, ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: pricingrules.MaxAmount + 1}))
+	_, err = w.SetBases(t.Context(), card.ID, card.RowVersion, "bad", append(changes, ratecard.BaseChange{
+		Target: pricingrules.Target{Industry: "roofer", Country: "GB"},
+		Minor:  pricingrules.MaxAmount + 1,
+	}))
 	refused(t, err, apperr.Invalid, "amount", "industry roofer")
-	w.has(t, card.ID, numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
+	w.has(t, card.ID,
+		numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
 
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "Two bases", changes)
 	if err != nil || rules != 2 {
 		t.Fatalf("%d rules changed (%v)", rules, err)
 	}
-	w.has(t, card.ID, map[int]pricingrules.Rule{1: {Base: all(1000)}, 3: pricingrules.Rule{Base: pricingrules.Amounts{money.EUR: 77}}.For(french)})
+	w.has(t, card.ID, map[int]pricingrules.Rule{
+		1: {Base: all(1000)},
+		3: pricingrules.Rule{Base: pricingrules.Amounts{money.EUR: 77}}.For(french),
+	})
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	if err != nil || len(edits) != 1 || edits[0].What != "Two bases" || edits[0].Rules != 2 {
 		t.Errorf("%+v (%v)", edits, err)
@@ -142,7 +157,8 @@ func TestSetBases(t *testing.T) {
 		t.Errorf("the same again changed %d rules (%v)", rules, err)
 	}
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
-	w.has(t, card.ID, numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
+	w.has(t, card.ID,
+		numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
 }
 
 func TestPutAndDropRule(t *testing.T) {
@@ -159,7 +175,13 @@ func TestPutAndDropRule(t *testing.T) {
 	version := w.now(t, card.ID).RowVersion
 	err := w.PutRule(t.Context(), card.ID, version, 0, pricingrules.Rule{Industry: "plumber", Multiplier: 30_000})
 	refused(t, err, apperr.Invalid, "rules", "industry plumber", "rule 2")
-	for _, wrong := range []pricingrules.Rule{{Industry: "plumber"}, {Industry: "plumber", Category: "home-services", Multiplier: 1}, {Multiplier: -1}, {Base: all(-5)}, {Multiplier: 1, Note: "a\nb"}} {
+	for _, wrong := range []pricingrules.Rule{
+		{Industry: "plumber"},
+		{Industry: "plumber", Category: "home-services", Multiplier: 1},
+		{Multiplier: -1},
+		{Base: all(-5)},
+		{Multiplier: 1, Note: "a\nb"},
+	} {
 		refused(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), apperr.Invalid, "rules")
 	}
 	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), apperr.NotFound, "rule")
@@ -172,10 +194,12 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
 	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // the cells without a price are for whoever publishes
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].What, "industry roofer, country FR") || !strings.Contains(edits[2].What, "industry plumber") {
+	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].What, "industry roofer, country FR") ||
+		!strings.Contains(edits[2].What, "industry plumber") {
 		t.Errorf("%+v (%v)", edits, err)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.edit", "ann@example.com pricing.edit")
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+		"ann@example.com pricing.edit", "ann@example.com pricing.edit")
 }
 
 // Rules that are in both cards keep their positions, by which the pages name them.
@@ -185,7 +209,8 @@ func TestReplace(t *testing.T) {
 	card := w.draft(t)
 	lined := b
 	lined.Line = 7
-	rules, err := w.Replace(t.Context(), card.ID, card.RowVersion, "From a file", pricingrules.Card{Rules: []pricingrules.Rule{c, lined, everywhere(1000).Rules[0]}})
+	rules, err := w.Replace(t.Context(), card.ID, card.RowVersion, "From a file",
+		pricingrules.Card{Rules: []pricingrules.Rule{c, lined, everywhere(1000).Rules[0]}})
 	if err != nil || rules != 2 {
 		t.Fatalf("%d rules changed (%v)", rules, err)
 	}
@@ -222,6 +247,7 @@ func TestOnlyDraftsAreEdited(t *testing.T) {
 		_, err := w.Update(t.Context(), card.ID, card.RowVersion)
 		refused(t, err, apperr.Conflict, "state")
 		w.has(t, card.ID, numbered(everywhere(1000).Rules...))
-		w.Exec(t, `ALTER TABLE rate_cards DISABLE TRIGGER USER; UPDATE rate_cards SET state = 'discarded', version = NULL WHERE version = 2 OR state = 'scheduled'; ALTER TABLE rate_cards ENABLE TRIGGER USER`)
+		w.Exec(t,
+			`ALTER TABLE rate_cards DISABLE TRIGGER USER; UPDATE rate_cards SET state = 'discarded', version = NULL WHERE version = 2 OR state = 'scheduled'; ALTER TABLE rate_cards ENABLE TRIGGER USER`)
 	}
 }

@@ -23,7 +23,8 @@ func Explain(compiled *CompiledCard, lead Lead, own pricingrules.Own) (e Explana
 	tax, markets := compiled.Table.Taxonomy(), compiled.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))
 	if !known {
-		return e, field("industry", apperr.InvalidValue, "industry", "There is no industry of this name: the taxonomy has their slugs, such as plumber.")
+		return e, field("industry", apperr.InvalidValue, "industry",
+			"There is no industry of this name: the taxonomy has their slugs, such as plumber.")
 	}
 	country := strings.TrimSpace(lead.Country)
 	market, known := markets.ByCode(country)

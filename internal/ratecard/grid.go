@@ -65,7 +65,12 @@ func (s *Service) Grid(compiled, with *CompiledCard, v GridView) (rows []GridRow
 }
 
 func (s *Service) gridRow(compiled *CompiledCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
-	row := GridRow{BaseRow: pricingrules.BaseRow{Category: category, Target: target, Currency: currency, Base: compiled.Table.BaseOf(target)}}
+	row := GridRow{BaseRow: pricingrules.BaseRow{
+		Category: category,
+		Target:   target,
+		Currency: currency,
+		Base:     compiled.Table.BaseOf(target),
+	}}
 	if row.Base.Rule >= 0 && !row.Base.Own {
 		row.Source = compiled.Card.Rules[row.Base.Rule].Selector()
 	}

@@ -15,7 +15,8 @@ import (
 // compiled is a card that is put into a draft.
 func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard.CompiledCard {
 	t.Helper()
-	compiled, err := w.CompileCard(t.Context(), w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
+	compiled, err := w.CompileCard(t.Context(),
+		w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
 	must(t, err)
 	return compiled
 }
@@ -24,16 +25,29 @@ func gbp(minor int64) pricingrules.Amounts { return pricingrules.Amounts{money.G
 
 func TestGrid(t *testing.T) {
 	w := newRateCards(t)
-	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Category: "home-services", Country: "GB", Base: gbp(2000)},
-		pricingrules.Rule{Industry: "plumber", Base: gbp(3000)}, pricingrules.Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Base: gbp(4000)},
-		pricingrules.Rule{Urgency: "urgent", Multiplier: 15_000}, pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
+	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{
+		Category: "home-services",
+		Country:  "GB",
+		Base:     gbp(2000),
+	},
+		pricingrules.Rule{Industry: "plumber", Base: gbp(3000)}, pricingrules.Rule{
+			Industry: "plumber",
+			Country:  "GB",
+			Urgency:  "urgent",
+			Base:     gbp(4000),
+		},
+		pricingrules.Rule{Urgency: "urgent", Multiplier: 15_000}, pricingrules.Rule{
+			Industry: "roofer",
+			Exclude:  pricingrules.ExcludeTrue,
+		})
 	with := w.compiled(t, pricingrules.Rule{Base: all(500)})
 
 	rows := w.Grid(compiled, with, ratecard.GridView{Country: "GB"})
 	if want := w.Taxonomy().Len() + len(w.Taxonomy().Categories()); len(rows) != want {
 		t.Fatalf("%d rows, want %d: every industry under its category", len(rows), want)
 	}
-	if first := rows[0]; first.Name != "Home services" || first.Target != (pricingrules.Target{Category: "home-services", Country: "GB"}) || first.Compared || rows[1].Name != "" {
+	if first := rows[0]; first.Name != "Home services" ||
+		first.Target != (pricingrules.Target{Category: "home-services", Country: "GB"}) || first.Compared || rows[1].Name != "" {
 		t.Errorf("begins with %+v", first)
 	}
 	find := func(rows []ratecard.GridRow, target pricingrules.Target) ratecard.GridRow {
@@ -56,10 +70,20 @@ func TestGrid(t *testing.T) {
 		{rows, pricingrules.Target{Category: "home-services", Country: "GB"}, 2000, true, "", "", ""},
 		{rows, pricingrules.Target{Category: "automotive", Country: "GB"}, 1000, false, "every lead", "", ""},
 		{rows, plumbers, 3000, false, "industry plumber", "30.00 GBP", "5.00 GBP"},
-		{rows, pricingrules.Target{Industry: "locksmith", Country: "GB"}, 2000, false, "category home-services, country GB", "20.00 GBP", "5.00 GBP"},
-		{rows, pricingrules.Target{Industry: "roofer", Country: "GB"}, 2000, false, "category home-services, country GB", "excluded", "5.00 GBP"},
-		{urgent, pricingrules.Target{Industry: "plumber", Country: "GB", Urgency: "urgent"}, 4000, true, "", "60.00 GBP", "5.00 GBP"},
-		{urgent, pricingrules.Target{Industry: "locksmith", Country: "GB", Urgency: "urgent"}, 2000, false, "category home-services, country GB", "30.00 GBP", "5.00 GBP"},
+		{rows, pricingrules.Target{Industry: "locksmith", Country: "GB"}, 2000, false,
+			"category home-services, country GB", "20.00 GBP", "5.00 GBP"},
+		{rows, pricingrules.Target{Industry: "roofer", Country: "GB"}, 2000, false,
+			"category home-services, country GB", "excluded", "5.00 GBP"},
+		{urgent, pricingrules.Target{
+			Industry: "plumber",
+			Country:  "GB",
+			Urgency:  "urgent",
+		}, 4000, true, "", "60.00 GBP", "5.00 GBP"},
+		{urgent, pricingrules.Target{
+			Industry: "locksmith",
+			Country:  "GB",
+			Urgency:  "urgent",
+		}, 2000, false, "category home-services, country GB", "30.00 GBP", "5.00 GBP"},
 		{french, pricingrules.Target{Industry: "plumber", Country: "FR"}, 1000, false, "every lead", "10.00 EUR", ""},
 	} {
 		row := find(c.rows, c.target)
@@ -75,18 +99,29 @@ func TestGrid(t *testing.T) {
 func TestGridOfAPart(t *testing.T) {
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
-	for _, v := range []ratecard.GridView{{Country: "PL"}, {Country: ""}, {Country: "GB", Urgency: "soon"}, {Country: "GB", Category: "none"}, {Country: "GB", Search: "nobody-does-this"}} {
+	for _, v := range []ratecard.GridView{
+		{Country: "PL"},
+		{Country: ""},
+		{Country: "GB", Urgency: "soon"},
+		{Country: "GB", Category: "none"},
+		{Country: "GB", Search: "nobody-does-this"},
+	} {
 		if rows := w.Grid(compiled, nil, v); len(rows) != 0 {
 			t.Errorf("%+v has %d rows", v, len(rows))
 		}
 	}
-	for _, v := range []ratecard.GridView{{Country: "GB", Category: "automotive"}, {Country: "GB", Search: " CLEAN "}, {Country: "FR", Category: "business-services", Search: "clean"}} {
+	for _, v := range []ratecard.GridView{
+		{Country: "GB", Category: "automotive"},
+		{Country: "GB", Search: " CLEAN "},
+		{Country: "FR", Category: "business-services", Search: "clean"},
+	} {
 		rows := w.Grid(compiled, nil, v)
 		var want []string
 		for _, category := range w.Taxonomy().Categories() {
 			industries := []string{}
 			for _, industry := range w.Taxonomy().Industries() {
-				if industry.Category == category.Slug && strings.Contains(industry.Slug, strings.ToLower(strings.TrimSpace(v.Search))) {
+				if industry.Category == category.Slug &&
+					strings.Contains(industry.Slug, strings.ToLower(strings.TrimSpace(v.Search))) {
 					industries = append(industries, industry.Slug)
 				}
 			}
@@ -97,7 +132,8 @@ func TestGridOfAPart(t *testing.T) {
 		var got []string
 		for _, row := range rows {
 			got = append(got, row.Target.Industry+row.Target.Category)
-			if gap := row.Base.Rule < 0; gap != (v.Country == "FR") || (gap && row.Target.Industry != "" && row.Price != "no price") {
+			if gap := row.Base.Rule < 0; gap != (v.Country == "FR") ||
+				(gap && row.Target.Industry != "" && row.Price != "no price") {
 				t.Errorf("%+v: %+v", v, row)
 			}
 		}
@@ -109,9 +145,15 @@ func TestGridOfAPart(t *testing.T) {
 
 func TestBulk(t *testing.T) {
 	row := func(industry string, minor int64, rule int) ratecard.GridRow {
-		return ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: pricingrules.Target{Industry: industry, Country: "GB"}, Base: pricingrules.Base{Minor: minor, Rule: rule}}}
+		return ratecard.GridRow{BaseRow: pricingrules.BaseRow{
+			Target: pricingrules.Target{Industry: industry, Country: "GB"},
+			Base:   pricingrules.Base{Minor: minor, Rule: rule},
+		}}
 	}
-	category := ratecard.GridRow{BaseRow: pricingrules.BaseRow{Target: pricingrules.Target{Category: "home-services", Country: "GB"}, Base: pricingrules.Base{Minor: 7}}}
+	category := ratecard.GridRow{BaseRow: pricingrules.BaseRow{
+		Target: pricingrules.Target{Category: "home-services", Country: "GB"},
+		Base:   pricingrules.Base{Minor: 7},
+	}}
 	for _, c := range []struct{ minor, percent, want int64 }{
 		{1000, 500, 1050}, {1000, -1250, 875}, {1000, 0, 1000},
 		{10, 500, 10}, {30, 500, 32}, // 10.5 and 31.5, to the even
@@ -125,7 +167,8 @@ func TestBulk(t *testing.T) {
 		}
 	}
 	changes := ratecard.Bulk{Set: 4560}.Changes([]ratecard.GridRow{category, row("plumber", 1, 0), row("roofer", 0, -1)})
-	if len(changes) != 2 || changes[0].Minor != 4560 || changes[1] != (ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: 4560}) {
+	if len(changes) != 2 || changes[0].Minor != 4560 ||
+		changes[1] != (ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: 4560}) {
 		t.Errorf("set: %+v", changes)
 	}
 }
@@ -159,7 +202,10 @@ func TestExplain(t *testing.T) {
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
 		pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
-	own := pricingrules.Own{Adjustment: 500, Exclusions: []pricingrules.OwnExclusion{{Country: "PL"}, {Category: "legal-services"}}}
+	own := pricingrules.Own{
+		Adjustment: 500,
+		Exclusions: []pricingrules.OwnExclusion{{Country: "PL"}, {Category: "legal-services"}},
+	}
 	for _, c := range []struct {
 		lead  ratecard.Lead
 		own   pricingrules.Own
@@ -168,8 +214,16 @@ func TestExplain(t *testing.T) {
 		mine  bool
 	}{
 		{ratecard.Lead{Industry: "plumber", Country: "GB"}, pricingrules.Own{}, "plumber/GB/standard", "10.00 GBP", false},
-		{ratecard.Lead{Industry: " plumber ", Country: " gb ", Urgency: " EMERGENCY "}, pricingrules.Own{}, "plumber/GB/emergency", "15.00 GBP", false},
-		{ratecard.Lead{Industry: "plumber", Country: "GB", Urgency: "whenever it suits"}, own, "plumber/GB/standard", "10.50 GBP", false},
+		{ratecard.Lead{
+			Industry: " plumber ",
+			Country:  " gb ",
+			Urgency:  " EMERGENCY ",
+		}, pricingrules.Own{}, "plumber/GB/emergency", "15.00 GBP", false},
+		{ratecard.Lead{
+			Industry: "plumber",
+			Country:  "GB",
+			Urgency:  "whenever it suits",
+		}, own, "plumber/GB/standard", "10.50 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "pl"}, pricingrules.Own{}, "plumber/other/standard", "5.00 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "other"}, own, "plumber/other/standard", "5.25 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "PL"}, own, "plumber/other/standard", "5.25 GBP", true},
@@ -184,7 +238,11 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v is told as\n%s", c.lead, text)
 		}
 	}
-	for _, lead := range []ratecard.Lead{{Industry: "plumbr", Country: "GB"}, {Country: "GB"}, {Industry: "home-services", Country: "GB"}} {
+	for _, lead := range []ratecard.Lead{
+		{Industry: "plumbr", Country: "GB"},
+		{Country: "GB"},
+		{Industry: "home-services", Country: "GB"},
+	} {
 		_, err := ratecard.Explain(compiled, lead, own)
 		refused(t, err, apperr.Invalid, "industry")
 	}
@@ -197,7 +255,8 @@ func TestExplain(t *testing.T) {
 // Of a draft with gaps a cell without a price is explained as such.
 func TestExplainAGap(t *testing.T) {
 	w := newRateCards(t)
-	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}), ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
+	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}),
+		ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
 	if err != nil || !e.Cell.Gap() || len(e.Steps) != 0 || !strings.Contains(e.String(), "plumber/FR/standard: no price") {
 		t.Errorf("%s (%v)", e, err)
 	}

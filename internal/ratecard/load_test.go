@@ -108,9 +108,12 @@ func TestAVersionThatCannotBeRead(t *testing.T) {
 	} {
 		version := fmt.Sprint("rate card v", i+1)
 		card := put(t, d, 0, models.RateCardDraft, everywhere(1000))
-		d.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, `+c.column+`) VALUES ($1, 2, 'plumber', $2::jsonb)`, card, c.value)
+		d.Exec(t,
+			`INSERT INTO pricing_rules (rate_card_id, position, industry, `+c.column+`) VALUES ($1, 2, 'plumber', $2::jsonb)`,
+			card, c.value)
 		d.Exec(t, `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`, card, i+1)
-		if _, err := s.LoadCurrent(t.Context()); err == nil || !strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.LoadCurrent(t.Context()); err == nil || !strings.Contains(err.Error(), version) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want it to name %s and %s", c.name, err, version, c.want)
 		}
 	}
@@ -144,8 +147,13 @@ func TestRowsKeepRules(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(rt, "rules") {
 			word := rapid.SampledFrom([]string{"", "plumber", "GB", "other"})
 			card.Rules = append(card.Rules, pricingrules.Rule{
-				Industry: word.Draw(rt, "industry"), Category: word.Draw(rt, "category"), Country: word.Draw(rt, "country"), Urgency: word.Draw(rt, "urgency"),
-				Base: amounts(rt, "base"), Floor: amounts(rt, "floor"), Ceiling: amounts(rt, "ceiling"),
+				Industry:   word.Draw(rt, "industry"),
+				Category:   word.Draw(rt, "category"),
+				Country:    word.Draw(rt, "country"),
+				Urgency:    word.Draw(rt, "urgency"),
+				Base:       amounts(rt, "base"),
+				Floor:      amounts(rt, "floor"),
+				Ceiling:    amounts(rt, "ceiling"),
 				Multiplier: rapid.SampledFrom([]int64{0, 1, pricingrules.MultiplierOne, pricingrules.MaxMultiplier}).Draw(rt, "multiplier"),
 				Exclude:    rapid.SampledFrom([]pricingrules.Exclusion{pricingrules.ExcludeUnset, pricingrules.ExcludeTrue, pricingrules.ExcludeFalse}).Draw(rt, "exclude"),
 				Note:       rapid.String().Draw(rt, "note"),

@@ -44,7 +44,14 @@ func shippedCard(t *testing.T) pricingrules.Card {
 func put(t *testing.T, d *testkit.Database, version int, state models.RateCardState, card pricingrules.Card) uuid.UUID {
 	t.Helper()
 	now := testkit.Began()
-	row := models.RateCard{ID: uuid.New(), State: models.RateCardDraft, Author: "someone", CreatedAt: now, UpdatedAt: now, UpdatedBy: "someone"}
+	row := models.RateCard{
+		ID:        uuid.New(),
+		State:     models.RateCardDraft,
+		Author:    "someone",
+		CreatedAt: now,
+		UpdatedAt: now,
+		UpdatedBy: "someone",
+	}
 	rules, err := ratecard.ToRows(row.ID, card)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +181,8 @@ func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
 func (w *rateCards) trail(t testing.TB, card uuid.UUID, want ...string) {
 	t.Helper()
 	var got []string
-	err := w.Gorm.Raw(`SELECT actor || ' ' || action FROM audit_events WHERE object_kind = 'rate_card' AND object_id = ? AND outcome = 'done' ORDER BY id`, ratecard.ID(card)).Scan(&got).Error
+	err := w.Gorm.Raw(`SELECT actor || ' ' || action FROM audit_events WHERE object_kind = 'rate_card' AND object_id = ? AND outcome = 'done' ORDER BY id`,
+		ratecard.ID(card)).Scan(&got).Error
 	if err != nil {
 		t.Fatal(err)
 	}

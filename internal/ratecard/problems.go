@@ -28,13 +28,19 @@ func refusal(problems pricingrules.Problems) *apperr.Error {
 var (
 	errNoDraft   = apperr.New(apperr.NotFound, "draft", "There is no such draft.")
 	errNoVersion = apperr.New(apperr.NotFound, "version", "There is no such version.")
-	errNewer     = apperr.New(apperr.Conflict, "changed", "Somebody else changed this draft meanwhile: look at the change, then decide again.")
-	errNothing   = apperr.New(apperr.Invalid, "nothing", "The draft changes no rule of the version in force: there is nothing to publish.")
-	errSame      = apperr.New(apperr.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
+	errNewer     = apperr.New(apperr.Conflict, "changed",
+		"Somebody else changed this draft meanwhile: look at the change, then decide again.")
+	errNothing = apperr.New(apperr.Invalid, "nothing",
+		"The draft changes no rule of the version in force: there is nothing to publish.")
+	errSame = apperr.New(apperr.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
 )
 
 func field(reason, kind, name, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{Code: kind, Path: []string{name}, Message: message})
+	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{
+		Code:    kind,
+		Path:    []string{name},
+		Message: message,
+	})
 }
 
 // problemsOf are the problems that an error of the engine holds.

@@ -38,7 +38,8 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 	}
 	now := s.clock.Now()
 	if !at.IsZero() && (!at.After(now) || at.After(now.Add(MaxAhead))) {
-		return models.RateCard{}, field("at", apperr.InvalidValue, "at", fmt.Sprintf("The time is in the future, and at most %d days ahead.", MaxAhead/(24*time.Hour)))
+		return models.RateCard{}, field("at", apperr.InvalidValue, "at",
+			fmt.Sprintf("The time is in the future, and at most %d days ahead.", MaxAhead/(24*time.Hour)))
 	}
 	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, had models.RateCard) error {
 		return s.submit(tx, had, note, at, now)
@@ -279,7 +280,12 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 			if err := s.set(tx, &due, reopenDraft()); err != nil {
 				return err
 			}
-			return audit.Write(tx, now, s.by, audit.Event{Action: "pricing.take_back", Kind: "rate_card", Object: ID(due.ID), Reason: apperr.As(err).Message})
+			return audit.Write(tx, now, s.by, audit.Event{
+				Action: "pricing.take_back",
+				Kind:   "rate_card",
+				Object: ID(due.ID),
+				Reason: apperr.As(err).Message,
+			})
 		default:
 			return err
 		}

@@ -29,7 +29,12 @@ func TestPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	before := w.snapshotNumber(t)
-	for note, reason := range map[string]string{"": "note", " \t": "note", "two\nlines": "text", strings.Repeat("x", 201): "text"} {
+	for note, reason := range map[string]string{
+		"":                       "note",
+		" \t":                    "note",
+		"two\nlines":             "text",
+		strings.Repeat("x", 201): "text",
+	} {
 		_, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, note, at0)
 		refused(t, err, apperr.Invalid, reason)
 		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "note") {
@@ -47,7 +52,8 @@ func TestPublish(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	now, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, " Dearer ", at0)
 	must(t, err)
-	if now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Dearer" || now.Author != ann.Name || now.Submitter != bob.Name || now.Approver != "" || !now.EffectiveAt.Equal(w.clock.Now()) {
+	if now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Dearer" ||
+		now.Author != ann.Name || now.Submitter != bob.Name || now.Approver != "" || !now.EffectiveAt.Equal(w.clock.Now()) {
 		t.Errorf("published %+v", now)
 	}
 	if old, err := w.Version(t.Context(), 1); err != nil || old.State != models.RateCardSuperseded {
@@ -56,7 +62,8 @@ func TestPublish(t *testing.T) {
 	if after := w.snapshotNumber(t); after == before {
 		t.Error("the nodes do not learn of it")
 	}
-	if snapshot, err := w.LoadCurrent(t.Context()); err != nil || snapshot.Version != 2 || snapshot.Table.Price(0, 0, 0).Minor != 2000 {
+	if snapshot, err := w.LoadCurrent(t.Context()); err != nil || snapshot.Version != 2 ||
+		snapshot.Table.Price(0, 0, 0).Minor != 2000 {
 		t.Errorf("in force is %+v (%v)", snapshot, err)
 	}
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
@@ -91,7 +98,8 @@ func TestPublishRefusesACard(t *testing.T) {
 				reason = "nothing"
 			}
 			refused(t, err, apperr.Invalid, reason, c.names...)
-			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" || now.RowVersion != card.RowVersion {
+			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" ||
+				now.RowVersion != card.RowVersion {
 				t.Errorf("the draft became %+v", now)
 			}
 			w.trail(t, card.ID, "ann@example.com pricing.begin")
@@ -103,7 +111,9 @@ func TestPublishRefusesACard(t *testing.T) {
 func TestRefusalsAreBounded(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
-	w.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) SELECT $1, 10 + n, 'trade-' || n, 5 FROM generate_series(1, 25) n`, card.ID)
+	w.Exec(t,
+		`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) SELECT $1, 10 + n, 'trade-' || n, 5 FROM generate_series(1, 25) n`,
+		card.ID)
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
 	refused(t, err, apperr.Invalid, "rules", "trade-20", "And 5 more.")
 	if f := apperr.As(err); f != nil && strings.Contains(f.Message, "trade-21") {
@@ -163,7 +173,8 @@ func TestPublishAtOnce(t *testing.T) {
 		t.Errorf("the winner is %+v", now)
 	}
 	lost := w.now(t, cards[loser].ID)
-	if lost.State != models.RateCardDraft || lost.Version != 0 || lost.Note != "" || lost.Submitter != "" || lost.RowVersion != cards[loser].RowVersion || lost.BasedOn != 1 {
+	if lost.State != models.RateCardDraft || lost.Version != 0 || lost.Note != "" || lost.Submitter != "" ||
+		lost.RowVersion != cards[loser].RowVersion || lost.BasedOn != 1 {
 		t.Errorf("the loser is %+v", lost)
 	}
 	w.trail(t, cards[loser].ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit")
@@ -211,7 +222,8 @@ func TestASecondPerson(t *testing.T) {
 	must(t, err)
 	now, err := bobs.Approve(t.Context(), card.ID, sent.RowVersion)
 	must(t, err)
-	if now.State != models.RateCardPublished || now.Version != 2 || now.Submitter != ann.Name || now.Approver != bob.Name || now.Note != "Dearer" {
+	if now.State != models.RateCardPublished || now.Version != 2 || now.Submitter != ann.Name ||
+		now.Approver != bob.Name || now.Note != "Dearer" {
 		t.Errorf("approved %+v", now)
 	}
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.take_back",

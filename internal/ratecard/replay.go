@@ -46,7 +46,8 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 			return err
 		}
 		if waiting >= maxWaiting {
-			return apperr.New(apperr.Conflict, "replays", fmt.Sprintf("%d replays are under way: try again in a minute.", waiting))
+			return apperr.New(apperr.Conflict, "replays",
+				fmt.Sprintf("%d replays are under way: try again in a minute.", waiting))
 		}
 		if err := tx.Where("rate_card_id = ?", card.ID).Delete(&models.RateCardReplay{}).Error; err != nil {
 			return err
@@ -94,7 +95,8 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 
 // updateReplay changes columns of a replay that this node works on.
 func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, columns map[string]any) error {
-	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where("id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
+	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where(
+		"id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
 	if q.Error == nil && q.RowsAffected == 0 {
 		return errTakenOver
 	}

@@ -50,14 +50,16 @@ func (w *rateCards) record(t *testing.T, rows []passed) {
 			if one.named {
 				named = &one.partner
 			}
-			batch.Queue(insertPassedLead, id.New(one.at), one.partner, one.sandbox, one.minor, one.currency, one.term, one.urgency, named, one.country, one.at)
+			batch.Queue(insertPassedLead, id.New(one.at), one.partner, one.sandbox, one.minor, one.currency, one.term,
+				one.urgency, named, one.country, one.at)
 			continue
 		}
 		var partner *uuid.UUID
 		if one.partner != uuid.Nil {
 			partner = &one.partner
 		}
-		batch.Queue(insertPassedPing, one.at, partner, one.sandbox, one.term, one.country, one.urgency, one.outcome, one.minor, one.currency)
+		batch.Queue(insertPassedPing, one.at, partner, one.sandbox, one.term, one.country, one.urgency, one.outcome,
+			one.minor, one.currency)
 	}
 	if err := conn.SendBatch(t.Context(), batch).Close(); err != nil {
 		t.Fatal(err)
@@ -68,9 +70,13 @@ func (w *rateCards) record(t *testing.T, rows []passed) {
 func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusions string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
-	w.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'required', true, now(), now())`, partner, slug)
+	w.Exec(t,
+		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'required', true, now(), now())`,
+		partner, slug)
 	if exclusions != "" {
-		w.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, $2, $3::jsonb, now())`, partner, adjustment, exclusions)
+		w.Exec(t,
+			`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, $2, $3::jsonb, now())`,
+			partner, adjustment, exclusions)
 	}
 	return partner
 }
@@ -158,9 +164,15 @@ func agrees(t *testing.T, what string, got []ratecard.Line, want map[[2]string]*
 // The result of a replay is what a reading row by row comes to, whatever was recorded.
 func TestReplayEqualsTheNaiveSum(t *testing.T) {
 	rules := []pricingrules.Rule{
-		{Category: "legal-services", Base: all(3333)}, {Industry: "plumber", Country: "GB", Base: all(4560)}, {Urgency: "urgent", Multiplier: 12_500},
-		{Urgency: "emergency", Multiplier: 16_001}, {Urgency: "immediate", Multiplier: 14_000}, {Urgency: "flexible", Multiplier: 8_501}, {Country: "other", Multiplier: 7_777},
-		{Industry: "roofer", Exclude: pricingrules.ExcludeTrue}, {Industry: "roofer", Country: "FR", Urgency: "flexible", Exclude: pricingrules.ExcludeFalse},
+		{Category: "legal-services", Base: all(3333)},
+		{Industry: "plumber", Country: "GB", Base: all(4560)},
+		{Urgency: "urgent", Multiplier: 12_500},
+		{Urgency: "emergency", Multiplier: 16_001},
+		{Urgency: "immediate", Multiplier: 14_000},
+		{Urgency: "flexible", Multiplier: 8_501},
+		{Country: "other", Multiplier: 7_777},
+		{Industry: "roofer", Exclude: pricingrules.ExcludeTrue},
+		{Industry: "roofer", Country: "FR", Urgency: "flexible", Exclude: pricingrules.ExcludeFalse},
 	}
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
@@ -172,7 +184,8 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 		t.Fatal(problems)
 	}
 	partners := []uuid.UUID{
-		uuid.Nil, w.partner(t, "plain", 0, ""), w.partner(t, "capped-only", 0, `[]`), w.partner(t, "dearer", 1_525, `[{"industry":"plumber","country":"PL"}]`),
+		uuid.Nil, w.partner(t, "plain", 0, ""), w.partner(t, "capped-only", 0, `[]`), w.partner(t, "dearer", 1_525,
+			`[{"industry":"plumber","country":"PL"}]`),
 		w.partner(t, "choosy", 0, `[{"category":"legal-services"},{"country":"FR"}]`), w.partner(t, "cheaper", -9_000, `[]`),
 	}
 	own := map[uuid.UUID]pricingrules.Own{
@@ -212,8 +225,12 @@ func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUI
 	}
 	for range 3_000 {
 		one := passed{
-			lead: r.IntN(3) == 0, sandbox: r.IntN(10) == 0, partner: partners[r.IntN(len(partners))], term: terms[r.IntN(len(terms))],
-			country: pick("GB", "FR", "DE", "US", "CA", "PL", "CH", "ZZ"), urgency: pick("", "Urgent", "emergency", "IMMEDIATE", "flexible", "whenever", "standard"),
+			lead:    r.IntN(3) == 0,
+			sandbox: r.IntN(10) == 0,
+			partner: partners[r.IntN(len(partners))],
+			term:    terms[r.IntN(len(terms))],
+			country: pick("GB", "FR", "DE", "US", "CA", "PL", "CH", "ZZ"),
+			urgency: pick("", "Urgent", "emergency", "IMMEDIATE", "flexible", "whenever", "standard"),
 			outcome: pick("priced", "priced", "priced", "excluded", "capped", "paused"),
 			at:      today.AddDate(0, 0, r.IntN(7)-5).Add(time.Duration(r.Int64N(int64(24*time.Hour/time.Millisecond))) * time.Millisecond),
 		}

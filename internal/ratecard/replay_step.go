@@ -103,7 +103,8 @@ func (t *tally) cells(ctx context.Context, tx pgx.Tx, sql string, args pgx.Named
 		return err
 	}
 	var g group
-	_, err = pgx.ForEachRow(rows, []any{&g.term, &g.country, &g.urgency, &g.own, &g.outcome, &g.currency, &g.count, &g.minor}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&g.term, &g.country, &g.urgency, &g.own, &g.outcome, &g.currency, &g.count,
+		&g.minor}, func() error {
 		t.addCell(g, leads)
 		return nil
 	})

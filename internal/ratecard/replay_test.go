@@ -51,7 +51,8 @@ func (w *rateCards) held(t *testing.T, day string) (letGo func()) {
 func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the replay waits", func() bool {
-		return testkit.Value[int](t, w.Database, `SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'pings%')`) == readers
+		return testkit.Value[int](t, w.Database,
+			`SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'pings%')`) == readers
 	})
 }
 
@@ -74,7 +75,14 @@ func replayed(t *testing.T) (*rateCards, models.RateCard) {
 	t.Helper()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	ping := passed{term: 1001, country: "GB", outcome: "priced", minor: 1000, currency: "GBP", at: w.clock.Now().Add(-time.Hour)}
+	ping := passed{
+		term:     1001,
+		country:  "GB",
+		outcome:  "priced",
+		minor:    1000,
+		currency: "GBP",
+		at:       w.clock.Now().Add(-time.Hour),
+	}
 	yesterday := ping
 	yesterday.at = ping.at.AddDate(0, 0, -1)
 	w.record(t, []passed{ping, yesterday})
@@ -95,7 +103,8 @@ func TestRequestReplay(t *testing.T) {
 	}
 	first, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
-	if !first.FirstDay.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) || first.Requester != ann.Name || first.RowVersion != card.RowVersion {
+	if !first.FirstDay.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) || first.Requester != ann.Name ||
+		first.RowVersion != card.RowVersion {
 		t.Errorf("asked for %+v", first)
 	}
 	if _, err := ratecard.ReadReplay(first); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
@@ -110,7 +119,8 @@ func TestRequestReplay(t *testing.T) {
 	if did, err := w.ReplayNext(t.Context()); err != nil || !did {
 		t.Fatalf("replayed %t (%v)", did, err)
 	}
-	if result := w.result(t, card.ID, second.ID); len(result.Total) != 1 || result.Total[0].Pings != (ratecard.Figures{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
+	if result := w.result(t, card.ID, second.ID); len(result.Total) != 1 ||
+		result.Total[0].Pings != (ratecard.Figures{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
 		t.Errorf("it came to %+v", result.Total)
 	}
 }
@@ -181,7 +191,8 @@ func TestReplayTellsItsProgress(t *testing.T) {
 	ended := play(t, w.Service)
 	w.waiting(t, 1)
 	r, _, err := w.Replay(t.Context(), card.ID)
-	if err != nil || r.State != models.ReplayRunning || r.DaysDone != 2 || r.Days != 3 || r.SeenAt == nil || !r.SeenAt.Equal(w.clock.Now()) || r.Result != nil {
+	if err != nil || r.State != models.ReplayRunning || r.DaysDone != 2 || r.Days != 3 || r.SeenAt == nil ||
+		!r.SeenAt.Equal(w.clock.Now()) || r.Result != nil {
 		t.Errorf("under way it is %+v (%v)", r, err)
 	}
 	letGo()
@@ -234,7 +245,8 @@ func TestReplayAskedForAnewWhileItRuns(t *testing.T) {
 	if got := <-ended; apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
 		t.Errorf("the first: %+v", got)
 	}
-	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != anew.ID || r.State != models.ReplayWaiting || r.DaysDone != 0 {
+	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != anew.ID ||
+		r.State != models.ReplayWaiting || r.DaysDone != 0 {
 		t.Errorf("the second is %+v (%v)", r, err)
 	}
 	if got := <-play(t, w.Service); got.err != nil || !got.did {
@@ -246,13 +258,16 @@ func TestReplayAskedForAnewWhileItRuns(t *testing.T) {
 // What cannot be done has failed, and does not come up again.
 func TestReplayFails(t *testing.T) {
 	w, card := replayed(t)
-	w.Exec(t, `INSERT INTO pricing_rules (rate_card_id, position, industry, base) VALUES ($1, 2, 'plumber', '{"CHF": 5}')`, card.ID)
+	w.Exec(t,
+		`INSERT INTO pricing_rules (rate_card_id, position, industry, base) VALUES ($1, 2, 'plumber', '{"CHF": 5}')`,
+		card.ID)
 	_, err := w.RequestReplay(t.Context(), card, 1)
 	must(t, err)
 	if got := <-play(t, w.node(t, w.DB)); got.err == nil || !got.did {
 		t.Errorf("%+v", got)
 	}
-	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed || r.EndedAt == nil || r.Result != nil {
+	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed ||
+		r.EndedAt == nil || r.Result != nil {
 		t.Errorf("it is %+v (%v)", r, err)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || did {
@@ -268,8 +283,11 @@ func TestReplayFails(t *testing.T) {
 func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 	t.Helper()
 	name := "reject_" + sqlState
-	w.Exec(t, `CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+sqlState+`'; END $$`)
-	w.Exec(t, `CREATE TRIGGER `+name+` BEFORE UPDATE ON rate_card_replays FOR EACH ROW WHEN (`+condition+`) EXECUTE FUNCTION `+name+`()`)
+	w.Exec(t,
+		`CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+sqlState+`'; END $$`)
+	w.Exec(t,
+		`CREATE TRIGGER `+name+` BEFORE UPDATE ON rate_card_replays FOR EACH ROW WHEN (`+condition+
+			`) EXECUTE FUNCTION `+name+`()`)
 }
 
 func TestReplayFailsWhenItsProgressCannotBeRecorded(t *testing.T) {

@@ -53,11 +53,13 @@ func TestSchedule(t *testing.T) {
 	w.clock.Advance(time.Microsecond)
 	w.due(t, true)
 	now := w.now(t, card.ID)
-	if now.State != models.RateCardPublished || now.Version != 2 || now.Note != "Tomorrow's" || now.Submitter != ann.Name || !now.EffectiveAt.Equal(w.clock.Now()) {
+	if now.State != models.RateCardPublished || now.Version != 2 || now.Note != "Tomorrow's" ||
+		now.Submitter != ann.Name || !now.EffectiveAt.Equal(w.clock.Now()) {
 		t.Errorf("published %+v", now)
 	}
 	w.due(t, false)
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.schedule", "ann@example.com pricing.publish")
+	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+		"ann@example.com pricing.schedule", "ann@example.com pricing.publish")
 }
 
 // Until a scheduled card's time nothing else is published or scheduled.
@@ -100,7 +102,8 @@ func TestApproveWhatHasATime(t *testing.T) {
 		}
 		now, err := w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
 		must(t, err)
-		if now.State != want || now.Approver != bob.Name || (!late && !now.EffectiveAt.Equal(at)) || (late && !now.EffectiveAt.Equal(w.clock.Now())) {
+		if now.State != want || now.Approver != bob.Name || (!late && !now.EffectiveAt.Equal(at)) ||
+			(late && !now.EffectiveAt.Equal(w.clock.Now())) {
 			t.Errorf("approved it is %+v", now)
 		}
 		w.clock.Advance(time.Hour + time.Second)
@@ -192,7 +195,8 @@ func TestTakenBackWhileItIsReleased(t *testing.T) {
 		ended <- outcome{did, err}
 	}()
 	testkit.Eventually(t, 10*time.Second, "the release waits", func() bool {
-		return testkit.Value[bool](t, w.Database, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+		return testkit.Value[bool](t, w.Database,
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
 	if _, err := person.Exec(t.Context(), `COMMIT`); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,9 @@ func TestUndo(t *testing.T) {
 	refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "undone")
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 10))
 	first := w.last(t, card.ID)
-	must(t, w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
+	must(t,
+		w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0,
+			pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
 	had := w.rules(t, card.ID)
 	refused(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "bob@example.com", "urgency urgent")
 	w.has(t, card.ID, had)
@@ -53,7 +55,8 @@ func TestUndo(t *testing.T) {
 	refused(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "undone")
 
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || edits[2].UndoneBy != bob.Name || edits[2].UndoneAt == nil || !edits[2].UndoneAt.Equal(w.clock.Now()) || edits[2].Patch != "" {
+	if err != nil || len(edits) != 3 || edits[2].UndoneBy != bob.Name || edits[2].UndoneAt == nil ||
+		!edits[2].UndoneAt.Equal(w.clock.Now()) || edits[2].Patch != "" {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
@@ -84,7 +87,12 @@ func TestEditsArePaged(t *testing.T) {
 // what its compiled card says is always what the stored rules come to.
 func TestUndoGoesAllTheWayBack(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
-		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(4560), Multiplier: 11_000}))
+		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
+			Industry:   "plumber",
+			Country:    "GB",
+			Base:       all(4560),
+			Multiplier: 11_000,
+		}))
 	rapid.Check(t, func(rt *rapid.T) {
 		card, err := w.Begin(t.Context(), "", rapid.IntRange(0, 2).Draw(rt, "from"))
 		must(t, err)
@@ -133,8 +141,10 @@ func (w *rateCards) checkCompiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 		read.Rules = append(read.Rules, rules[at])
 	}
 	table, problems := pricingrules.Examine(read, w.Taxonomy(), w.Markets())
-	if !slices.Equal(problems, compiled.Problems) || !slices.Equal(compiled.Positions, slices.Sorted(maps.Keys(rules))) || len(pricingrules.Diff(table, compiled.Table)) > 0 {
-		rt.Fatalf("the compiled has the rules %+v at %v with %v; stored are %+v with %v", compiled.Card.Rules, compiled.Positions, compiled.Problems, rules, problems)
+	if !slices.Equal(problems, compiled.Problems) ||
+		!slices.Equal(compiled.Positions, slices.Sorted(maps.Keys(rules))) || len(pricingrules.Diff(table, compiled.Table)) > 0 {
+		rt.Fatalf("the compiled has the rules %+v at %v with %v; stored are %+v with %v", compiled.Card.Rules,
+			compiled.Positions, compiled.Problems, rules, problems)
 	}
 }
 
@@ -149,7 +159,10 @@ func (w *rateCards) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, versio
 	case 1:
 		var changes []ratecard.BaseChange
 		for range rapid.IntRange(1, 4).Draw(rt, "changes") {
-			changes = append(changes, ratecard.BaseChange{Target: randomTarget(rt), Minor: rapid.Int64Range(0, 3).Draw(rt, "base")})
+			changes = append(changes, ratecard.BaseChange{
+				Target: randomTarget(rt),
+				Minor:  rapid.Int64Range(0, 3).Draw(rt, "base"),
+			})
 		}
 		_, err := w.SetBases(t.Context(), card, version, "many", changes)
 		return err
@@ -169,7 +182,10 @@ func (w *rateCards) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, versio
 }
 
 func randomTarget(rt *rapid.T) pricingrules.Target {
-	target := pricingrules.Target{Country: rapid.SampledFrom([]string{"GB", "FR", "other"}).Draw(rt, "country"), Urgency: rapid.SampledFrom([]string{"", "urgent"}).Draw(rt, "urgency")}
+	target := pricingrules.Target{
+		Country: rapid.SampledFrom([]string{"GB", "FR", "other"}).Draw(rt, "country"),
+		Urgency: rapid.SampledFrom([]string{"", "urgent"}).Draw(rt, "urgency"),
+	}
 	if rapid.Bool().Draw(rt, "category") {
 		target.Category = "home-services"
 	} else {
@@ -180,9 +196,10 @@ func randomTarget(rt *rapid.T) pricingrules.Target {
 
 func randomRule(rt *rapid.T) pricingrules.Rule {
 	rule := pricingrules.Rule{
-		Multiplier: rapid.SampledFrom([]int64{0, 10_000, 15_000}).Draw(rt, "multiplier"), Floor: pricingrules.Amounts{1: rapid.Int64Range(0, 2).Draw(rt, "floor")},
-		Exclude: rapid.SampledFrom([]pricingrules.Exclusion{0, 0, pricingrules.ExcludeTrue, pricingrules.ExcludeFalse}).Draw(rt, "exclude"),
-		Note:    rapid.SampledFrom([]string{"", "a note"}).Draw(rt, "note"),
+		Multiplier: rapid.SampledFrom([]int64{0, 10_000, 15_000}).Draw(rt, "multiplier"),
+		Floor:      pricingrules.Amounts{1: rapid.Int64Range(0, 2).Draw(rt, "floor")},
+		Exclude:    rapid.SampledFrom([]pricingrules.Exclusion{0, 0, pricingrules.ExcludeTrue, pricingrules.ExcludeFalse}).Draw(rt, "exclude"),
+		Note:       rapid.SampledFrom([]string{"", "a note"}).Draw(rt, "note"),
 	}
 	if rapid.Bool().Draw(rt, "a base") {
 		rule.Base = all(rapid.Int64Range(1, 3).Draw(rt, "amount"))

@@ -53,7 +53,8 @@ func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	if what := w.last(t, card).What; now.BasedOn != version || !strings.HasSuffix(what, " "+strconv.Itoa(version)) {
 		t.Errorf("based on %d after %q", now.BasedOn, what)
 	}
-	if again, err := w.Update(t.Context(), card, now.RowVersion); err != nil || again != nil || w.now(t, card).RowVersion != now.RowVersion {
+	if again, err := w.Update(t.Context(), card, now.RowVersion); err != nil || again != nil ||
+		w.now(t, card).RowVersion != now.RowVersion {
 		t.Errorf("up to date already: kept %v (%v)", again, err)
 	}
 }
@@ -62,20 +63,38 @@ func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 // it was published, and is told.
 func TestUpdate(t *testing.T) {
 	floor := pricingrules.Rule{Industry: "plumber", Floor: all(50)}
-	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"), times(14_000, "taxi")}
+	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"),
+		times(14_000, "taxi")}
 	for name, c := range map[string]struct {
 		mine, theirs, want []pricingrules.Rule
 		kept               []ratecard.Conflict
 	}{
-		"nothing of mine":              {base, []pricingrules.Rule{times(15_000, "plumber")}, []pricingrules.Rule{times(15_000, "plumber")}, nil},
-		"only mine":                    {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{times(15_000, "plumber"), times(16_000, "tutor")}, base[1:]...), nil},
-		"one taken out by me":          {base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
-		"one added by me":              {append([]pricingrules.Rule{times(16_000, "tutor")}, base...), base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
-		"both the same":                {append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
-		"both, differently":            {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
-		"taken out by me, changed":     {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}}}},
-		"changed by me, taken out":     {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}, Yours: new(times(15_000, "plumber"))}}},
-		"two rules of one target stay": {append([]pricingrules.Rule{floor}, base...), append([]pricingrules.Rule{times(16_000, "tutor")}, base...), append([]pricingrules.Rule{floor, times(16_000, "tutor")}, base...), nil},
+		"nothing of mine": {base, []pricingrules.Rule{times(15_000, "plumber")},
+			[]pricingrules.Rule{times(15_000, "plumber")}, nil},
+		"only mine": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...),
+			append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
+			append([]pricingrules.Rule{times(15_000, "plumber"), times(16_000, "tutor")}, base[1:]...), nil},
+		"one taken out by me": {base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
+			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
+		"one added by me": {append([]pricingrules.Rule{times(16_000, "tutor")}, base...), base[1:],
+			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
+		"both the same": {append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...),
+			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...),
+			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
+		"both, differently": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{
+			Target: pricingrules.Target{Industry: "plumber"},
+			Yours:  new(times(15_000, "plumber")),
+		}}},
+		"taken out by me, changed": {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...),
+			append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...),
+			[]ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}}}},
+		"changed by me, taken out": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Conflict{{
+			Target: pricingrules.Target{Industry: "plumber"},
+			Yours:  new(times(15_000, "plumber")),
+		}}},
+		"two rules of one target stay": {append([]pricingrules.Rule{floor}, base...),
+			append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
+			append([]pricingrules.Rule{floor, times(16_000, "tutor")}, base...), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRateCards(t, everywhere(1000, base...))
@@ -121,7 +140,8 @@ func TestUpdateWithoutADifferentRule(t *testing.T) {
 	if err != nil || len(kept) != 0 {
 		t.Fatalf("kept %+v (%v)", kept, err)
 	}
-	if got := w.unordered(t, card.ID); len(got) != 2 || got[everywhere(1000).Rules[0]] != 1 || got[times(12_000, "plumber")] != 1 {
+	if got := w.unordered(t, card.ID); len(got) != 2 || got[everywhere(1000).Rules[0]] != 1 ||
+		got[times(12_000, "plumber")] != 1 {
 		t.Errorf("the rules are %+v", got)
 	}
 	w.supersede(t, 5, everywhere(1000, times(12_000, "plumber")))

@@ -30,9 +30,19 @@ var signs = []struct {
 	text string
 	of   currencies
 }{
-	{"GBP", setOf(money.GBP)}, {"EUR", setOf(money.EUR)}, {"USD", setOf(money.USD)}, {"CAD", setOf(money.CAD)}, {"AUD", setOf(money.AUD)},
-	{"US$", setOf(money.USD)}, {"CA$", setOf(money.CAD)}, {"AU$", setOf(money.AUD)}, {"C$", setOf(money.CAD)}, {"A$", setOf(money.AUD)},
-	{"£", setOf(money.GBP)}, {"€", setOf(money.EUR)}, {"$", setOf(money.USD, money.CAD, money.AUD)},
+	{"GBP", setOf(money.GBP)},
+	{"EUR", setOf(money.EUR)},
+	{"USD", setOf(money.USD)},
+	{"CAD", setOf(money.CAD)},
+	{"AUD", setOf(money.AUD)},
+	{"US$", setOf(money.USD)},
+	{"CA$", setOf(money.CAD)},
+	{"AU$", setOf(money.AUD)},
+	{"C$", setOf(money.CAD)},
+	{"A$", setOf(money.AUD)},
+	{"£", setOf(money.GBP)},
+	{"€", setOf(money.EUR)},
+	{"$", setOf(money.USD, money.CAD, money.AUD)},
 }
 
 func (f NumberForm) marks() (decimal, group byte) {

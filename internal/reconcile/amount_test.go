@@ -81,8 +81,16 @@ func TestAmounts(t *testing.T) {
 
 func TestSigns(t *testing.T) {
 	for text, want := range map[string][]money.Currency{
-		"£1": {money.GBP}, "1 €": {money.EUR}, "$1": {money.USD, money.CAD, money.AUD}, "US$1": {money.USD}, "CA$1": {money.CAD}, "C$1": {money.CAD},
-		"AU$1": {money.AUD}, "1 A$": {money.AUD}, "CAD 1": {money.CAD}, "1": money.Currencies[:],
+		"£1":    {money.GBP},
+		"1 €":   {money.EUR},
+		"$1":    {money.USD, money.CAD, money.AUD},
+		"US$1":  {money.USD},
+		"CA$1":  {money.CAD},
+		"C$1":   {money.CAD},
+		"AU$1":  {money.AUD},
+		"1 A$":  {money.AUD},
+		"CAD 1": {money.CAD},
+		"1":     money.Currencies[:],
 	} {
 		a, problem := parseAmount(text, DotDecimal)
 		for _, c := range money.Currencies {

@@ -20,14 +20,17 @@ import (
 
 var (
 	errStale     = apperr.New(apperr.Conflict, "stale", "Somebody changed this reconciliation meanwhile: load the page again.")
-	errComparing = apperr.New(apperr.Conflict, "comparing", "This list is being compared: wait for it, or cancel that work first.")
-	errEnded     = apperr.New(apperr.Conflict, "ended", "This reconciliation was kept or discarded: it does not change any more.")
-	errNoFile    = apperr.New(apperr.Conflict, "file_gone", "The list is not kept any more: give the file again.")
+	errComparing = apperr.New(apperr.Conflict, "comparing",
+		"This list is being compared: wait for it, or cancel that work first.")
+	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation was kept or discarded: it does not change any more.")
+	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The list is not kept any more: give the file again.")
 )
 
 // Compare asks for a comparison, a dry run; from and to are days, both included. Refusals name the field:
 // lead_id, amount, currency, fixed, date, numbers, dates, coverage, from, to.
-func (s *Service) Compare(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time) error {
+func (s *Service) Compare(
+	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
+) error {
 	return s.begin(ctx, sc, reconciliation, version, m, from, to, func(tx *gorm.DB, r models.Reconciliation) error {
 		_, err := s.queue.Enqueue(tx, s.by, models.WorkReconciliation, r.ID, r.PartnerID)
 		return err
@@ -77,8 +80,13 @@ func (s *Service) begin(
 			return nil, err
 		}
 		return map[string]any{
-			"state": models.ReconciliationComparing, "mapping": string(mapping), "period_from": day(from), "period_to": day(to),
-			"result": nil, "as_of": nil, "compared_at": nil,
+			"state":       models.ReconciliationComparing,
+			"mapping":     string(mapping),
+			"period_from": day(from),
+			"period_to":   day(to),
+			"result":      nil,
+			"as_of":       nil,
+			"compared_at": nil,
 		}, nil
 	})
 }
@@ -182,7 +190,8 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 		refuse("fixed", apperr.FieldClash, "Choose a column of currencies or one currency, not both.")
 	case m.Currency != "":
 		if column("currency", m.Currency, "") && (m.Currency == m.LeadID || m.Currency == m.Amount) {
-			refuse("currency", apperr.FieldClash, "The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
+			refuse("currency", apperr.FieldClash,
+				"The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
 		}
 	case m.Fixed == 0:
 		refuse("currency", apperr.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
@@ -217,5 +226,8 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 // with its end: there are none.
 func (s *Service) undo(tx *gorm.DB, w models.Work) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
-		Updates(map[string]any{"state": models.ReconciliationUploaded, "row_version": gorm.Expr("row_version + 1")}).Error
+		Updates(map[string]any{
+			"state":       models.ReconciliationUploaded,
+			"row_version": gorm.Expr("row_version + 1"),
+		}).Error
 }

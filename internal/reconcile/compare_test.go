@@ -19,7 +19,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-var inColumns = reconcile.Mapping{LeadID: "leadId", Amount: "amount", Currency: "currency", Numbers: reconcile.DotDecimal}
+var inColumns = reconcile.Mapping{
+	LeadID:   "leadId",
+	Amount:   "amount",
+	Currency: "currency",
+	Numbers:  reconcile.DotDecimal,
+}
 
 // comparison is what a list came to.
 type comparison struct {
@@ -30,7 +35,8 @@ type comparison struct {
 // compare has a list compared over the first days of January.
 func (o *reconcilePlatform) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int) comparison {
 	t.Helper()
-	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, m, january(1), january(last), func(string, int64, int64) {})
+	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, m, january(1), january(last),
+		func(string, int64, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +67,11 @@ func (o *reconcilePlatform) write(t testing.TB, e models.LedgerEntry) {
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
-	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{Identifier: "acme-s", Name: "s", Sandbox: true})
+	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{
+		Identifier: "acme-s",
+		Name:       "s",
+		Sandbox:    true,
+	})
 	beta := o.AddPartner(t, "beta", models.SigningRequired)
 	late, price := o.deliver(t, acme, 0) // the 2nd
 	sandbox, _ := o.deliver(t, acme, 1)
@@ -76,8 +86,16 @@ func TestFindings(t *testing.T) {
 	o.Time.Advance(24 * time.Hour)
 	outside, _ := o.deliver(t, acme, 0) // the 3rd
 	account := acme.Accounts[0].ID
-	o.write(t, ledger.Return(models.Return{PartnerID: acme.ID, AccountID: account, LeadID: returned, AmountMinor: price, Currency: "GBP"}, "x", o.Time.Now()))
-	o.write(t, ledger.Adjustment(acme.ID, account, &adjusted, money.Amount{Minor: -100, Currency: money.GBP}, uuid.New(), "x", "x", o.Time.Now()))
+	o.write(t, ledger.Return(models.Return{
+		PartnerID:   acme.ID,
+		AccountID:   account,
+		LeadID:      returned,
+		AmountMinor: price,
+		Currency:    "GBP",
+	}, "x", o.Time.Now()))
+	o.write(t,
+		ledger.Adjustment(acme.ID, account, &adjusted, money.Amount{Minor: -100, Currency: money.GBP}, uuid.New(), "x",
+			"x", o.Time.Now()))
 
 	nobodys := uuid.New()
 	row := func(lead uuid.UUID, minor int64, currency string) string {
@@ -118,7 +136,8 @@ func TestFindings(t *testing.T) {
 		t.Errorf("found:\n%s\nwant:\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 	}
 	last := got.lines[len(got.lines)-1]
-	if *last.LeadID != missing || *last.OursMinor != price || last.Account != "acme-1" || !last.ReceivedAt.Equal(testkit.Began()) {
+	if *last.LeadID != missing || *last.OursMinor != price || last.Account != "acme-1" ||
+		!last.ReceivedAt.Equal(testkit.Began()) {
 		t.Errorf("missing: %+v", last)
 	}
 	if l := got.lines[4]; *l.OursMinor != 0 || *l.TheirsMinor != price {
@@ -128,10 +147,15 @@ func TestFindings(t *testing.T) {
 	wantTallies := fmt.Sprint([]reconcile.Tally{
 		{"amount_differs", "GBP", 2, 2*price - 250, 2 * price},
 		{"amount_differs", "EUR", 1, price, 0},
-		{"unknown", "GBP", 3, 100 + 2*price, 0}, {"duplicate", "GBP", 2, price - 1 + 100, 0}, {"missing", "GBP", 1, 0, price},
-		{"outside_period", "GBP", 1, price, price}, {"unreadable", "", 6, 0, 0}, {"matched", "GBP", 3, 3*price - 100, 3*price - 100},
+		{"unknown", "GBP", 3, 100 + 2*price, 0},
+		{"duplicate", "GBP", 2, price - 1 + 100, 0},
+		{"missing", "GBP", 1, 0, price},
+		{"outside_period", "GBP", 1, price, price},
+		{"unreadable", "", 6, 0, 0},
+		{"matched", "GBP", 3, 3*price - 100, 3*price - 100},
 	})
-	if tallies != wantTallies || got.Result.Rows != 18 || got.State != models.ReconciliationCompared || !got.AsOf.Equal(o.Time.Now()) {
+	if tallies != wantTallies || got.Result.Rows != 18 || got.State != models.ReconciliationCompared ||
+		!got.AsOf.Equal(o.Time.Now()) {
 		t.Errorf("tallies\n%s, want\n%s; %d rows, %s", tallies, wantTallies, got.Result.Rows, got.State)
 	}
 	for _, l := range o.lines(t, scope.Partners(acme.ID), got.ID) {
@@ -165,7 +189,9 @@ func TestErrorsThatCancelOut(t *testing.T) {
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	one, price := o.deliver(t, acme, 0)
 	two, _ := o.deliver(t, acme, 0)
-	got := o.compare(t, o.upload(t, acme.ID, "leadId;amount", leadID(one)+";"+strings.ReplaceAll(decimal(price+5), ".", ","), leadID(two)+";"+strings.ReplaceAll(decimal(price-5), ".", ",")),
+	got := o.compare(t, o.upload(t, acme.ID, "leadId;amount",
+		leadID(one)+";"+strings.ReplaceAll(decimal(price+5), ".", ","),
+		leadID(two)+";"+strings.ReplaceAll(decimal(price-5), ".", ",")),
 		reconcile.Mapping{LeadID: "leadId", Amount: "amount", Fixed: money.GBP, Numbers: reconcile.CommaDecimal}, 2)
 	if len(got.Result.Tallies) != 1 || got.Result.Tallies[0] != (reconcile.Tally{Finding: models.AmountDiffers, Currency: "GBP", Lines: 2, Theirs: 2 * price, Ours: 2 * price}) {
 		t.Errorf("%+v", got.Result.Tallies)
@@ -212,10 +238,12 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		err  error
 		code apperr.Code
 	}{
-		"in another's scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1), january(2)), apperr.NotFound},
-		"what is not":        {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
-		"stale":              {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1), january(2)), apperr.Conflict},
-		"not compared":       {o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
+		"in another's scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1),
+			january(2)), apperr.NotFound},
+		"what is not": {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
+		"stale": {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1),
+			january(2)), apperr.Conflict},
+		"not compared": {o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
 	} {
 		if f := apperr.As(c.err); f == nil || f.Code != c.code {
 			t.Errorf("%s: %v", name, c.err)
@@ -255,12 +283,14 @@ func TestFromUploadToKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = o.get(t, r.ID)
-	if r.State != models.ReconciliationKept || r.Keeper != o.who.Name || r.FileID != nil || testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`) != 0 {
+	if r.State != models.ReconciliationKept || r.Keeper != o.who.Name || r.FileID != nil ||
+		testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`) != 0 {
 		t.Errorf("%+v", r)
 	}
 	for name, err := range map[string]error{
-		"compared": o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)),
-		"kept":     o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), "discarded": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
+		"compared":  o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)),
+		"kept":      o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
+		"discarded": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
 	} {
 		if f := apperr.As(err); f == nil || f.Code != apperr.Conflict {
 			t.Errorf("%s once kept: %v", name, err)
@@ -282,7 +312,8 @@ func TestDiscard(t *testing.T) {
 	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
-	if f := apperr.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil || f.Code != apperr.NotFound {
+	if f := apperr.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil ||
+		f.Code != apperr.NotFound {
 		t.Errorf("another's: %v", f)
 	}
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
@@ -302,7 +333,8 @@ func TestFileThatHasGone(t *testing.T) {
 	o.Time.Advance(8 * 24 * time.Hour)
 	compare := func() *apperr.Error {
 		r = o.get(t, r.ID)
-		return apperr.As(o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(string, int64, int64) {}))
+		return apperr.As(o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1),
+			january(2), func(string, int64, int64) {}))
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" {
 		t.Errorf("expired: %v", f)

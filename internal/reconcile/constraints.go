@@ -8,6 +8,7 @@ import (
 // constraints are the errors for what the schema rejects of this package's rows.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
-		"reconciliations_immutable": apperr.New(apperr.Conflict, "stale", "This reconciliation does not change any more: load the page again."),
+		"reconciliations_immutable": apperr.New(apperr.Conflict, "stale",
+			"This reconciliation does not change any more: load the page again."),
 	}
 }

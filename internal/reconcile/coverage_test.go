@@ -37,8 +37,11 @@ type partnerHistory struct {
 func newPartnerHistory(t testing.TB) *partnerHistory {
 	t.Helper()
 	o := newReconcilePlatform(t)
-	w := &partnerHistory{reconcilePlatform: o, partner: o.AddPartner(t, "acme", models.SigningRequired,
-		partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{Identifier: "acme-2", Name: "2"}, partners.NewAccount{Identifier: "acme-3", Name: "3"})}
+	w := &partnerHistory{
+		reconcilePlatform: o,
+		partner: o.AddPartner(t, "acme", models.SigningRequired,
+			partners.NewAccount{Identifier: "acme-1", Name: "1"}, partners.NewAccount{Identifier: "acme-2", Name: "2"}, partners.NewAccount{Identifier: "acme-3", Name: "3"}),
+	}
 	for _, inPeriod := range []bool{true, false} {
 		for account := range w.partner.Accounts {
 			for _, from := range []struct{ country, currency string }{{"GB", "GBP"}, {"DE", "EUR"}, {"US", "USD"}} {
@@ -96,16 +99,29 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 		accounts         int
 		currencies       []string
 	}{
-		"one currency, all accounts":   {inColumns, []string{pounds[0].row(), pounds[1].row(), pounds[2].row()}, nil, map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
-		"one currency, one account":    {inColumns, []string{pounds[0].row()}, nil, map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, 2, []string{"GBP"}},
-		"one account, two currencies":  {inColumns, []string{first[0].row(), stranger(first[1].currency)}, map[string]int64{first[1].currency: 1}, map[string]int64{first[0].currency: 2, first[1].currency: 2, first[2].currency: 3}, 2, sorted(first[0].currency, first[1].currency)},
-		"only unknown leads":           {inColumns, []string{stranger("EUR")}, map[string]int64{"EUR": 3}, map[string]int64{"GBP": 3, "USD": 3}, 0, []string{"EUR"}},
-		"nothing readable":             {inColumns, []string{"x,1,GBP"}, map[string]int64{"GBP": 3, "EUR": 3, "USD": 3}, nil, 0, nil},
-		"all leads of the period":      {full, []string{pounds[0].row()}, map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, nil, 0, nil},
-		"a lead in another currency":   {inColumns, []string{leadID(pounds[0].lead) + ",1,EUR"}, map[string]int64{"EUR": 1}, map[string]int64{"GBP": 2, "EUR": 2, "USD": 3}, 2, []string{"EUR"}},
-		"named by an unreadable row":   {inColumns, []string{pounds[0].row(), leadID(first[1].lead) + ",1.234," + first[1].currency, leadID(first[1].lead) + ",,"}, nil, nil, 2, []string{"GBP"}},
-		"every lead":                   {inColumns, rowsOf(w.pick(all)), nil, nil, 0, sorted("GBP", "EUR", "USD")},
-		"a duplicate and another's id": {inColumns, append(rowsOf(pounds), pounds[0].row()), nil, map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
+		"one currency, all accounts": {inColumns, []string{pounds[0].row(), pounds[1].row(), pounds[2].row()}, nil,
+			map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
+		"one currency, one account": {inColumns, []string{pounds[0].row()}, nil,
+			map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, 2, []string{"GBP"}},
+		"one account, two currencies": {inColumns, []string{first[0].row(), stranger(first[1].currency)}, map[string]int64{first[1].currency: 1}, map[string]int64{
+			first[0].currency: 2,
+			first[1].currency: 2,
+			first[2].currency: 3,
+		}, 2, sorted(first[0].currency, first[1].currency)},
+		"only unknown leads": {inColumns, []string{stranger("EUR")}, map[string]int64{"EUR": 3},
+			map[string]int64{"GBP": 3, "USD": 3}, 0, []string{"EUR"}},
+		"nothing readable": {inColumns, []string{"x,1,GBP"},
+			map[string]int64{"GBP": 3, "EUR": 3, "USD": 3}, nil, 0, nil},
+		"all leads of the period": {full, []string{pounds[0].row()},
+			map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, nil, 0, nil},
+		"a lead in another currency": {inColumns, []string{leadID(pounds[0].lead) + ",1,EUR"},
+			map[string]int64{"EUR": 1}, map[string]int64{"GBP": 2, "EUR": 2, "USD": 3}, 2, []string{"EUR"}},
+		"named by an unreadable row": {inColumns,
+			[]string{pounds[0].row(), leadID(first[1].lead) + ",1.234," + first[1].currency, leadID(first[1].lead) + ",,"},
+			nil, nil, 2, []string{"GBP"}},
+		"every lead": {inColumns, rowsOf(w.pick(all)), nil, nil, 0, sorted("GBP", "EUR", "USD")},
+		"a duplicate and another's id": {inColumns, append(rowsOf(pounds), pounds[0].row()), nil,
+			map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
 	} {
 		got := w.compareRows(t, c.mapping, c.rows...)
 		if missing := got.found(models.Missing); !maps.Equal(missing, c.missing) {
@@ -116,7 +132,9 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 			t.Errorf("%s: left out %v, want %v", name, leftOut, c.leftOut)
 		}
 		covered := got.Result.Covered
-		if covered == nil || covered.Leads+got.Result.Counts()[models.LeftOut] != int64(len(w.pick(all))) || covered.Accounts != c.accounts || len(covered.AccountNames) != c.accounts || !slices.Equal(covered.Currencies, c.currencies) {
+		if covered == nil || covered.Leads+got.Result.Counts()[models.LeftOut] != int64(len(w.pick(all))) ||
+			covered.Accounts != c.accounts || len(covered.AccountNames) != c.accounts ||
+			!slices.Equal(covered.Currencies, c.currencies) {
 			t.Errorf("%s: covered %+v, left out %v", name, covered, leftOut)
 		}
 	}
@@ -132,7 +150,10 @@ func TestCoverageIsRemembered(t *testing.T) {
 	row := leadID(uuid.New()) + ",1,GBP"
 	o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", row), full, 2)
 	next := o.upload(t, acme.ID, "leadId,amount,currency", row)
-	for given, want := range map[reconcile.Coverage]reconcile.Coverage{"": reconcile.FullCoverage, reconcile.FileCoverage: reconcile.FileCoverage} {
+	for given, want := range map[reconcile.Coverage]reconcile.Coverage{
+		"":                     reconcile.FullCoverage,
+		reconcile.FileCoverage: reconcile.FileCoverage,
+	} {
 		if s, err := o.SuggestWith(t.Context(), next, reconcile.Mapping{Coverage: given}); err != nil || s.Coverage != want {
 			t.Errorf("given %q: %q (%v), want %q", given, s.Coverage, err, want)
 		}
@@ -189,7 +210,8 @@ func TestComparedAndLeftOutAreAllLeadsOfThePeriod(t *testing.T) {
 		for _, l := range w.leads {
 			switch in := func(some, one bool) bool { return !some || one }; {
 			case !l.inPeriod || named[l.lead]:
-			case m.Coverage == reconcile.FullCoverage || in(len(currencies) > 0, currencies[l.currency]) && in(len(accounts) > 0, accounts[l.account]):
+			case m.Coverage == reconcile.FullCoverage ||
+				in(len(currencies) > 0, currencies[l.currency]) && in(len(accounts) > 0, accounts[l.account]):
 				want[l.lead] = models.Missing
 			default:
 				want[l.lead] = models.LeftOut

@@ -62,7 +62,8 @@ func threeParts(date string) (parts [3]string, ok bool) {
 }
 
 // clockForms are the times that may follow a day.
-var clockForms = []string{"15:04:05Z07:00", "15:04Z07:00", "15:04:05", "15:04", "15:04:05 Z07:00", "15:04:05Z0700", "3:04 PM", "3:04:05 PM", "15:04:05 MST"}
+var clockForms = []string{"15:04:05Z07:00", "15:04Z07:00", "15:04:05", "15:04", "15:04:05 Z07:00", "15:04:05Z0700",
+	"3:04 PM", "3:04:05 PM", "15:04:05 MST"}
 
 func atClock(day time.Time, text string) (time.Time, bool) {
 	for _, form := range clockForms {

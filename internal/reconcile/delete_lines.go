@@ -19,7 +19,8 @@ func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 
 // hasLines reports whether there are lines left.
 func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has bool, err error) {
-	err = s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM reconciliation_lines WHERE reconciliation_id = $1)`, reconciliation).Scan(&has)
+	err = s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM reconciliation_lines WHERE reconciliation_id = $1)`,
+		reconciliation).Scan(&has)
 	return has, postgres.Translate(err)
 }
 

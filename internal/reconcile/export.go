@@ -33,7 +33,9 @@ var Columns = []string{
 const linesAtOnce = 2000
 
 // CSV writes the lines, with a head, in bounded memory; finding "" is all of them.
-func (s *Service) CSV(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer) (rows int64, err error) {
+func (s *Service) CSV(
+	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
+) (rows int64, err error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil {
 		return 0, err

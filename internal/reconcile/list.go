@@ -92,5 +92,6 @@ const sameShown = 20
 
 // SameFile are the earlier reconciliations, not discarded, of the very same file that the person may see.
 func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
-	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.made_at, r.id) < (?, ?) AND r.state <> 'discarded'", r.FileSHA256, r.MadeAt, r.ID).Order("r.id DESC").Limit(sameShown))
+	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.made_at, r.id) < (?, ?) AND r.state <> 'discarded'",
+		r.FileSHA256, r.MadeAt, r.ID).Order("r.id DESC").Limit(sameShown))
 }

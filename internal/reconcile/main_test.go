@@ -39,9 +39,15 @@ func newReconcilePlatform(t testing.TB) *reconcilePlatform {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	queue := jobs.NewQueue(p.DB.DB, p.Time, slog.New(slog.DiscardHandler))
-	o := &reconcilePlatform{Platform: p, queue: queue, in: p.Intake(intake.Settings{DefaultMode: models.SigningRequired})}
+	o := &reconcilePlatform{
+		Platform: p,
+		queue:    queue,
+		in:       p.Intake(intake.Settings{DefaultMode: models.SigningRequired}),
+	}
 	o.who = audit.Actor{Name: "dmitri@example.com", Role: "finance", Staff: uuid.New()}
-	p.DB.Exec(t, `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`, o.who.Staff, o.who.Name)
+	p.DB.Exec(t,
+		`INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`,
+		o.who.Staff, o.who.Name)
 	o.cab = blobstore.NewStore(p.DB.DB, p.Keys, p.Time)
 	o.Service = reconcile.NewService(p.DB.DB, p.Time, queue, o.cab).By(o.who)
 	return o
@@ -57,12 +63,22 @@ func (o *reconcilePlatform) deliver(t testing.TB, by testkit.Partner, account in
 func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
 	t.Helper()
 	o.Reload(t)
-	q, err := o.in.Ping(intake.PingRequest{ID: uuid.New(), Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country)})
+	q, err := o.in.Ping(intake.PingRequest{
+		ID:   uuid.New(),
+		Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country),
+	})
 	if err != nil || !q.Accepted {
 		t.Fatalf("a ping: %+v, %v", q, err)
 	}
-	body := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, q.TransactionID, by.Accounts[account].Identifier)
-	r, err := o.in.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: body, Headers: by.Sign(o.Time.Now(), body)})
+	body := fmt.Appendf(nil,
+		`{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`,
+		q.TransactionID, by.Accounts[account].Identifier)
+	r, err := o.in.Post(t.Context(), intake.PostRequest{
+		ID:      uuid.New(),
+		Address: clientaddr.Group("192.0.2.1"),
+		Body:    body,
+		Headers: by.Sign(o.Time.Now(), body),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

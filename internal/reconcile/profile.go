@@ -27,7 +27,8 @@ func profile(list io.Reader) (p Profile, err error) {
 			return p, err
 		}
 		if t.rows > MaxRows {
-			return p, refuse("file_rows", fmt.Sprintf("The list has more than %d rows: cut it by days, and give each part by itself.", MaxRows))
+			return p, refuse("file_rows",
+				fmt.Sprintf("The list has more than %d rows: cut it by days, and give each part by itself.", MaxRows))
 		}
 		if r.problem != "" {
 			continue
@@ -39,7 +40,12 @@ func profile(list io.Reader) (p Profile, err error) {
 	if t.rows == 0 {
 		return p, refuse("file_empty", "The list has no row below the names of its columns: export it again.")
 	}
-	p = Profile{Delimiter: string(t.delimiter), Encoding: t.encoding(), Rows: t.rows, Columns: make([]Column, len(t.names))}
+	p = Profile{
+		Delimiter: string(t.delimiter),
+		Encoding:  t.encoding(),
+		Rows:      t.rows,
+		Columns:   make([]Column, len(t.names)),
+	}
 	for i, name := range t.names {
 		p.Columns[i] = looks[i].column(name)
 	}

@@ -51,16 +51,28 @@ func TestFormsOfColumns(t *testing.T) {
 		"a few are something":    {texts: many(40, "12,50", "n/a"), numbers: []NumberForm{CommaDecimal}},
 		"too many are something": {texts: many(10, "12,50", "n/a"), numbers: nil},
 		"both ways":              {texts: many(100, "12", "12,50", "12.50"), numbers: NumberForms},
-		"days":                   {texts: []string{"2026-01-31", "2026-02-01T10:00:00Z"}, dates: []DateForm{YearFirst}, days: "2026-01-31..2026-02-01"},
-		"zones":                  {texts: []string{"2026-01-31T23:30:00-01:00", "2026-01-31 09:00"}, dates: []DateForm{YearFirst}, days: "2026-01-31..2026-02-01"},
-		"either day":             {texts: []string{"01/02/2026", "03.04.2026"}, dates: []DateForm{DayFirst, MonthFirst}, days: "2026-02-01..2026-04-03 2026-01-02..2026-03-04"},
-		"a slip among many":      {texts: many(39, "1,234", "12,50"), numbers: NumberForms},
-		"decimals among many":    {texts: many(39, "12.50", "12.345"), numbers: []NumberForm{DotDecimal}},
-		"proved day":             {texts: []string{"01/02/2026", "13/02/2026"}, dates: []DateForm{DayFirst}, days: "2026-02-01..2026-02-13"},
-		"proved month":           {texts: []string{"1-2-2026", "1-31-2026 3:04 PM"}, dates: []DateForm{MonthFirst}, days: "2026-01-02..2026-01-31"},
-		"all the same":           {texts: []string{"02/02/2026", "03/03/2026"}, dates: []DateForm{DayFirst}, days: "2026-02-02..2026-03-03"},
-		"no such day":            {texts: []string{"2026-02-30"}},
-		"short years":            {texts: []string{"26-01-02", "01/02/26"}},
+		"days": {
+			texts: []string{"2026-01-31", "2026-02-01T10:00:00Z"},
+			dates: []DateForm{YearFirst},
+			days:  "2026-01-31..2026-02-01",
+		},
+		"zones": {
+			texts: []string{"2026-01-31T23:30:00-01:00", "2026-01-31 09:00"},
+			dates: []DateForm{YearFirst},
+			days:  "2026-01-31..2026-02-01",
+		},
+		"either day": {
+			texts: []string{"01/02/2026", "03.04.2026"},
+			dates: []DateForm{DayFirst, MonthFirst},
+			days:  "2026-02-01..2026-04-03 2026-01-02..2026-03-04",
+		},
+		"a slip among many":   {texts: many(39, "1,234", "12,50"), numbers: NumberForms},
+		"decimals among many": {texts: many(39, "12.50", "12.345"), numbers: []NumberForm{DotDecimal}},
+		"proved day":          {texts: []string{"01/02/2026", "13/02/2026"}, dates: []DateForm{DayFirst}, days: "2026-02-01..2026-02-13"},
+		"proved month":        {texts: []string{"1-2-2026", "1-31-2026 3:04 PM"}, dates: []DateForm{MonthFirst}, days: "2026-01-02..2026-01-31"},
+		"all the same":        {texts: []string{"02/02/2026", "03/03/2026"}, dates: []DateForm{DayFirst}, days: "2026-02-02..2026-03-03"},
+		"no such day":         {texts: []string{"2026-02-30"}},
+		"short years":         {texts: []string{"26-01-02", "01/02/26"}},
 	} {
 		got := columnOf(t, c.texts...)
 		if diff := cmp.Diff(c.numbers, got.Numbers) + cmp.Diff(c.dates, got.Dates); diff != "" {
@@ -169,7 +181,8 @@ func TestListsThatAreRefused(t *testing.T) {
 	} {
 		_, err := profile(strings.NewReader(c.text))
 		f := apperr.As(err)
-		if f == nil || f.Code != apperr.Invalid || f.Reason != c.reason || !strings.Contains(f.Message, c.says) || len(f.Fields) != 1 {
+		if f == nil || f.Code != apperr.Invalid || f.Reason != c.reason || !strings.Contains(f.Message, c.says) ||
+			len(f.Fields) != 1 {
 			t.Errorf("%s: %v (%+v), want %s with %q", name, err, f, c.reason, c.says)
 		}
 	}
@@ -222,7 +235,8 @@ func (e *endless) Read(p []byte) (n int, err error) {
 }
 
 func FuzzList(f *testing.F) {
-	for _, text := range []string{"a,b\n1,2\n", "\ufeffsep=;\na;b\n\"1\n\";2\n", "a\tb\n\"\n", "a,b\n,\n\n1\n\"x\"y\n", "\xff\xfe"} {
+	for _, text := range []string{"a,b\n1,2\n", "\ufeffsep=;\na;b\n\"1\n\";2\n", "a\tb\n\"\n", "a,b\n,\n\n1\n\"x\"y\n",
+		"\xff\xfe"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -173,7 +173,12 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, r Reconciliation) (resul
 	asOf = s.clock.Now()
 	everything := r.Mapping.Coverage == FullCoverage
 	rows, err := tx.Query(ctx, compareSQL, pgx.NamedArgs{
-		"id": r.ID, "partner": r.PartnerID, "from": *r.PeriodFrom, "until": r.PeriodTo.AddDate(0, 0, 1), "rows": r.Profile.Rows, "everything": everything,
+		"id":         r.ID,
+		"partner":    r.PartnerID,
+		"from":       *r.PeriodFrom,
+		"until":      r.PeriodTo.AddDate(0, 0, 1),
+		"rows":       r.Profile.Rows,
+		"everything": everything,
 	})
 	if err != nil {
 		return result, asOf, constraints().Translate(err)
@@ -198,7 +203,8 @@ func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) (
 	if len(accounts) == 0 {
 		return nil, nil
 	}
-	rows, err := tx.Query(ctx, `SELECT identifier FROM accounts WHERE id = ANY ($1) ORDER BY identifier LIMIT $2`, slices.Collect(maps.Keys(accounts)), maxNamed)
+	rows, err := tx.Query(ctx, `SELECT identifier FROM accounts WHERE id = ANY ($1) ORDER BY identifier LIMIT $2`,
+		slices.Collect(maps.Keys(accounts)), maxNamed)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

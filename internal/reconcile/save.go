@@ -19,7 +19,11 @@ func (s *Service) Keep(ctx context.Context, sc scope.Scope, reconciliation uuid.
 		if r.State != models.ReconciliationCompared {
 			return nil, errNotCompared
 		}
-		return map[string]any{"state": models.ReconciliationKept, "keeper": s.by.Name, "kept_at": s.clock.Now()}, deleteFile(tx, r)
+		return map[string]any{
+			"state":   models.ReconciliationKept,
+			"keeper":  s.by.Name,
+			"kept_at": s.clock.Now(),
+		}, deleteFile(tx, r)
 	})
 }
 
@@ -28,7 +32,13 @@ func (s *Service) Keep(ctx context.Context, sc scope.Scope, reconciliation uuid.
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{
-			"state": models.ReconciliationDiscarded, "mapping": nil, "period_from": nil, "period_to": nil, "result": nil, "as_of": nil, "compared_at": nil,
+			"state":       models.ReconciliationDiscarded,
+			"mapping":     nil,
+			"period_from": nil,
+			"period_to":   nil,
+			"result":      nil,
+			"as_of":       nil,
+			"compared_at": nil,
 		}, deleteFile(tx, r)
 	})
 	if err == nil {

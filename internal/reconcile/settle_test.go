@@ -58,7 +58,12 @@ func TestSettleAndExport(t *testing.T) {
 	if want := map[models.Finding]int64{models.AmountDiffers: 1, models.Unknown: 1, models.Duplicated: 1, models.Unreadable: 1, models.Missing: 1}; err != nil || fmt.Sprint(open) != fmt.Sprint(want) {
 		t.Errorf("open: %v, %v", open, err)
 	}
-	left, _, _, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{Reconciliation: got.ID, Open: true, Finding: models.AmountDiffers, Size: 9})
+	left, _, _, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{
+		Reconciliation: got.ID,
+		Open:           true,
+		Finding:        models.AmountDiffers,
+		Size:           9,
+	})
 	if err != nil || len(left) != 1 || left[0].Line != 2 {
 		t.Errorf("open lines: %+v, %v", left, err)
 	}
@@ -66,7 +71,8 @@ func TestSettleAndExport(t *testing.T) {
 	received := testkit.Began().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
 		"row,finding,problem,lead_id,partner_id,theirs,ours,difference,currency,received_at,settled_by,settled_at,note",
-		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right", leadID(one), decimal(price-150), decimal(price), received, at),
+		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right",
+			leadID(one), decimal(price-150), decimal(price), received, at),
 		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,", leadID(two), decimal(price), received),
 		fmt.Sprintf("4,unknown,other_partner=beta,%s,,1.00,,,GBP,,,,", leadID(theirs)),
 		fmt.Sprintf("5,duplicate,first_row=2,%s,,2.00,,,GBP,,,,", leadID(one)),
@@ -76,11 +82,13 @@ func TestSettleAndExport(t *testing.T) {
 	if text := csvOf(t, o, scope.Everywhere, got.ID, ""); text != want {
 		t.Errorf("exported\n%s, want\n%s", text, want)
 	}
-	if text := csvOf(t, o, scope.Partners(acme.ID), got.ID, models.Unknown); strings.Contains(text, "beta") || strings.Count(text, "\n") != 2 {
+	if text := csvOf(t, o, scope.Partners(acme.ID), got.ID, models.Unknown); strings.Contains(text, "beta") ||
+		strings.Count(text, "\n") != 2 {
 		t.Errorf("who may not see beta: %s", text)
 	}
 	for name, sc := range map[string]scope.Scope{"another's": scope.Partners(beta.ID), "nobody's": scope.Partners()} {
-		if _, err := o.CSV(t.Context(), sc, got.ID, "", new(bytes.Buffer)); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
+		if _, err := o.CSV(t.Context(), sc, got.ID, "", new(bytes.Buffer)); apperr.As(err) == nil ||
+			apperr.As(err).Code != apperr.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -108,7 +116,11 @@ func TestExportOfManyLines(t *testing.T) {
 			t.Fatalf("row %d: %s", i+2, row)
 		}
 	}
-	page, newer, older, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{Reconciliation: got.ID, Size: 10, Before: 101})
+	page, newer, older, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{
+		Reconciliation: got.ID,
+		Size:           10,
+		Before:         101,
+	})
 	if err != nil || len(page) != 10 || page[0].Line != 91 || !newer || !older {
 		t.Errorf("the page before line 101: %d lines from %d, %t, %t, %v", len(page), page[0].Line, newer, older, err)
 	}

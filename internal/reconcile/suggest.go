@@ -80,10 +80,12 @@ func (s *Suggestion) fit(p Profile, given Mapping) {
 
 // What columns are named, the surest names first; compared without case and marks.
 var (
-	leadNames     = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
-	amountNames   = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag", "montant", "importe"} // two are a question
+	leadNames   = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
+	amountNames = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag",
+		"montant", "importe"} // two are a question
 	currencyNames = []string{"currency", "currencycode", "ccy", "curr", "währung", "devise", "moneda"}
-	dateNames     = []string{"date", "receivedat", "received", "deliveredat", "delivered", "createdat", "created", "leaddate", "day", "time", "timestamp", "datum", "fecha"}
+	dateNames     = []string{"date", "receivedat", "received", "deliveredat", "delivered", "createdat", "created",
+		"leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )
 
 // guess says what the columns look like: by what they hold, and of several that could

@@ -24,19 +24,56 @@ func TestSuggestions(t *testing.T) {
 		want  reconcile.Mapping
 		days  string
 	}{
-		"another column's currency":     {[]string{"leadId,amount_gbp,eur", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "eur"}, reconcile.Mapping{LeadID: "leadId", Amount: "eur", Fixed: money.EUR, Numbers: dot}, ""},
-		"a column without a currency":   {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{LeadID: "leadId", Amount: "net", Numbers: dot}, ""},
-		"a currency that is given":      {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net", Fixed: money.CAD}, reconcile.Mapping{LeadID: "leadId", Amount: "net", Fixed: money.CAD, Numbers: dot}, ""},
-		"a column of currencies":        {[]string{"leadId,amount_gbp,net,ccy", one + ",1.5,2.5,EUR"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{LeadID: "leadId", Amount: "net", Currency: "ccy", Numbers: dot}, ""},
-		"two columns of amounts":        {[]string{"leadId,price,payout", one + ",1.5,2.5"}, reconcile.Mapping{}, reconcile.Mapping{LeadID: "leadId"}, ""},
-		"one of numbers, one of money":  {[]string{"leadId,age,lead price", one + ",15,2.5"}, reconcile.Mapping{}, reconcile.Mapping{LeadID: "leadId", Amount: "lead price", Numbers: dot}, ""},
-		"numbers that are not of money": {[]string{"leadId,age", one + ",15"}, reconcile.Mapping{}, reconcile.Mapping{LeadID: "leadId"}, ""},
+		"another column's currency": {[]string{"leadId,amount_gbp,eur", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "eur"}, reconcile.Mapping{
+			LeadID:  "leadId",
+			Amount:  "eur",
+			Fixed:   money.EUR,
+			Numbers: dot,
+		}, ""},
+		"a column without a currency": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
+			LeadID:  "leadId",
+			Amount:  "net",
+			Numbers: dot,
+		}, ""},
+		"a currency that is given": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net", Fixed: money.CAD}, reconcile.Mapping{
+			LeadID:  "leadId",
+			Amount:  "net",
+			Fixed:   money.CAD,
+			Numbers: dot,
+		}, ""},
+		"a column of currencies": {[]string{"leadId,amount_gbp,net,ccy", one + ",1.5,2.5,EUR"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
+			LeadID:   "leadId",
+			Amount:   "net",
+			Currency: "ccy",
+			Numbers:  dot,
+		}, ""},
+		"two columns of amounts": {[]string{"leadId,price,payout", one + ",1.5,2.5"}, reconcile.Mapping{},
+			reconcile.Mapping{LeadID: "leadId"}, ""},
+		"one of numbers, one of money": {[]string{"leadId,age,lead price", one + ",15,2.5"}, reconcile.Mapping{}, reconcile.Mapping{
+			LeadID:  "leadId",
+			Amount:  "lead price",
+			Numbers: dot,
+		}, ""},
+		"numbers that are not of money": {[]string{"leadId,age", one + ",15"}, reconcile.Mapping{},
+			reconcile.Mapping{LeadID: "leadId"}, ""},
 		"a date that is open": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId", Amount: "amount", Date: "date", Numbers: dot}, ""},
 		"the day first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.DayFirst},
-			reconcile.Mapping{LeadID: "leadId", Amount: "amount", Date: "date", Numbers: dot, Dates: reconcile.DayFirst}, "2026-03-02..2026-04-03"},
+			reconcile.Mapping{
+				LeadID:  "leadId",
+				Amount:  "amount",
+				Date:    "date",
+				Numbers: dot,
+				Dates:   reconcile.DayFirst,
+			}, "2026-03-02..2026-04-03"},
 		"the month first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.MonthFirst},
-			reconcile.Mapping{LeadID: "leadId", Amount: "amount", Date: "date", Numbers: dot, Dates: reconcile.MonthFirst}, "2026-02-03..2026-03-04"},
+			reconcile.Mapping{
+				LeadID:  "leadId",
+				Amount:  "amount",
+				Date:    "date",
+				Numbers: dot,
+				Dates:   reconcile.MonthFirst,
+			}, "2026-02-03..2026-03-04"},
 	} {
 		s, err := o.SuggestWith(t.Context(), o.upload(t, acme.ID, c.list...), c.given)
 		days := ""

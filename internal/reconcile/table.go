@@ -31,7 +31,11 @@ const (
 
 // refuse is a list that cannot be taken at all; the words say the mend.
 func refuse(reason, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{Code: apperr.InvalidValue, Path: []string{"file"}, Message: message})
+	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{
+		Code:    apperr.InvalidValue,
+		Path:    []string{"file"},
+		Message: message,
+	})
 }
 
 // table reads a list, row by row, in bounded memory.
@@ -103,7 +107,8 @@ func looksLikeText(sample []byte) error {
 	case bytes.IndexByte(sample, 0) >= 0:
 		return errBinary
 	case len(sample) == sampleSize && bytes.IndexByte(sample, '\n') < 0:
-		return refuse("file_lines", "The file has no line end in its first 64 KiB, so that it is no list: save the list as CSV UTF-8, and give that.")
+		return refuse("file_lines",
+			"The file has no line end in its first 64 KiB, so that it is no list: save the list as CSV UTF-8, and give that.")
 	}
 	return nil
 }
@@ -162,7 +167,9 @@ func (t *table) readNames() error {
 	case head.problem != "":
 		return refuse("file_head", "The first row, which names the columns, cannot be read. "+ProblemText(head.problem))
 	case len(head.cells) > maxColumns:
-		return refuse("file_columns", fmt.Sprintf("The list has %d columns and at most %d are taken: leave out those that are not needed.", len(head.cells), maxColumns))
+		return refuse("file_columns",
+			fmt.Sprintf("The list has %d columns and at most %d are taken: leave out those that are not needed.",
+				len(head.cells), maxColumns))
 	}
 	t.rows = 0
 	for i, name := range head.cells {
@@ -170,10 +177,13 @@ func (t *table) readNames() error {
 			name = fmt.Sprintf("column %d", i+1)
 		}
 		if isLead(name) || isAmount(name) {
-			return refuse("file_head", "The first row has to name the columns, and it holds a leadId or an amount: add a row of names before it.")
+			return refuse("file_head",
+				"The first row has to name the columns, and it holds a leadId or an amount: add a row of names before it.")
 		}
 		if len(name) > maxName || strings.ContainsAny(name, "\r\n") {
-			return refuse("file_head", fmt.Sprintf("The name of column %d is too long or has a line end in it: the first row has to name the columns, in a line of its own.", i+1))
+			return refuse("file_head",
+				fmt.Sprintf("The name of column %d is too long or has a line end in it: the first row has to name the columns, in a line of its own.",
+					i+1))
 		}
 		if slices.Contains(t.names, name) {
 			return refuse("file_head", fmt.Sprintf("Two columns are named %q: give each a name of its own.", name))
@@ -200,11 +210,15 @@ func (t *table) next() (r row, err error) {
 		var wrong *csv.ParseError
 		switch {
 		case errors.Is(t.guard.failed, errLongRow):
-			return r, refuse("file_row", fmt.Sprintf("Row %d is longer than 1 MiB: perhaps a quotation mark in it is opened and not closed. Mend that row.", t.row+1))
+			return r, refuse("file_row",
+				fmt.Sprintf("Row %d is longer than 1 MiB: perhaps a quotation mark in it is opened and not closed. Mend that row.",
+					t.row+1))
 		case t.guard.failed != nil:
 			return r, t.guard.failed
 		case errors.As(err, &wrong) && wrong.Line > wrong.StartLine:
-			return r, refuse("file_quotes", fmt.Sprintf("A quotation mark in row %d is not closed before the row ends: mend that row.", t.row+wrong.StartLine-t.line))
+			return r, refuse("file_quotes",
+				fmt.Sprintf("A quotation mark in row %d is not closed before the row ends: mend that row.",
+					t.row+wrong.StartLine-t.line))
 		case wrong != nil:
 			t.row += wrong.Line - t.line
 			t.line, t.rows = wrong.Line, t.rows+1
@@ -246,12 +260,16 @@ func (t *table) decode(cell *string) error {
 	} else {
 		text, err := charmap.Windows1252.NewDecoder().String(*cell)
 		if err != nil || t.bom || strings.ContainsRune(text, utf8.RuneError) {
-			return refuse("file_utf8", fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the list as CSV UTF-8 and upload it again.", t.row))
+			return refuse("file_utf8",
+				fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the list as CSV UTF-8 and upload it again.",
+					t.row))
 		}
 		*cell, t.western = text, true
 	}
 	if t.utf8 && t.western {
-		return refuse("file_encoding", fmt.Sprintf("The list mixes UTF-8 and Windows-1252 (found at row %d). Save it as CSV UTF-8 and upload it again.", t.row))
+		return refuse("file_encoding",
+			fmt.Sprintf("The list mixes UTF-8 and Windows-1252 (found at row %d). Save it as CSV UTF-8 and upload it again.",
+				t.row))
 	}
 	return nil
 }

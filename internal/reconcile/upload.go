@@ -31,11 +31,14 @@ const filesKept = 7 * 24 * time.Hour
 var (
 	errNotFound  = apperr.New(apperr.NotFound, "reconciliation", "Not Found")
 	errNoPartner = apperr.New(apperr.NotFound, "partner", "Not Found")
-	errTooLarge  = refuse("file_size", fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", MaxFile>>20))
+	errTooLarge  = refuse("file_size",
+		fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", MaxFile>>20))
 )
 
 // Upload takes a partner's list in, looks at every row of it, and keeps it sealed.
-func (s *Service) Upload(ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader) (r models.Reconciliation, err error) {
+func (s *Service) Upload(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader,
+) (r models.Reconciliation, err error) {
 	if err := s.known(ctx, sc, partner); err != nil {
 		return r, err
 	}
@@ -58,14 +61,27 @@ func (s *Service) Upload(ctx context.Context, sc scope.Scope, partner uuid.UUID,
 		return r, err
 	}
 	r = models.Reconciliation{
-		ID: id.New(now), PartnerID: partner, FileID: &file.ID, FileName: shown(name), FileSize: file.Size(), FileSHA256: file.SHA256(),
-		Profile: string(text), State: models.ReconciliationUploaded, Maker: s.by.Name, MadeAt: now, RowVersion: 1,
+		ID:         id.New(now),
+		PartnerID:  partner,
+		FileID:     &file.ID,
+		FileName:   shown(name),
+		FileSize:   file.Size(),
+		FileSHA256: file.SHA256(),
+		Profile:    string(text),
+		State:      models.ReconciliationUploaded,
+		Maker:      s.by.Name,
+		MadeAt:     now,
+		RowVersion: 1,
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "reconciliation.upload", r, map[string]any{"bytes": r.FileSize, "rows": found.Rows, "sha256": hex.EncodeToString(r.FileSHA256)})
+		return s.note(tx, "reconciliation.upload", r, map[string]any{
+			"bytes":  r.FileSize,
+			"rows":   found.Rows,
+			"sha256": hex.EncodeToString(r.FileSHA256),
+		})
 	})
 	return r, err
 }

@@ -20,18 +20,28 @@ func TestUpload(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
-	list := "leadId;Payout (GBP);when\n" + leadID(uuid.New()) + ";12,50;31/01/2026\n" + leadID(uuid.New()) + ";1.250,00;01/02/2026\n"
+	list := "leadId;Payout (GBP);when\n" + leadID(uuid.New()) + ";12,50;31/01/2026\n" + leadID(uuid.New()) +
+		";1.250,00;01/02/2026\n"
 	made, err := o.Upload(t.Context(), scope.Partners(acme.ID), acme.ID, `C:\lists\ma`+"\x00"+`rch.csv`, strings.NewReader(list))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := o.Get(t.Context(), scope.Partners(acme.ID), made.ID)
-	if err != nil || r.State != models.ReconciliationUploaded || r.FileName != "march.csv" || r.FileSize != int64(len(list)) || r.Maker != o.who.Name || r.Partner != "acme" || r.Profile.Rows != 2 {
+	if err != nil || r.State != models.ReconciliationUploaded || r.FileName != "march.csv" ||
+		r.FileSize != int64(len(list)) || r.Maker != o.who.Name || r.Partner != "acme" || r.Profile.Rows != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s, err := o.Suggest(t.Context(), r)
-	want := reconcile.Mapping{LeadID: "leadId", Amount: "Payout (GBP)", Fixed: 1, Date: "when", Numbers: reconcile.CommaDecimal, Dates: reconcile.DayFirst}
-	if err != nil || s.Mapping != want || s.Remembered || s.From.Format("2006-01-02") != "2026-01-31" || s.To.Format("2006-01-02") != "2026-02-01" {
+	want := reconcile.Mapping{
+		LeadID:  "leadId",
+		Amount:  "Payout (GBP)",
+		Fixed:   1,
+		Date:    "when",
+		Numbers: reconcile.CommaDecimal,
+		Dates:   reconcile.DayFirst,
+	}
+	if err != nil || s.Mapping != want || s.Remembered || s.From.Format("2006-01-02") != "2026-01-31" ||
+		s.To.Format("2006-01-02") != "2026-02-01" {
 		t.Errorf("it suggests %+v, %v", s, err)
 	}
 	for name, err := range map[string]error{
@@ -128,7 +138,10 @@ func TestTooLargeAFile(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
-	_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{left: []byte("leadId,amount\n"), line: []byte("x," + strings.Repeat("x", 4000) + "\n")})
+	_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{
+		left: []byte("leadId,amount\n"),
+		line: []byte("x," + strings.Repeat("x", 4000) + "\n"),
+	})
 	if apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {
 		t.Errorf("%v", err)
 	}

@@ -33,7 +33,8 @@ func TestComparisonIsCancelled(t *testing.T) {
 	hold(`BEGIN; LOCK TABLE reconciliation_lines IN SHARE MODE`) // it can be read, and not written
 	o.works(t)
 	testkit.Eventually(t, time.Minute, "it waits to write", func() bool {
-		return testkit.Value[bool](t, o.DB, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+		return testkit.Value[bool](t, o.DB,
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
 	w, found, err := o.queue.Latest(t.Context(), r.ID)
 	if err != nil || !found {
@@ -50,7 +51,8 @@ func TestComparisonIsCancelled(t *testing.T) {
 	if err := o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, time.Minute, "it is compared", func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared })
+	testkit.Eventually(t, time.Minute, "it is compared",
+		func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared })
 	if lines := o.lines(t, scope.Everywhere, r.ID); len(lines) != 1 {
 		t.Errorf("%d lines", len(lines))
 	}
@@ -88,7 +90,8 @@ func TestComparisonOfACommandThatDied(t *testing.T) {
 			t.Errorf("begun a second time: %v", err)
 		}
 	})
-	if got := state(); err != nil || !looked || got != models.ReconciliationCompared || len(o.lines(t, scope.Everywhere, r.ID)) != 1 {
+	if got := state(); err != nil || !looked || got != models.ReconciliationCompared ||
+		len(o.lines(t, scope.Everywhere, r.ID)) != 1 {
 		t.Errorf("%v, %t, %s", err, looked, got)
 	}
 }
@@ -106,7 +109,8 @@ func TestACommandThatWasOvertaken(t *testing.T) {
 			o.DB.Exec(t, `UPDATE reconciliations SET row_version = row_version + 1 WHERE id = $1`, r.ID)
 		}
 	})
-	if got := o.get(t, r.ID); apperr.As(err) == nil || got.State != models.ReconciliationComparing || got.RowVersion != r.RowVersion+2 {
+	if got := o.get(t, r.ID); apperr.As(err) == nil || got.State != models.ReconciliationComparing ||
+		got.RowVersion != r.RowVersion+2 {
 		t.Errorf("%v; it is %s, version %d", err, got.State, got.RowVersion)
 	}
 }
@@ -118,8 +122,10 @@ func TestCompareNowReturnsTheErrorOfUndoing(t *testing.T) {
 	r := o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP")
 	o.DB.Exec(t, `CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION USING ERRCODE = CASE NEW.state WHEN 'uploaded' THEN 'ZZ002' ELSE 'ZZ001' END; END $$`)
-	o.DB.Exec(t, `CREATE TRIGGER reject BEFORE UPDATE ON reconciliations FOR EACH ROW WHEN (NEW.state <> 'comparing') EXECUTE FUNCTION reject()`)
-	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(string, int64, int64) {})
+	o.DB.Exec(t,
+		`CREATE TRIGGER reject BEFORE UPDATE ON reconciliations FOR EACH ROW WHEN (NEW.state <> 'comparing') EXECUTE FUNCTION reject()`)
+	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2),
+		func(string, int64, int64) {})
 	if err == nil || !strings.Contains(err.Error(), "ZZ001") || !strings.Contains(err.Error(), "ZZ002") {
 		t.Error(err)
 	}
@@ -132,7 +138,9 @@ func TestManyLinesGo(t *testing.T) {
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	many := func(r reconcile.Reconciliation) {
 		o.DB.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, r.ID)
-		o.DB.Exec(t, `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) SELECT $1, n, 'unknown' FROM generate_series(2, 20001) n`, r.ID)
+		o.DB.Exec(t,
+			`INSERT INTO reconciliation_lines (reconciliation_id, line, finding) SELECT $1, n, 'unknown' FROM generate_series(2, 20001) n`,
+			r.ID)
 		o.DB.Exec(t, `UPDATE reconciliations SET state = 'compared' WHERE id = $1`, r.ID)
 	}
 	left := func() int64 { return testkit.Value[int64](t, o.DB, `SELECT count(*) FROM reconciliation_lines`) }

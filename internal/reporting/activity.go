@@ -30,7 +30,9 @@ type ActivityItem struct {
 
 // Activity are the newest of a partner's leads and refusals since a moment, merged,
 // the newest first. A page asks every two seconds: each half is the end of an index.
-func (in *Reader) Activity(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int) ([]ActivityItem, error) {
+func (in *Reader) Activity(
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,
+) ([]ActivityItem, error) {
 	leads, err := ofPartner[storedLead](ctx, in.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
 		FROM leads WHERE partner_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3`, id.NewV7(since, [10]byte{}), n, uuid.Nil)
 	if err != nil {
@@ -53,7 +55,13 @@ func (in *Reader) Activity(ctx context.Context, sc scope.Scope, partner uuid.UUI
 		})
 	}
 	for _, r := range refused {
-		all = append(all, ActivityItem{At: r.At, Request: r.Request, Endpoint: r.Endpoint, Outcome: r.Outcome, Fields: r.Fields})
+		all = append(all, ActivityItem{
+			At:       r.At,
+			Request:  r.Request,
+			Endpoint: r.Endpoint,
+			Outcome:  r.Outcome,
+			Fields:   r.Fields,
+		})
 	}
 	slices.SortStableFunc(all, func(a, b ActivityItem) int { return b.At.Compare(a.At) })
 	return all[:min(n, len(all))], nil

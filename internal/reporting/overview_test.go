@@ -22,9 +22,12 @@ func TestRead(t *testing.T) {
 	mine, theirs, sandbox := uuid.New(), uuid.New(), uuid.New()
 	count := func(at time.Time, partner, account uuid.UUID, endpoint, outcome string, n int) {
 		t.Helper()
-		d.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $3, $4, $5, $6, $7, '{}')`, at.Truncate(time.Minute), partner, account, uuid.Nil, endpoint, outcome, n)
+		d.Exec(t, `INSERT INTO traffic_minutes VALUES ($1, $2, $3, $4, $5, $6, $7, '{}')`, at.Truncate(time.Minute),
+			partner, account, uuid.Nil, endpoint, outcome, n)
 	}
-	d.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, 'mine', 'Mine', 'approved', 'off', false, now(), now())`, mine)
+	d.Exec(t,
+		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, 'mine', 'Mine', 'approved', 'off', false, now(), now())`,
+		mine)
 	d.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 		VALUES ($1, $2, 'trial', 'Trial', true, true, 'active', 'inherit', now(), now())`, sandbox, mine)
 	account := uuid.New()
@@ -65,14 +68,30 @@ func TestRead(t *testing.T) {
 		want  reporting.Figures
 	}{
 		"everything": {scope.System, reporting.Figures{
-			Steps: steps(17, last), Pings: 107, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7,
-			Refusals: []reporting.Refusal{{"post", "signature", 9}, {"ping", "payload", 7}},
-			Payouts:  []reporting.Payout{{money.Amount{Minor: 101, Currency: money.EUR}, 2}, {money.Amount{Minor: 4600, Currency: money.GBP}, 2}},
+			Steps:     steps(17, last),
+			Pings:     107,
+			Priced:    90,
+			Posts:     19,
+			Replayed:  3,
+			Delivered: 7,
+			Refusals:  []reporting.Refusal{{"post", "signature", 9}, {"ping", "payload", 7}},
+			Payouts: []reporting.Payout{
+				{money.Amount{Minor: 101, Currency: money.EUR}, 2},
+				{money.Amount{Minor: 4600, Currency: money.GBP}, 2},
+			},
 		}},
 		"one partner's": {scope.Partners(mine), reporting.Figures{
-			Steps: steps(10, last), Pings: 100, Priced: 90, Posts: 19, Replayed: 3, Delivered: 7,
-			Refusals: []reporting.Refusal{{"post", "signature", 9}},
-			Payouts:  []reporting.Payout{{money.Amount{Minor: 100, Currency: money.EUR}, 1}, {money.Amount{Minor: 4600, Currency: money.GBP}, 2}},
+			Steps:     steps(10, last),
+			Pings:     100,
+			Priced:    90,
+			Posts:     19,
+			Replayed:  3,
+			Delivered: 7,
+			Refusals:  []reporting.Refusal{{"post", "signature", 9}},
+			Payouts: []reporting.Payout{
+				{money.Amount{Minor: 100, Currency: money.EUR}, 1},
+				{money.Amount{Minor: 4600, Currency: money.GBP}, 2},
+			},
 		}},
 		"nobody's": {scope.Partners(), reporting.Figures{Steps: steps(0, reporting.Step{At: hour})}},
 	} {

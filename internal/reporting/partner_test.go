@@ -25,16 +25,29 @@ type traffic struct {
 
 func openTraffic(t *testing.T) *traffic {
 	t.Helper()
-	f := &traffic{Database: testkit.NewDatabase(t), mine: uuid.New(), theirs: uuid.New(), account: uuid.New(), sandbox: uuid.New()}
+	f := &traffic{
+		Database: testkit.NewDatabase(t),
+		mine:     uuid.New(),
+		theirs:   uuid.New(),
+		account:  uuid.New(),
+		sandbox:  uuid.New(),
+	}
 	f.old, f.fresh = uuid.MustParse("00000000-0000-7000-8000-00000000000a"), uuid.MustParse("00000000-0000-7000-8000-00000000000b")
 	for slug, partner := range map[string]uuid.UUID{"mine": f.mine, "theirs": f.theirs} {
-		f.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`, partner, slug)
+		f.Exec(t,
+			`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`,
+			partner, slug)
 	}
 	for account, sandbox := range map[uuid.UUID]bool{f.account: false, f.sandbox: true} {
 		f.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 			VALUES ($1::uuid, $2, 'a' || $1::uuid::text, 'Any', false, $3, 'active', 'inherit', now(), now())`, account, f.mine, sandbox)
 	}
-	for secret, partner := range map[uuid.UUID]uuid.UUID{f.old: f.mine, f.fresh: f.mine, uuid.New(): f.mine, uuid.New(): f.theirs} {
+	for secret, partner := range map[uuid.UUID]uuid.UUID{
+		f.old:      f.mine,
+		f.fresh:    f.mine,
+		uuid.New(): f.mine,
+		uuid.New(): f.theirs,
+	} {
 		f.Exec(t, `INSERT INTO signing_secrets (id, partner_id, label, prefix, last_four, sealed, digest, state, not_before, created_at)
 			VALUES ($1::uuid, $2, '', '', '', '', uuid_send($1::uuid), 'active', now(), now())`, secret, partner)
 	}
@@ -42,7 +55,9 @@ func openTraffic(t *testing.T) *traffic {
 }
 
 // count adds requests to the counters, all of them in one bucket of latency.
-func (f *traffic) count(t *testing.T, at time.Time, partner, account, secret uuid.UUID, endpoint, outcome string, n int64, bucket int) {
+func (f *traffic) count(
+	t *testing.T, at time.Time, partner, account, secret uuid.UUID, endpoint, outcome string, n int64, bucket int,
+) {
 	t.Helper()
 	latency := make([]int64, len(models.LatencyBounds)+1)
 	latency[bucket] = n
@@ -69,21 +84,37 @@ func TestReadPartner(t *testing.T) {
 	r := reporting.LastSteps(now, time.Hour, 3)
 	hour := now.Truncate(time.Hour)
 	full := reporting.PartnerFigures{
-		Steps: []reporting.Step{{At: hour.Add(-2 * time.Hour), Pings: 1}, {At: hour.Add(-time.Hour), Pings: 49}, {At: hour, Pings: 50, Posts: 101}},
+		Steps: []reporting.Step{
+			{At: hour.Add(-2 * time.Hour), Pings: 1},
+			{At: hour.Add(-time.Hour), Pings: 49},
+			{At: hour, Pings: 50, Posts: 101},
+		},
 		Outcomes: []reporting.Outcome{
-			{"post", "delivered", 98}, {"ping", "priced", 95}, {"ping", "payload", 4}, {"post", "expired", 2}, {"ping", "capped", 1}, {"post", "signature", 1},
+			{"post", "delivered", 98},
+			{"ping", "priced", 95},
+			{"ping", "payload", 4},
+			{"post", "expired", 2},
+			{"ping", "capped", 1},
+			{"post", "signature", 1},
 		},
 		Latency: []reporting.Latency{
 			{"ping", 100, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond},
 			{"post", 101, 5 * time.Millisecond, 5 * time.Millisecond, reporting.Beyond}, // the 100th of 101 is beyond
 		},
 	}
-	none := reporting.PartnerFigures{Steps: []reporting.Step{{At: hour.Add(-2 * time.Hour)}, {At: hour.Add(-time.Hour)}, {At: hour}}}
+	none := reporting.PartnerFigures{Steps: []reporting.Step{
+		{At: hour.Add(-2 * time.Hour)},
+		{At: hour.Add(-time.Hour)},
+		{At: hour},
+	}}
 	for name, c := range map[string]struct {
 		scope scope.Scope
 		want  reporting.PartnerFigures
 	}{
-		"everything": {scope.System, full}, "its own": {scope.Partners(f.theirs, f.mine), full}, "another's": {scope.Partners(f.theirs), none}, "nobody's": {scope.Scope{}, none},
+		"everything": {scope.System, full},
+		"its own":    {scope.Partners(f.theirs, f.mine), full},
+		"another's":  {scope.Partners(f.theirs), none},
+		"nobody's":   {scope.Scope{}, none},
 	} {
 		got, err := reporting.NewReader(f.DB).Partner(t.Context(), c.scope, f.mine, r)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
@@ -117,7 +148,8 @@ func TestReadSecrets(t *testing.T) {
 	}
 	minute := now.Truncate(time.Minute)
 	used := map[uuid.UUID]time.Time{f.old: minute.Add(-time.Hour), f.fresh: minute.Add(5 * time.Minute)}
-	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.mine), f.mine); err != nil || !maps.EqualFunc(got, used, time.Time.Equal) {
+	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.mine), f.mine); err != nil ||
+		!maps.EqualFunc(got, used, time.Time.Equal) {
 		t.Errorf("last used %v (%v), want %v", got, err, used)
 	}
 	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.theirs), f.mine); err != nil || len(got) != 0 {
@@ -130,7 +162,8 @@ func TestReadUnsigned(t *testing.T) {
 	f := openTraffic(t)
 	now := testkit.Began()
 	minute := now.Truncate(time.Minute)
-	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused", "signature_missing", "already_delivered", "delivered_would_be_refused", "replayed_unsigned"} {
+	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused",
+		"signature_missing", "already_delivered", "delivered_would_be_refused", "replayed_unsigned"} {
 		f.count(t, now.Add(-time.Duration(i)*time.Minute), f.mine, f.account, uuid.Nil, "post", outcome, 1, 0)
 		f.count(t, now.Add(-25*time.Hour), f.mine, f.account, uuid.Nil, "post", outcome, 1000, 0) // too old
 		f.count(t, now, f.theirs, f.account, uuid.Nil, "post", outcome, 1000, 0)
@@ -191,13 +224,25 @@ func TestArrivals(t *testing.T) {
 	want := []reporting.ActivityItem{
 		{At: at(2), Lead: third, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},
 		{At: at(1), Request: second, Endpoint: "post", Outcome: "payload", Fields: []string{"contact.email", "consent"}},
-		{At: at(0), Lead: first, Account: f.sandbox, Sandbox: true, Secret: f.fresh, Price: money.Amount{Minor: 100, Currency: money.EUR}, Industry: "plumber"},
+		{
+			At:       at(0),
+			Lead:     first,
+			Account:  f.sandbox,
+			Sandbox:  true,
+			Secret:   f.fresh,
+			Price:    money.Amount{Minor: 100, Currency: money.EUR},
+			Industry: "plumber",
+		},
 	}
 	for _, c := range []struct {
 		sc   scope.Scope
 		n    int
 		want []reporting.ActivityItem
-	}{{scope.System, 10, want}, {scope.Partners(f.mine), 2, want[:2]}, {scope.Partners(f.theirs), 10, []reporting.ActivityItem{}}} {
+	}{
+		{scope.System, 10, want},
+		{scope.Partners(f.mine), 2, want[:2]},
+		{scope.Partners(f.theirs), 10, []reporting.ActivityItem{}},
+	} {
 		got, err := reporting.NewReader(f.DB).Activity(t.Context(), c.sc, f.mine, now, c.n)
 		for i := range got {
 			got[i].At = got[i].At.UTC()

@@ -27,7 +27,8 @@ func TestReadRefusals(t *testing.T) {
 		if i < 4 {
 			outcome = "signature"
 		}
-		requests = append(requests, f.refuse(t, partner, now.Add(time.Duration(i)*time.Second), outcome, "answers.roof, flat", string(rune('a'+i))))
+		requests = append(requests,
+			f.refuse(t, partner, now.Add(time.Duration(i)*time.Second), outcome, "answers.roof, flat", string(rune('a'+i))))
 	}
 	list := func(sc scope.Scope, filter reporting.RefusalFilter, p postgres.Page) (found reporting.FoundRefusals, which string) {
 		t.Helper()
@@ -37,7 +38,8 @@ func TestReadRefusals(t *testing.T) {
 		}
 		for _, r := range found.Refusals {
 			which += strings.Join(r.Fields[1:], "")
-			if i := slices.Index(requests, r.RequestID); !r.At.Equal(now.Add(time.Duration(i)*time.Second)) || r.Endpoint != "post" || r.Fields[0] != "answers.roof, flat" {
+			if i := slices.Index(requests, r.RequestID); !r.At.Equal(now.Add(time.Duration(i)*time.Second)) ||
+				r.Endpoint != "post" || r.Fields[0] != "answers.roof, flat" {
 				t.Errorf("refusal %+v", r)
 			}
 		}
@@ -73,7 +75,12 @@ func TestReadRefusals(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, which, c.want)
 		}
 	}
-	for sc, want := range map[*scope.Scope]bool{new(scope.Scope{}): false, new(scope.Partners(f.mine)): false, new(scope.Partners(f.theirs)): true, new(scope.System): true} {
+	for sc, want := range map[*scope.Scope]bool{
+		new(scope.Scope{}):            false,
+		new(scope.Partners(f.mine)):   false,
+		new(scope.Partners(f.theirs)): true,
+		new(scope.System):             true,
+	} {
 		got, found, err := reporting.NewReader(f.DB).FindRefusal(t.Context(), *sc, requests[3])
 		if err != nil || found != want || found && (got.Partner != f.theirs || got.Outcome != "signature") {
 			t.Errorf("found %t, %+v (%v), want %t", found, got, err, want)

@@ -45,7 +45,9 @@ func (b *ledgerRollup) node(db *postgres.DB) *reporting.Rollup {
 func (b *ledgerRollup) partner(t *testing.T, slug string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
-	b.Exec(t, `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`, partner, slug)
+	b.Exec(t,
+		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`,
+		partner, slug)
 	return partner
 }
 
@@ -120,10 +122,12 @@ func TestRollupAddsUp(t *testing.T) {
 		theirs, []time.Time{today, today.Add(time.Hour), today.Add(-time.Hour)})
 
 	b.pass(t)
-	before := []string{"2025-11-24 theirs GBP 1 3", "2025-12-03 theirs GBP 1 2", "2025-12-04 theirs GBP 1 1", "2026-01-01 mine GBP 1 30", "2026-01-02 mine EUR 1 5"}
+	before := []string{"2025-11-24 theirs GBP 1 3", "2025-12-03 theirs GBP 1 2", "2025-12-04 theirs GBP 1 1",
+		"2026-01-01 mine GBP 1 30", "2026-01-02 mine EUR 1 5"}
 	want(t, "the days", b.days(t), append(before, "2026-01-02 mine GBP 2 1200")...)
 	others := []string{"new 0 []", `theirs 1 [{"minor": 1, "currency": "GBP"}] 2026-01-02 01:00:00+00`}
-	want(t, "what is shown", b.shown(t), append([]string{`mine 4 [{"minor": 5, "currency": "EUR"}, {"minor": 1230, "currency": "GBP"}]`}, others...)...)
+	want(t, "what is shown", b.shown(t),
+		append([]string{`mine 4 [{"minor": 5, "currency": "EUR"}, {"minor": 1230, "currency": "GBP"}]`}, others...)...)
 	if got := b.until(t); !got.Equal(now.Add(-time.Minute)) {
 		t.Errorf("added up until %s, want a minute before %s", got, now)
 	}
@@ -132,7 +136,8 @@ func TestRollupAddsUp(t *testing.T) {
 	b.Exec(t, `DELETE FROM traffic_minutes`) // retention: when it last came is still known
 	b.pass(t)
 	want(t, "a minute later", b.days(t), append(before, "2026-01-02 mine GBP 3 1207")...)
-	want(t, "what is shown a minute later", b.shown(t), append([]string{`mine 5 [{"minor": 5, "currency": "EUR"}, {"minor": 1237, "currency": "GBP"}]`}, others...)...)
+	want(t, "what is shown a minute later", b.shown(t),
+		append([]string{`mine 5 [{"minor": 5, "currency": "EUR"}, {"minor": 1237, "currency": "GBP"}]`}, others...)...)
 
 	b.clock.Advance(24 * time.Hour)
 	b.pass(t)
@@ -238,7 +243,8 @@ func TestAnIdleRollupWritesNothing(t *testing.T) {
 	}
 	b.pass(t)
 	versions := func(table string) string {
-		return testkit.Value[string](t, b.Database, `SELECT coalesce(string_agg(concat_ws('/', ctid, xmin, xmax), ' ' ORDER BY ctid), '') FROM `+table)
+		return testkit.Value[string](t, b.Database,
+			`SELECT coalesce(string_agg(concat_ws('/', ctid, xmin, xmax), ' ' ORDER BY ctid), '') FROM `+table)
 	}
 	tables := []string{"partner_days", "partner_figures", "partner_figures_state"}
 	var had []string
@@ -280,12 +286,22 @@ func TestRollupKnowsNoSandbox(t *testing.T) {
 	var paid int64
 	for _, account := range p.Required.Accounts {
 		address := fmt.Sprintf(`"partnerId":%q`, account.Identifier)
-		ping, err := node.Ping(intake.PingRequest{ID: uuid.New(), Slug: p.Required.Slug, Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA",%s}`, address)})
+		ping, err := node.Ping(intake.PingRequest{
+			ID:   uuid.New(),
+			Slug: p.Required.Slug,
+			Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA",%s}`, address),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := fmt.Appendf(nil, `{"transactionId":%q,%s,"email":"a@example.com","consent":{"acknowledged":true}}`, ping.TransactionID, address)
-		post, err := node.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Slug: p.Required.Slug, Headers: p.Required.Sign(p.Time.Now(), body), Body: body})
+		body := fmt.Appendf(nil, `{"transactionId":%q,%s,"email":"a@example.com","consent":{"acknowledged":true}}`,
+			ping.TransactionID, address)
+		post, err := node.Post(t.Context(), intake.PostRequest{
+			ID:      uuid.New(),
+			Slug:    p.Required.Slug,
+			Headers: p.Required.Sign(p.Time.Now(), body),
+			Body:    body,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +317,8 @@ func TestRollupKnowsNoSandbox(t *testing.T) {
 	if err := reporting.NewRollup(p.DB.DB, p.Time, log).Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := testkit.Value[string](t, p.DB, `SELECT string_agg(leads || ' ' || payouts, '') FROM partner_figures WHERE partner_id = $1`, p.Required.ID)
+	got := testkit.Value[string](t, p.DB,
+		`SELECT string_agg(leads || ' ' || payouts, '') FROM partner_figures WHERE partner_id = $1`, p.Required.ID)
 	want(t, "the figures", got, fmt.Sprintf(`1 [{"minor": %d, "currency": "GBP"}]`, paid))
 }
 

@@ -17,7 +17,8 @@ const unsigned = `'` + models.OutcomeDeliveredUnsigned + `', '` + models.Outcome
 	models.OutcomeReplayedUnsigned + `', '` + models.OutcomeReplayedReportOnly + `'`
 
 // accepted is the condition of an accepted post.
-const accepted = `endpoint = 'post' AND outcome IN ('` + models.OutcomeDelivered + `', '` + models.OutcomeReplayed + `', ` + unsigned + `)`
+const accepted = `endpoint = 'post' AND outcome IN ('` + models.OutcomeDelivered + `', '` +
+	models.OutcomeReplayed + `', ` + unsigned + `)`
 
 // signed is the condition of an index, which is written as the index has it.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
@@ -45,7 +46,8 @@ func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUI
 		At     time.Time
 	}
 	uses, err := ofPartner[use](ctx, in.db, sc, partner, `SELECT s.id, t.minute FROM signing_secrets s,
-		LATERAL (SELECT minute FROM traffic_minutes m WHERE m.secret_id = s.id AND `+signed+` ORDER BY minute DESC LIMIT 1) t WHERE s.partner_id = $1`)
+		LATERAL (SELECT minute FROM traffic_minutes m WHERE m.secret_id = s.id AND `+signed+
+		` ORDER BY minute DESC LIMIT 1) t WHERE s.partner_id = $1`)
 	last := make(map[uuid.UUID]time.Time, len(uses))
 	for _, u := range uses {
 		last[u.Secret] = u.At
@@ -66,7 +68,8 @@ type AccountUnsigned struct {
 func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
 	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
-		coalesce(max(minute) `+ofUnsigned+`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
+		coalesce(max(minute) `+ofUnsigned+
+		`, '0001-01-01') FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND `+accepted+`
 		GROUP BY 1 ORDER BY 1`, since)
 }
 
@@ -79,7 +82,9 @@ type PartnerUnsigned struct {
 
 // MostUnsigned are the n partners with the most unsigned leads since a moment, by accounts
 // that do not require signatures now. platform is the platform's default mode.
-func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int) ([]PartnerUnsigned, error) {
+func (in *Reader) MostUnsigned(
+	ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int,
+) ([]PartnerUnsigned, error) {
 	rows, err := in.db.Pool.Query(ctx, `SELECT t.partner_id, p.name, sum(t.count)::bigint FROM traffic_minutes t
 			JOIN partners p ON p.id = t.partner_id JOIN accounts a ON a.id = t.account_id
 		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
@@ -96,7 +101,9 @@ func (in *Reader) MostUnsigned(ctx context.Context, sc scope.Scope, platform mod
 
 // ofPartner collects the rows of a query whose $1 is the partner: none of one that
 // is outside the scope.
-func ofPartner[T any](ctx context.Context, db *postgres.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any) ([]T, error) {
+func ofPartner[T any](
+	ctx context.Context, db *postgres.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any,
+) ([]T, error) {
 	if !sc.Allows(partner) {
 		return nil, nil
 	}

@@ -20,9 +20,10 @@ const Tolerance = 300 * time.Second
 
 // The specification's refusals. Each is a 401.
 var (
-	ErrNoSignature     = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
-	ErrSignature       = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
-	ErrNoTimestamp     = apperr.New(apperr.Unauthorized, "timestamp_missing", "Missing X-Timestamp header for replay attack protection")
+	ErrNoSignature = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
+	ErrSignature   = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
+	ErrNoTimestamp = apperr.New(apperr.Unauthorized, "timestamp_missing",
+		"Missing X-Timestamp header for replay attack protection")
 	ErrTimestampFormat = apperr.New(apperr.Unauthorized, "timestamp_format", "Invalid X-Timestamp header format")
 	ErrTimestampWindow = apperr.New(apperr.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
 )

@@ -19,7 +19,10 @@ import (
 
 func fileIn(t *testing.T, fill byte) snapshot.File {
 	t.Helper()
-	return snapshot.File{Path: filepath.Join(t.TempDir(), "deep", "snapshot"), Sealer: testkit.PlatformKeys(t, fill).For(keyring.Snapshot)}
+	return snapshot.File{
+		Path:   filepath.Join(t.TempDir(), "deep", "snapshot"),
+		Sealer: testkit.PlatformKeys(t, fill).For(keyring.Snapshot),
+	}
 }
 
 func TestFile(t *testing.T) {

@@ -83,7 +83,8 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 // What did not change is not loaded again.
 func TestOnlyWhatChangedIsLoaded(t *testing.T) {
 	w := watch(t)
-	w.db.Exec(t, `INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
+	w.db.Exec(t,
+		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
 	testkit.Eventually(t, soon, "the rate card's note is seen", func() bool { return w.prices.Get().first == "a note" })
 	w.stop()
 	if n := w.directory.loads.Load(); n != 1 {
@@ -100,7 +101,8 @@ func TestOneThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 	w := watch(t)
 	w.directory.failing.Store(true)
 	w.rename(t, "not loaded")
-	w.db.Exec(t, `INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
+	w.db.Exec(t,
+		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
 	testkit.Eventually(t, soon, "the other is loaded", func() bool { return w.prices.Get().first == "a note" })
 	if got := w.directory.Get().first; got != "House" {
 		t.Errorf("the snapshot that cannot be loaded says %s", got)

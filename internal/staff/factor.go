@@ -32,10 +32,12 @@ const (
 
 var (
 	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "Begin again: there is no second factor that is being set up.")
-	errEnrolled    = apperr.New(apperr.Conflict, "enrolled", "A second factor has been set up since you began. Sign in again and use it.")
-	errOwnFactor   = apperr.New(apperr.Forbidden, "own_factor", "Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
-	errNoFactor    = apperr.New(apperr.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
-	base32Text     = base32.StdEncoding.WithPadding(base32.NoPadding)
+	errEnrolled    = apperr.New(apperr.Conflict, "enrolled",
+		"A second factor has been set up since you began. Sign in again and use it.")
+	errOwnFactor = apperr.New(apperr.Forbidden, "own_factor",
+		"Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
+	errNoFactor = apperr.New(apperr.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
+	base32Text  = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
 // BeginSecondFactor makes a seed for an authenticator app. It counts once a code of
@@ -69,7 +71,9 @@ func isCode(text string) bool {
 // FinishSecondFactor takes the first code, opens the session under a new token
 // where it was not open yet (token is "" where it was), ends the person's others, and
 // returns recovery codes, which are shown once.
-func (s *Service) FinishSecondFactor(ctx context.Context, by audit.Actor, session Session, code string) (token string, codes []string, err error) {
+func (s *Service) FinishSecondFactor(
+	ctx context.Context, by audit.Actor, session Session, code string,
+) (token string, codes []string, err error) {
 	if len(session.TOTPSealed) == 0 {
 		return "", nil, errNoEnrolment
 	}
@@ -89,7 +93,11 @@ func (s *Service) FinishSecondFactor(ctx context.Context, by audit.Actor, sessio
 		if !bytes.Equal(p.TOTPSealed, session.Staff.TOTPSealed) || session.Stage != models.StageOpen && len(p.TOTPSealed) > 0 {
 			return errEnrolled
 		}
-		columns := map[string]any{"totp_sealed": s.keys.Seal(keyring.SecondFactor, p.ID[:], seed), "totp_step": used, "totp_at": s.clock.Now()}
+		columns := map[string]any{
+			"totp_sealed": s.keys.Seal(keyring.SecondFactor, p.ID[:], seed),
+			"totp_step":   used,
+			"totp_at":     s.clock.Now(),
+		}
 		if err := s.update(tx, p, columns); err != nil {
 			return err
 		}
@@ -226,7 +234,8 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person 
 		if err := s.endAll(tx, p.ID, uuid.Nil, "the second factor was reset"); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.reset_second_factor", *p, map[string]any{"second_factor": had}, map[string]any{"second_factor": false}))
+		return audit.Write(tx, s.clock.Now(), by,
+			event("staff.reset_second_factor", *p, map[string]any{"second_factor": had}, map[string]any{"second_factor": false}))
 	})
 }
 

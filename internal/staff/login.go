@@ -163,7 +163,13 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 func (s *Service) promote(tx *gorm.DB, session Session, tokenHash []byte) error {
 	now := s.clock.Now()
 	res := tx.Model(&models.StaffSession{}).Where("id = ? AND ended_at IS NULL AND stage <> ?", session.ID, models.StageOpen).
-		Updates(map[string]any{"token_hash": tokenHash, "stage": models.StageOpen, "seen_at": now, "confirmed_at": now, "totp_sealed": nil})
+		Updates(map[string]any{
+			"token_hash":   tokenHash,
+			"stage":        models.StageOpen,
+			"seen_at":      now,
+			"confirmed_at": now,
+			"totp_sealed":  nil,
+		})
 	if res.Error == nil && res.RowsAffected == 0 {
 		return errAgain
 	}

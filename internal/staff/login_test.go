@@ -38,10 +38,20 @@ func TestLogin(t *testing.T) {
 	}
 	var first string
 	for n, c := range []struct{ email, password string }{
-		{"ada@example.com", "wrong"}, {"ada@example.com", ""}, {"", password}, {"nobody@example.com", password}, {"nobody@example.com", ""},
-		{"gone@example.com", password}, {"new@example.com", ""}, {"new@example.com", password},
-		{"ada@example.com' OR '1'='1", password}, {"ada@example.com\x00", "x"}, {"\xff\xfe", password},
-		{strings.Repeat("a", 1<<20), password}, {"ada@example.com", strings.Repeat("a", 1<<20)}, {"%@example.com", password},
+		{"ada@example.com", "wrong"},
+		{"ada@example.com", ""},
+		{"", password},
+		{"nobody@example.com", password},
+		{"nobody@example.com", ""},
+		{"gone@example.com", password},
+		{"new@example.com", ""},
+		{"new@example.com", password},
+		{"ada@example.com' OR '1'='1", password},
+		{"ada@example.com\x00", "x"},
+		{"\xff\xfe", password},
+		{strings.Repeat("a", 1<<20), password},
+		{"ada@example.com", strings.Repeat("a", 1<<20)},
+		{"%@example.com", password},
 	} {
 		address := fmt.Sprint("203.0.113.", n) // none is throttled
 		token, _, err := h.login(t, c.email, c.password, address)
@@ -84,7 +94,10 @@ func TestUnknownPeopleTakeAsLong(t *testing.T) {
 	h.person(t, "ada@example.com", models.Administrator)
 	var known, unknown []time.Duration
 	for n := range 9 {
-		for email, took := range map[string]*[]time.Duration{"ada@example.com": &known, "nobody@example.com": &unknown} {
+		for email, took := range map[string]*[]time.Duration{
+			"ada@example.com":    &known,
+			"nobody@example.com": &unknown,
+		} {
 			start := time.Now()
 			if _, _, err := h.login(t, email, "wrong", fmt.Sprintf("203.0.113.%d", n)); reason(err) != "login" {
 				t.Fatal(err)
@@ -290,7 +303,8 @@ func TestForget(t *testing.T) {
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	rows := func() int {
-		return testkit.Value[int](t, h.Database, `SELECT (SELECT count(*) FROM staff_sessions) + (SELECT count(*) FROM login_attempts)`)
+		return testkit.Value[int](t, h.Database,
+			`SELECT (SELECT count(*) FROM staff_sessions) + (SELECT count(*) FROM login_attempts)`)
 	}
 	before := rows()
 	for range 2 {

@@ -56,7 +56,11 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 // person is one of the staff with the usual password.
 func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
-	p, err := h.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: email, Name: "Ada Example", Roles: everywhere(roles...)}, password)
+	p, err := h.Seed(t.Context(), audit.Operator, staff.NewPerson{
+		Email: email,
+		Name:  "Ada Example",
+		Roles: everywhere(roles...),
+	}, password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +69,12 @@ func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) 
 
 func (h staffPlatform) login(t *testing.T, email, with, address string) (string, staff.Session, error) {
 	t.Helper()
-	return h.Login(t.Context(), staff.LoginAttempt{Email: email, Password: with, UserAgent: "a browser", By: at(address)})
+	return h.Login(t.Context(), staff.LoginAttempt{
+		Email:     email,
+		Password:  with,
+		UserAgent: "a browser",
+		By:        at(address),
+	})
 }
 
 // in logs in, and fails where that does not work at once.
@@ -133,7 +142,8 @@ func (h staffPlatform) enrol(t *testing.T, token string) (next, secret string, r
 
 func (h staffPlatform) events(t *testing.T, action string, outcome models.AuditOutcome) int {
 	t.Helper()
-	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE action = $1 AND outcome = $2`, action, string(outcome))
+	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE action = $1 AND outcome = $2`,
+		action, string(outcome))
 }
 
 // intact checks the audit trail at a test's end.

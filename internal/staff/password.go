@@ -26,10 +26,12 @@ const (
 )
 
 var (
-	errPassword   = apperr.New(apperr.Invalid, "password", "A password has 12 to 256 characters and does not contain the e-mail address.")
-	errInvitation = apperr.New(apperr.NotFound, "invitation", "This invitation is not valid any more: ask an administrator for another.")
-	errWrong      = apperr.New(apperr.Invalid, "confirmation", "That is neither your password nor a code of your second factor.")
-	errBusy       = apperr.New(apperr.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
+	errPassword = apperr.New(apperr.Invalid, "password",
+		"A password has 12 to 256 characters and does not contain the e-mail address.")
+	errInvitation = apperr.New(apperr.NotFound, "invitation",
+		"This invitation is not valid any more: ask an administrator for another.")
+	errWrong = apperr.New(apperr.Invalid, "confirmation", "That is neither your password nor a code of your second factor.")
+	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
 )
 
 // newDummyHash makes the hash of a password that nobody has: whoever is unknown costs as

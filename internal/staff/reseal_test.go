@@ -47,7 +47,8 @@ func TestReseal(t *testing.T) {
 	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
 		t.Errorf("a code after the move: %v", err)
 	}
-	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 || !slices.Equal(unread, []string{id.Format(id.Staff, ada.ID)}) {
+	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 ||
+		!slices.Equal(unread, []string{id.Format(id.Staff, ada.ID)}) {
 		t.Errorf("under another key: moved %d, unread %v, %v", moved, unread, err)
 	}
 	var none keyring.KeyID

@@ -16,10 +16,12 @@ import (
 )
 
 var (
-	errLastAdministrator = apperr.New(apperr.Conflict, "last_administrator", "This is the last administrator: make somebody else one first.")
-	errOwnRole           = apperr.New(apperr.Forbidden, "own_role", "Nobody gives a role to themselves: ask another administrator.")
-	errSelf              = apperr.New(apperr.Forbidden, "self", "Nobody deactivates themselves: ask another administrator.")
-	errAdministratorAt   = apperr.New(apperr.Invalid, "role", "An administrator is one everywhere, not at some partners.")
+	errLastAdministrator = apperr.New(apperr.Conflict, "last_administrator",
+		"This is the last administrator: make somebody else one first.")
+	errOwnRole = apperr.New(apperr.Forbidden, "own_role",
+		"Nobody gives a role to themselves: ask another administrator.")
+	errSelf            = apperr.New(apperr.Forbidden, "self", "Nobody deactivates themselves: ask another administrator.")
+	errAdministratorAt = apperr.New(apperr.Invalid, "role", "An administrator is one everywhere, not at some partners.")
 )
 
 // rolesOf checks roles, and makes them a person's.
@@ -44,7 +46,8 @@ func rolesOf(person uuid.UUID, roles []models.StaffRole) (out []models.StaffRole
 
 // same compares roles and where they hold.
 func same(a, b models.StaffRole) bool {
-	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) && (a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
+	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) &&
+		(a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
 }
 
 // roleTexts says roles in an event, in a fixed order.
@@ -94,13 +97,16 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID
 		if err := s.requireAdministrator(tx, had); err != nil {
 			return err
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.roles", *p, map[string]any{"roles": roleTexts(had)}, map[string]any{"roles": roleTexts(wanted)}))
+		return audit.Write(tx, s.clock.Now(), by,
+			event("staff.roles", *p, map[string]any{"roles": roleTexts(had)}, map[string]any{"roles": roleTexts(wanted)}))
 	})
 }
 
 // changeRoles runs what may take the last administrator away; one at a time, so that
 // two do not each take the other's.
-func (s *Service) changeRoles(ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error) error {
+func (s *Service) changeRoles(
+	ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
+) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('staff administrators'))`).Error; err != nil {
 			return err

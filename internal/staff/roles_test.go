@@ -43,7 +43,11 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	invite := func(n staff.NewPerson) (staff.Invited, error) { return h.Invite(t.Context(), audit.Operator, n) }
-	ada, err := invite(staff.NewPerson{Email: " ada@example.com ", Name: " Ada ", Roles: everywhere(models.Administrator, models.Administrator)})
+	ada, err := invite(staff.NewPerson{
+		Email: " ada@example.com ",
+		Name:  " Ada ",
+		Roles: everywhere(models.Administrator, models.Administrator),
+	})
 	if err != nil || ada.Email != "ada@example.com" || ada.Name != "Ada" || ada.Token == "" {
 		t.Fatalf("%+v, %v", ada, err)
 	}
@@ -52,7 +56,11 @@ func TestInvitation(t *testing.T) {
 		return err
 	}
 	for bad, want := range map[string]string{
-		"short": "password", strings.Repeat("x", 257): "password", "": "password", "my ada@example.com one": "password", "a\x00bcdefghijklm": "password",
+		"short":                  "password",
+		strings.Repeat("x", 257): "password",
+		"":                       "password",
+		"my ada@example.com one": "password",
+		"a\x00bcdefghijklm":      "password",
 	} {
 		if err := accept(ada.Token, bad); reason(err) != want {
 			t.Errorf("the password %.20q: %v", bad, err)
@@ -169,7 +177,8 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		for _, pair := range [][2]models.Staff{{ada, bob}, {bob, ada}} {
 			version := h.find(t, pair[1].ID).RowVersion
 			all.Go(func() {
-				err := h.SetRoles(t.Context(), audit.Actor{Staff: pair[0].ID, Name: pair[0].Email}, pair[1].ID, version, everywhere(models.Auditor))
+				err := h.SetRoles(t.Context(), audit.Actor{Staff: pair[0].ID, Name: pair[0].Email}, pair[1].ID,
+					version, everywhere(models.Auditor))
 				if reason(err) == "last_administrator" {
 					refused.Add(1)
 				} else if err != nil {

@@ -124,7 +124,8 @@ func (s *Service) EndSession(ctx context.Context, by audit.Actor, person, sessio
 		if res.Error != nil {
 			return res.Error
 		}
-		return audit.Write(tx, s.clock.Now(), by, event("staff.end_session", *p, nil, map[string]any{"session": id.Format(id.Session, session)}))
+		return audit.Write(tx, s.clock.Now(), by,
+			event("staff.end_session", *p, nil, map[string]any{"session": id.Format(id.Session, session)}))
 	})
 }
 
@@ -189,7 +190,9 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 }
 
 // proven runs an attempt by a signed-in user and audits a wrong one.
-func (s *Service) proven(ctx context.Context, by audit.Actor, session Session, budgets []budget, right func() (bool, error)) error {
+func (s *Service) proven(
+	ctx context.Context, by audit.Actor, session Session, budgets []budget, right func() (bool, error),
+) error {
 	ok, err := s.attempt(ctx, budgets, right)
 	if err == nil && !ok {
 		err = errors.Join(errWrong, s.refuse(ctx, session.Staff, by, "confirm", "wrong password or code"))

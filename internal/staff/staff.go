@@ -52,7 +52,13 @@ const hashesAtOnce = 2
 // NewService needs the platform keys to seal second factors.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
 	if s.PasswordCost == nil {
-		s.PasswordCost = &argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+		s.PasswordCost = &argon2id.Params{
+			Memory:      19 << 10,
+			Iterations:  2,
+			Parallelism: 1,
+			SaltLength:  16,
+			KeyLength:   32,
+		}
 	}
 	dummyHash := func() (string, error) { return newDummyHash(s.PasswordCost) }
 	return &Service{
@@ -62,12 +68,15 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 }
 
 var (
-	errNobody  = apperr.New(apperr.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
-	errEmail   = apperr.New(apperr.Invalid, "email", "An e-mail address has the form name@example.com and at most 254 characters.")
-	errName    = apperr.New(apperr.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
-	errNoRole  = apperr.New(apperr.Invalid, "role", "Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
+	errNobody = apperr.New(apperr.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
+	errEmail  = apperr.New(apperr.Invalid, "email",
+		"An e-mail address has the form name@example.com and at most 254 characters.")
+	errName   = apperr.New(apperr.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
+	errNoRole = apperr.New(apperr.Invalid, "role",
+		"Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
 	errInvited = apperr.New(apperr.Conflict, "accepted", "The invitation has been accepted already.")
-	errNewer   = apperr.New(apperr.Conflict, "changed", "Somebody else changed this person meanwhile: look at the change, then decide again.")
+	errNewer   = apperr.New(apperr.Conflict, "changed",
+		"Somebody else changed this person meanwhile: look at the change, then decide again.")
 )
 
 // InvitationLife is how long an invitation can be accepted.
@@ -187,7 +196,8 @@ func validEmail(text string) bool {
 }
 
 func checkName(name string) error {
-	if n := utf8.RuneCountInString(name); n < 1 || n > 100 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+	if n := utf8.RuneCountInString(name); n < 1 || n > 100 || !utf8.ValidString(name) ||
+		strings.ContainsFunc(name, unicode.IsControl) {
 		return errName
 	}
 	return nil
@@ -285,7 +295,8 @@ func (s *Service) Find(ctx context.Context, emailOrID string) (Person, error) {
 		return Person{}, err
 	}
 	staffID, err := id.Parse(id.Staff, emailOrID)
-	i := slices.IndexFunc(people, func(p Person) bool { return err == nil && p.ID == staffID || strings.EqualFold(p.Email, emailOrID) })
+	i := slices.IndexFunc(people,
+		func(p Person) bool { return err == nil && p.ID == staffID || strings.EqualFold(p.Email, emailOrID) })
 	if i < 0 {
 		return Person{}, errNobody
 	}

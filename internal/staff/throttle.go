@@ -168,6 +168,8 @@ func (s *Service) succeeded(ctx context.Context, all []budget) {
 // person a guess, and nobody's security.
 func (s *Service) giveBack(ctx context.Context, all []budget) {
 	for _, b := range all {
-		_, _ = s.db.Pool.Exec(ctx, `UPDATE login_attempts SET failures = greatest(failures - 1, 0), free_at = $2 WHERE digest = $1`, b.digest, s.clock.Now())
+		_, _ = s.db.Pool.Exec(ctx,
+			`UPDATE login_attempts SET failures = greatest(failures - 1, 0), free_at = $2 WHERE digest = $1`, b.digest,
+			s.clock.Now())
 	}
 }

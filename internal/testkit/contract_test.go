@@ -80,18 +80,27 @@ func TestValidateExchange(t *testing.T) {
 	}{
 		{"sold", "POST", "/orders/x", order, true, 200, counted, sold, ""},
 		{"sold out", "POST", "/orders/x", order, true, 200, counted, `{"sold":false}`, ""},
-		{"four characters, eight bytes and surrogate pairs", "POST", "/orders/x", `{"item":"😀😀😀😀"}`, true, 200, counted, sold, ""},
-		{"lower-case letters in a time", "POST", "/orders/x", `{"item":"b","at":"2026-01-02t03:04:05z"}`, true, 200, counted, sold, ""},
+		{"four characters, eight bytes and surrogate pairs", "POST", "/orders/x", `{"item":"😀😀😀😀"}`, true, 200,
+			counted, sold, ""},
+		{"lower-case letters in a time", "POST", "/orders/x", `{"item":"b","at":"2026-01-02t03:04:05z"}`, true, 200,
+			counted, sold, ""},
 		{"a wrong request on purpose", "POST", "/orders/x", `{`, false, 200, counted, sold, ""},
 		{"a wrong request by mistake", "POST", "/orders/x", `{}`, true, 200, counted, sold, "the request"},
 		{"a long item", "POST", "/orders/x", `{"item":"books"}`, true, 200, counted, sold, "the request"},
-		{"a time without an offset", "POST", "/orders/x", `{"item":"b","at":"2026-01-02T03:04:05"}`, true, 200, counted, sold, "the request"},
+		{"a time without an offset", "POST", "/orders/x", `{"item":"b","at":"2026-01-02T03:04:05"}`, true, 200,
+			counted, sold, "the request"},
 		{"a field too many", "POST", "/orders/x", order, true, 200, counted, `{"sold":false,"price":1}`, "additional properties"},
 		{"a field too few", "POST", "/orders/x", order, true, 200, counted, `{"sold":true}`, "missing property"},
 		{"not JSON", "POST", "/orders/x", order, true, 200, counted, `sold`, "decode"},
 		{"no header", "POST", "/orders/x", order, true, 200, http.Header{"Content-Type": {"application/json"}}, sold, "X-Count"},
-		{"a wrong header", "POST", "/orders/x", order, true, 200, http.Header{"X-Count": {"0"}, "Content-Type": {"application/json"}}, sold, "X-Count"},
-		{"another media type", "POST", "/orders/x", order, true, 200, http.Header{"X-Count": {"1"}, "Content-Type": {"text/plain"}}, sold, "Content-Type"},
+		{"a wrong header", "POST", "/orders/x", order, true, 200, http.Header{
+			"X-Count":      {"0"},
+			"Content-Type": {"application/json"},
+		}, sold, "X-Count"},
+		{"another media type", "POST", "/orders/x", order, true, 200, http.Header{
+			"X-Count":      {"1"},
+			"Content-Type": {"text/plain"},
+		}, sold, "Content-Type"},
 		{"an unnamed status", "POST", "/orders/x", order, true, 418, counted, sold, "status"},
 		{"another method", "DELETE", "/orders/x", "", false, 405, http.Header{"Allow": {"POST"}}, "", ""},
 		{"a made-up method", "BREW", "/orders/x", "", false, 405, http.Header{"Allow": {"POST"}}, "", ""},
@@ -116,7 +125,8 @@ func TestValidateExchange(t *testing.T) {
 			if c.req == "" {
 				req = httptest.NewRequest(c.method, c.path, nil)
 			}
-			err := contract.ValidateExchange(req, []byte(c.req), &http.Response{StatusCode: c.status, Header: c.header}, []byte(c.resp), c.valid)
+			err := contract.ValidateExchange(req, []byte(c.req),
+				&http.Response{StatusCode: c.status, Header: c.header}, []byte(c.resp), c.valid)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
@@ -129,10 +139,11 @@ func TestValidateExchange(t *testing.T) {
 
 func TestNewContractRefuses(t *testing.T) {
 	for name, document := range map[string]string{
-		"not YAML":                 "openapi: [",
-		"nothing in it":            "openapi: 3.1.0\ninfo: {title: t, version: '1'}",
-		"a reference to nothing":   strings.Replace(shop, "schemas/Out'", "schemas/Gone'", 1),
-		"an example of other type": strings.Replace(shop, "schema: {type: object, required: [n]", "example: {n: none}\n          schema: {type: object, required: [n]", 1),
+		"not YAML":               "openapi: [",
+		"nothing in it":          "openapi: 3.1.0\ninfo: {title: t, version: '1'}",
+		"a reference to nothing": strings.Replace(shop, "schemas/Out'", "schemas/Gone'", 1),
+		"an example of other type": strings.Replace(shop, "schema: {type: object, required: [n]",
+			"example: {n: none}\n          schema: {type: object, required: [n]", 1),
 	} {
 		if _, err := NewContract([]byte(document)); err == nil {
 			t.Errorf("%s: the document was accepted", name)

@@ -127,7 +127,12 @@ func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
 // Open opens a pool of its own on a test's database: another node's.
 func Open(t testing.TB, url string) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: url, MaxConnections: 20, ConnectTimeout: connectWithin, StatementTimeout: 10 * time.Second})
+	db, err := postgres.Open(t.Context(), postgres.Options{
+		URL:              url,
+		MaxConnections:   20,
+		ConnectTimeout:   connectWithin,
+		StatementTimeout: 10 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +145,8 @@ func NewDatabaseURLs(t testing.TB) *Database {
 	t.Helper()
 	d, name := create(t, templateName)
 	// A clone has the template's tables but not its database's grants.
-	process.statement(t, "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
+	process.statement(t,
+		"REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
 	return d
 }
 
@@ -159,7 +165,8 @@ func create(t testing.TB, from string) (d *Database, name string) {
 	// Postgres's own choice, to write every page to its log, takes twice the time.
 	process.statement(t, "CREATE DATABASE "+name+" TEMPLATE "+from+" OWNER "+devpg.OwnerRole+" STRATEGY file_copy")
 	t.Cleanup(func() { process.statement(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
-	return newDatabase(t, server.URL(devpg.AppRole, passwords.App, name), server.URL(devpg.OwnerRole, passwords.Owner, name), server.SuperuserURL(name)), name
+	return newDatabase(t, server.URL(devpg.AppRole, passwords.App, name),
+		server.URL(devpg.OwnerRole, passwords.Owner, name), server.SuperuserURL(name)), name
 }
 
 // Exec runs a statement as the superuser, where a test needs to break something.

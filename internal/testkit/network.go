@@ -18,7 +18,8 @@ type Network struct{ proxy *toxiproxy.Proxy }
 // NewNetwork leads to the server at an address until the test ends.
 func NewNetwork(t testing.TB, server string) *Network {
 	t.Helper()
-	n := &Network{toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "network", FreeAddress(t), server)}
+	n := &Network{toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "network",
+		FreeAddress(t), server)}
 	n.Up(t)
 	t.Cleanup(n.Down)
 	return n

@@ -14,12 +14,22 @@ func TestPlatformDelivers(t *testing.T) {
 	p := NewPlatform(t, NewDatabase(t))
 	node := p.Intake(intake.Settings{DefaultMode: models.SigningRequired})
 	for _, partner := range []Partner{p.Required, p.ReportOnly, p.Off} {
-		ping, err := node.Ping(intake.PingRequest{ID: uuid.New(), Slug: partner.Slug, Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)})
+		ping, err := node.Ping(intake.PingRequest{
+			ID:   uuid.New(),
+			Slug: partner.Slug,
+			Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := fmt.Appendf(nil, `{"transactionId":%q,"email":"a@example.com","consent":{"acknowledged":true}}`, ping.TransactionID)
-		post, err := node.Post(t.Context(), intake.PostRequest{ID: uuid.New(), Slug: partner.Slug, Headers: partner.Sign(p.Time.Now(), body), Body: body})
+		body := fmt.Appendf(nil, `{"transactionId":%q,"email":"a@example.com","consent":{"acknowledged":true}}`,
+			ping.TransactionID)
+		post, err := node.Post(t.Context(), intake.PostRequest{
+			ID:      uuid.New(),
+			Slug:    partner.Slug,
+			Headers: partner.Sign(p.Time.Now(), body),
+			Body:    body,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

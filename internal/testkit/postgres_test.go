@@ -25,7 +25,12 @@ func TestPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(t.Context())
-	for name, want := range map[string]string{"fsync": "off", "shared_buffers": "64MB", "wal_level": "minimal", "autovacuum": "off"} {
+	for name, want := range map[string]string{
+		"fsync":          "off",
+		"shared_buffers": "64MB",
+		"wal_level":      "minimal",
+		"autovacuum":     "off",
+	} {
 		var got string
 		if err := c.QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil {
 			t.Fatal(err)

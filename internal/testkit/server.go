@@ -36,8 +36,13 @@ func serverOptions(t testing.TB) devpg.Options {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	return devpg.Options{
-		DataDir:       folder,
-		ExtraSettings: map[string]string{"shared_buffers": "16MB", "max_connections": "60", "jit": "off", "synchronous_commit": "on"},
+		DataDir: folder,
+		ExtraSettings: map[string]string{
+			"shared_buffers":     "16MB",
+			"max_connections":    "60",
+			"jit":                "off",
+			"synchronous_commit": "on",
+		},
 	}
 }
 
@@ -100,7 +105,8 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 
 // URLs reach the server's one database; a standby has the same.
 func (s *Server) URLs(t testing.TB) *Database {
-	return newDatabase(t, s.URL(devpg.AppRole, passwords.App, serverDatabase), s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase), s.SuperuserURL(serverDatabase))
+	return newDatabase(t, s.URL(devpg.AppRole, passwords.App, serverDatabase),
+		s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase), s.SuperuserURL(serverDatabase))
 }
 
 // Set changes a setting of the whole server at once; "" takes the change back.

@@ -56,8 +56,17 @@ func NewBareVault(t testing.TB) *Vault {
 // Options are those of a node that logs in by one of the roles.
 func (v *Vault) Options(role string) transit.Options {
 	return transit.Options{
-		Address: v.Address, Mount: devvault.Mount, Key: devvault.Key, Timeout: 2 * time.Second, Clock: clock.System{},
-		Login: transit.Login{Method: transit.AppRole, Mount: devvault.AuthMount, RoleID: v.Roles[role].RoleID, SecretID: v.Roles[role].SecretID},
+		Address: v.Address,
+		Mount:   devvault.Mount,
+		Key:     devvault.Key,
+		Timeout: 2 * time.Second,
+		Clock:   clock.System{},
+		Login: transit.Login{
+			Method:   transit.AppRole,
+			Mount:    devvault.AuthMount,
+			RoleID:   v.Roles[role].RoleID,
+			SecretID: v.Roles[role].SecretID,
+		},
 	}
 }
 

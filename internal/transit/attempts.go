@@ -60,10 +60,16 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	})
 	switch {
 	case err != nil:
-		return nil, &Error{Reason: "database", text: "logins to Vault are counted in the database: " + postgres.Translate(err).Error()}
+		return nil, &Error{
+			Reason: "database",
+			text:   "logins to Vault are counted in the database: " + postgres.Translate(err).Error(),
+		}
 	case attempt == 0:
-		return nil, &Error{Reason: "paused", text: fmt.Sprintf("logins to Vault with this credential are paused until %s: %d attempts were rejected or have not ended; a different credential is tried at once",
-			until.UTC().Format(time.RFC3339), maxAttempts)}
+		return nil, &Error{
+			Reason: "paused",
+			text: fmt.Sprintf("logins to Vault with this credential are paused until %s: %d attempts were rejected or have not ended; a different credential is tried at once",
+				until.UTC().Format(time.RFC3339), maxAttempts),
+		}
 	}
 	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
 }
@@ -81,7 +87,8 @@ func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, re
 	case result == nil:
 		record(`DELETE FROM vault_logins WHERE credential = $1`, credential)
 	case rejectedLogin(result):
-		record(`UPDATE vault_logins SET counts_until = clock_timestamp() + $2::interval WHERE credential = $1`, credential, pauseLogins)
+		record(`UPDATE vault_logins SET counts_until = clock_timestamp() + $2::interval WHERE credential = $1`,
+			credential, pauseLogins)
 	default:
 		record(`DELETE FROM vault_logins WHERE id = $1`, attempt)
 	}

@@ -104,7 +104,8 @@ func TestNoLoginWithoutTheDatabase(t *testing.T) {
 	db, network := testkit.NewDatabaseBehind(t)
 	w := with(t, limited(t, v, db))
 	network.Down()
-	if _, err := w.Wrap(t.Context(), randomKeys(1)); err == nil || w.Calls()[transit.Call{Operation: "login", Reason: "database"}] != 1 {
+	if _, err := w.Wrap(t.Context(), randomKeys(1)); err == nil ||
+		w.Calls()[transit.Call{Operation: "login", Reason: "database"}] != 1 {
 		t.Errorf("%v, calls %v", err, w.Calls())
 	}
 	network.Up()

@@ -183,7 +183,8 @@ func (s *session) enter(ctx context.Context) (*api.SecretAuth, error) {
 func noLogin(text string) error { return &Error{Reason: "login", text: text} }
 
 func (s *session) appRole(ctx context.Context) (*api.Secret, error) {
-	role, err := approle.NewAppRoleAuth(s.login.RoleID, &approle.SecretID{FromString: s.login.SecretID}, approle.WithMountPath(s.login.Mount))
+	role, err := approle.NewAppRoleAuth(s.login.RoleID, &approle.SecretID{FromString: s.login.SecretID},
+		approle.WithMountPath(s.login.Mount))
 	if err != nil {
 		return nil, noLogin("the AppRole login needs vault.role_id and vault.secret_id")
 	}

@@ -79,7 +79,9 @@ func TestLoginsThatFail(t *testing.T) {
 	w.works(t)
 	role := "auth/" + devvault.AuthMount + "/role/" + devvault.Serve
 	destroyed := v.Write(t, role+"/secret-id/lookup", map[string]any{"secret_id": o.Login.SecretID})
-	v.Write(t, role+"/secret-id-accessor/destroy", map[string]any{"secret_id_accessor": destroyed.Data["secret_id_accessor"]})
+	v.Write(t, role+"/secret-id-accessor/destroy", map[string]any{
+		"secret_id_accessor": destroyed.Data["secret_id_accessor"],
+	})
 	hands.Advance(40 * time.Minute)
 	w.works(t)
 	w.works(t)
@@ -152,7 +154,11 @@ func TestWhyVaultDoesNotAnswer(t *testing.T) {
 func TestATokenOfItsOwn(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
-	made := v.Write(t, "auth/token/create", map[string]any{"policies": []string{devvault.Serve, "default"}, "ttl": "1h", "no_parent": true})
+	made := v.Write(t, "auth/token/create", map[string]any{
+		"policies":  []string{devvault.Serve, "default"},
+		"ttl":       "1h",
+		"no_parent": true,
+	})
 	o := v.Options(devvault.Serve)
 	o.Login = transit.Login{Method: transit.Token, Token: made.Auth.ClientToken}
 	w := with(t, o)
@@ -182,14 +188,27 @@ func TestKubernetesLogin(t *testing.T) {
 		asked.Add(1)
 		out.Header().Set("Content-Type", "application/json")
 		out.WriteHeader(http.StatusCreated)
-		json.NewEncoder(out).Encode(map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": map[string]any{
-			"authenticated": true, "user": map[string]any{"username": "system:serviceaccount:leads:pingpost", "uid": "1"}}})
+		json.NewEncoder(out).Encode(map[string]any{
+			"apiVersion": "authentication.k8s.io/v1",
+			"kind":       "TokenReview",
+			"status": map[string]any{
+				"authenticated": true,
+				"user":          map[string]any{"username": "system:serviceaccount:leads:pingpost", "uid": "1"},
+			},
+		})
 	}))
 	defer cluster.Close()
 	v.Write(t, "sys/auth/kubernetes", map[string]any{"type": "kubernetes"})
-	v.Write(t, "auth/kubernetes/config", map[string]any{"kubernetes_host": cluster.URL, "disable_local_ca_jwt": true, "disable_iss_validation": true})
+	v.Write(t, "auth/kubernetes/config", map[string]any{
+		"kubernetes_host":        cluster.URL,
+		"disable_local_ca_jwt":   true,
+		"disable_iss_validation": true,
+	})
 	v.Write(t, "auth/kubernetes/role/pingpost", map[string]any{
-		"bound_service_account_names": "pingpost", "bound_service_account_namespaces": "leads", "token_policies": devvault.Serve, "token_ttl": "1h",
+		"bound_service_account_names":      "pingpost",
+		"bound_service_account_namespaces": "leads",
+		"token_policies":                   devvault.Serve,
+		"token_ttl":                        "1h",
 	})
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(serviceAccount(t)+"\n"), 0o600); err != nil {
@@ -202,7 +221,8 @@ func TestKubernetesLogin(t *testing.T) {
 		t.Error("Vault did not ask the cluster")
 	}
 	o.Login.JWTFile = file + ".gone"
-	if _, err := with(t, o).Wrap(t.Context(), randomKeys(1)); err == nil || !strings.Contains(err.Error(), "vault.jwt_file") || strings.Contains(err.Error(), file) {
+	if _, err := with(t, o).Wrap(t.Context(), randomKeys(1)); err == nil ||
+		!strings.Contains(err.Error(), "vault.jwt_file") || strings.Contains(err.Error(), file) {
 		t.Errorf("without the file: %v", err)
 	}
 }
@@ -219,8 +239,16 @@ func serviceAccount(t testing.TB) string {
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
 	claims := map[string]any{
-		"iss": "kubernetes/serviceaccount", "sub": "system:serviceaccount:leads:pingpost", "iat": time.Now().Unix(), "nbf": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
-		"kubernetes.io": map[string]any{"namespace": "leads", "serviceaccount": map[string]any{"name": "pingpost", "uid": "1"}},
+		"iss": "kubernetes/serviceaccount",
+		"sub": "system:serviceaccount:leads:pingpost",
+		"iat": time.Now().Unix(),
+		"nbf": time.Now().Unix(),
+		"exp": time.Now().Add(time.Hour).Unix(),
+		"kubernetes.io": map[string]any{
+			"namespace":      "leads",
+			"serviceaccount": map[string]any{"name": "pingpost", "uid": "1"},
+		},
 	}
-	return part(map[string]any{"alg": "RS256", "kid": "1"}) + "." + part(claims) + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 256))
+	return part(map[string]any{"alg": "RS256", "kid": "1"}) + "." + part(claims) + "." +
+		base64.RawURLEncoding.EncodeToString(make([]byte, 256))
 }

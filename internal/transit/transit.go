@@ -65,7 +65,14 @@ func New(o Options) (*Wrapper, error) {
 		return nil, err
 	}
 	w := &Wrapper{vault: calling, mount: o.Mount, key: o.Key, timeout: o.Timeout}
-	w.session = session{login: o.Login, attempts: o.Attempts, vault: entering, use: calling.SetToken, clock: o.Clock, calls: &w.calls}
+	w.session = session{
+		login:    o.Login,
+		attempts: o.Attempts,
+		vault:    entering,
+		use:      calling.SetToken,
+		clock:    o.Clock,
+		calls:    &w.calls,
+	}
 	return w, nil
 }
 

@@ -57,7 +57,9 @@ func TestABatchIsOneCall(t *testing.T) {
 	keys := randomKeys(64)
 	wrapped := wrap(t, w, keys...)
 	opensAs(t, w, wrapped, keys)
-	if calls := w.Calls(); calls[transit.Call{Operation: "encrypt", Reason: "ok"}] != 1 || calls[transit.Call{Operation: "decrypt", Reason: "ok"}] != 1 || calls[transit.Call{Operation: "login", Reason: "ok"}] != 1 {
+	if calls := w.Calls(); calls[transit.Call{Operation: "encrypt", Reason: "ok"}] != 1 ||
+		calls[transit.Call{Operation: "decrypt", Reason: "ok"}] != 1 ||
+		calls[transit.Call{Operation: "login", Reason: "ok"}] != 1 {
 		t.Errorf("calls %v", calls)
 	}
 	name, version, err := envelope.Origin(wrapped[0])
@@ -79,7 +81,11 @@ func TestEachItemHasItsOwnResult(t *testing.T) {
 	flipped := bytes.Clone(wrapped[1])
 	flipped[len(flipped)-3] ^= 1
 	for name, bad := range map[string][]byte{
-		"flipped": flipped, "no text": {}, "another wrapper's": []byte("local:00000000:AAAA"), "cut": wrapped[1][:20], "a version to come": []byte("vault:v9" + string(wrapped[1][8:])),
+		"flipped":           flipped,
+		"no text":           {},
+		"another wrapper's": []byte("local:00000000:AAAA"),
+		"cut":               wrapped[1][:20],
+		"a version to come": []byte("vault:v9" + string(wrapped[1][8:])),
 	} {
 		opened := unwrap(t, w, wrapped[0], bad, wrapped[2])
 		if opened[0].Key != keys[0] || opened[2].Key != keys[2] || opened[0].Err != nil || opened[2].Err != nil {
@@ -178,7 +184,19 @@ func TestLeastPrivilege(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	for text, want := range map[string]int{"v1": 1, "v12": 12, "v0": 0, "v": 0, "": 0, "1": 0, "v-1": 0, "v1x": 0, "v01": 0, "5f1c09aa": 0, "v99999999999999999999": 0} {
+	for text, want := range map[string]int{
+		"v1":                    1,
+		"v12":                   12,
+		"v0":                    0,
+		"v":                     0,
+		"":                      0,
+		"1":                     0,
+		"v-1":                   0,
+		"v1x":                   0,
+		"v01":                   0,
+		"5f1c09aa":              0,
+		"v99999999999999999999": 0,
+	} {
 		if got := transit.Version(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
@@ -195,7 +213,8 @@ func TestErrorsTellNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Wrap(t.Context(), randomKeys(1))
-	if err == nil || strings.Contains(err.Error(), o.Login.SecretID) || strings.Contains(err.Error(), o.Login.RoleID) || !strings.Contains(err.Error(), "vault.") {
+	if err == nil || strings.Contains(err.Error(), o.Login.SecretID) ||
+		strings.Contains(err.Error(), o.Login.RoleID) || !strings.Contains(err.Error(), "vault.") {
 		t.Errorf("%v", err)
 	}
 }

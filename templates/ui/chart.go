@@ -62,7 +62,11 @@ func (c Chart) ticks() []tick {
 	last := len(c.Labels) - 1
 	var ticks []tick
 	for i := 0; i <= last; i += max(1, (last+3)/4) {
-		ticks = append(ticks, tick{label: c.Labels[i], at: fmt.Sprintf("%.1f%%", 100*float64(i)/float64(max(last, 1))), anchor: "middle"})
+		ticks = append(ticks, tick{
+			label:  c.Labels[i],
+			at:     fmt.Sprintf("%.1f%%", 100*float64(i)/float64(max(last, 1))),
+			anchor: "middle",
+		})
 	}
 	if len(ticks) > 0 {
 		ticks[0].anchor = "start"

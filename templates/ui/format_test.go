@@ -9,12 +9,26 @@ import (
 )
 
 func TestFigures(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -4711: "−4,711", -100: "−100"} {
+	for n, want := range map[int64]string{
+		0:       "0",
+		999:     "999",
+		1000:    "1,000",
+		1234567: "1,234,567",
+		-4711:   "−4,711",
+		-100:    "−100",
+	} {
 		if got := Number(n); got != want {
 			t.Errorf("Number(%d) = %s, want %s", n, got, want)
 		}
 	}
-	for minor, want := range map[int64]string{0: "0.00", 5: "0.05", 123450: "1,234.50", -4560: "−45.60", 98123455: "981,234.55", -100000000: "−1,000,000.00"} {
+	for minor, want := range map[int64]string{
+		0:          "0.00",
+		5:          "0.05",
+		123450:     "1,234.50",
+		-4560:      "−45.60",
+		98123455:   "981,234.55",
+		-100000000: "−1,000,000.00",
+	} {
 		if got := Amount(money.Amount{Minor: minor, Currency: money.GBP}); got != want {
 			t.Errorf("amount(%d) = %s, want %s", minor, got, want)
 		}
@@ -34,7 +48,13 @@ func TestTimes(t *testing.T) {
 	if got := UTC(now.In(time.FixedZone("", 3600))); got != "2026-11-21 19:02:44 UTC" {
 		t.Errorf("utc = %s", got)
 	}
-	for d, want := range map[time.Duration]string{184 * time.Microsecond: "184 µs", 12400 * time.Microsecond: "12.4 ms", 3100 * time.Millisecond: "3.1 s", 252 * time.Second: "4 min 12 s", 125 * time.Minute: "2 h 05 min"} {
+	for d, want := range map[time.Duration]string{
+		184 * time.Microsecond:   "184 µs",
+		12400 * time.Microsecond: "12.4 ms",
+		3100 * time.Millisecond:  "3.1 s",
+		252 * time.Second:        "4 min 12 s",
+		125 * time.Minute:        "2 h 05 min",
+	} {
 		if got := Took(d); got != want {
 			t.Errorf("Took(%v) = %s, want %s", d, got, want)
 		}

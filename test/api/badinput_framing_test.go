@@ -22,15 +22,19 @@ func badFraming(t *testing.T, n *node.Node) {
 	}
 	size := strconv.Itoa(len(node.MinimalPing))
 	endure(t, n, []badInput{
-		bare("two lengths that differ", framed(node.MinimalPing, "Content-Length: "+size, "Content-Length: 5"), http.StatusBadRequest),
+		bare("two lengths that differ", framed(node.MinimalPing, "Content-Length: "+size, "Content-Length: 5"),
+			http.StatusBadRequest),
 		bare("two lengths in one line", framed(node.MinimalPing, "Content-Length: "+size+", 5"), http.StatusBadRequest),
 		bare("a negative length", framed(node.MinimalPing, "Content-Length: -1"), http.StatusBadRequest),
 		bare("a length with a plus sign", framed(node.MinimalPing, "Content-Length: +"+size), http.StatusBadRequest),
 		bare("a length that is no number", framed(node.MinimalPing, "Content-Length: "+node.Marker), http.StatusBadRequest),
 		bare("a length that overflows", framed(node.MinimalPing, "Content-Length: 18446744073709551617"), http.StatusBadRequest),
 		bare("an unknown transfer encoding", framed(node.MinimalPing, "Transfer-Encoding: gzip"), http.StatusNotImplemented),
-		bare("chunked twice", framed(chunked(node.MinimalPing), "Transfer-Encoding: chunked, chunked"), http.StatusNotImplemented),
-		bare("two transfer encodings", framed(chunked(node.MinimalPing), chunkedEncoding, "Transfer-Encoding: identity"), http.StatusNotImplemented),
+		bare("chunked twice", framed(chunked(node.MinimalPing), "Transfer-Encoding: chunked, chunked"),
+			http.StatusNotImplemented),
+		bare("two transfer encodings",
+			framed(chunked(node.MinimalPing), chunkedEncoding, "Transfer-Encoding: identity"),
+			http.StatusNotImplemented),
 		incomplete("a chunk size that is none", framed("zz\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
 		incomplete("a negative chunk size", framed("-1\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
 		incomplete("a chunk size that overflows", framed("fffffffffffffffff\r\n"+node.MinimalPing, chunkedEncoding)),
@@ -39,7 +43,8 @@ func badFraming(t *testing.T, n *node.Node) {
 		invalidJSON("no length at all", framed("", "X-Nothing: 1")),
 		priced("chunks", framed(chunked(node.MinimalPing[:7], node.MinimalPing[7:]), chunkedEncoding)),
 		priced("chunks with extensions and a trailer", framed("10;a="+node.Marker+"\r\n"+node.MinimalPing[:16]+"\r\n"+
-			strconv.FormatInt(int64(len(node.MinimalPing)-16), 16)+"\r\n"+node.MinimalPing[16:]+"\r\n0\r\nX-Trailer: "+node.Marker+"\r\n\r\n", chunkedEncoding)),
+			strconv.FormatInt(int64(len(node.MinimalPing)-16), 16)+"\r\n"+node.MinimalPing[16:]+
+			"\r\n0\r\nX-Trailer: "+node.Marker+"\r\n\r\n", chunkedEncoding)),
 	})
 	t.Run("a length and chunks", func(t *testing.T) { lengthAndChunks(t, n) })
 	t.Run("bodies that break off", func(t *testing.T) { brokenOff(t, n) })
@@ -55,7 +60,11 @@ func lengthAndChunks(t *testing.T, n *node.Node) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n.Stores(t, node.Nothing, func() {
-				w, next := node.RawRequest{Path: "/api/lead/ping", Length: lengths, Body: chunked(node.MinimalPing)}, node.RawRequest{Path: "/" + node.Marker}
+				w, next := node.RawRequest{
+					Path:   "/api/lead/ping",
+					Length: lengths,
+					Body:   chunked(node.MinimalPing),
+				}, node.RawRequest{Path: "/" + node.Marker}
 				l := n.Dial(t)
 				l.Send(w.String() + next.String())
 				if a := n.ReadAnswer(t, l, w); a.Status != http.StatusOK {
@@ -109,7 +118,11 @@ func badTargets(t *testing.T, n *node.Node) {
 		notFound("asterisk", target("", "POST * HTTP/1.1")),
 		notFound("asterisk with OPTIONS", target("", "OPTIONS * HTTP/1.1")),
 		notFound("authority-form", target("", "CONNECT leads.example:443 HTTP/1.1")),
-		notPost("CONNECT to an endpoint", node.RawRequest{Method: "CONNECT", Path: "/api/lead/ping", Line: "CONNECT /api/lead/ping HTTP/1.1"}),
+		notPost("CONNECT to an endpoint", node.RawRequest{
+			Method: "CONNECT",
+			Path:   "/api/lead/ping",
+			Line:   "CONNECT /api/lead/ping HTTP/1.1",
+		}),
 		notPost("a method of odd letters", target("/api/lead/ping", "!#$%&'*+-.^_`|~ /api/lead/ping HTTP/1.1")),
 		bare("no target", target("", "POST  HTTP/1.1"), http.StatusBadRequest),
 		bare("a target without a slash", target("", "POST api/lead/ping HTTP/1.1"), http.StatusBadRequest),
@@ -121,8 +134,15 @@ func badTargets(t *testing.T, n *node.Node) {
 		bare("a version that is none", target("", "POST /api/lead/ping HTTP/1.x"), http.StatusBadRequest),
 		bare("a version to come", target("", "POST /api/lead/ping HTTP/3.0"), http.StatusHTTPVersionNotSupported),
 		bare("no HTTP at all", target("", "\x16\x03\x01\x02\x00\x01\x00"), http.StatusBadRequest),
-		bare("two hosts", node.RawRequest{Body: node.MinimalPing, Line: "POST /api/lead/ping HTTP/1.1", Headers: []string{"Host: other.example"}}, http.StatusBadRequest),
-		bare("a host that is none", node.RawRequest{Line: "POST /api/lead/ping HTTP/1.1\r\nHost: a b", Length: "X-Nothing: 1"}, http.StatusBadRequest),
+		bare("two hosts", node.RawRequest{
+			Body:    node.MinimalPing,
+			Line:    "POST /api/lead/ping HTTP/1.1",
+			Headers: []string{"Host: other.example"},
+		}, http.StatusBadRequest),
+		bare("a host that is none", node.RawRequest{
+			Line:   "POST /api/lead/ping HTTP/1.1\r\nHost: a b",
+			Length: "X-Nothing: 1",
+		}, http.StatusBadRequest),
 		priced("HTTP/1.0", old),
 		notFound("a path that a browser would clean", target("", "POST /api/lead/../lead/ping HTTP/1.1")),
 	})
@@ -145,8 +165,14 @@ func pipelined(t *testing.T, n *node.Node) {
 		send   node.RawRequest
 		status int
 	}{
-		{node.RawPing(node.MinimalPing), 200}, {node.RawPing("{"), 400}, {wrong, 401}, {good, 200}, {node.RawRequest{Path: "/api/lead/ping", Line: "GET /api/lead/ping HTTP/1.1", Method: "GET"}, 405},
-		{node.RawRequest{Path: "/" + node.Marker}, 404}, {good, 200}, {node.RawPing(node.MinimalPing), 200},
+		{node.RawPing(node.MinimalPing), 200},
+		{node.RawPing("{"), 400},
+		{wrong, 401},
+		{good, 200},
+		{node.RawRequest{Path: "/api/lead/ping", Line: "GET /api/lead/ping HTTP/1.1", Method: "GET"}, 405},
+		{node.RawRequest{Path: "/" + node.Marker}, 404},
+		{good, 200},
+		{node.RawPing(node.MinimalPing), 200},
 	}
 	n.Stores(t, node.OneLead, func() {
 		l := n.Dial(t)

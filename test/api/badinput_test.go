@@ -42,41 +42,64 @@ func badHeaders(t *testing.T, n *node.Node) {
 	signature := signing.Sign([]byte(n.Required.Secret), ts, []byte(body))
 	send := func(headers ...string) node.RawRequest { return node.RawPost(n.Required, body, headers...) }
 	endure(t, n, []badInput{
-		unauthorized("two signatures", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature), spec.BadSignature),
-		unauthorized("two signatures in other letter cases", send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature), spec.BadSignature),
-		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature), spec.BadSignature),
-		unauthorized("two signatures in one line", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), spec.BadSignature),
-		unauthorized("two names that differ", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)), spec.BadSignature),
-		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
-		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
-		unauthorized("a timestamp folded in two", send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), spec.TimestampFormat),
-		unauthorized("a signature folded in two", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), spec.BadSignature),
-		unauthorized("digits of another script", send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("two signatures",
+			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature),
+			spec.BadSignature),
+		unauthorized("two signatures in other letter cases",
+			send("X-Timestamp: "+ts, "x-signature-sha256: "+signature, "X-SIGNATURE-SHA256: "+signature),
+			spec.BadSignature),
+		unauthorized("two aliases", send("X-Timestamp: "+ts, "X-Signature: "+signature, "X-Signature: "+signature),
+			spec.BadSignature),
+		unauthorized("two signatures in one line",
+			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), spec.BadSignature),
+		unauthorized("two names that differ",
+			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)),
+			spec.BadSignature),
+		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature),
+			spec.TimestampFormat),
+		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature),
+			spec.TimestampFormat),
+		unauthorized("a timestamp folded in two",
+			send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), spec.TimestampFormat),
+		unauthorized("a signature folded in two",
+			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), spec.BadSignature),
+		unauthorized("digits of another script",
+			send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature),
+			spec.TimestampFormat),
 		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
-		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"), spec.BadSignature),
-		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"), spec.BadSignature),
-		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature), spec.SignatureMissing),
-		unauthorized("headers after the body", node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"), spec.SignatureMissing),
+		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"),
+			spec.BadSignature),
+		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"),
+			spec.BadSignature),
+		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature),
+			spec.SignatureMissing),
+		unauthorized("headers after the body",
+			node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"),
+			spec.SignatureMissing),
 		bare("a name beyond ASCII", send("X-Tïmestamp: "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a blank before the colon", send("X-Timestamp : "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a line without a colon", send("X-Timestamp: "+ts, node.Marker), http.StatusBadRequest),
 		bare("NUL in a value", send("X-Timestamp: "+ts+"\x00", "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("NUL in a name", send("X-Time\x00stamp: "+ts), http.StatusBadRequest),
 		bare("a carriage return in a value", send("X-Timestamp: "+ts+"\rX-Signature-SHA256: "+signature), http.StatusBadRequest),
-		bare("a header of 20 KiB", send("X-Timestamp: "+ts, "X-Filler: "+strings.Repeat("x", 20<<10)), http.StatusRequestHeaderFieldsTooLarge),
-		bare("20 KiB of headers", send(strings.Split(strings.Repeat("X-Filler: 0123456789\n", 1000), "\n")[:999]...), http.StatusRequestHeaderFieldsTooLarge),
+		bare("a header of 20 KiB", send("X-Timestamp: "+ts, "X-Filler: "+strings.Repeat("x", 20<<10)),
+			http.StatusRequestHeaderFieldsTooLarge),
+		bare("20 KiB of headers", send(strings.Split(strings.Repeat("X-Filler: 0123456789\n", 1000), "\n")[:999]...),
+			http.StatusRequestHeaderFieldsTooLarge),
 		accepted("blanks around both values", send("X-Timestamp: \t "+ts+" \t", "X-Signature-SHA256:   "+signature+"\t")),
 	})
 	// A line break before the value is white space too (RFC 9112, 5.2).
 	folded := n.FreshPost(t, n.Required)
 	endure(t, n, []badInput{accepted("a value on the next line",
-		node.RawPost(n.Required, folded, "X-Timestamp:\r\n "+ts, "X-Signature-SHA256:\r\n "+signing.Sign([]byte(n.Required.Secret), ts, []byte(folded))))})
+		node.RawPost(n.Required, folded, "X-Timestamp:\r\n "+ts,
+			"X-Signature-SHA256:\r\n "+signing.Sign([]byte(n.Required.Secret), ts, []byte(folded))))})
 }
 
 func badTimestamps(t *testing.T, n *node.Node) {
 	at := func(timestamp string) node.RawRequest {
 		body := n.FreshPost(t, n.Required)
-		return node.RawPost(n.Required, body, "X-Timestamp: "+timestamp, "X-Signature-SHA256: "+signing.Sign([]byte(n.Required.Secret), timestamp, []byte(body)))
+		return node.RawPost(n.Required, body, "X-Timestamp: "+timestamp,
+			"X-Signature-SHA256: "+signing.Sign([]byte(n.Required.Secret), timestamp, []byte(body)))
 	}
 	now := n.Now()
 	endure(t, n, []badInput{
@@ -105,7 +128,8 @@ func badSignatures(t *testing.T, n *node.Node) {
 	ts := n.Now()
 	signed := func(change func(signature string) string) node.RawRequest {
 		body := n.FreshPost(t, n.Required)
-		return node.RawPost(n.Required, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+change(signing.Sign([]byte(n.Required.Secret), ts, []byte(body))))
+		return node.RawPost(n.Required, body, "X-Timestamp: "+ts,
+			"X-Signature-SHA256: "+change(signing.Sign([]byte(n.Required.Secret), ts, []byte(body))))
 	}
 	rewritten := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
 	rewritten.Body = strings.ReplaceAll(rewritten.Body, `":`, `": `)
@@ -137,7 +161,12 @@ func badSizes(t *testing.T, n *node.Node) {
 		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)
 	}
 	tooLarge := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)}
+		return badInput{
+			name:   name,
+			send:   w,
+			status: http.StatusRequestEntityTooLarge,
+			want:   refusal(spec.PayloadTooLarge),
+		}
 	}
 	inPieces := func(w node.RawRequest) node.RawRequest {
 		third := len(w.Body) / 3

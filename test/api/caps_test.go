@@ -29,7 +29,8 @@ func TestCapOverNodes(t *testing.T) {
 	nodes[1].AwaitPartner(t, p)
 	quoted := func(n *node.Node) node.Quoted { return n.Ping(t, p.Base(), node.MinimalPing) }
 	agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "+5", DailyLeadCap: "4"})
-	testkit.Eventually(t, node.Patience, "both nodes know the agreed price", func() bool { return quoted(nodes[1]).BidPrice == quoted(n).BidPrice })
+	testkit.Eventually(t, node.Patience, "both nodes know the agreed price",
+		func() bool { return quoted(nodes[1]).BidPrice == quoted(n).BidPrice })
 	var posts []string
 	for i := range 5 {
 		posts = append(posts, node.WithTransaction(node.MinimalPost, quoted(nodes[i%2]).TransactionID))
@@ -77,5 +78,6 @@ func TestStartWithoutLeadCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 2*node.Patience, "the node has counted", func() bool { return quoted(beside).Reason == "capped" })
-	testkit.Eventually(t, node.Patience, "the count is new", func() bool { return metricOf(t, beside, "pingpost_caps_age_seconds") == "0" })
+	testkit.Eventually(t, node.Patience, "the count is new",
+		func() bool { return metricOf(t, beside, "pingpost_caps_age_seconds") == "0" })
 }

@@ -26,10 +26,27 @@ func accountSelection(t *testing.T, n *node.Node) {
 	}
 	unsigned := []func(*node.Request){away(timestampHeader), away(signatureHeader)}
 	accepted := func(name string, by func(*node.Node) node.Partner, path, body string, change ...func(*node.Request)) scenario {
-		return scenario{name: name, by: by, path: path, body: body, change: change, status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead}
+		return scenario{
+			name:   name,
+			by:     by,
+			path:   path,
+			body:   body,
+			change: change,
+			status: http.StatusOK,
+			want:   []string{`"status":"success"`},
+			stored: node.OneLead,
+		}
 	}
 	refused := func(name string, by func(*node.Node) node.Partner, path, body, message string, change ...func(*node.Request)) scenario {
-		return scenario{name: name, by: by, path: path, body: body, change: change, status: http.StatusUnauthorized, want: refusal(message)}
+		return scenario{
+			name:   name,
+			by:     by,
+			path:   path,
+			body:   body,
+			change: change,
+			status: http.StatusUnauthorized,
+			want:   refusal(message),
+		}
 	}
 	play(t, n, []scenario{
 		accepted("own base URL", required, "", node.MinimalPost),
@@ -42,14 +59,18 @@ func accountSelection(t *testing.T, n *node.Node) {
 		accepted("shared, by the secret of another", reportOnly, shared, node.MinimalPost),
 
 		refused("an unknown partnerId", required, shared, named(node.Marker), spec.BadSignature),
-		refused("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])), spec.BadSignature),
+		refused("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])),
+			spec.BadSignature),
 		refused("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), spec.BadSignature),
 		refused("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), spec.BadSignature),
 		refused("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), spec.BadSignature),
-		refused("a secret that nobody has", required, shared, node.MinimalPost, spec.BadSignature, with(signatureHeader, strings.Repeat("0", 64))),
+		refused("a secret that nobody has", required, shared, node.MinimalPost, spec.BadSignature,
+			with(signatureHeader, strings.Repeat("0", 64))),
 		refused("an unknown partnerId, unsigned", off, shared, named(node.Marker), spec.SignatureMissing, unsigned...),
-		refused("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, spec.SignatureMissing, unsigned...),
-		refused("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required), spec.SignatureMissing, unsigned...),
+		refused("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, spec.SignatureMissing,
+			unsigned...),
+		refused("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required),
+			spec.SignatureMissing, unsigned...),
 	})
 	t.Run("accounts", func(t *testing.T) { accountsOf(t, n) })
 	t.Run("suspended", func(t *testing.T) { suspended(t, n) })
@@ -77,7 +98,8 @@ func suspended(t *testing.T, n *node.Node) {
 		t.Fatal(err)
 	}
 	n.Stores(t, node.Nothing, func() {
-		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, spec.BadSignature) {
+		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized ||
+			!strings.Contains(a.Body, spec.BadSignature) {
 			t.Errorf("signed: answered %d %s", a.Status, a.Body)
 		}
 		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: node.WithTransaction(node.MinimalPost, tx)})

@@ -22,7 +22,12 @@ func both(n *node.Node) []string {
 func addresses(t *testing.T, n *node.Node) {
 	notFound := func(method, path string) scenario {
 		return scenario{
-			name: method + " " + path, method: method, path: path, body: node.MinimalPing, status: http.StatusNotFound, want: refusal(spec.NotFound),
+			name:   method + " " + path,
+			method: method,
+			path:   path,
+			body:   node.MinimalPing,
+			status: http.StatusNotFound,
+			want:   refusal(spec.NotFound),
 			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Location": ""},
 		}
 	}
@@ -44,7 +49,8 @@ func addresses(t *testing.T, n *node.Node) {
 	} {
 		rows = append(rows, notFound("POST", path))
 	}
-	for _, path := range []string{"/", "/docs/", "/Docs", "/api/industries/", "/openapi.json", "/robots.txt", "/metrics", "/debug/pprof/", "/readyz"} {
+	for _, path := range []string{"/", "/docs/", "/Docs", "/api/industries/", "/openapi.json", "/robots.txt",
+		"/metrics", "/debug/pprof/", "/readyz"} {
 		row := notFound("GET", path)
 		row.body = ""
 		rows = append(rows, row)
@@ -73,7 +79,11 @@ func methods(t *testing.T, n *node.Node) {
 			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker), "post", "POSTS",
 		} {
 			s := scenario{
-				name: method + " " + path, method: method, path: path, status: http.StatusMethodNotAllowed, want: refusal(spec.MethodNotAllowed),
+				name:   method + " " + path,
+				method: method,
+				path:   path,
+				status: http.StatusMethodNotAllowed,
+				want:   refusal(spec.MethodNotAllowed),
 				header: map[string]string{"Allow": "POST", "Content-Type": "application/json; charset=utf-8"},
 			}
 			if method == "HEAD" {
@@ -101,12 +111,49 @@ func sizes(t *testing.T, n *node.Node) {
 		return node.WithTransaction(node.MinimalPost, n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
 	}
 	play(t, n, []scenario{
-		{name: "ping, 64 KiB", path: "/api/lead/ping", body: filled(node.MinimalPing, limit), status: http.StatusOK, want: []string{`"accepted":true`}},
-		{name: "post, 64 KiB", by: required, body: filled(post(), limit), status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead},
-		{name: "ping, a byte more", path: "/api/lead/ping", body: filled(node.MinimalPing, limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
-		{name: "post, a byte more", by: required, body: filled(post(), limit+1), status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
-		{name: "post, a megabyte", by: required, body: filled(post(), 1<<20), status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
-		{name: "the size is judged before the signature", path: n.Required.Base() + "/api/lead/post", body: filled(node.MinimalPing, limit+1),
-			change: []func(*node.Request){with(signatureHeader, node.Marker)}, status: http.StatusRequestEntityTooLarge, want: refusal(spec.PayloadTooLarge)},
+		{
+			name:   "ping, 64 KiB",
+			path:   "/api/lead/ping",
+			body:   filled(node.MinimalPing, limit),
+			status: http.StatusOK,
+			want:   []string{`"accepted":true`},
+		},
+		{
+			name:   "post, 64 KiB",
+			by:     required,
+			body:   filled(post(), limit),
+			status: http.StatusOK,
+			want:   []string{`"status":"success"`},
+			stored: node.OneLead,
+		},
+		{
+			name:   "ping, a byte more",
+			path:   "/api/lead/ping",
+			body:   filled(node.MinimalPing, limit+1),
+			status: http.StatusRequestEntityTooLarge,
+			want:   refusal(spec.PayloadTooLarge),
+		},
+		{
+			name:   "post, a byte more",
+			by:     required,
+			body:   filled(post(), limit+1),
+			status: http.StatusRequestEntityTooLarge,
+			want:   refusal(spec.PayloadTooLarge),
+		},
+		{
+			name:   "post, a megabyte",
+			by:     required,
+			body:   filled(post(), 1<<20),
+			status: http.StatusRequestEntityTooLarge,
+			want:   refusal(spec.PayloadTooLarge),
+		},
+		{
+			name:   "the size is judged before the signature",
+			path:   n.Required.Base() + "/api/lead/post",
+			body:   filled(node.MinimalPing, limit+1),
+			change: []func(*node.Request){with(signatureHeader, node.Marker)},
+			status: http.StatusRequestEntityTooLarge,
+			want:   refusal(spec.PayloadTooLarge),
+		},
 	})
 }

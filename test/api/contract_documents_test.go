@@ -29,19 +29,26 @@ func document(t *testing.T, n *node.Node, path, contentType, want string) {
 	get := node.Request{Method: "GET", Path: path}
 	a := n.Do(t, get)
 	tag := a.Header.Get("ETag")
-	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != contentType || !strings.Contains(a.Body, want) || len(tag) < 4 {
+	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != contentType ||
+		!strings.Contains(a.Body, want) || len(tag) < 4 {
 		t.Fatalf("answered %d %v, with %q: %t", a.Status, a.Header, want, strings.Contains(a.Body, want))
 	}
 	if a.Header.Get("Content-Security-Policy") == "" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("headers %v", a.Header)
 	}
 	head := n.Do(t, node.Request{Method: "HEAD", Path: path})
-	if head.Status != http.StatusOK || head.Body != "" || head.Header.Get("ETag") != tag || head.Header.Get("Content-Length") != a.Header.Get("Content-Length") {
+	if head.Status != http.StatusOK || head.Body != "" || head.Header.Get("ETag") != tag ||
+		head.Header.Get("Content-Length") != a.Header.Get("Content-Length") {
 		t.Errorf("HEAD: answered %d %v", head.Status, head.Header)
 	}
 	for condition, status := range map[string]int{
-		tag: http.StatusNotModified, "W/" + tag: http.StatusNotModified, `"other", ` + tag: http.StatusNotModified, "*": http.StatusNotModified,
-		`"other"`: http.StatusOK, "": http.StatusOK, strings.Trim(tag, `"`): http.StatusOK,
+		tag:                    http.StatusNotModified,
+		"W/" + tag:             http.StatusNotModified,
+		`"other", ` + tag:      http.StatusNotModified,
+		"*":                    http.StatusNotModified,
+		`"other"`:              http.StatusOK,
+		"":                     http.StatusOK,
+		strings.Trim(tag, `"`): http.StatusOK,
 	} {
 		get.Header = http.Header{"If-None-Match": {condition}}
 		got := n.Do(t, get)

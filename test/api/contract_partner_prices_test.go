@@ -37,12 +37,35 @@ func partnerPrices(t *testing.T, n *node.Node) {
 	play(t, n, []scenario{
 		declined("a category that it does not sell", `{"industry":"tax-lawyer","postcode":"1","country":"US"}`, "USD"),
 		declined("an industry that it does not sell there", `{"industry":"roofer","postcode":"1","country":"DE"}`, "EUR"),
-		{name: "the industry elsewhere", path: p.Base() + "/api/lead/ping", body: `{"industry":"roofer","postcode":"1"}`, status: http.StatusOK, want: []string{`"accepted":true`}},
-		{name: "others sell it", path: "/api/lead/ping", body: `{"industry":"tax-lawyer","postcode":"1"}`, status: http.StatusOK, want: []string{`"accepted":true`}},
-		{name: "on a quote of the shared address from before", by: func(*node.Node) node.Partner { return p }, body: node.WithTransaction(node.MinimalPost, ordinary.TransactionID),
-			status: http.StatusOK, want: []string{`"status":"success"`}, stored: node.OneLead},
-		{name: "on a later quote of the shared address", by: func(*node.Node) node.Partner { return p }, body: node.WithTransaction(node.MinimalPost, later.TransactionID),
-			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)},
+		{
+			name:   "the industry elsewhere",
+			path:   p.Base() + "/api/lead/ping",
+			body:   `{"industry":"roofer","postcode":"1"}`,
+			status: http.StatusOK,
+			want:   []string{`"accepted":true`},
+		},
+		{
+			name:   "others sell it",
+			path:   "/api/lead/ping",
+			body:   `{"industry":"tax-lawyer","postcode":"1"}`,
+			status: http.StatusOK,
+			want:   []string{`"accepted":true`},
+		},
+		{
+			name:   "on a quote of the shared address from before",
+			by:     func(*node.Node) node.Partner { return p },
+			body:   node.WithTransaction(node.MinimalPost, ordinary.TransactionID),
+			status: http.StatusOK,
+			want:   []string{`"status":"success"`},
+			stored: node.OneLead,
+		},
+		{
+			name:   "on a later quote of the shared address",
+			by:     func(*node.Node) node.Partner { return p },
+			body:   node.WithTransaction(node.MinimalPost, later.TransactionID),
+			status: http.StatusBadRequest,
+			want:   refusal(spec.InvalidTransactionID),
+		},
 	})
 	t.Run("changed", func(t *testing.T) {
 		half := agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "4", Exclusions: notSold})
@@ -99,15 +122,25 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 	}
 	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, n.Post(t, p, told)) })
 	n.Manual.Advance(24 * time.Hour)
-	testkit.Eventually(t, 3*time.Second, "a new day begins", func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
+	testkit.Eventually(t, 3*time.Second, "a new day begins",
+		func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
 }
 
 // sandboxed delivers to a sandbox: a lead like any other, but for the money. Its
 // price buys nothing once the partner has an account in earnest.
 func sandboxed(t *testing.T, n *node.Node) {
-	p := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{Identifier: "trying-sandbox", Sandbox: true})
-	play(t, n, []scenario{{name: "its default account", by: func(*node.Node) node.Partner { return p }, body: node.MinimalPost, status: http.StatusOK,
-		want: []string{`"status":"success"`}, stored: node.Stored{Leads: 1, Consents: 1, Events: 1}}})
+	p := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{
+		Identifier: "trying-sandbox",
+		Sandbox:    true,
+	})
+	play(t, n, []scenario{{
+		name:   "its default account",
+		by:     func(*node.Node) node.Partner { return p },
+		body:   node.MinimalPost,
+		status: http.StatusOK,
+		want:   []string{`"status":"success"`},
+		stored: node.Stored{Leads: 1, Consents: 1, Events: 1},
+	}})
 
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
 	if _, err := n.Partners.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "trying-real"}); err != nil {

@@ -76,7 +76,8 @@ func prices(t *testing.T, n *node.Node) {
 func urgencyMovesThePrice(t *testing.T, n *node.Node, industry, country string) {
 	t.Helper()
 	with := func(urgency string) int64 {
-		return minor(t, price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1","country":%q,"urgency":%q}`, industry, country, urgency)))
+		return minor(t,
+			price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1","country":%q,"urgency":%q}`, industry, country, urgency)))
 	}
 	neutral := with("next week")
 	for _, raising := range []string{"emergency", "immediate", "urgent", " Urgent "} {
@@ -92,8 +93,24 @@ func urgencyMovesThePrice(t *testing.T, n *node.Node, industry, country string) 
 func pingFields(t *testing.T, n *node.Node) {
 	t.Run("answer", func(t *testing.T) { pingAnswer(t, n) })
 	for country, currency := range map[string]string{
-		"GB": "GBP", "FR": "EUR", "BE": "EUR", "DE": "EUR", "AT": "EUR", "ES": "EUR", "IT": "EUR", "NL": "EUR", "IE": "EUR",
-		"US": "USD", "CA": "CAD", "AU": "AUD", "CH": "GBP", "ZZ": "GBP", "JP": "GBP", "fr": "EUR", " us ": "USD", "": "GBP",
+		"GB":   "GBP",
+		"FR":   "EUR",
+		"BE":   "EUR",
+		"DE":   "EUR",
+		"AT":   "EUR",
+		"ES":   "EUR",
+		"IT":   "EUR",
+		"NL":   "EUR",
+		"IE":   "EUR",
+		"US":   "USD",
+		"CA":   "CAD",
+		"AU":   "AUD",
+		"CH":   "GBP",
+		"ZZ":   "GBP",
+		"JP":   "GBP",
+		"fr":   "EUR",
+		" us ": "USD",
+		"":     "GBP",
 	} {
 		if got := n.Ping(t, "", fmt.Sprintf(`{"industry":"plumber","postcode":"1","country":%q}`, country)).Currency; got != currency {
 			t.Errorf("%q is priced in %s, want %s", country, got, currency)
@@ -102,10 +119,17 @@ func pingFields(t *testing.T, n *node.Node) {
 	plumber := n.Ping(t, "", node.MinimalPing).BidPrice.String()
 	priced := func(name, body string) scenario {
 		return scenario{
-			name: name, path: "/api/lead/ping", body: body, status: http.StatusOK,
+			name:   name,
+			path:   "/api/lead/ping",
+			body:   body,
+			status: http.StatusOK,
 			want:   []string{`{"accepted":true,"bidPrice":` + plumber + `,"currency":"GBP","transactionId":"tx_`},
 			not:    []string{"reason", "errors"},
-			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Cache-Control": "no-store", "Idempotent-Replayed": ""},
+			header: map[string]string{
+				"Content-Type":        "application/json; charset=utf-8",
+				"Cache-Control":       "no-store",
+				"Idempotent-Replayed": "",
+			},
 		}
 	}
 	play(t, n, []scenario{
@@ -115,16 +139,20 @@ func pingFields(t *testing.T, n *node.Node) {
 		priced("postal_code", `{"industry":"plumber","postal_code":"1"}`),
 		priced("both postcodes, equal but for blanks", `{"industry":"plumber","postal_code":" 1","postcode":"1 "}`),
 		priced("sixteen characters of postcode", `{"industry":"plumber","postcode":"ÄÖÜß567890123456"}`),
-		priced("null counts as not given", `{"industry":"plumber","vertical":null,"taxonomyTermId":null,"postcode":"1","country":null,"urgency":null,"budget":null}`),
-		priced("empty alternatives count as not given", `{"industry":"plumber","vertical":"","taxonomyTermId":"","postcode":"1","postal_code":"","country":""}`),
-		priced("every optional field", `{"industry":"plumber","postcode":"1","country":"GB","urgency":"whenever","job_type":"repair of the `+node.Marker+`","budget":"£100 `+node.Marker+`"}`),
+		priced("null counts as not given",
+			`{"industry":"plumber","vertical":null,"taxonomyTermId":null,"postcode":"1","country":null,"urgency":null,"budget":null}`),
+		priced("empty alternatives count as not given",
+			`{"industry":"plumber","vertical":"","taxonomyTermId":"","postcode":"1","postal_code":"","country":""}`),
+		priced("every optional field",
+			`{"industry":"plumber","postcode":"1","country":"GB","urgency":"whenever","job_type":"repair of the `+node.Marker+`","budget":"£100 `+node.Marker+`"}`),
 		priced("jobType", `{"industry":"plumber","postcode":"1","jobType":"`+node.Marker+`"}`),
 		priced("unknown fields", `{"industry":"plumber","postcode":"1","email":"`+node.PersonEmail+`","Country":"US"}`),
 		priced("other names in other letter case", `{"industry":"plumber","Industry":"roofer","postcode":"1","POSTCODE":5}`),
 		priced("blanks around", " \r\n\t{\"industry\" : \"plumber\" , \"postcode\":\"1\"}\n"),
 	})
 	media := priced("the media type is not enforced", `{"industry":"plumber","postcode":"1"}`)
-	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "image/" + node.Marker} {
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded",
+		"application/json; charset=latin1", "image/" + node.Marker} {
 		media.change = []func(*node.Request){with("Content-Type", kind)}
 		play(t, n, []scenario{media})
 	}
@@ -132,18 +160,23 @@ func pingFields(t *testing.T, n *node.Node) {
 
 // pingAnswer checks the headers and times of a ping's answer.
 func pingAnswer(t *testing.T, n *node.Node) {
-	a := n.Do(t, node.Request{Path: "/api/lead/ping", Body: `{"industry":"plumber","postcode":"1","country":"de","urgency":"URGENT"}`})
+	a := n.Do(t, node.Request{
+		Path: "/api/lead/ping",
+		Body: `{"industry":"plumber","postcode":"1","country":"de","urgency":"URGENT"}`,
+	})
 	q := node.Decode[node.Quoted](t, a)
 	if want := n.Clock.Now().Add(15 * time.Minute); !q.ExpiresAt.Equal(want) {
 		t.Errorf("expires at %s, want %s", q.ExpiresAt, want)
 	}
-	if want := `"expiresAt":"` + n.Clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") + `"}`; !strings.HasSuffix(a.Body, want) {
+	if want := `"expiresAt":"` + n.Clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") +
+		`"}`; !strings.HasSuffix(a.Body, want) {
 		t.Errorf("the time is not written as %s: %s", want, a.Body)
 	}
 	if !strings.HasPrefix(q.TransactionID, "tx_") || len(q.TransactionID) > 200 {
 		t.Errorf("transactionId %s", q.TransactionID)
 	}
-	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) || !strings.Contains(got, `desc="plumber/DE/urgent"`) {
+	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) ||
+		!strings.Contains(got, `desc="plumber/DE/urgent"`) {
 		t.Errorf("Server-Timing: %s", got)
 	}
 	if got := a.Header.Get("X-Response-Time"); got != "1ms" { // the clock stands still
@@ -173,7 +206,13 @@ func entry(code string, path ...string) string {
 
 func pingRefusals(t *testing.T, n *node.Node) {
 	refused := func(name, body string, entries ...string) scenario {
-		s := scenario{name: name, path: "/api/lead/ping", body: body, status: http.StatusBadRequest, want: refusal(spec.InvalidJSON)}
+		s := scenario{
+			name:   name,
+			path:   "/api/lead/ping",
+			body:   body,
+			status: http.StatusBadRequest,
+			want:   refusal(spec.InvalidJSON),
+		}
 		if entries != nil {
 			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPing + `","errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
@@ -187,23 +226,30 @@ func pingRefusals(t *testing.T, n *node.Node) {
 		refused("no industry", `{"postcode":"1"}`, entry("required", "industry")),
 		refused("an empty industry", `{"industry":"","postcode":"1"}`, entry("required", "industry")),
 		refused("no postcode", `{"industry":"plumber"}`, entry("required", "postcode")),
-		refused("null for both", `{"industry":null,"postcode":null}`, entry("required", "industry"), entry("required", "postcode")),
-		refused("two names of the industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`, entry("conflict", "vertical")),
+		refused("null for both", `{"industry":null,"postcode":null}`, entry("required", "industry"),
+			entry("required", "postcode")),
+		refused("two names of the industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`,
+			entry("conflict", "vertical")),
 		refused("the other two", `{"taxonomyTermId":1,"vertical":"plumber","postcode":"1"}`, entry("conflict", "taxonomyTermId")),
-		refused("three names", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`, entry("conflict", "vertical")),
+		refused("three names", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`,
+			entry("conflict", "vertical")),
 		refused("an unknown slug", `{"industry":"`+node.Marker+`","postcode":"1"}`, entry("invalid_value", "industry")),
 		refused("a slug in capitals", `{"vertical":"Plumber","postcode":"1"}`, entry("invalid_value", "vertical")),
 		refused("an unknown term", `{"taxonomyTermId":65000,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
 		refused("a fraction", `{"taxonomyTermId":1001.0,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
 		refused("a leading zero", `{"taxonomyTermId":"01001","postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
 		refused("a truth for a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
-		refused("postcodes that differ", `{"industry":"plumber","postcode":"1","postal_code":"2"}`, entry("conflict", "postal_code")),
+		refused("postcodes that differ", `{"industry":"plumber","postcode":"1","postal_code":"2"}`,
+			entry("conflict", "postal_code")),
 		refused("a blank postcode", `{"industry":"plumber","postcode":" "}`, entry("invalid_value", "postcode")),
 		refused("a long postcode", `{"industry":"plumber","postal_code":"12345678901234567"}`, entry("too_long", "postal_code")),
 		refused("a control character", `{"industry":"plumber","postcode":"1\u00072"}`, entry("invalid_value", "postcode")),
-		refused("a long urgency", `{"industry":"plumber","postcode":"1","urgency":"`+strings.Repeat("ä", 65)+`"}`, entry("too_long", "urgency")),
-		refused("a long budget", `{"industry":"plumber","postcode":"1","budget":"`+strings.Repeat("ä", 257)+`"}`, entry("too_long", "budget")),
-		refused("a country in three letters", `{"industry":"plumber","postcode":"1","country":"GBR"}`, entry("invalid_value", "country")),
+		refused("a long urgency", `{"industry":"plumber","postcode":"1","urgency":"`+strings.Repeat("ä", 65)+`"}`,
+			entry("too_long", "urgency")),
+		refused("a long budget", `{"industry":"plumber","postcode":"1","budget":"`+strings.Repeat("ä", 257)+`"}`,
+			entry("too_long", "budget")),
+		refused("a country in three letters", `{"industry":"plumber","postcode":"1","country":"GBR"}`,
+			entry("invalid_value", "country")),
 		refused("a country of others", `{"industry":"plumber","postcode":"1","country":"ÄÖ"}`, entry("invalid_value", "country")),
 		refused("everything at once", `{"industry":1,"postcode":1,"country":1,"urgency":1,"job_type":1,"budget":1}`,
 			entry("invalid_type", "industry"), entry("invalid_type", "postcode"), entry("invalid_type", "country"),

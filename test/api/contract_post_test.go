@@ -21,7 +21,8 @@ const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 	"contact":{"email":"` + node.PersonEmail + `","name":"Ottilie Quillfeather","phoneE164":"` + node.PersonPhone + `"},
 	"location":{"postcode":"EC1A 1BB","address":"` + node.PersonAddress + `","country":"ie"},
 	"consent":{"acknowledged":true,"acknowledgedAt":"2026-01-02T03:50:40+01:00","disclosureText":"I agree to be called by ` + node.Marker + `.",
-		"recipientHash":"` + hash + `","thirdPartyFormCertUrl":"https://certs.example/` + node.Marker + `","thirdPartyLeadId":"token-` + node.Marker + `"},
+		"recipientHash":"` + hash + `","thirdPartyFormCertUrl":"https://certs.example/` + node.Marker +
+	`","thirdPartyLeadId":"token-` + node.Marker + `"},
 	"notes":"` + node.PersonNotes + `","answers":{"ownsHome":true,"bird":"` + node.Marker + `","rooms":[1,2.50,null]},
 	"unknown":{"passport":"` + node.Marker + `"}}`
 
@@ -37,10 +38,12 @@ func everyField(t *testing.T, n *node.Node) {
 	var a node.Answer
 	n.Stores(t, node.OneLead, func() { a = n.Post(t, n.Required, node.WithTransaction(fullPost, ping.TransactionID)) })
 	d := node.Decode[node.Delivered](t, a)
-	if d.Status != "success" || !strings.HasPrefix(d.LeadID, "ld_") || d.Payout != ping.BidPrice || d.TransactionID != ping.TransactionID || !d.HMACVerified {
+	if d.Status != "success" || !strings.HasPrefix(d.LeadID, "ld_") || d.Payout != ping.BidPrice ||
+		d.TransactionID != ping.TransactionID || !d.HMACVerified {
 		t.Errorf("answered %s", a.Body)
 	}
-	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) || !strings.Contains(got, `desc="roofer/DE/immediate"`) {
+	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) ||
+		!strings.Contains(got, `desc="roofer/DE/immediate"`) {
 		t.Errorf("Server-Timing: %s", got)
 	}
 	if a.Header.Get("X-Response-Time") != "1ms" || a.Header.Get("Idempotent-Replayed") != "" {
@@ -49,18 +52,26 @@ func everyField(t *testing.T, n *node.Node) {
 	l := n.Lead(t, d.LeadID)
 	now := n.Clock.Now().Truncate(time.Millisecond)
 	if l.PartnerID != n.Required.ID || l.Account != n.Required.Accounts[1] || !l.Signed || !l.HMACVerified ||
-		l.Industry != "roofer" || l.Urgency != "immediate" || l.Country != "IE" || l.Postcode != "EC1A 1BB" || l.QuotedPostcode != "SW1A 1AA" ||
+		l.Industry != "roofer" || l.Urgency != "immediate" || l.Country != "IE" || l.Postcode != "EC1A 1BB" ||
+		l.QuotedPostcode != "SW1A 1AA" ||
 		l.Currency != "EUR" || l.Price != minor(t, ping.BidPrice) || l.Accrued != l.Price || l.PhoneFlagged ||
 		!l.QuotedAt.Equal(now.Add(-time.Minute)) || !l.ReceivedAt.Equal(now) {
 		t.Errorf("stored %+v", l)
 	}
-	if !l.AcknowledgedAt.Equal(time.Date(2026, 1, 2, 2, 50, 40, 0, time.UTC)) || *l.DisclosureText != "I agree to be called by "+node.Marker+"." ||
-		*l.RecipientHash != strings.ToLower(hash) || *l.FormCertURL != "https://certs.example/"+node.Marker || *l.ThirdPartyLeadID != "token-"+node.Marker {
+	if !l.AcknowledgedAt.Equal(time.Date(2026, 1, 2, 2, 50, 40, 0, time.UTC)) ||
+		*l.DisclosureText != "I agree to be called by "+node.Marker+"." ||
+		*l.RecipientHash != strings.ToLower(hash) || *l.FormCertURL != "https://certs.example/"+node.Marker ||
+		*l.ThirdPartyLeadID != "token-"+node.Marker {
 		t.Errorf("consented %+v", l)
 	}
 	want := map[string]any{
-		"email": node.PersonEmail, "name": "Ottilie Quillfeather", "phone": node.PersonPhone, "phoneE164": node.PersonPhone, "address": node.PersonAddress,
-		"notes": node.PersonNotes, "answers": map[string]any{"ownsHome": true, "bird": node.Marker, "rooms": []any{1.0, 2.5, nil}},
+		"email":     node.PersonEmail,
+		"name":      "Ottilie Quillfeather",
+		"phone":     node.PersonPhone,
+		"phoneE164": node.PersonPhone,
+		"address":   node.PersonAddress,
+		"notes":     node.PersonNotes,
+		"answers":   map[string]any{"ownsHome": true, "bird": node.Marker, "rooms": []any{1.0, 2.5, nil}},
 	}
 	if diff := cmp.Diff(want, l.Contact); diff != "" {
 		t.Errorf("sealed (-want +got):\n%s", diff)
@@ -73,7 +84,8 @@ func everyField(t *testing.T, n *node.Node) {
 func envelopeIsTheLeads(t *testing.T, a node.Answer, d node.Delivered, l node.Lead) {
 	t.Helper()
 	e := d.Envelope
-	if !bytes.Equal(e.PIICiphertext, l.Ciphertext) || !bytes.Equal(e.WrappedDEK, l.Wrapped) || !bytes.Equal(e.IV, l.IV) || !bytes.Equal(e.AuthTag, l.AuthTag) {
+	if !bytes.Equal(e.PIICiphertext, l.Ciphertext) || !bytes.Equal(e.WrappedDEK, l.Wrapped) ||
+		!bytes.Equal(e.IV, l.IV) || !bytes.Equal(e.AuthTag, l.AuthTag) {
 		t.Errorf("the envelope of the answer is not the stored one: %s", a.Body)
 	}
 	if len(e.IV) != 12 || len(e.AuthTag) != 16 {
@@ -97,17 +109,22 @@ func leastFields(t *testing.T, n *node.Node) {
 	ping := n.Ping(t, n.Off.Base(), `{"industry":"plumber","postcode":" SW1A 1AA ","country":"fr"}`)
 	var a node.Answer
 	n.Stores(t, node.OneLead, func() {
-		a = n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/post", Body: node.WithTransaction(node.MinimalPost, ping.TransactionID)})
+		a = n.Do(t, node.Request{
+			Path: n.Off.Base() + "/api/lead/post",
+			Body: node.WithTransaction(node.MinimalPost, ping.TransactionID),
+		})
 	})
 	d := node.Decode[node.Delivered](t, a)
 	if d.HMACVerified {
 		t.Error("an unsigned post is said to be verified")
 	}
 	l := n.Lead(t, d.LeadID)
-	if l.Country != "FR" || l.Postcode != "SW1A 1AA" || l.Signed || l.HMACVerified || l.Account != n.Off.Accounts[0] || l.Accrued != minor(t, ping.BidPrice) {
+	if l.Country != "FR" || l.Postcode != "SW1A 1AA" || l.Signed || l.HMACVerified ||
+		l.Account != n.Off.Accounts[0] || l.Accrued != minor(t, ping.BidPrice) {
 		t.Errorf("stored %+v", l)
 	}
-	if l.AcknowledgedAt != nil || l.DisclosureText != nil || l.RecipientHash != nil || l.FormCertURL != nil || l.ThirdPartyLeadID != nil {
+	if l.AcknowledgedAt != nil || l.DisclosureText != nil || l.RecipientHash != nil || l.FormCertURL != nil ||
+		l.ThirdPartyLeadID != nil {
 		t.Errorf("consented to more than was sent: %+v", l)
 	}
 	if diff := cmp.Diff(map[string]any{"email": node.PersonEmail}, l.Contact); diff != "" {
@@ -122,33 +139,57 @@ func alternatives(t *testing.T, n *node.Node) {
 	const consent = `"consent":{"acknowledged":true}`
 	for _, c := range []struct{ name, fields, field, want string }{
 		{"email", `"email":"a@b.example",` + consent, "email", "a@b.example"},
-		{"email, beside a contact without", `"contact":{"email":null,"name":"A"},"email":"a@b.example",` + consent, "email", "a@b.example"},
+		{"email, beside a contact without", `"contact":{"email":null,"name":"A"},"email":"a@b.example",` + consent,
+			"email", "a@b.example"},
 		{"contact.email first", `"contact":{"email":"c@d.example"},"email":7,` + consent, "email", "c@d.example"},
 		{"contact.name first", `"contact":{"email":"a@b.example","name":"A","fullName":"B"},"name":"C",` + consent, "name", "A"},
 		{"contact.fullName", `"contact":{"email":"a@b.example","fullName":"B"},"name":"C",` + consent, "name", "B"},
 		{"name", `"contact":{"email":"a@b.example"},"name":"C",` + consent, "name", "C"},
-		{"contact.phoneE164 first", `"contact":{"email":"a@b.example","phoneE164":"+442079460958","phone":"1"},"phone":"2",` + consent, "phoneE164", node.PersonPhone},
-		{"contact.phone", `"contact":{"email":"a@b.example","phone":"020 7946 0958"},"phone":"2",` + consent, "phoneE164", node.PersonPhone},
+		{"contact.phoneE164 first",
+			`"contact":{"email":"a@b.example","phoneE164":"+442079460958","phone":"1"},"phone":"2",` + consent,
+			"phoneE164", node.PersonPhone},
+		{"contact.phone", `"contact":{"email":"a@b.example","phone":"020 7946 0958"},"phone":"2",` + consent,
+			"phoneE164", node.PersonPhone},
 		{"phone", `"email":"a@b.example","phone":"020 7946 0958",` + consent, "phone", node.PersonLocal},
-		{"a phone of no country", `"email":"a@b.example","phone":"call ` + node.Marker + `",` + consent, "phone", "call " + node.Marker},
-		{"location.address first", `"email":"a@b.example","location":{"address":"A","street_address":"B"},"address":"C",` + consent, "address", "A"},
-		{"location.street_address", `"email":"a@b.example","location":{"street_address":"B"},"address":"C",` + consent, "address", "B"},
+		{"a phone of no country", `"email":"a@b.example","phone":"call ` + node.Marker + `",` + consent, "phone",
+			"call " + node.Marker},
+		{"location.address first",
+			`"email":"a@b.example","location":{"address":"A","street_address":"B"},"address":"C",` + consent,
+			"address", "A"},
+		{"location.street_address", `"email":"a@b.example","location":{"street_address":"B"},"address":"C",` + consent,
+			"address", "B"},
 		{"address", `"email":"a@b.example","address":"C",` + consent, "address", "C"},
-		{"location.postcode first", `"email":"a@b.example","location":{"postcode":"1","postal_code":"2"},"postcode":"3","postal_code":"4",` + consent, "postcode", "1"},
-		{"location.postal_code", `"email":"a@b.example","location":{"postal_code":"2"},"postcode":"3","postal_code":"4",` + consent, "postcode", "2"},
+		{"location.postcode first",
+			`"email":"a@b.example","location":{"postcode":"1","postal_code":"2"},"postcode":"3","postal_code":"4",` + consent,
+			"postcode", "1"},
+		{"location.postal_code",
+			`"email":"a@b.example","location":{"postal_code":"2"},"postcode":"3","postal_code":"4",` + consent,
+			"postcode", "2"},
 		{"postcode", `"email":"a@b.example","postcode":"3","postal_code":"4",` + consent, "postcode", "3"},
 		{"postal_code", `"email":"a@b.example","postal_code":"4",` + consent, "postcode", "4"},
-		{"location.country first", `"email":"a@b.example","location":{"country":"us"},"country":"ca",` + consent, "country", "US"},
+		{"location.country first", `"email":"a@b.example","location":{"country":"us"},"country":"ca",` + consent,
+			"country", "US"},
 		{"country", `"email":"a@b.example","country":"ca",` + consent, "country", "CA"},
-		{"thirdPartyFormCertUrl", `"email":"a@b.example","thirdPartyFormCertUrl":"https://c.example/1",` + consent, "cert", "https://c.example/1"},
-		{"consent.thirdPartyFormCertUrl first", `"email":"a@b.example","thirdPartyFormCertUrl":"x","consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://c.example/2"}`, "cert", "https://c.example/2"},
+		{"thirdPartyFormCertUrl", `"email":"a@b.example","thirdPartyFormCertUrl":"https://c.example/1",` + consent,
+			"cert", "https://c.example/1"},
+		{"consent.thirdPartyFormCertUrl first",
+			`"email":"a@b.example","thirdPartyFormCertUrl":"x","consent":{"acknowledged":true,"thirdPartyFormCertUrl":"https://c.example/2"}`,
+			"cert", "https://c.example/2"},
 		{"thirdPartyLeadId", `"email":"a@b.example","thirdPartyLeadId":"t1",` + consent, "token", "t1"},
-		{"consent.thirdPartyLeadId first", `"email":"a@b.example","thirdPartyLeadId":"t1","consent":{"acknowledged":true,"thirdPartyLeadId":"t2"}`, "token", "t2"},
+		{"consent.thirdPartyLeadId first",
+			`"email":"a@b.example","thirdPartyLeadId":"t1","consent":{"acknowledged":true,"thirdPartyLeadId":"t2"}`,
+			"token", "t2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var l node.Lead
-			n.Stores(t, node.OneLead, func() { l = n.Lead(t, n.Deliver(t, n.Required, `{"transactionId":"$TX",`+c.fields+`}`).LeadID) })
-			got := map[string]any{"postcode": l.Postcode, "country": l.Country, "cert": l.FormCertURL, "token": l.ThirdPartyLeadID}[c.field]
+			n.Stores(t, node.OneLead,
+				func() { l = n.Lead(t, n.Deliver(t, n.Required, `{"transactionId":"$TX",`+c.fields+`}`).LeadID) })
+			got := map[string]any{
+				"postcode": l.Postcode,
+				"country":  l.Country,
+				"cert":     l.FormCertURL,
+				"token":    l.ThirdPartyLeadID,
+			}[c.field]
 			switch v := got.(type) {
 			case nil:
 				got = l.Contact[c.field]

@@ -28,10 +28,12 @@ func postRefusals(t *testing.T, n *node.Node) {
 	play(t, n, []scenario{
 		refused("no JSON", `{`+tx+`,`+email+`,`+yes),
 		refused("no body", ""),
-		refused("nothing", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"), noConsent("required")),
+		refused("nothing", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"),
+			noConsent("required")),
 		refused("no transactionId", `{`+email+`,`+yes+`}`, entry("required", "transactionId")),
 		refused("a number for a transactionId", `{"transactionId":7,`+email+`,`+yes+`}`, entry("invalid_type", "transactionId")),
-		refused("no e-mail address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`, entry("required", "contact", "email")),
+		refused("no e-mail address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`,
+			entry("required", "contact", "email")),
 		refused("no consent", `{`+tx+`,`+email+`}`, noConsent("required")),
 		refused("null for consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
 		refused("consent that says nothing", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
@@ -40,20 +42,30 @@ func postRefusals(t *testing.T, n *node.Node) {
 		refused("consent as a number", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
 		refused("consent that is no object", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
 		refused("an e-mail address that is none", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
-		refused("two e-mail addresses", `{`+tx+`,"contact":{"email":"a@`+node.Marker+`.example, b@c.example"},`+yes+`}`, entry("invalid_value", "contact", "email")),
-		refused("a number for a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"), entry("required", "contact", "email")),
-		refused("a phone not in E.164", `{`+tx+`,"contact":{`+email+`,"phoneE164":"`+node.PersonLocal+`"},`+yes+`}`, entry("invalid_value", "contact", "phoneE164")),
+		refused("two e-mail addresses",
+			`{`+tx+`,"contact":{"email":"a@`+node.Marker+`.example, b@c.example"},`+yes+`}`,
+			entry("invalid_value", "contact", "email")),
+		refused("a number for a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"),
+			entry("required", "contact", "email")),
+		refused("a phone not in E.164", `{`+tx+`,"contact":{`+email+`,"phoneE164":"`+node.PersonLocal+`"},`+yes+`}`,
+			entry("invalid_value", "contact", "phoneE164")),
 		refused("an empty partnerId", `{`+tx+`,"partnerId":"",`+email+`,`+yes+`}`, entry("invalid_value", "partnerId")),
-		refused("texts that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+strings.Repeat("ä", 201)+`","phone":"`+strings.Repeat("1", 65)+
-			`","address":"`+strings.Repeat("x", 501)+`","postcode":"12345678901234567","notes":"`+strings.Repeat("x", 10001)+`",`+yes+`}`,
+		refused("texts that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+
+			strings.Repeat("ä", 201)+`","phone":"`+strings.Repeat("1", 65)+
+			`","address":"`+strings.Repeat("x", 501)+`","postcode":"12345678901234567","notes":"`+
+			strings.Repeat("x", 10001)+`",`+yes+`}`,
 			entry("too_long", "email"), entry("too_long", "name"), entry("too_long", "phone"), entry("too_long", "postcode"), entry("too_long", "address"), entry("too_long", "notes")),
-		refused("a consent record that is none", `{`+tx+`,`+email+`,"consent":{"acknowledged":true,"acknowledgedAt":"yesterday, says `+node.Marker+`","recipientHash":"abc",
-			"thirdPartyFormCertUrl":"http://c.example/`+node.Marker+`","thirdPartyLeadId":7,"disclosureText":["`+node.Marker+`"]}}`,
+		refused("a consent record that is none", `{`+tx+`,`+email+
+			`,"consent":{"acknowledged":true,"acknowledgedAt":"yesterday, says `+node.Marker+`","recipientHash":"abc",
+			"thirdPartyFormCertUrl":"http://c.example/`+node.Marker+`","thirdPartyLeadId":7,"disclosureText":["`+
+			node.Marker+`"]}}`,
 			entry("invalid_value", "consent", "acknowledgedAt"), entry("invalid_type", "consent", "disclosureText"), entry("invalid_value", "consent", "recipientHash"),
 			entry("invalid_value", "consent", "thirdPartyFormCertUrl"), entry("invalid_type", "consent", "thirdPartyLeadId")),
-		refused("answers that are a list", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`, entry("invalid_type", "answers")),
+		refused("answers that are a list", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`,
+			entry("invalid_type", "answers")),
 		refused("too many answers", `{`+tx+`,`+email+`,`+yes+`,"answers":{`+manyKeys(101)+`}}`, entry("too_many", "answers")),
-		refused("fields in other letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+`","Consent":{"acknowledged":true}}`,
+		refused("fields in other letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+
+			`","Consent":{"acknowledged":true}}`,
 			entry("required", "transactionId"), entry("required", "contact", "email"), noConsent("required")),
 	})
 }
@@ -78,12 +90,24 @@ func transactions(t *testing.T, n *node.Node) {
 	same := func(tx string) string { return tx }
 	other := badForm("quoted for another partner", same)
 	other.by = off
-	own := scenario{name: "quoted for another partner, on the shared address", by: off, path: "/api/lead/post",
-		body:   strings.Replace(node.WithTransaction(node.MinimalPost, n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID), "{", `{"partnerId":"`+n.Off.Accounts[0]+`",`, 1),
-		status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)}
+	own := scenario{
+		name: "quoted for another partner, on the shared address",
+		by:   off,
+		path: "/api/lead/post",
+		body: strings.Replace(node.WithTransaction(node.MinimalPost,
+			n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID),
+			"{", `{"partnerId":"`+n.Off.Accounts[0]+`",`, 1),
+		status: http.StatusBadRequest,
+		want:   refusal(spec.InvalidTransactionID),
+	}
 	play(t, n, []scenario{
-		{name: "a quote that the service can no longer honour", by: required, body: node.WithTransaction(node.MinimalPost, unknownIndustry(t, n)),
-			status: http.StatusInternalServerError, want: []string{`(request rq_`}},
+		{
+			name:   "a quote that the service can no longer honour",
+			by:     required,
+			body:   node.WithTransaction(node.MinimalPost, unknownIndustry(t, n)),
+			status: http.StatusInternalServerError,
+			want:   []string{`(request rq_`},
+		},
 		badForm("another text", func(string) string { return node.Marker }),
 		badForm("empty", func(string) string { return "" }),
 		badForm("without the prefix", func(tx string) string { return tx[3:] }),
@@ -101,8 +125,22 @@ func transactions(t *testing.T, n *node.Node) {
 		{name: "at 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
 		{name: "a millisecond after", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
 			status: http.StatusBadRequest, want: refusal(spec.TransactionExpired)},
-		{name: "a day after", by: required, body: node.MinimalPost, wait: 24 * time.Hour, status: http.StatusBadRequest, want: refusal(spec.TransactionExpired)},
-		{name: "5 seconds before its ping", by: required, body: node.MinimalPost, wait: -5 * time.Second, status: http.StatusOK, stored: node.OneLead},
+		{
+			name:   "a day after",
+			by:     required,
+			body:   node.MinimalPost,
+			wait:   24 * time.Hour,
+			status: http.StatusBadRequest,
+			want:   refusal(spec.TransactionExpired),
+		},
+		{
+			name:   "5 seconds before its ping",
+			by:     required,
+			body:   node.MinimalPost,
+			wait:   -5 * time.Second,
+			status: http.StatusOK,
+			stored: node.OneLead,
+		},
 		{name: "further before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
 			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)},
 	})

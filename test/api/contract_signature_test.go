@@ -55,7 +55,8 @@ func signatures(t *testing.T, n *node.Node) {
 	accepted("another media type", with("Content-Type", "text/plain"))
 
 	refused("no X-Timestamp", spec.TimestampMissing, away(timestampHeader))
-	refused("no X-Timestamp, and a signature that is none", spec.TimestampMissing, away(timestampHeader), with(signatureHeader, node.Marker))
+	refused("no X-Timestamp, and a signature that is none", spec.TimestampMissing, away(timestampHeader),
+		with(signatureHeader, node.Marker))
 	refused("an empty X-Timestamp", spec.TimestampFormat, at(""))
 	refused("an X-Timestamp in words", spec.TimestampFormat, at(node.Marker))
 	refused("a negative X-Timestamp", spec.TimestampFormat, at("-"+now))
@@ -72,7 +73,8 @@ func signatures(t *testing.T, n *node.Node) {
 
 	refused("another secret", spec.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
 	refused("another timestamp", spec.BadSignature, with(timestampHeader, n.NowPlus(1)))
-	refused("another body", spec.BadSignature, func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
+	refused("another body", spec.BadSignature,
+		func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
 	refused("an empty signature", spec.BadSignature, with(signatureHeader, ""))
 	refused("a signature that is none", spec.BadSignature, with(signatureHeader, node.Marker))
 	refused("a digit too few", spec.BadSignature, signature(func(s string) string { return s[1:] }))
@@ -99,17 +101,73 @@ func unenforced(t *testing.T, n *node.Node) {
 		unsigned := []func(*node.Request){away(timestampHeader), away(signatureHeader)}
 		not := []string{`"hmacVerified":true`}
 		play(t, n, []scenario{
-			{name: name + ", signed", by: by, body: node.MinimalPost, status: http.StatusOK, want: []string{`"hmacVerified":true`}, stored: node.OneLead},
-			{name: name + ", unsigned", by: by, body: node.MinimalPost, change: unsigned, status: http.StatusOK, want: []string{`"hmacVerified":false`}, not: not, stored: node.OneLead},
-			{name: name + ", unsigned with a timestamp", by: by, body: node.MinimalPost, change: unsigned[1:], status: http.StatusOK, want: []string{`"hmacVerified":false`}, stored: node.OneLead},
-			{name: name + ", unsigned with a timestamp that is none", by: by, body: node.MinimalPost, change: []func(*node.Request){unsigned[1], with(timestampHeader, node.Marker)},
-				status: http.StatusUnauthorized, want: refusal(spec.TimestampFormat)},
-			{name: name + ", unsigned with an old timestamp", by: by, body: node.MinimalPost, change: []func(*node.Request){unsigned[1], with(timestampHeader, n.NowPlus(-301))},
-				status: http.StatusUnauthorized, want: refusal(spec.TimestampWindow)},
-			{name: name + ", wrongly signed", by: by, body: node.MinimalPost, change: []func(*node.Request){with(signatureHeader, strings.Repeat("0", 64))},
-				status: http.StatusUnauthorized, want: refusal(spec.BadSignature)},
-			{name: name + ", signed without a timestamp", by: by, body: node.MinimalPost, change: unsigned[:1], status: http.StatusUnauthorized, want: refusal(spec.TimestampMissing)},
-			{name: name + ", unsigned and no JSON", by: by, body: "{", change: unsigned, status: http.StatusBadRequest, want: refusal(spec.InvalidJSON)},
+			{
+				name:   name + ", signed",
+				by:     by,
+				body:   node.MinimalPost,
+				status: http.StatusOK,
+				want:   []string{`"hmacVerified":true`},
+				stored: node.OneLead,
+			},
+			{
+				name:   name + ", unsigned",
+				by:     by,
+				body:   node.MinimalPost,
+				change: unsigned,
+				status: http.StatusOK,
+				want:   []string{`"hmacVerified":false`},
+				not:    not,
+				stored: node.OneLead,
+			},
+			{
+				name:   name + ", unsigned with a timestamp",
+				by:     by,
+				body:   node.MinimalPost,
+				change: unsigned[1:],
+				status: http.StatusOK,
+				want:   []string{`"hmacVerified":false`},
+				stored: node.OneLead,
+			},
+			{
+				name:   name + ", unsigned with a timestamp that is none",
+				by:     by,
+				body:   node.MinimalPost,
+				change: []func(*node.Request){unsigned[1], with(timestampHeader, node.Marker)},
+				status: http.StatusUnauthorized,
+				want:   refusal(spec.TimestampFormat),
+			},
+			{
+				name:   name + ", unsigned with an old timestamp",
+				by:     by,
+				body:   node.MinimalPost,
+				change: []func(*node.Request){unsigned[1], with(timestampHeader, n.NowPlus(-301))},
+				status: http.StatusUnauthorized,
+				want:   refusal(spec.TimestampWindow),
+			},
+			{
+				name:   name + ", wrongly signed",
+				by:     by,
+				body:   node.MinimalPost,
+				change: []func(*node.Request){with(signatureHeader, strings.Repeat("0", 64))},
+				status: http.StatusUnauthorized,
+				want:   refusal(spec.BadSignature),
+			},
+			{
+				name:   name + ", signed without a timestamp",
+				by:     by,
+				body:   node.MinimalPost,
+				change: unsigned[:1],
+				status: http.StatusUnauthorized,
+				want:   refusal(spec.TimestampMissing),
+			},
+			{
+				name:   name + ", unsigned and no JSON",
+				by:     by,
+				body:   "{",
+				change: unsigned,
+				status: http.StatusBadRequest,
+				want:   refusal(spec.InvalidJSON),
+			},
 		})
 	}
 }

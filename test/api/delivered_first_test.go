@@ -20,7 +20,10 @@ import (
 func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
-	p := n.NewPartner(t, "going-live", models.SigningRequired, partners.NewAccount{Identifier: "going-live-sandbox", Sandbox: true})
+	p := n.NewPartner(t, "going-live", models.SigningRequired, partners.NewAccount{
+		Identifier: "going-live-sandbox",
+		Sandbox:    true,
+	})
 	body, undelivered := n.FreshPost(t, p), n.FreshPost(t, p)
 	first := n.Post(t, p, body)
 	lead := node.Decode[node.Delivered](t, first).LeadID
@@ -40,7 +43,8 @@ func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 	}
 	another := strings.Replace(body, "{", `{"notes":"another",`, 1)
 	n.Stores(t, node.Nothing, func() {
-		if a := n.Post(t, p, body); a.Status != http.StatusOK || a.Body != first.Body || a.Header.Get("Idempotent-Replayed") != "true" {
+		if a := n.Post(t, p, body); a.Status != http.StatusOK || a.Body != first.Body ||
+			a.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("the retry: answered %d %s, want %s", a.Status, a.Body, first.Body)
 		}
 		rejected(another, http.StatusConflict, spec.AlreadyDelivered, true)

@@ -23,8 +23,15 @@ func TestFailedMatches(t *testing.T) {
 	from := func(address string) func(*node.Request) { return with("X-Forwarded-For", address) }
 	wrong := with(signatureHeader, strings.Repeat("0", 64))
 	post := func(path, address string, change ...func(*node.Request)) scenario {
-		return scenario{name: address + " " + path, by: required, path: path, body: node.MinimalPost, change: append(change, from(address)),
-			status: http.StatusUnauthorized, want: refusal(spec.BadSignature)}
+		return scenario{
+			name:   address + " " + path,
+			by:     required,
+			path:   path,
+			body:   node.MinimalPost,
+			change: append(change, from(address)),
+			status: http.StatusUnauthorized,
+			want:   refusal(spec.BadSignature),
+		}
 	}
 	tooMany := func(s scenario, retryAfter string) scenario {
 		s.status, s.want, s.header = http.StatusTooManyRequests, refusal(spec.TooManyRequests), map[string]string{"Retry-After": retryAfter}
@@ -73,7 +80,8 @@ func TestRates(t *testing.T) {
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.SharedPingsPerAddress, n.Config.Limits.PostsPerPartner = 10, 2 })
 	tooMany := func(a node.Answer, what string) {
 		t.Helper()
-		if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" || a.Body != spec.Rejected(spec.TooManyRequests) {
+		if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" ||
+			a.Body != spec.Rejected(spec.TooManyRequests) {
 			t.Errorf("%s: answered %d, Retry-After %q, %s", what, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 	}

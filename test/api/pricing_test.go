@@ -98,7 +98,8 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 	const versions = 20
 	for version := 2; version <= versions; version++ {
 		publishAt(t, s, version)
-		testkit.Eventually(t, time.Second, "version "+strconv.Itoa(version)+" prices pings", func() bool { return newest.Load() == int64(version) })
+		testkit.Eventually(t, time.Second, "version "+strconv.Itoa(version)+" prices pings",
+			func() bool { return newest.Load() == int64(version) })
 	}
 	close(stop)
 	senders.Wait()
@@ -113,10 +114,12 @@ func TestAQuoteOutlivesItsVersion(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
 	publishAt(t, s, 2)
-	testkit.Eventually(t, time.Second, "version 2 prices pings", func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "2" })
+	testkit.Eventually(t, time.Second, "version 2 prices pings",
+		func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "2" })
 	quote := n.Ping(t, n.Off.Base(), node.MinimalPing)
 	publishAt(t, s, 3)
-	testkit.Eventually(t, time.Second, "version 3 prices pings", func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "3" })
+	testkit.Eventually(t, time.Second, "version 3 prices pings",
+		func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "3" })
 	got := node.Decode[node.Delivered](t, n.Post(t, n.Off, node.WithTransaction(node.MinimalPost, quote.TransactionID)))
 	if got.Payout.String() != "2" {
 		t.Errorf("paid %s for a lead that was quoted at 2", got.Payout)
@@ -152,7 +155,8 @@ func TestAScheduledDraftIsPublishedAtItsTime(t *testing.T) {
 		t.Errorf("before its time the price is %s, was %s", now, was)
 	}
 	n.Manual.Set(at)
-	testkit.Eventually(t, 5*time.Second, "the draft is published", func() bool { return n.Ping(t, "", node.MinimalPing).BidPrice.String() == "123" })
+	testkit.Eventually(t, 5*time.Second, "the draft is published",
+		func() bool { return n.Ping(t, "", node.MinimalPing).BidPrice.String() == "123" })
 	if by := testkit.Value[string](t, n.DB, `SELECT actor FROM audit_events WHERE action = 'pricing.publish' ORDER BY id DESC LIMIT 1`); by != audit.Service.Name {
 		t.Errorf("published by %s", by)
 	}

@@ -75,7 +75,12 @@ func invalidJSON(name string, w node.RawRequest) badInput {
 }
 
 func invalidPayload(name string, w node.RawRequest, entries ...string) badInput {
-	return badInput{name: name, send: w, status: http.StatusBadRequest, want: append([]string{`payload","errors":[` + entries[0]}, entries...)}
+	return badInput{
+		name:   name,
+		send:   w,
+		status: http.StatusBadRequest,
+		want:   append([]string{`payload","errors":[` + entries[0]}, entries...),
+	}
 }
 
 func unauthorized(name string, w node.RawRequest, message string) badInput {
@@ -91,5 +96,11 @@ func priced(name string, w node.RawRequest) badInput {
 }
 
 func accepted(name string, w node.RawRequest) badInput {
-	return badInput{name: name, send: w, status: http.StatusOK, want: []string{`"status":"success"`, `"hmacVerified":true`}, stored: node.OneLead}
+	return badInput{
+		name:   name,
+		send:   w,
+		status: http.StatusOK,
+		want:   []string{`"status":"success"`, `"hmacVerified":true`},
+		stored: node.OneLead,
+	}
 }

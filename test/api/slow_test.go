@@ -27,7 +27,10 @@ func TestSlowClients(t *testing.T) {
 	endless := node.RawPing("5\r\n{\"a\":\r\n")
 	endless.Length = chunkedEncoding
 	cutOff := node.Answer{Status: http.StatusRequestTimeout, Body: spec.Rejected(spec.RequestTimeout)}
-	malformed := node.Answer{Status: http.StatusBadRequest, Body: "400 Bad Request"} // the library's, of the line as far as it came
+	malformed := node.Answer{
+		Status: http.StatusBadRequest,
+		Body:   "400 Bad Request",
+	} // the library's, of the line as far as it came
 	rows := []struct {
 		name, text string
 		drip       string // sent on, byte by byte

@@ -22,10 +22,23 @@ func TestWithoutKeyWrapper(t *testing.T) {
 	body := n.FreshPost(t, n.Required)
 	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NoKeyWrapper) })
 	play(t, n, []scenario{
-		{name: "a wrong signature is told first", by: required, body: node.MinimalPost, change: []func(*node.Request){with(signatureHeader, node.Marker)},
-			status: http.StatusUnauthorized, want: refusal(spec.BadSignature)},
+		{
+			name:   "a wrong signature is told first",
+			by:     required,
+			body:   node.MinimalPost,
+			change: []func(*node.Request){with(signatureHeader, node.Marker)},
+			status: http.StatusUnauthorized,
+			want:   refusal(spec.BadSignature),
+		},
 		{name: "a wrong transactionId is told first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
-		{name: "an expired transaction is told first", by: required, body: node.MinimalPost, wait: 16 * time.Minute, status: http.StatusBadRequest, want: refusal(spec.TransactionExpired)},
+		{
+			name:   "an expired transaction is told first",
+			by:     required,
+			body:   node.MinimalPost,
+			wait:   16 * time.Minute,
+			status: http.StatusBadRequest,
+			want:   refusal(spec.TransactionExpired),
+		},
 	})
 	n.Manual.Advance(-16 * time.Minute)
 

@@ -27,10 +27,31 @@ import (
 func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
-		"every page": everyPage, "every page of a partner": everyPartnerPage, "every page that asks for a proof": everyProofPage, "every page of a draft": everyDraftPage, "every page of publishing prices": everyPublishingPage, "every page of a lead": everyLeadPage, "leads looked up": findInBrowser,
-		"every page of reconciliation": everyReconciliationPage, "reconciling without script": reconcileWithoutScript, "every page of the payouts": everyPayoutPage, "payouts without script": payoutsWithoutScript, "work is heard": workIsHeard, "leaving in peace": leavesInPeace, "pressed while it comes": pressedWhileItComes,
-		"the grid": gridInBrowser, "a column in the grid": columnInBrowser, "the grid without script": gridWithoutScript, "a form is sent once": sentOnce, "with the keyboard alone": keyboardOnly, "second factor": secondFactorInBrowser, "throttled": throttledInBrowser,
-		"revoked": revokedInBrowser, "without script": withoutScript, "jump": jumpInBrowser, "filter": filterInBrowser,
+		"every page":                       everyPage,
+		"every page of a partner":          everyPartnerPage,
+		"every page that asks for a proof": everyProofPage,
+		"every page of a draft":            everyDraftPage,
+		"every page of publishing prices":  everyPublishingPage,
+		"every page of a lead":             everyLeadPage,
+		"leads looked up":                  findInBrowser,
+		"every page of reconciliation":     everyReconciliationPage,
+		"reconciling without script":       reconcileWithoutScript,
+		"every page of the payouts":        everyPayoutPage,
+		"payouts without script":           payoutsWithoutScript,
+		"work is heard":                    workIsHeard,
+		"leaving in peace":                 leavesInPeace,
+		"pressed while it comes":           pressedWhileItComes,
+		"the grid":                         gridInBrowser,
+		"a column in the grid":             columnInBrowser,
+		"the grid without script":          gridWithoutScript,
+		"a form is sent once":              sentOnce,
+		"with the keyboard alone":          keyboardOnly,
+		"second factor":                    secondFactorInBrowser,
+		"throttled":                        throttledInBrowser,
+		"revoked":                          revokedInBrowser,
+		"without script":                   withoutScript,
+		"jump":                             jumpInBrowser,
+		"filter":                           filterInBrowser,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,10 +103,25 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	see(p, "login")
 	signIn(h, p, "administrator@example.com")
 	pages := []address{
-		{"overview", "/"}, {"overview-month", "/?range=30d"}, {"audit", "/audit"}, {"audit-no-match", "/audit?object=pt_nothing"}, {"staff", "/staff"}, {"staff-no-match", "/staff?q=nobody"},
-		{"staff-invite", "/staff/invite"}, {"person", person}, {"person-sessions", person + "?tab=sessions"}, {"person-audit", person + "?tab=audit"}, {"person-access", person + "/access"},
-		{"person-deactivate", person + "/deactivate"}, {"person-self", "/staff/" + h.StaffID(models.Administrator)}, {"account", "/account"}, {"second-factor", "/account/second-factor"},
-		{"keys", "/keys"}, {"jump-nothing", "/jump?q=nothing"}, {"not-found", "/no-such-page"}, {"design", "/design"},
+		{"overview", "/"},
+		{"overview-month", "/?range=30d"},
+		{"audit", "/audit"},
+		{"audit-no-match", "/audit?object=pt_nothing"},
+		{"staff", "/staff"},
+		{"staff-no-match", "/staff?q=nobody"},
+		{"staff-invite", "/staff/invite"},
+		{"person", person},
+		{"person-sessions", person + "?tab=sessions"},
+		{"person-audit", person + "?tab=audit"},
+		{"person-access", person + "/access"},
+		{"person-deactivate", person + "/deactivate"},
+		{"person-self", "/staff/" + h.StaffID(models.Administrator)},
+		{"account", "/account"},
+		{"second-factor", "/account/second-factor"},
+		{"keys", "/keys"},
+		{"jump-nothing", "/jump?q=nothing"},
+		{"not-found", "/no-such-page"},
+		{"design", "/design"},
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
@@ -106,14 +142,31 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	partner := h.AddSellingPartner(t)
 	p := chromium.Page(t, browser.Look{})
 	signIn(h, p, "account_manager@example.com")
-	secret := partner + "/secrets/" + id.Format(id.Secret, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
-	account := partner + "/accounts/" + id.Format(id.Account, testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM accounts WHERE identifier = 'HARBOUR-100'`))
+	secret := partner + "/secrets/" + id.Format(id.Secret,
+		testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
+	account := partner + "/accounts/" + id.Format(id.Account,
+		testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM accounts WHERE identifier = 'HARBOUR-100'`))
 	pages := []address{
-		{"partners", "/partners"}, {"partners-no-match", "/partners?q=zebra"}, {"partner-new", "/partners/new"}, {"partner-accounts", partner}, {"partner-details", partner + "?tab=details"},
-		{"partner-signing", partner + "?tab=signing"}, {"partner-secrets", partner + "?tab=secrets"}, {"partner-traffic", partner + "?tab=traffic"}, {"partner-refusals", partner + "?tab=refusals"},
-		{"partner-documentation", partner + "?tab=documentation"}, {"partner-audit", partner + "?tab=audit"}, {"partner-onboarding", partner + "/onboarding"}, {"account-new", partner + "/accounts/new"},
-		{"account-change", account}, {"secret-new", partner + "/secrets/new"}, {"secret-rotate", partner + "/secrets/rotate"}, {"secret-retire", secret + "/retire"}, {"secret-revoke", secret + "/revoke"},
-		{"partner-suspend", partner + "/suspend"}, {"signature-check", partner + "/check"},
+		{"partners", "/partners"},
+		{"partners-no-match", "/partners?q=zebra"},
+		{"partner-new", "/partners/new"},
+		{"partner-accounts", partner},
+		{"partner-details", partner + "?tab=details"},
+		{"partner-signing", partner + "?tab=signing"},
+		{"partner-secrets", partner + "?tab=secrets"},
+		{"partner-traffic", partner + "?tab=traffic"},
+		{"partner-refusals", partner + "?tab=refusals"},
+		{"partner-documentation", partner + "?tab=documentation"},
+		{"partner-audit", partner + "?tab=audit"},
+		{"partner-onboarding", partner + "/onboarding"},
+		{"account-new", partner + "/accounts/new"},
+		{"account-change", account},
+		{"secret-new", partner + "/secrets/new"},
+		{"secret-rotate", partner + "/secrets/rotate"},
+		{"secret-retire", secret + "/retire"},
+		{"secret-revoke", secret + "/revoke"},
+		{"partner-suspend", partner + "/suspend"},
+		{"signature-check", partner + "/check"},
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
@@ -164,7 +217,11 @@ func everyProofPage(t *testing.T, chromium *browser.Browser) {
 	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.Finance].ID, 1); err != nil {
 		t.Fatal(err)
 	}
-	fay, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}})
+	fay, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{
+		Email: "fay@example.com",
+		Name:  "Fay Invited",
+		Roles: []models.StaffRole{{Role: models.Finance}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +261,8 @@ func sentOnce(t *testing.T, chromium *browser.Browser) {
 	signIn(h, p, "account_manager@example.com")
 	for made := range 2 { // and again, once one has come back
 		p.Open(h.URL + partner + "/secrets/new")
-		browser.Eval[bool](p, `(() => { const button = document.querySelector("form[action$='/secrets/new'] button"); button.click(); button.click(); return true })()`)
+		browser.Eval[bool](p,
+			`(() => { const button = document.querySelector("form[action$='/secrets/new'] button"); button.click(); button.click(); return true })()`)
 		p.Wait(`document.querySelector(".once-secret")`)
 		if n := h.Count(t, "signing_secrets", "true"); n != made+1 {
 			t.Errorf("%d secrets were made, want %d", n, made+1)
@@ -221,8 +279,10 @@ func see(p *browser.Page, name string) {
 		look  browser.Look
 		tried bool
 	}{
-		{"light", browser.Look{}, true}, {"dark", browser.Look{Dark: true}, false},
-		{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true}, {"narrow", browser.Look{Width: 320, Height: 700}, false},
+		{"light", browser.Look{}, true},
+		{"dark", browser.Look{Dark: true}, false},
+		{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true},
+		{"narrow", browser.Look{Width: 320, Height: 700}, false},
 	} {
 		p.At(name + ", " + one.name)
 		if one.tried || folder != "" {
@@ -257,7 +317,8 @@ func keyboardOnly(t *testing.T, chromium *browser.Browser) {
 	p.Open(h.URL + "/staff")
 	for range 40 {
 		p.Press(kb.Tab)
-		at := browser.Eval[string](p, `(() => { const e = document.activeElement, s = getComputedStyle(e); return [e.getAttribute("href") || e.name || (e === document.body ? "" : e.textContent.trim()), s.outlineStyle !== "none" || s.boxShadow !== "none"].join("|") })()`)
+		at := browser.Eval[string](p,
+			`(() => { const e = document.activeElement, s = getComputedStyle(e); return [e.getAttribute("href") || e.name || (e === document.body ? "" : e.textContent.trim()), s.outlineStyle !== "none" || s.boxShadow !== "none"].join("|") })()`)
 		what, seen, _ := strings.Cut(at, "|")
 		reached[what] = true
 		if seen != "true" && what != "" && what != "#main" {

@@ -21,10 +21,14 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	see(p, "leads-none")
 	first := s.Sell(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
 	s.Sell(t, s.Other, admintest.JoContact, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
-	trial := s.Sell(t, s.Harbour, admintest.SamContact, func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
+	trial := s.Sell(t, s.Harbour, admintest.SamContact,
+		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	erased := s.Sell(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
-	s.Exec(t, `UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`, erased.ID)
-	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, first.ID, models.WrongContact, "The number rings at a bakery.")
+	s.Exec(t,
+		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
+		erased.ID)
+	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, first.ID, models.WrongContact,
+		"The number rings at a bakery.")
 	if err == nil {
 		err = s.Options.Payouts.AcceptReturn(t.Context(), scope.Everywhere, r.ID, "")
 	}
@@ -32,8 +36,13 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 		t.Fatal(err)
 	}
 	pages := []address{
-		{"leads", "/leads"}, {"leads-no-match", "/leads?partner=zebra"}, {"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
-		{"lead", web.LeadURL(first.ID)}, {"lead-sandbox", web.LeadURL(trial.ID)}, {"lead-erased", web.LeadURL(erased.ID)}, {"jump-email", "/jump?q=jo%40example.com"},
+		{"leads", "/leads"},
+		{"leads-no-match", "/leads?partner=zebra"},
+		{"leads-of-a-partner", "/leads?partner=harbour-leads&state=returned"},
+		{"lead", web.LeadURL(first.ID)},
+		{"lead-sandbox", web.LeadURL(trial.ID)},
+		{"lead-erased", web.LeadURL(erased.ID)},
+		{"jump-email", "/jump?q=jo%40example.com"},
 	}
 	for _, one := range pages {
 		p.Open(s.URL + one.path)
@@ -58,7 +67,10 @@ func findInBrowser(t *testing.T, chromium *browser.Browser) {
 	first := s.Sell(t, s.Harbour, admintest.JoContact, nil)
 	s.Sell(t, s.Other, admintest.JoContact, nil)
 	alone := s.Sell(t, s.Other, leads.Contact{Email: "sam@example.com", E164: "+442079460111"}, nil)
-	for name, look := range map[string]browser.Look{"with script": {}, "narrow, without script": {NoScript: true, Width: 320, Height: 700}} {
+	for name, look := range map[string]browser.Look{
+		"with script":            {},
+		"narrow, without script": {NoScript: true, Width: 320, Height: 700},
+	} {
 		p := chromium.Page(t, look)
 		signIn(s.Console, p, "account_manager@example.com")
 		find := func(by, value, country string) {
@@ -71,14 +83,20 @@ func findInBrowser(t *testing.T, chromium *browser.Browser) {
 			p.Submit(`form[action="/leads/find"] button[type="submit"]`)
 			admintest.ExpectNoPersonalData(t, name+": the address", p.Address())
 		}
-		for _, way := range [][3]string{{"id", admintest.LeadIDOf(alone), ""}, {"id", alone.TransactionID, ""}, {"email", "Sam@example.com", ""}, {"phone", "020 7946 0111", "GB"}} {
+		for _, way := range [][3]string{
+			{"id", admintest.LeadIDOf(alone), ""},
+			{"id", alone.TransactionID, ""},
+			{"email", "Sam@example.com", ""},
+			{"phone", "020 7946 0111", "GB"},
+		} {
 			find(way[0], way[1], way[2])
 			if p.Address() != s.URL+web.LeadURL(alone.ID) {
 				t.Errorf("%s: %v leads to %s", name, way, p.Address())
 			}
 		}
 		find("email", "jo.bloggs@example.com", "")
-		if text := p.Text("main"); !strings.Contains(text, admintest.LeadIDOf(first)) || strings.Contains(strings.ToLower(text), "bloggs") {
+		if text := p.Text("main"); !strings.Contains(text, admintest.LeadIDOf(first)) ||
+			strings.Contains(strings.ToLower(text), "bloggs") {
 			t.Errorf("%s: %s", name, text)
 		}
 		looked(p, look, "leads-found")

@@ -34,9 +34,21 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	exported := exportsInBrowser(c, p)
 	run := runInBrowser(c, t, p, fay)
 	pages := []address{
-		{"ledger", "/payouts"}, {"ledger-partner", "/payouts?partner=harbour-leads"}, {"ledger-no-match", "/payouts?lead=x"}, {"balances", "/payouts/balances"}, {"adjust", "/payouts/adjust"},
-		{"returns", "/payouts/returns"}, {"return-new", "/payouts/returns/new"}, {"return-accepted", returned}, {"payout-runs", "/payouts/runs"}, {"run-new", "/payouts/runs/new"},
-		{"export", exported}, {"work", "/work"}, {"overview-payouts", "/"}, {"run", run}, {"statement", run + "/statements/" + id.Format(id.Partner, c.Harbour.ID)},
+		{"ledger", "/payouts"},
+		{"ledger-partner", "/payouts?partner=harbour-leads"},
+		{"ledger-no-match", "/payouts?lead=x"},
+		{"balances", "/payouts/balances"},
+		{"adjust", "/payouts/adjust"},
+		{"returns", "/payouts/returns"},
+		{"return-new", "/payouts/returns/new"},
+		{"return-accepted", returned},
+		{"payout-runs", "/payouts/runs"},
+		{"run-new", "/payouts/runs/new"},
+		{"export", exported},
+		{"work", "/work"},
+		{"overview-payouts", "/"},
+		{"run", run},
+		{"statement", run + "/statements/" + id.Format(id.Partner, c.Harbour.ID)},
 	}
 	for _, one := range pages {
 		open(one.name, one.path)
@@ -88,7 +100,8 @@ func adjustsInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) {
 
 // exportsInBrowser requests a file while no node runs jobs, and downloads it later.
 func exportsInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address string) {
-	browser.Eval[bool](p, `(() => { const form = document.createElement("form"); form.method = "post"; form.action = "/payouts/exports"; form.innerHTML = "<input name='form_key' value='019b7ca9-8f2e-716e-a61b-6fb0ac79f23e'>"; document.body.append(form); form.submit(); return true })()`)
+	browser.Eval[bool](p,
+		`(() => { const form = document.createElement("form"); form.method = "post"; form.action = "/payouts/exports"; form.innerHTML = "<input name='form_key' value='019b7ca9-8f2e-716e-a61b-6fb0ac79f23e'>"; document.body.append(form); form.submit(); return true })()`)
 	p.Wait(`location.pathname.startsWith("/payouts/exports/")`)
 	see(p, "export-waiting")
 	return strings.TrimPrefix(p.Address(), c.URL)
@@ -124,7 +137,8 @@ func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.
 	if text := fay.Text("main"); !strings.Contains(text, "BACS 77") || !strings.Contains(text, "58.00") {
 		t.Error(text)
 	}
-	testkit.Eventually(t, time.Minute, "the export is written", func() bool { return c.Console.Count(t, "exports", "file_id IS NOT NULL") == 1 })
+	testkit.Eventually(t, time.Minute, "the export is written",
+		func() bool { return c.Console.Count(t, "exports", "file_id IS NOT NULL") == 1 })
 	return address
 }
 
@@ -137,8 +151,10 @@ func printsStatement(c *admintest.ConsoleWithLedger, t *testing.T, p *browser.Pa
 	see(p, "statement")
 	p.See(browser.Look{Print: true, Width: 700})
 	p.Fits()
-	shown := browser.Eval[string](p, `[".bar", ".side", ".crumbs", ".copy", ".statement-files", ".heading .button"].filter((s) => document.querySelector(s)?.checkVisibility()).join(" ")`)
-	if text := p.Text("main"); shown != "" || !strings.Contains(text, "Harbour Leads Limited") || !strings.Contains(text, "BACS 77") {
+	shown := browser.Eval[string](p,
+		`[".bar", ".side", ".crumbs", ".copy", ".statement-files", ".heading .button"].filter((s) => document.querySelector(s)?.checkVisibility()).join(" ")`)
+	if text := p.Text("main"); shown != "" || !strings.Contains(text, "Harbour Leads Limited") ||
+		!strings.Contains(text, "BACS 77") {
 		t.Errorf("on paper: %q, %s", shown, text)
 	}
 	p.See(browser.Look{})
@@ -175,6 +191,8 @@ func workIsHeard(t *testing.T, chromium *browser.Browser) {
 	p := chromium.Page(t, browser.Look{})
 	signIn(c.Console, p, "finance@example.com")
 	p.Open(c.URL + "/work")
-	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1 WHERE id = (SELECT min(id) FROM work)`, c.Time.Now())
+	c.Exec(t,
+		`UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1 WHERE id = (SELECT min(id) FROM work)`,
+		c.Time.Now())
 	p.Wait(`document.querySelector("#announce").textContent === document.querySelector("tr[data-news]:has([data-state=failed])")?.dataset.news`)
 }

@@ -18,17 +18,38 @@ func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 	d := admintest.NewConsoleWithDraft(t)
 	d.Cell(t, "plumber", "0", "61.5")
 	d.Cell(t, "roofer", "0", "148")
-	d.Post(t, d.DraftURL+"/rules/new", url.Values{"version": {"3"}, "industry": {"arborist"}, "country": {"GB"}, "floor-GBP": {"250"}, "note": {"Climbing gear is dear"}})
+	d.Post(t, d.DraftURL+"/rules/new", url.Values{
+		"version":   {"3"},
+		"industry":  {"arborist"},
+		"country":   {"GB"},
+		"floor-GBP": {"250"},
+		"note":      {"Climbing gear is dear"},
+	})
 	d.BeginDraft(t)
 	d.Cell(t, "plumber", "0", "55")
 	d.Cell(t, "electrician", "0", "40")
-	d.Post(t, d.DraftURL+"/rules/new", url.Values{"version": {"3"}, "industry": {"arborist"}, "country": {"GB"}, "floor-GBP": {"250"}, "note": {"Climbing gear is dear"}})
+	d.Post(t, d.DraftURL+"/rules/new", url.Values{
+		"version":   {"3"},
+		"industry":  {"arborist"},
+		"country":   {"GB"},
+		"floor-GBP": {"250"},
+		"note":      {"Climbing gear is dear"},
+	})
 	p := chromium.Page(t, browser.Look{})
 	signIn(d.Console, p, "pricing_manager@example.com")
 	pages := []address{
-		{"pricing", "/pricing?category=home-services"}, {"pricing-no-match", "/pricing?q=zebra"}, {"draft-new", "/pricing/drafts/new"}, {"draft-grid", d.DraftURL + "?category=home-services"},
-		{"draft-rules", d.DraftURL + "?tab=rules&only=wrong"}, {"draft-rules-all", d.DraftURL + "?tab=rules&q=urgency"}, {"draft-edits", d.DraftURL + "?tab=edits"}, {"draft-rule-new", d.DraftURL + "/rules/new"}, {"draft-rule", d.DraftURL + "/rules/1"},
-		{"draft-import", d.DraftURL + "/import"}, {"draft-rename", d.DraftURL + "/title"}, {"draft-discard", d.DraftURL + "/discard"},
+		{"pricing", "/pricing?category=home-services"},
+		{"pricing-no-match", "/pricing?q=zebra"},
+		{"draft-new", "/pricing/drafts/new"},
+		{"draft-grid", d.DraftURL + "?category=home-services"},
+		{"draft-rules", d.DraftURL + "?tab=rules&only=wrong"},
+		{"draft-rules-all", d.DraftURL + "?tab=rules&q=urgency"},
+		{"draft-edits", d.DraftURL + "?tab=edits"},
+		{"draft-rule-new", d.DraftURL + "/rules/new"},
+		{"draft-rule", d.DraftURL + "/rules/1"},
+		{"draft-import", d.DraftURL + "/import"},
+		{"draft-rename", d.DraftURL + "/title"},
+		{"draft-discard", d.DraftURL + "/discard"},
 	}
 	for _, one := range pages {
 		p.Open(d.Console.URL + one.path)

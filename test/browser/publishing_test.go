@@ -24,7 +24,8 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h.AddStaff(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})
 	h.Reload(t)
 	h.AddRecordedTraffic(t)
-	full, behind, good := web.DraftURL(h.AddFullDraft(t).ID), h.AddDraft(t, "Summer", admintest.PlumbersIn("GB", money.GBP, 5000)), h.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5200), admintest.PlumbersIn("IE", money.EUR, 9900))
+	full, behind, good := web.DraftURL(h.AddFullDraft(t).ID), h.AddDraft(t, "Summer", admintest.PlumbersIn("GB", money.GBP, 5000)), h.AddDraft(t,
+		"Plumbers", admintest.PlumbersIn("GB", money.GBP, 5200), admintest.PlumbersIn("IE", money.EUR, 9900))
 	if _, err := alone.PricingManagerPrices().Publish(t.Context(), good.ID, 3, "Plumbers are short in the whole of Britain and Ireland, and other platforms pay more for them", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +36,22 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	p := chromium.Page(t, browser.Look{})
 	signIn(h, p, "pricing_manager@example.com")
 	pages := []address{
-		{"draft-preview", full + "?tab=preview"}, {"draft-preview-none", web.DraftURL(same.ID) + "?tab=preview"}, {"draft-preview-no-match", full + "?tab=preview&q=zebra"}, {"draft-replay-none", full + "?tab=replay"},
-		{"draft-publish-blocked", full + "?tab=publish"}, {"draft-publish", web.DraftURL(same.ID) + "?tab=publish"}, {"draft-behind", web.DraftURL(behind.ID) + "?tab=publish"}, {"draft-submitted", web.DraftURL(sent.ID) + "?tab=publish"},
-		{"draft-published", web.DraftURL(good.ID) + "?tab=publish"}, {"versions", "/pricing/versions"}, {"version", "/pricing/versions/2"}, {"version-first", "/pricing/versions/1"}, {"compare", "/pricing/compare?a=1&b=2"},
-		{"compare-mistake", "/pricing/compare?a=1&b=77"}, {"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"}, {"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
+		{"draft-preview", full + "?tab=preview"},
+		{"draft-preview-none", web.DraftURL(same.ID) + "?tab=preview"},
+		{"draft-preview-no-match", full + "?tab=preview&q=zebra"},
+		{"draft-replay-none", full + "?tab=replay"},
+		{"draft-publish-blocked", full + "?tab=publish"},
+		{"draft-publish", web.DraftURL(same.ID) + "?tab=publish"},
+		{"draft-behind", web.DraftURL(behind.ID) + "?tab=publish"},
+		{"draft-submitted", web.DraftURL(sent.ID) + "?tab=publish"},
+		{"draft-published", web.DraftURL(good.ID) + "?tab=publish"},
+		{"versions", "/pricing/versions"},
+		{"version", "/pricing/versions/2"},
+		{"version-first", "/pricing/versions/1"},
+		{"compare", "/pricing/compare?a=1&b=2"},
+		{"compare-mistake", "/pricing/compare?a=1&b=77"},
+		{"explain", "/pricing/explain?industry=plumber&country=GB&urgency=emergency&partner=harbour-leads"},
+		{"explain-mistakes", "/pricing/explain?industry=plumbing&partner=nobody"},
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)

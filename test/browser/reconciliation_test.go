@@ -58,7 +58,8 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	at := strings.TrimPrefix(p.Address(), b.Console.URL)
 	see(p, "reconciliation-uploaded")
 	pick(p, "currency", "GBP")
-	browser.Eval[bool](p, `(() => { document.querySelector("#f-from").value = "2026-01-01"; document.querySelector("#f-to").value = "2026-01-31"; return true })()`)
+	browser.Eval[bool](p,
+		`(() => { document.querySelector("#f-from").value = "2026-01-01"; document.querySelector("#f-to").value = "2026-01-31"; return true })()`)
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	p.Wait(`document.activeElement.id === "error-summary" && document.querySelector("#f-numbers-error")`)
 	see(p, "reconciliation-mapping-refused")
@@ -88,7 +89,12 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.querySelector("#lines").textContent.includes("Agreed: theirs is right")`)
 	see(p, "reconciliation-settled")
 	otherStates(b, t, p, at)
-	unbroken(t, b.Console, p, []address{{"reconciliation", "/reconciliation"}, {"reconciliation-new", "/reconciliation/new"}, {"reconciliation-kept", at}, {"reconciliation-settled", at + "?finding=amount_differs"}})
+	unbroken(t, b.Console, p, []address{
+		{"reconciliation", "/reconciliation"},
+		{"reconciliation-new", "/reconciliation/new"},
+		{"reconciliation-kept", at},
+		{"reconciliation-settled", at + "?finding=amount_differs"},
+	})
 	quiet(t, p)
 }
 
@@ -108,7 +114,11 @@ func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	// The first lead comes to a thousand: an amount that says nothing of how they are written.
 	service := b.Options.Payouts.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
 	_, err = service.Adjust(t.Context(), scope.System, payouts.NewAdjustment{
-		Own: uuid.New(), Account: b.Harbour().Accounts[0].ID, Lead: lead, Amount: money.Amount{Minor: 100_000 - earned, Currency: money.GBP}, Why: "A round sum",
+		Own:     uuid.New(),
+		Account: b.Harbour().Accounts[0].ID,
+		Lead:    lead,
+		Amount:  money.Amount{Minor: 100_000 - earned, Currency: money.GBP},
+		Why:     "A round sum",
 	})
 	if err != nil {
 		t.Fatal(err)

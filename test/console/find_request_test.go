@@ -26,11 +26,16 @@ func TestSearchFindsALeadByTheRequestThatDeliveredIt(t *testing.T) {
 	first := n.Post(t, p, body)
 	n.Manual.Advance(time.Second)
 	retry, rejected := n.Post(t, p, body), n.Post(t, p, "{}")
-	if first.Status != http.StatusOK || retry.Header.Get("Idempotent-Replayed") != "true" || rejected.Status != http.StatusBadRequest {
+	if first.Status != http.StatusOK || retry.Header.Get("Idempotent-Replayed") != "true" ||
+		rejected.Status != http.StatusBadRequest {
 		t.Fatal(first.Status, retry.Status, rejected.Status)
 	}
 
-	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour, PasswordCost: testkit.CheapPasswords()})
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{
+		Idle:         time.Hour,
+		Lifetime:     time.Hour,
+		PasswordCost: testkit.CheapPasswords(),
+	})
 	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: staffEmail, Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, staffPassword); err != nil {
 		t.Fatal(err)
 	}

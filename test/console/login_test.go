@@ -30,9 +30,17 @@ const (
 // a second factor, and returns its secret.
 func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	t.Helper()
-	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour, PasswordCost: testkit.CheapPasswords()})
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{
+		Idle:         time.Hour,
+		Lifetime:     time.Hour,
+		PasswordCost: testkit.CheapPasswords(),
+	})
 	by := audit.Actor{Address: ownersAddress}
-	_, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: staffEmail, Name: "Dmitri Sand", Roles: []models.StaffRole{{Role: models.Finance}}}, staffPassword)
+	_, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{
+		Email: staffEmail,
+		Name:  "Dmitri Sand",
+		Roles: []models.StaffRole{{Role: models.Finance}},
+	}, staffPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +86,12 @@ func visitor(t *testing.T, address string) *http.Client {
 		return dialer.DialContext(ctx, network, to)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Jar: jar, Transport: transport, Timeout: 20 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Jar:           jar,
+		Transport:     transport,
+		Timeout:       20 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // submit sends a form of the console and returns the status and the header.

@@ -27,8 +27,12 @@ const trialPost = `{"transactionId":"$TX","partnerId":"%s","contact":{"name":"Jo
 func TestPartnersInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *node.Node, *browser.Browser, *browser.Page){
-		"from nothing to the first post": onboards, "a rotation under traffic": rotates, "signatures become required": requires,
-		"two at once": conflicts, "a secret is revoked": revokes, "suspended and back": suspends,
+		"from nothing to the first post": onboards,
+		"a rotation under traffic":       rotates,
+		"signatures become required":     requires,
+		"two at once":                    conflicts,
+		"a secret is revoked":            revokes,
+		"suspended and back":             suspends,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +46,11 @@ func TestPartnersInBrowser(t *testing.T) {
 func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Page {
 	t.Helper()
 	const password = "correct horse battery"
-	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{Idle: time.Hour, Lifetime: time.Hour, PasswordCost: testkit.CheapPasswords()})
+	people := staff.NewService(n.DB.DB, n.Keys, n.Clock, staff.Settings{
+		Idle:         time.Hour,
+		Lifetime:     time.Hour,
+		PasswordCost: testkit.CheapPasswords(),
+	})
 	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +121,8 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	now(`form[action$="/link"]`)
 	p.Submit(`[aria-current=step] form button`)
 	p.Axe()
-	link := browser.Eval[string](p, `[...document.querySelectorAll("main code")].map((e) => e.textContent).find((text) => text.includes("/partner/"))`)
+	link := browser.Eval[string](p,
+		`[...document.querySelectorAll("main code")].map((e) => e.textContent).find((text) => text.includes("/partner/"))`)
 	p.Submit(`main a.button-primary`)
 	p.Wait(`document.querySelector("[aria-current=step] #first-post") !== null`)
 	p.Axe()
@@ -220,7 +229,10 @@ func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Off
 	unsigned := func() node.Answer {
 		tx := n.Ping(t, who.Base(), node.MinimalPing).TransactionID
-		return n.Do(t, node.Request{Path: who.Base() + "/api/lead/post", Body: node.WithTransaction(fmt.Sprintf(trialPost, who.Accounts[0]), tx)})
+		return n.Do(t, node.Request{
+			Path: who.Base() + "/api/lead/post",
+			Body: node.WithTransaction(fmt.Sprintf(trialPost, who.Accounts[0]), tx),
+		})
 	}
 	for range 3 {
 		if a := unsigned(); a.Status != http.StatusOK {
@@ -232,7 +244,8 @@ func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	}
 	for end := time.Now().Add(10 * time.Second); ; { // counters are written every two seconds
 		p.Open(partnerPage(n, who) + "?tab=signing")
-		row := browser.Eval[string](p, `[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`)
+		row := browser.Eval[string](p,
+			`[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`)
 		if row == "4 3" { // posts, and unsigned ones
 			break
 		}
@@ -302,14 +315,20 @@ func suspends(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	p.Submit(`#suspend form[action$="/suspend"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main form[action$='/approve']") !== null`)
 	end := time.Now().Add(time.Second)
-	for !strings.Contains(n.Do(t, node.Request{Path: who.Base() + "/api/lead/ping", Body: node.MinimalPing}).Body, `"reason":"paused"`) {
+	for !strings.Contains(n.Do(t, node.Request{
+		Path: who.Base() + "/api/lead/ping",
+		Body: node.MinimalPing,
+	}).Body, `"reason":"paused"`) {
 		if time.Now().After(end) {
 			t.Fatal("a second later it still gets prices")
 		}
 	}
 	p.Submit(`form[action$="/approve"] button[type="submit"]`)
 	p.Wait(`document.querySelector("a[data-dialog=suspend]")`)
-	for end := time.Now().Add(time.Second); strings.Contains(n.Do(t, node.Request{Path: who.Base() + "/api/lead/ping", Body: node.MinimalPing}).Body, `"paused"`); {
+	for end := time.Now().Add(time.Second); strings.Contains(n.Do(t, node.Request{
+		Path: who.Base() + "/api/lead/ping",
+		Body: node.MinimalPing,
+	}).Body, `"paused"`); {
 		if time.Now().After(end) {
 			t.Fatal("a second later it gets no price")
 		}

@@ -43,7 +43,8 @@ func fetch(t testing.TB, n *node.Node, method, path string) node.Answer {
 // sandboxPartner is a partner with an ordinary account and a sandbox.
 func sandboxPartner(t *testing.T, n *node.Node, slug string) node.Partner {
 	t.Helper()
-	return n.NewPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"}, partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
+	return n.NewPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"},
+		partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
 }
 
 // code is what somebody copies from an element of a page.
@@ -82,8 +83,10 @@ func TestSamplesOfPartnersPage(t *testing.T) {
 				t.Fatalf("it says:\n%s", said)
 			}
 			l := n.Lead(t, delivered[1])
-			if !l.HMACVerified || !l.Signed || l.PartnerID != p.ID || l.Account != "northgate.trial" || l.Accrued != 0 || l.Contact["name"] != "Zoë Example" {
-				t.Errorf("stored for %s, signed %t, verified %t, accrued %d, name %q", l.Account, l.Signed, l.HMACVerified, l.Accrued, l.Contact["name"])
+			if !l.HMACVerified || !l.Signed || l.PartnerID != p.ID || l.Account != "northgate.trial" ||
+				l.Accrued != 0 || l.Contact["name"] != "Zoë Example" {
+				t.Errorf("stored for %s, signed %t, verified %t, accrued %d, name %q", l.Account, l.Signed,
+					l.HMACVerified, l.Accrued, l.Contact["name"])
 			}
 		})
 	}
@@ -132,7 +135,10 @@ func TestPartnersPage(t *testing.T) {
 
 	page := fetch(t, n, http.MethodGet, mine)
 	for name, want := range map[string]string{
-		"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow, noarchive", "X-Content-Type-Options": "nosniff",
+		"Cache-Control":           "no-store",
+		"Referrer-Policy":         "no-referrer",
+		"X-Robots-Tag":            "noindex, nofollow, noarchive",
+		"X-Content-Type-Options":  "nosniff",
 		"Content-Type":            "text/html; charset=utf-8",
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	} {
@@ -140,7 +146,8 @@ func TestPartnersPage(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if page.Status != http.StatusOK || strings.Contains(page.Body, "<script") || !strings.Contains(html.UnescapeString(page.Body), `Čapek & "Sons" <script>`) {
+	if page.Status != http.StatusOK || strings.Contains(page.Body, "<script") ||
+		!strings.Contains(html.UnescapeString(page.Body), `Čapek & "Sons" <script>`) {
 		t.Errorf("answered %d; the name is not as it should be", page.Status)
 	}
 	for _, want := range []string{n.Config.HTTP.PublicURL + "/p/northgate", "northgate-web", "northgate.trial"} {
@@ -148,12 +155,14 @@ func TestPartnersPage(t *testing.T) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
-	for _, not := range []string{"southgate", p.Secret, strings.TrimPrefix(mine, "/partner/"), strings.TrimPrefix(theirs, "/partner/")} {
+	for _, not := range []string{"southgate", p.Secret, strings.TrimPrefix(mine, "/partner/"),
+		strings.TrimPrefix(theirs, "/partner/")} {
 		if strings.Contains(page.Body, not) {
 			t.Errorf("the page has %s", not)
 		}
 	}
-	if head := fetch(t, n, http.MethodHead, mine); head.Status != http.StatusOK || head.Body != "" || head.Header.Get("Content-Length") != page.Header.Get("Content-Length") {
+	if head := fetch(t, n, http.MethodHead, mine); head.Status != http.StatusOK || head.Body != "" ||
+		head.Header.Get("Content-Length") != page.Header.Get("Content-Length") {
 		t.Errorf("HEAD: answered %d %v", head.Status, head.Header)
 	}
 	if a := fetch(t, n, http.MethodPost, mine); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "GET, HEAD" {
@@ -181,7 +190,8 @@ func allUnknown(t *testing.T, n *node.Node, replaced, suspended string) {
 		if i == 0 {
 			first = a
 		}
-		if a.Status != http.StatusNotFound || a.Body != spec.Rejected(spec.NotFound) || !slices.Equal(flat(a.Header), flat(first.Header)) {
+		if a.Status != http.StatusNotFound || a.Body != spec.Rejected(spec.NotFound) ||
+			!slices.Equal(flat(a.Header), flat(first.Header)) {
 			t.Errorf("%.60s: answered %d %s %v", path, a.Status, a.Body, a.Header)
 		}
 	}
@@ -220,7 +230,10 @@ func keepsTokens(t *testing.T, n *node.Node, links ...string) {
 // again with the database.
 func TestPartnersPageWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	for name, disturb := range map[string]func(*node.FaultyProxy){"cut": (*node.FaultyProxy).Cut, "held up": (*node.FaultyProxy).Hold} {
+	for name, disturb := range map[string]func(*node.FaultyProxy){
+		"cut":     (*node.FaultyProxy).Cut,
+		"held up": (*node.FaultyProxy).Hold,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var proxy *node.FaultyProxy
@@ -231,7 +244,8 @@ func TestPartnersPageWithoutDatabase(t *testing.T) {
 			}
 			disturb(proxy)
 			started := clock.System{}.Now()
-			if a := fetch(t, n, http.MethodGet, mine); a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") != "2" {
+			if a := fetch(t, n, http.MethodGet, mine); a.Status != http.StatusServiceUnavailable ||
+				a.Header.Get("Retry-After") != "2" {
 				t.Errorf("answered %d, Retry-After %q, %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 			}
 			if took := (clock.System{}).Now().Sub(started); took > 9*time.Second {
@@ -241,7 +255,8 @@ func TestPartnersPageWithoutDatabase(t *testing.T) {
 				t.Errorf("a malformed token is answered with %d", a.Status)
 			}
 			proxy.Restore()
-			testkit.Eventually(t, 10*time.Second, "the page is there again", func() bool { return fetch(t, n, http.MethodGet, mine).Status == http.StatusOK })
+			testkit.Eventually(t, 10*time.Second, "the page is there again",
+				func() bool { return fetch(t, n, http.MethodGet, mine).Status == http.StatusOK })
 		})
 	}
 }

@@ -34,7 +34,8 @@ func TestADrainingNodeLetsGoOfItsClients(t *testing.T) {
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Stop(context.Background()) }()
-	testkit.Eventually(t, node.Patience, "the node is draining", func() bool { return n.Readiness(t, "/readyz/ping").Checks["draining"] != "" })
+	testkit.Eventually(t, node.Patience, "the node is draining",
+		func() bool { return n.Readiness(t, "/readyz/ping").Checks["draining"] != "" })
 	for _, r := range requests {
 		if status, closes := lastOnConnection(t, n, r.Connection, r.send); status != r.status || !closes {
 			t.Errorf("%s: answered %d, closes %t", r.send.Path, status, closes)

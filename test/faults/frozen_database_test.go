@@ -23,8 +23,10 @@ func TestPostsToAFrozenDatabase(t *testing.T) {
 	for name, freeze := range map[string]func(proxy *node.FaultyProxy, transaction string){
 		"before the statement": func(proxy *node.FaultyProxy, _ string) { proxy.Hold() },
 		"before the answer":    func(proxy *node.FaultyProxy, transaction string) { proxy.AfterSending(transaction, proxy.Hold) },
-		"before the read-back": func(proxy *node.FaultyProxy, transaction string) { proxy.AfterSending(transaction, proxy.CutAndHold) },
-		"and then cut":         func(proxy *node.FaultyProxy, transaction string) { proxy.AfterSending(transaction, proxy.Cut) },
+		"before the read-back": func(proxy *node.FaultyProxy, transaction string) {
+			proxy.AfterSending(transaction, proxy.CutAndHold)
+		},
+		"and then cut": func(proxy *node.FaultyProxy, transaction string) { proxy.AfterSending(transaction, proxy.Cut) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +62,8 @@ func TestPostsToAFrozenDatabase(t *testing.T) {
 			all.Wait()
 
 			proxy.Restore()
-			testkit.Eventually(t, 10*time.Second, "the node is ready again", func() bool { return n.Readiness(t, "/readyz").Ready })
+			testkit.Eventually(t, 10*time.Second, "the node is ready again",
+				func() bool { return n.Readiness(t, "/readyz").Ready })
 			for _, body := range bodies {
 				node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 			}

@@ -94,12 +94,15 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	var secret uuid.UUID
-	err := n.Root.QueryRow(t.Context(), `UPDATE signing_secrets SET sealed = set_byte(sealed, 20, get_byte(sealed, 20) # 1) WHERE partner_id = $1 RETURNING id`, n.Off.ID).Scan(&secret)
+	err := n.Root.QueryRow(t.Context(),
+		`UPDATE signing_secrets SET sealed = set_byte(sealed, 20, get_byte(sealed, 20) # 1) WHERE partner_id = $1 RETURNING id`,
+		n.Off.ID).Scan(&secret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := id.Format(id.Secret, secret)
-	testkit.Eventually(t, 5*time.Second, "the node has read the change", func() bool { return n.Readiness(t, "/readyz").Checks["platform_keys"] != "ok" })
+	testkit.Eventually(t, 5*time.Second, "the node has read the change",
+		func() bool { return n.Readiness(t, "/readyz").Checks["platform_keys"] != "ok" })
 	n.CheckReadiness(t, "/readyz", "platform_keys")
 	n.CheckReadiness(t, "/readyz/ping")
 	if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 1\n") {
@@ -112,7 +115,8 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 
 // operationsStayApart asks every listener for what the ops listener has.
 func operationsStayApart(t *testing.T, n *node.Node) {
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine", "/debug/pprof/symbol", "/metrics", "/healthz", "/readyz", "/readyz/ping"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine",
+		"/debug/pprof/symbol", "/metrics", "/healthz", "/readyz", "/readyz/ping"} {
 		n.Get(t, n.Ops+path)
 		for _, origin := range []string{n.API, n.Admin} {
 			resp, err := n.Client.Get(origin + path)
@@ -139,7 +143,8 @@ func operationsStayApart(t *testing.T, n *node.Node) {
 func schemaBehind(t *testing.T, n *node.Node) {
 	ctx := context.Background()
 	var newest int64
-	err := n.Root.QueryRow(ctx, `DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version) RETURNING version_id`).Scan(&newest)
+	err := n.Root.QueryRow(ctx,
+		`DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version) RETURNING version_id`).Scan(&newest)
 	if err != nil {
 		t.Fatal(err)
 	}

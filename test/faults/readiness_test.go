@@ -50,7 +50,13 @@ func TestAClockThatIsOffIsToldOf(t *testing.T) {
 		ahead time.Duration
 		off   bool
 	}{
-		{0, false}, {4 * time.Second, false}, {6 * time.Second, true}, {-4 * time.Second, false}, {-6 * time.Second, true}, {time.Hour, true}, {0, false},
+		{0, false},
+		{4 * time.Second, false},
+		{6 * time.Second, true},
+		{-4 * time.Second, false},
+		{-6 * time.Second, true},
+		{time.Hour, true},
+		{0, false},
 	} {
 		if _, err := n.Root.Exec(t.Context(), `UPDATE skewed.clock SET ahead = make_interval(secs => $1)`, c.ahead.Seconds()); err != nil {
 			t.Fatal(err)

@@ -73,13 +73,16 @@ func TestARestartWithoutTheDatabaseAnswersPings(t *testing.T) {
 	n.LosesAnswers = false // it is stopped before the server is
 	suspended := n.NewPartner(t, "gone-quiet", models.SigningRequired)
 	for _, sql := range []string{
-		`INSERT INTO partner_prices (partner_id, adjustment, daily_lead_cap, updated_at) VALUES ('` + n.Required.ID.String() + `', 1500, 1, now())`,
-		`INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ('` + n.Off.ID.String() + `', '[{"country":"DE"}]', now())`,
+		`INSERT INTO partner_prices (partner_id, adjustment, daily_lead_cap, updated_at) VALUES ('` +
+			n.Required.ID.String() + `', 1500, 1, now())`,
+		`INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ('` + n.Off.ID.String() +
+			`', '[{"country":"DE"}]', now())`,
 		`UPDATE partners SET status = 'suspended' WHERE id = '` + suspended.ID.String() + `'`,
 	} {
 		n.DB.Exec(t, sql)
 	}
-	testkit.Eventually(t, node.Patience, "the agreement is active", func() bool { return n.Ping(t, suspended.Base(), node.MinimalPing).Reason == "paused" })
+	testkit.Eventually(t, node.Patience, "the agreement is active",
+		func() bool { return n.Ping(t, suspended.Base(), node.MinimalPing).Reason == "paused" })
 	seen := clock.System{}.Now()
 	n.DB.Exec(t, `UPDATE partners SET name = 'Gone quiet' WHERE slug = 'gone-quiet'`)
 	awaitSnapshot(t, n, seen) // with all that was seen before
@@ -175,7 +178,9 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 		{"a byte was changed", "not read", changed(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
 		{"cut off", "not read", changed(func(b []byte) []byte { return b[:len(b)/2] })},
 		{"empty", "not read", changed(func(b []byte) []byte { return nil })},
-		{"another format", "not read", changed(func(b []byte) []byte { return bytes.Replace(b, []byte(" 1\n"), []byte(" 2\n"), 1) })},
+		{"another format", "not read", changed(func(b []byte) []byte {
+			return bytes.Replace(b, []byte(" 1\n"), []byte(" 2\n"), 1)
+		})},
 		{"missing", "none", func() { os.Remove(file) }},
 		{"a folder", "not read", func() { os.Mkdir(file, 0o700) }},
 		{"older than 24 hours", "not current", func() {
@@ -202,9 +207,12 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 			if a := n.Do(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: "{"}); a.Status != http.StatusInternalServerError {
 				t.Errorf("a wrong ping is answered with %d %s", a.Status, a.Body)
 			}
-			n.CheckUnavailable(t, n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))), spec.NotSaved)
+			n.CheckUnavailable(t,
+				n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))),
+				spec.NotSaved)
 			n.Get(t, n.Ops+"/metrics")
-			testkit.Eventually(t, node.Patience, "the log says why", func() bool { return n.Log.Count(`"snapshot":"`+c.why+`"`) > 0 })
+			testkit.Eventually(t, node.Patience, "the log says why",
+				func() bool { return n.Log.Count(`"snapshot":"`+c.why+`"`) > 0 })
 		})
 	}
 
@@ -249,9 +257,11 @@ func TestASnapshotThatCannotBeWritten(t *testing.T) {
 	n := node.Start(t, func(n *node.Node) { n.Config.Database.SnapshotFile = filepath.Join(blocked, "snapshot") })
 	testkit.Eventually(t, node.Patience, "the failure is counted", func() bool {
 		text := n.Get(t, n.Ops+"/metrics")
-		return strings.Contains(text, "\npingpost_snapshot_write_failures_total ") && !strings.Contains(text, "\npingpost_snapshot_write_failures_total 0\n")
+		return strings.Contains(text, "\npingpost_snapshot_write_failures_total ") &&
+			!strings.Contains(text, "\npingpost_snapshot_write_failures_total 0\n")
 	})
-	testkit.Eventually(t, node.Patience, "the failure is logged", func() bool { return n.Log.Count("database.snapshot_file") == 1 })
+	testkit.Eventually(t, node.Patience, "the failure is logged",
+		func() bool { return n.Log.Count("database.snapshot_file") == 1 })
 	n.CheckReadiness(t, "/readyz")
 	n.Deliver(t, n.Required, node.MinimalPost)
 }

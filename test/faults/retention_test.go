@@ -38,8 +38,12 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 func TestANodeLetsGoOfWhatMayNotBeKept(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays, n.Config.Retention.TrafficDays = 7, 7 })
-	trial := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{Identifier: "trying-sandbox", Sandbox: true})
-	testkit.Eventually(t, node.Patience, "the node knows the new partner", func() bool { return n.Post(t, trial, "{}").Status == http.StatusBadRequest })
+	trial := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{
+		Identifier: "trying-sandbox",
+		Sandbox:    true,
+	})
+	testkit.Eventually(t, node.Patience, "the node knows the new partner",
+		func() bool { return n.Post(t, trial, "{}").Status == http.StatusBadRequest })
 	const day = 24 * time.Hour
 	now := node.Began.Add(8*day + time.Hour)
 	rows := []struct {

@@ -42,7 +42,8 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	promoted := standby.URLs(t)
 	promoted.Exec(t, `SELECT pg_promote()`)
 	rootTo(t, n, promoted.RootURL)
-	testkit.Eventually(t, node.Patience, "the node uses the promoted standby", func() bool { return n.Readiness(t, "/readyz").Ready })
+	testkit.Eventually(t, node.Patience, "the node uses the promoted standby",
+		func() bool { return n.Readiness(t, "/readyz").Ready })
 	n.Deliver(t, n.Required, node.MinimalPost)
 
 	primary.Start(t)
@@ -100,5 +101,6 @@ func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
 func retried(t *testing.T, n *node.Node) {
 	t.Helper()
 	body := n.FreshPost(t, n.Required)
-	testkit.Eventually(t, node.Patience, "the post is delivered", func() bool { return n.Post(t, n.Required, body).Status == 200 })
+	testkit.Eventually(t, node.Patience, "the post is delivered",
+		func() bool { return n.Post(t, n.Required, body).Status == 200 })
 }

@@ -47,7 +47,9 @@ func TestDatabaseAway(t *testing.T) {
 				for _, body := range bodies {
 					all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NotSaved) })
 				}
-				all.Go(func() { n.CheckUnavailable(t, n.Post(t, n.Off, used), spec.NotSaved) }) // nobody can say that it was delivered
+				all.Go(func() {
+					n.CheckUnavailable(t, n.Post(t, n.Off, used), spec.NotSaved)
+				}) // nobody can say that it was delivered
 				all.Wait()
 			})
 			if took := (clock.System{}).Now().Sub(started); took > c.within {
@@ -56,7 +58,8 @@ func TestDatabaseAway(t *testing.T) {
 			n.CheckServes(t)
 
 			proxy.Restore()
-			testkit.Eventually(t, 5*time.Second, "the node is ready again", func() bool { return n.Readiness(t, "/readyz").Ready })
+			testkit.Eventually(t, 5*time.Second, "the node is ready again",
+				func() bool { return n.Readiness(t, "/readyz").Ready })
 			for _, body := range bodies {
 				node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 			}

@@ -233,7 +233,8 @@ func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "
 // nothing and spends no transaction.
 func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
 	t.Helper()
-	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want || a.Header.Get("Retry-After") != "2" {
+	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want ||
+		a.Header.Get("Retry-After") != "2" {
 		t.Errorf("answered %d, Retry-After %q, %s; want 503, 2, %s", a.Status, a.Header.Get("Retry-After"), a.Body, want)
 	}
 }

@@ -95,7 +95,13 @@ func OnMachineClock(n *Node) { n.Clock = clock.System{} }
 // logged. It is stopped, and its log looked at, when the test ends.
 func Start(t *testing.T, options ...Option) *Node {
 	t.Helper()
-	n := &Node{Config: config.Defaults(config.Dev), DB: testkit.NewDatabase(t), Manual: clock.NewManual(Began), Log: &testkit.Log{}, seen: &seen{requestIDs: map[string]bool{}}}
+	n := &Node{
+		Config: config.Defaults(config.Dev),
+		DB:     testkit.NewDatabase(t),
+		Manual: clock.NewManual(Began),
+		Log:    &testkit.Log{},
+		seen:   &seen{requestIDs: map[string]bool{}},
+	}
 	n.Clock = n.Manual
 	n.Config.HTTP.APIAddr, n.Config.HTTP.AdminAddr, n.Config.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	n.Config.Database.URL = config.Secret(n.DB.AppURL)

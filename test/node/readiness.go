@@ -39,7 +39,8 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 // checks are those of each address. Another, draining, is there while a node stops.
 var checks = map[string][]string{
 	"/readyz/ping": {"rate_card", "directory"},
-	"/readyz":      {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock", "key_wrapper", "lead_keys"},
+	"/readyz": {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock",
+		"key_wrapper", "lead_keys"},
 }
 
 // CheckReadiness fails the test unless all checks of an address pass but these.

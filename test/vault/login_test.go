@@ -21,7 +21,8 @@ const lockThreshold = 5
 // vaultLogins reads how many logins a node has made with a result.
 func vaultLogins(t *testing.T, n *node.Node, result string) int {
 	t.Helper()
-	sample := regexp.MustCompile(fmt.Sprintf(`(?m)^pingpost_vault_calls_total{operation="login",result=%q} (\d+)$`, result)).FindStringSubmatch(n.Get(t, n.Ops+"/metrics"))
+	sample := regexp.MustCompile(fmt.Sprintf(`(?m)^pingpost_vault_calls_total{operation="login",result=%q} (\d+)$`,
+		result)).FindStringSubmatch(n.Get(t, n.Ops+"/metrics"))
 	if sample == nil {
 		return 0
 	}
@@ -88,7 +89,11 @@ func TestLockedVaultRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	v.Write(t, "sys/auth/"+devvault.AuthMount+"/tune", map[string]any{
-		"user_lockout_config": map[string]any{"lockout_threshold": strconv.Itoa(lockThreshold), "lockout_duration": "10s", "lockout_counter_reset_duration": "10s"},
+		"user_lockout_config": map[string]any{
+			"lockout_threshold":              strconv.Itoa(lockThreshold),
+			"lockout_duration":               "10s",
+			"lockout_counter_reset_duration": "10s",
+		},
 	})
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), func(n *node.Node) { n.Clock = n.Manual })
 	testkit.Eventually(t, 5*time.Second, "the node is ready", answersReady(t, n))
@@ -104,7 +109,8 @@ func TestLockedVaultRole(t *testing.T) {
 		}
 	}
 	another := n.Beside(t)
-	testkit.Eventually(t, 5*time.Second, "Vault rejects the login of a node that starts", func() bool { return vaultLogins(t, another, "login") == 1 })
+	testkit.Eventually(t, 5*time.Second, "Vault rejects the login of a node that starts",
+		func() bool { return vaultLogins(t, another, "login") == 1 })
 	n.Deliver(t, n.Required, node.MinimalPost)
 	testkit.Eventually(t, 20*time.Second, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
 	n.Manual.Advance(time.Minute)
@@ -117,5 +123,6 @@ func TestNodeReportsRightToDecrypt(t *testing.T) {
 	v := testkit.NewVault(t)
 	v.Roles[devvault.Serve] = v.Roles[devvault.Rewrap]
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")))
-	testkit.Eventually(t, 10*time.Second, "the log has the warning", func() bool { return strings.Contains(n.Log.String(), `"right":"decrypt"`) })
+	testkit.Eventually(t, 10*time.Second, "the log has the warning",
+		func() bool { return strings.Contains(n.Log.String(), `"right":"decrypt"`) })
 }

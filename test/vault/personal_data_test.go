@@ -19,8 +19,12 @@ func TestNothingIsReadableOutside(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)
 	full := strings.Replace(node.MinimalPost, `"email":"`+node.PersonEmail+`"`,
-		`"email":"`+node.PersonEmail+`","phone":"`+node.PersonLocal+`","phoneE164":"`+node.PersonPhone+`","name":"Ottilie Quillfeather"`, 1)
-	full = strings.Replace(full, `{"transactionId"`, `{"notes":"`+node.PersonNotes+`","address":"`+node.PersonAddress+`","answers":{"who":"Ottilie Quillfeather"},"transactionId"`, 1)
+		`"email":"`+node.PersonEmail+`","phone":"`+node.PersonLocal+`","phoneE164":"`+node.PersonPhone+
+			`","name":"Ottilie Quillfeather"`, 1)
+	full = strings.Replace(full, `{"transactionId"`,
+		`{"notes":"`+node.PersonNotes+`","address":"`+node.PersonAddress+
+			`","answers":{"who":"Ottilie Quillfeather"},"transactionId"`,
+		1)
 	for range 3 {
 		n.Deliver(t, n.Required, full)
 	}
@@ -35,8 +39,13 @@ func TestNothingIsReadableOutside(t *testing.T) {
 
 	canaries := n.Secrets()
 	for what, text := range map[string]string{
-		"the e-mail": node.PersonEmail, "the name": "Ottilie Quillfeather", "the address": node.PersonAddress, "the notes": node.PersonNotes,
-		"the SecretID": n.Config.Vault.SecretID.Reveal(), "Vault's root token": n.vault.RootToken, "Vault's unseal key": n.vault.UnsealKey,
+		"the e-mail":              node.PersonEmail,
+		"the name":                "Ottilie Quillfeather",
+		"the address":             node.PersonAddress,
+		"the notes":               node.PersonNotes,
+		"the SecretID":            n.Config.Vault.SecretID.Reveal(),
+		"Vault's root token":      n.vault.RootToken,
+		"Vault's unseal key":      n.vault.UnsealKey,
 		"another role's SecretID": n.vault.Roles[devvault.Rewrap].SecretID,
 	} {
 		canaries[what] = text

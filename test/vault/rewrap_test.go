@@ -32,7 +32,12 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 	wrappers := envelope.NewWrappers(n.vault.Wrapper(t, devvault.Rewrap))
 	store := leads.NewStore(n.DB.DB.Pool)
 	move := func(ctx context.Context, tell func(leads.RotationProgress)) error {
-		done, err := (&leads.KeyRotation{Leads: store, Wrappers: wrappers, Clock: clock.System{}, Tell: tell}).Rewrap(ctx)
+		done, err := (&leads.KeyRotation{
+			Leads:    store,
+			Wrappers: wrappers,
+			Clock:    clock.System{},
+			Tell:     tell,
+		}).Rewrap(ctx)
 		if done.Failed > 0 {
 			t.Errorf("%d leads do not move: %v", done.Failed, done.Cause)
 		}
@@ -51,7 +56,10 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 		uses, err := store.KeyUses(t.Context())
 		return err == nil && len(uses) == 1 && uses[0].Version == "v2"
 	})
-	n.vault.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{"min_decryption_version": 2, "min_encryption_version": 2})
+	n.vault.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{
+		"min_decryption_version": 2,
+		"min_encryption_version": 2,
+	})
 	after := l.stored.Load()
 	testkit.Eventually(t, 30*time.Second, "posts go on", func() bool { return l.stored.Load() > after+100 })
 	l.end(t)

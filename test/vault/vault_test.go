@@ -111,7 +111,8 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 	case a.Status == http.StatusOK:
 		l.stored.Add(1)
 		return true
-	case a.Status == http.StatusServiceUnavailable && a.Body == `{"ok":false,"message":"`+spec.NotSaved+`"}` && a.Header.Get("Retry-After") == "2":
+	case a.Status == http.StatusServiceUnavailable && a.Body == `{"ok":false,"message":"`+spec.NotSaved+`"}` &&
+		a.Header.Get("Retry-After") == "2":
 		l.refused.Add(1)
 	default:
 		t.Errorf("a post was answered %d: %s", a.Status, a.Body)
@@ -125,7 +126,8 @@ func (l *load) end(t *testing.T) {
 	close(l.stop)
 	l.wait.Wait()
 	for _, body := range l.unspent {
-		testkit.Eventually(t, 5*time.Second, "a post that was refused is taken: its transaction was not spent", func() bool { return l.post(t, body) })
+		testkit.Eventually(t, 5*time.Second, "a post that was refused is taken: its transaction was not spent",
+			func() bool { return l.post(t, body) })
 	}
 	n := l.n
 	var leads, whole int64
@@ -198,7 +200,8 @@ func TestVaultTokensEnd(t *testing.T) {
 			t.Parallel()
 			v := testkit.NewVault(t)
 			life := fmt.Sprintf("%.0fs", c.life.Seconds())
-			v.Write(t, "auth/"+devvault.AuthMount+"/role/"+devvault.Serve, map[string]any{"token_ttl": life, "token_max_ttl": life})
+			v.Write(t, "auth/"+devvault.AuthMount+"/role/"+devvault.Serve,
+				map[string]any{"token_ttl": life, "token_max_ttl": life})
 			n := startBehindProxy(t, v)
 			l := n.loadWith(t, c.pause)
 			select {
@@ -234,7 +237,8 @@ func TestVaultKeyRotatesUnderLoad(t *testing.T) {
 		}
 		testkit.Eventually(t, 30*time.Second, "leads are under the new version", func() bool {
 			var n1 int64
-			err := n.Root.QueryRow(t.Context(), `SELECT count(*) FROM leads WHERE key_version = $1`, fmt.Sprintf("v%d", version)).Scan(&n1)
+			err := n.Root.QueryRow(t.Context(), `SELECT count(*) FROM leads WHERE key_version = $1`,
+				fmt.Sprintf("v%d", version)).Scan(&n1)
 			return err == nil && n1 > 10
 		})
 	}

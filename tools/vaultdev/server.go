@@ -56,7 +56,10 @@ func start(listener net.Listener, level string, log io.Writer) (*server, error) 
 		return nil, errors.Join(err, core.Shutdown())
 	}
 	s.http = &http.Server{
-		Handler:           vaulthttp.Handler.Handler(&vault.HandlerProperties{Core: core, ListenerConfig: &configutil.Listener{}}),
+		Handler: vaulthttp.Handler.Handler(&vault.HandlerProperties{
+			Core:           core,
+			ListenerConfig: &configutil.Listener{},
+		}),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	go func() { s.failed <- s.http.Serve(listener) }()

@@ -51,7 +51,8 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	switch {
 	case len(body) > MaxDiagnosed:
 		d.Causes = []string{"body_too_large"}
-		d.Verdict = fmt.Sprintf("The body has %d bytes, and a post at most %d: it was refused before its signature was looked at.", len(body), MaxDiagnosed)
+		d.Verdict = fmt.Sprintf("The body has %d bytes, and a post at most %d: it was refused before its signature was looked at.",
+			len(body), MaxDiagnosed)
 		d.Fix = "Send less."
 		return d
 	case len(keys) == 0:
@@ -76,7 +77,9 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 }
 
 // judge finds the secret, and what is wrong beyond the form of the headers.
-func (d *Diagnosis) judge(t *trial, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool) (found []finding) {
+func (d *Diagnosis) judge(
+	t *trial, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
+) (found []finding) {
 	if len(t.mac) == sha256.Size {
 		if d.Key = t.hmac(d.Signed); d.Key < 0 {
 			f, key := t.explain(timestamp, body, sent)

@@ -40,8 +40,10 @@ func sum(text string) string { return hex.EncodeToString(sha(text)) }
 
 func TestDiagnoseFindsTheSecret(t *testing.T) {
 	for i, key := range secrets {
-		d := Signature(" "+stamp(0)+"\t", compact, strings.ToUpper(signing.Sign(key.Key, stamp(0), []byte(compact))), secrets, now)
-		if d.Key != i || d.Matches != (key.State == KeyActive) || !strings.Contains(d.Verdict, key.Name) || string(d.Signed) != stamp(0)+"."+compact {
+		d := Signature(" "+stamp(0)+"\t", compact, strings.ToUpper(signing.Sign(key.Key, stamp(0), []byte(compact))),
+			secrets, now)
+		if d.Key != i || d.Matches != (key.State == KeyActive) || !strings.Contains(d.Verdict, key.Name) ||
+			string(d.Signed) != stamp(0)+"."+compact {
 			t.Errorf("%s: %+v", key.Name, d)
 		}
 		if (d.Fix == "") != d.Matches || key.State != KeyActive && !slices.Equal(d.Causes, []string{"secret_" + key.State}) {
@@ -62,7 +64,8 @@ func TestDiagnoseTellsTheWindow(t *testing.T) {
 		{300, "", ""}, {-300, "", ""}, {301, "timestamp_early", "301 s"}, {-4000, "timestamp_late", "4000 s"},
 	} {
 		d := Signature(stamp(c.offset), compact, signing.Sign(secrets[0].Key, stamp(c.offset), []byte(compact)), secrets, now)
-		if !d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.cause || !strings.Contains(d.Verdict, c.shows) || !strings.Contains(d.Fix, c.shows) || (d.Fix == "") != (c.cause == "") {
+		if !d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.cause ||
+			!strings.Contains(d.Verdict, c.shows) || !strings.Contains(d.Fix, c.shows) || (d.Fix == "") != (c.cause == "") {
 			t.Errorf("%d s: %+v", c.offset, d)
 		}
 		wrong := Signature(stamp(c.offset), compact, strings.Repeat("0", 64), secrets, now)
@@ -99,7 +102,8 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 		{"a leading zero lost", leading, strings.TrimLeft(signing.Sign(key, ts, []byte(leading)), "0"), "signature_length"},
 		{"SHA-1", compact, hex.EncodeToString(macOf(sha1.New, key, ts+"."+compact)), "signature_hash"},
 		{"SHA-512", compact, hex.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "signature_hash"},
-		{"SHA-512 in base64", compact, base64.StdEncoding.EncodeToString(macOf(sha512.New, key, ts+"."+compact)), "signature_base64"},
+		{"SHA-512 in base64", compact, base64.StdEncoding.EncodeToString(macOf(sha512.New, key, ts+"."+compact)),
+			"signature_base64"},
 	} {
 		d := Signature(ts, c.body, c.signature, secrets, now)
 		if d.Matches || d.Key != 0 || d.Causes[0] != c.cause || d.Verdict == "" || d.Fix == "" {
@@ -194,14 +198,17 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		{"the secret with a newline", compact, first + "\n", ts + "." + compact, "secret_newline"},
 		{"the secret in quotes", compact, `"` + first + `"`, ts + "." + compact, "secret_quoted"},
 		{"the secret without its prefix", compact, first[3:], ts + "." + compact, "secret_without_prefix"},
-		{"the secret decoded", compact, string(fromBase64([]byte(first[3:]))), ts + "." + compact, "secret_without_prefix_from_base64"},
+		{"the secret decoded", compact, string(fromBase64([]byte(first[3:]))), ts + "." + compact,
+			"secret_without_prefix_from_base64"},
 		{"SHA-256 behind", compact, "", compact + first, "plain_hash_secret_behind"},
 		{"SHA-256 in front", compact, "", first + ts + "." + compact, "plain_hash_secret_in_front"},
 		{"compact signed", `{ "b": 1.50, "a": "x" }`, first, ts + `.{"b":1.50,"a":"x"}`, "json_rewritten"},
 		{"Python signed", `{"b":1.50,"a":["x"]}`, first, ts + `.{"b": 1.50, "a": ["x"]}`, "json_rewritten"},
-		{"Python's ASCII signed", `{"a":"é😀","b":[1,2]}`, first, ts + `.{"a": "\u00e9\ud83d\ude00", "b": [1, 2]}`, "json_rewritten"},
+		{"Python's ASCII signed", `{"a":"é😀","b":[1,2]}`, first, ts + `.{"a": "\u00e9\ud83d\ude00", "b": [1, 2]}`,
+			"json_rewritten"},
 		{"raw signed", `{"a":"\u00e9\ud83d\ude00"}`, first, ts + `.{"a":"é😀"}`, "json_rewritten"},
-		{"2 blanks", `{"a":{"b":[1,{}]}}`, first, ts + ".{\n  \"a\": {\n    \"b\": [\n      1,\n      {}\n    ]\n  }\n}", "json_rewritten"},
+		{"2 blanks", `{"a":{"b":[1,{}]}}`, first,
+			ts + ".{\n  \"a\": {\n    \"b\": [\n      1,\n      {}\n    ]\n  }\n}", "json_rewritten"},
 		{"4 blanks", `{"a":1}`, first, ts + ".{\n    \"a\": 1\n}", "json_rewritten"},
 		{"tabs", `{"a":1}`, first, ts + ".{\n\t\"a\": 1\n}", "json_rewritten"},
 		{"sorted", `{"b":1,"a":{"d":1,"c":2}}`, first, ts + `.{"a":{"c":2,"d":1},"b":1}`, "json_rewritten"},
@@ -217,7 +224,8 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 			signature = macHex(c.key, c.signed)
 		}
 		d := Signature(ts, c.body, signature, secrets, now)
-		if d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.causes || d.Verdict == "" || d.Fix == "" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
+		if d.Matches || d.Key != 0 || strings.Join(d.Causes, " ") != c.causes || d.Verdict == "" || d.Fix == "" ||
+			len(d.Notes) != 1 || !strings.Contains(d.Notes[0], secrets[0].Name) {
 			t.Errorf("%s: %d %v %q", c.name, d.Key, d.Causes, d.Notes)
 		}
 	}
@@ -234,7 +242,8 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
-	if d := Signature(ts, compact, sum(compact), secrets, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"plain_hash"}) {
+	if d := Signature(ts, compact, sum(compact), secrets, now); d.Matches || d.Key != -1 ||
+		!slices.Equal(d.Causes, []string{"plain_hash"}) {
 		t.Errorf("no secret: %+v", d)
 	}
 }
@@ -245,7 +254,8 @@ func TestDiagnoseFindsNothing(t *testing.T) {
 		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)) || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
 		t.Errorf("%+v", d)
 	}
-	if d := Signature(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"no_secret"}) {
+	if d := Signature(stamp(0), compact, strings.Repeat("0", 64), nil, now); d.Matches || d.Key != -1 ||
+		!slices.Equal(d.Causes, []string{"no_secret"}) {
 		t.Errorf("without secrets: %+v", d)
 	}
 	if d := Signature(stamp(0), strings.Repeat("x", MaxDiagnosed+1), strings.Repeat("0", 64), secrets, now); d.Matches || !slices.Equal(d.Causes, []string{"body_too_large"}) {
@@ -287,7 +297,10 @@ func FuzzDiagnose(f *testing.F) {
 	f.Fuzz(func(t *testing.T, timestamp, body, signature string) {
 		d := Signature(timestamp, body, signature, secrets, now)
 		seconds, _ := strconv.ParseInt(signing.TrimBlanks(timestamp), 10, 64)
-		claim, err := signing.Check(signing.Headers{Timestamp: []string{timestamp}, Signature: []string{signature}}, time.Unix(seconds, 0))
+		claim, err := signing.Check(signing.Headers{
+			Timestamp: []string{timestamp},
+			Signature: []string{signature},
+		}, time.Unix(seconds, 0))
 		verified := false
 		for _, k := range secrets {
 			verified = verified || err == nil && k.State == KeyActive && signing.NewVerifier(k.Key).Verify(claim, []byte(body))
@@ -299,7 +312,8 @@ func FuzzDiagnose(f *testing.F) {
 			t.Fatalf("%+v", d)
 		}
 		for _, k := range secrets {
-			if text := d.Verdict + d.Fix + strings.Join(d.Notes, ""); strings.Contains(text, string(k.Key)) && !strings.Contains(timestamp+body+signature, string(k.Key)) {
+			if text := d.Verdict + d.Fix + strings.Join(d.Notes, ""); strings.Contains(text, string(k.Key)) &&
+				!strings.Contains(timestamp+body+signature, string(k.Key)) {
 				t.Fatal("a key is in the diagnosis")
 			}
 		}

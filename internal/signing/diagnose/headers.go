@@ -52,7 +52,9 @@ func readSignature(text string) readSig {
 			return out
 		}
 	}
-	return readSig{wrong: finding{"signature_form", fmt.Sprintf("The signature is not 64 hex digits: it has %d characters, and they are neither hex nor base64 of a hash.", len([]rune(text))), digitsAlone}}
+	return readSig{wrong: finding{"signature_form", fmt.Sprintf(
+		"The signature is not 64 hex digits: it has %d characters, and they are neither hex nor base64 of a hash.",
+		len([]rune(text))), digitsAlone}}
 }
 
 // prefixedHex knows sha256=…, v1=…, 0x… and t=…,v1=….
@@ -65,7 +67,10 @@ func prefixedHex(text string) readSig {
 	if at == 0 || err != nil || hashName(len(mac)) == "" {
 		return readSig{}
 	}
-	return readSig{mac: mac, wrong: finding{"signature_prefix", "The signature has " + quotePrefix(text[:at]) + " before its hex digits.", digitsAlone}}
+	return readSig{
+		mac:   mac,
+		wrong: finding{"signature_prefix", "The signature has " + quotePrefix(text[:at]) + " before its hex digits.", digitsAlone},
+	}
 }
 
 // quotePrefix shows a prefix that is one, and of anything longer only that it is there.
@@ -83,7 +88,11 @@ func pairs(text string) readSig {
 	if joined == text || err != nil || hashName(len(mac)) == "" {
 		return readSig{}
 	}
-	return readSig{mac: mac, wrong: finding{"signature_separated", "The signature's hex digits are separated.", digitsAlone + " C# writes such pairs with BitConverter.ToString: use Convert.ToHexString."}}
+	return readSig{
+		mac: mac,
+		wrong: finding{"signature_separated", "The signature's hex digits are separated.", digitsAlone +
+			" C# writes such pairs with BitConverter.ToString: use Convert.ToHexString."},
+	}
 }
 
 // countedHex knows hex digits that are too few, too many, or of another hash.
@@ -105,7 +114,8 @@ func countedHex(text string) readSig {
 	}
 	f := finding{"signature_length", fmt.Sprintf("The signature has %d hex digits, and not 64.", n), "Send all 64 of them: two for each of the 32 bytes of HMAC SHA-256, leading zeros included."}
 	if padded == text && mac != nil {
-		f = finding{"signature_hash", fmt.Sprintf("The signature has %d hex digits, as of %s, and not the 64 of HMAC SHA-256.", n, hashName(len(mac))), "Use SHA-256."}
+		f = finding{"signature_hash", fmt.Sprintf("The signature has %d hex digits, as of %s, and not the 64 of HMAC SHA-256.",
+			n, hashName(len(mac))), "Use SHA-256."}
 	}
 	return readSig{mac: mac, wrong: f}
 }
@@ -123,12 +133,18 @@ func inBase64(text string) readSig {
 		return readSig{}
 	}
 	if inner, err := hex.DecodeString(string(mac)); err == nil && len(inner) == sha256.Size {
-		return readSig{mac: inner, wrong: finding{"signature_base64_of_hex", "The signature is " + name + " of its hex digits.", digitsAlone}}
+		return readSig{
+			mac:   inner,
+			wrong: finding{"signature_base64_of_hex", "The signature is " + name + " of its hex digits.", digitsAlone},
+		}
 	}
 	if hashName(len(mac)) == "" {
 		return readSig{}
 	}
-	return readSig{mac: mac, wrong: finding{"signature_base64", "The signature is in " + name + ", and not in hex.", "Write the 32 bytes of the HMAC as 64 hex digits."}}
+	return readSig{
+		mac:   mac,
+		wrong: finding{"signature_base64", "The signature is in " + name + ", and not in hex.", "Write the 32 bytes of the HMAC as 64 hex digits."},
+	}
 }
 
 func prefixedBase64(text string) readSig {
@@ -138,7 +154,8 @@ func prefixedBase64(text string) readSig {
 	}
 	out := inBase64(strings.TrimSpace(text[at+1:]))
 	if out.wrong.verdict != "" {
-		out.wrong = finding{"signature_prefix_base64", "The signature has " + quotePrefix(text[:at+1]) + " in front, and is in base64 and not in hex.", "Write the 32 bytes of the HMAC as 64 hex digits, and nothing else."}
+		out.wrong = finding{"signature_prefix_base64", "The signature has " + quotePrefix(text[:at+1]) +
+			" in front, and is in base64 and not in hex.", "Write the 32 bytes of the HMAC as 64 hex digits, and nothing else."}
 	}
 	return out
 }
@@ -191,25 +208,37 @@ func readTimestamp(text string, now time.Time) sentTime {
 func outside(age int64) finding {
 	const again = "Sign each post right before it is sent, a retry too"
 	if age > 0 {
-		return finding{"timestamp_late", fmt.Sprintf("Its timestamp is %d s before the service's clock, and 300 s are allowed: sent now, it would be refused.", age),
+		return finding{"timestamp_late", fmt.Sprintf("Its timestamp is %d s before the service's clock, and 300 s are allowed: sent now, it would be refused.",
+			age),
 			again + fmt.Sprintf("; if it was signed just now, the clock is %d s slow.", age)}
 	}
-	return finding{"timestamp_early", fmt.Sprintf("Its timestamp is %d s after the service's clock, and 300 s are allowed: sent now, it would be refused.", -age),
+	return finding{"timestamp_early", fmt.Sprintf("Its timestamp is %d s after the service's clock, and 300 s are allowed: sent now, it would be refused.",
+		-age),
 		fmt.Sprintf("The clock is %d s fast: set it by a time server.", -age)}
 }
 
 func notDigits(text string) sentTime {
 	if bare := strings.Trim(text, "\"'+ \u00a0\r\n\t"); bare != text && bare != "" {
-		return sentTime{wrong: finding{"timestamp_quoted", "The timestamp has quotes, blanks or a sign around its digits.", "Send the digits alone."}, instead: []string{bare}}
+		return sentTime{
+			wrong:   finding{"timestamp_quoted", "The timestamp has quotes, blanks or a sign around its digits.", "Send the digits alone."},
+			instead: []string{bare},
+		}
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateTime, "2006-01-02T15:04:05", time.RFC1123, time.RFC1123Z, time.DateOnly} {
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, "2006-01-02T15:04:05", time.RFC1123,
+		time.RFC1123Z, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
 			right := strconv.FormatInt(at.Unix(), 10)
-			return sentTime{wrong: finding{"timestamp_date", "The timestamp is a date.", "Send Unix time in whole seconds, and sign the text that is sent: " + right + "."}, instead: []string{right}}
+			return sentTime{
+				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Send Unix time in whole seconds, and sign the text that is sent: " + right + "."},
+				instead: []string{right},
+			}
 		}
 	}
 	if whole, _, cut := strings.Cut(text, "."); cut && whole != "" && strings.Trim(text, "0123456789.") == "" {
-		return sentTime{wrong: finding{"timestamp_fraction", "The timestamp has a fraction.", "Send whole seconds, and sign the text that is sent: " + whole + "."}, instead: []string{whole}}
+		return sentTime{
+			wrong:   finding{"timestamp_fraction", "The timestamp has a fraction.", "Send whole seconds, and sign the text that is sent: " + whole + "."},
+			instead: []string{whole},
+		}
 	}
 	return sentTime{wrong: finding{"timestamp_form", "The timestamp is no whole number.", "Send Unix time in whole seconds: digits, and nothing else."}}
 }

@@ -74,7 +74,8 @@ func rewritten(body []byte) (out []variant) {
 	for _, end := range []string{"", "\n"} {
 		for i, s := range styles {
 			if len(texts[i]) <= maxWritten {
-				out = append(out, variant{slices.Concat(texts[i], []byte(end)), "json_rewritten", s.describe(sent, end), sameBytes})
+				out = append(out,
+					variant{slices.Concat(texts[i], []byte(end)), "json_rewritten", s.describe(sent, end), sameBytes})
 			}
 		}
 	}
@@ -96,7 +97,8 @@ func (s style) describe(sent style, end string) string {
 	if end != "" {
 		differs = append(differs, "with a line break at its end")
 	}
-	return "The body's JSON was written twice, once to sign it and once to send it: what was signed is " + strings.Join(differs, ", ") + "."
+	return "The body's JSON was written twice, once to sign it and once to send it: what was signed is " +
+		strings.Join(differs, ", ") + "."
 }
 
 // node is JSON with the order of its names, and with its numbers as they were written.
@@ -217,7 +219,8 @@ func (s style) escape(out []byte, r rune) []byte {
 	switch {
 	case r == '/' && s.slash:
 		return append(out, '\\', '/')
-	case r < ' ', s.unicode && r > '~', s.html && (r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'), s.dn && strings.ContainsRune("\"'+`", r):
+	case r < ' ', s.unicode && r > '~', s.html &&
+		(r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'), s.dn && strings.ContainsRune("\"'+`", r):
 		form := `\u%04x`
 		if s.upper {
 			form = `\u%04X`

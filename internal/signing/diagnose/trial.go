@@ -88,7 +88,8 @@ func nothingFits(signed string) finding {
 	return finding{
 		"unexplained",
 		"No secret of this partner gives this signature for this timestamp and body, and none of the usual mistakes explains it.",
-		fmt.Sprintf("Compare what is signed, byte by byte: here it has %d bytes and begins with %s. If it is the same there, the secret is another: compare its last characters, and whether it belongs to this partner.", len(signed), begins),
+		fmt.Sprintf("Compare what is signed, byte by byte: here it has %d bytes and begins with %s. If it is the same there, the secret is another: compare its last characters, and whether it belongs to this partner.",
+			len(signed), begins),
 	}
 }
 
@@ -107,9 +108,18 @@ func joins(timestamp string, body []byte) []variant {
 		join("joined_as_slack", "What was signed is v0:{timestamp}:{body}, as Slack has it.", "v0:", timestamp, ":", b),
 	}
 	for _, other := range []struct{ cause, name, between string }{
-		{"newline", "a line break", "\n"}, {"colon", "a colon", ":"}, {"comma", "a comma", ","}, {"blank", "a blank", " "}, {"bar", "a bar", "|"}, {"hyphen", "a hyphen", "-"}, {"semicolon", "a semicolon", ";"},
+		{"newline", "a line break", "\n"},
+		{"colon", "a colon", ":"},
+		{"comma", "a comma", ","},
+		{"blank", "a blank", " "},
+		{"bar", "a bar", "|"},
+		{"hyphen", "a hyphen", "-"},
+		{"semicolon", "a semicolon", ";"},
 	} {
-		out = append(out, join("joined_with_"+other.cause, "There is "+other.name+" and not a dot between timestamp and body in what was signed.", timestamp, other.between, b))
+		out = append(out,
+			join("joined_with_"+other.cause,
+				"There is "+other.name+" and not a dot between timestamp and body in what was signed.", timestamp,
+				other.between, b))
 	}
 	return out
 }
@@ -138,7 +148,8 @@ func (t *trial) bodies(timestamp string, bodies []variant) (finding, int) {
 func (t *trial) timestamps(body string, sent sentTime) (finding, int) {
 	for _, text := range sent.instead {
 		if key := t.hmac([]byte(text + "." + body)); key >= 0 {
-			return finding{"timestamp_differs", "The timestamp that was signed is not the text that was sent: " + text + " was signed.", "Sign the very text that X-Timestamp holds."}, key
+			return finding{"timestamp_differs", "The timestamp that was signed is not the text that was sent: " +
+				text + " was signed.", "Sign the very text that X-Timestamp holds."}, key
 		}
 	}
 	return finding{}, -1
@@ -165,17 +176,33 @@ func (t *trial) otherKeys(signed string) (finding, int) {
 		cause, what string
 		of          func(key []byte) []byte
 	}{
-		{"secret_newline", "The secret that was signed with has a line break at its end, as one that is read from a file has.", func(k []byte) []byte { return append(bytes.Clone(k), '\n') }},
-		{"secret_crlf", "The secret that was signed with has a Windows line break at its end.", func(k []byte) []byte { return append(bytes.Clone(k), '\r', '\n') }},
-		{"secret_blank_behind", "The secret that was signed with has a blank at its end.", func(k []byte) []byte { return append(bytes.Clone(k), ' ') }},
-		{"secret_blank_in_front", "The secret that was signed with has a blank in front.", func(k []byte) []byte { return append([]byte{' '}, k...) }},
-		{"secret_quoted", "The secret that was signed with has quotes around it.", func(k []byte) []byte { return []byte(`"` + string(k) + `"`) }},
+		{"secret_newline", "The secret that was signed with has a line break at its end, as one that is read from a file has.", func(k []byte) []byte {
+			return append(bytes.Clone(k), '\n')
+		}},
+		{"secret_crlf", "The secret that was signed with has a Windows line break at its end.", func(k []byte) []byte {
+			return append(bytes.Clone(k), '\r', '\n')
+		}},
+		{"secret_blank_behind", "The secret that was signed with has a blank at its end.", func(k []byte) []byte {
+			return append(bytes.Clone(k), ' ')
+		}},
+		{"secret_blank_in_front", "The secret that was signed with has a blank in front.", func(k []byte) []byte {
+			return append([]byte{' '}, k...)
+		}},
+		{"secret_quoted", "The secret that was signed with has quotes around it.", func(k []byte) []byte {
+			return []byte(`"` + string(k) + `"`)
+		}},
 		{"secret_trimmed", "The blanks at the ends of the secret were cut off.", bytes.TrimSpace},
 		{"secret_without_prefix", "The secret's prefix was cut off.", cut},
-		{"secret_from_hex", "The secret was decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(k))) }},
+		{"secret_from_hex", "The secret was decoded as hex.", func(k []byte) []byte {
+			return decoded(hex.DecodeString(string(k)))
+		}},
 		{"secret_from_base64", "The secret was decoded as base64.", fromBase64},
-		{"secret_without_prefix_from_base64", "The secret's prefix was cut off, and the rest decoded as base64.", func(k []byte) []byte { return fromBase64(cut(k)) }},
-		{"secret_without_prefix_from_hex", "The secret's prefix was cut off, and the rest decoded as hex.", func(k []byte) []byte { return decoded(hex.DecodeString(string(cut(k)))) }},
+		{"secret_without_prefix_from_base64", "The secret's prefix was cut off, and the rest decoded as base64.", func(k []byte) []byte {
+			return fromBase64(cut(k))
+		}},
+		{"secret_without_prefix_from_hex", "The secret's prefix was cut off, and the rest decoded as hex.", func(k []byte) []byte {
+			return decoded(hex.DecodeString(string(cut(k))))
+		}},
 	} {
 		if key := t.any(len(signed), func(i int) []byte { return macOf(sha256.New, m.of(t.keys[i]), signed) }); key >= 0 {
 			return finding{m.cause, m.what, mend}, key
@@ -248,6 +275,10 @@ func hashName(n int) string {
 
 // otherHash returns which secret made a signature of another hash.
 func (t *trial) otherHash(signed []byte) int {
-	other := map[int]func() hash.Hash{sha1.Size: sha1.New, sha512.Size384: sha512.New384, sha512.Size: sha512.New}[len(t.mac)]
+	other := map[int]func() hash.Hash{
+		sha1.Size:      sha1.New,
+		sha512.Size384: sha512.New384,
+		sha512.Size:    sha512.New,
+	}[len(t.mac)]
 	return t.any(len(signed), func(i int) []byte { return macOf(other, t.keys[i], string(signed)) })
 }
