@@ -25,7 +25,7 @@ type Handlers struct {
 
 // Routes are the pages and forms about the ledger, returns and payout runs.
 func (h *Handlers) Routes() []web.Route {
-	const get, post, ret, run, statement = http.MethodGet, http.MethodPost, "/payouts/returns/{id}", "/payouts/runs/{id}", "/payouts/runs/{id}/statements/{partner}"
+	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
 		{Method: get, Path: "/payouts", Needs: web.ReadPayouts, Handle: h.ledgerPage},
 		{Method: get, Path: "/payouts/ledger.csv", Needs: web.ExportPayouts, Long: true, Handle: h.ledgerCSV},
@@ -52,9 +52,9 @@ func (h *Handlers) Routes() []web.Route {
 			Form:    "/payouts/returns/new?lead={lead}",
 			Handle:  h.returnNew,
 		},
-		{Method: get, Path: ret, Needs: web.ReadPayouts, Handle: h.returnPage},
-		{Method: post, Path: ret + "/accept", Needs: web.ApprovePayouts, Form: ret, Handle: h.acceptReturn},
-		{Method: post, Path: ret + "/refuse", Needs: web.ApprovePayouts, Form: ret, Handle: h.refuseReturn},
+		{Method: get, Path: "/payouts/returns/{id}", Needs: web.ReadPayouts, Handle: h.returnPage},
+		{Method: post, Path: "/payouts/returns/{id}/accept", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.acceptReturn},
+		{Method: post, Path: "/payouts/returns/{id}/refuse", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.refuseReturn},
 		{Method: get, Path: "/payouts/runs", Needs: web.ReadPayouts, Handle: h.runsPage},
 		{Method: get, Path: "/payouts/runs/new", Needs: web.WritePayouts, Handle: h.runNewPage},
 		{
@@ -65,16 +65,16 @@ func (h *Handlers) Routes() []web.Route {
 			Form:    "/payouts/runs/new",
 			Handle:  h.runNew,
 		},
-		{Method: get, Path: run, Needs: web.ReadPayouts, Handle: h.runPage},
-		{Method: get, Path: run + "/live", Needs: web.ReadPayouts, Handle: h.runLive},
-		{Method: post, Path: run + "/approve", Needs: web.ApprovePayouts, Handle: h.approveRun},
-		{Method: get, Path: run + "/pay", Needs: web.ApprovePayouts, Handle: h.payRunPage},
-		{Method: post, Path: run + "/pay", Needs: web.ApprovePayouts, Form: run + "/pay", Handle: h.payRun},
-		{Method: get, Path: run + "/cancel", Needs: web.WritePayouts, Handle: h.cancelRunPage},
-		{Method: post, Path: run + "/cancel", Needs: web.WritePayouts, Form: run + "/cancel", Handle: h.cancelRun},
-		{Method: get, Path: run + "/payments.csv", Needs: web.ExportPayouts, Long: true, Handle: h.paymentsCSV},
-		{Method: get, Path: statement, Needs: web.ReadPayouts, Handle: h.statementPage},
-		{Method: get, Path: statement + "/entries.csv", Needs: web.ExportPayouts, Long: true, Handle: h.statementCSV},
+		{Method: get, Path: "/payouts/runs/{id}", Needs: web.ReadPayouts, Handle: h.runPage},
+		{Method: get, Path: "/payouts/runs/{id}/live", Needs: web.ReadPayouts, Handle: h.runLive},
+		{Method: post, Path: "/payouts/runs/{id}/approve", Needs: web.ApprovePayouts, Handle: h.approveRun},
+		{Method: get, Path: "/payouts/runs/{id}/pay", Needs: web.ApprovePayouts, Handle: h.payRunPage},
+		{Method: post, Path: "/payouts/runs/{id}/pay", Needs: web.ApprovePayouts, Form: "/payouts/runs/{id}/pay", Handle: h.payRun},
+		{Method: get, Path: "/payouts/runs/{id}/cancel", Needs: web.WritePayouts, Handle: h.cancelRunPage},
+		{Method: post, Path: "/payouts/runs/{id}/cancel", Needs: web.WritePayouts, Form: "/payouts/runs/{id}/cancel", Handle: h.cancelRun},
+		{Method: get, Path: "/payouts/runs/{id}/payments.csv", Needs: web.ExportPayouts, Long: true, Handle: h.paymentsCSV},
+		{Method: get, Path: "/payouts/runs/{id}/statements/{partner}", Needs: web.ReadPayouts, Handle: h.statementPage},
+		{Method: get, Path: "/payouts/runs/{id}/statements/{partner}/entries.csv", Needs: web.ExportPayouts, Long: true, Handle: h.statementCSV},
 	}
 }
 

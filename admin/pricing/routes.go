@@ -24,25 +24,16 @@ var allPricing = ui.Link{Label: "Pricing", URL: "/pricing"}
 
 // Routes are the pages and forms about the rate card.
 func (h *Handlers) Routes() []web.Route {
-	const get, post, one = http.MethodGet, http.MethodPost, "/pricing/drafts/{id}"
-	read := func(method, path string, handle func(*web.Request) error) web.Route {
-		return web.Route{Method: method, Path: path, Needs: web.ReadPricing, Handle: handle}
-	}
-	write := func(method, path string, handle func(*web.Request) error) web.Route {
-		return web.Route{Method: method, Path: path, Needs: web.WritePricing, Handle: handle}
-	}
-	publish := func(method, path string, handle func(*web.Request) error) web.Route {
-		return web.Route{Method: method, Path: path, Needs: web.PublishPricing, Handle: handle}
-	}
+	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		read(get, "/pricing", h.pricingPage),
-		read(get, "/pricing/explain", h.explainPage),
-		read(get, "/pricing/versions", h.versionsPage),
-		read(get, "/pricing/versions/{n}", h.versionPage),
-		read(get, "/pricing/versions/{n}/export", h.versionExport),
-		read(get, "/pricing/compare", h.comparePage),
+		{Method: get, Path: "/pricing", Needs: web.ReadPricing, Handle: h.pricingPage},
+		{Method: get, Path: "/pricing/explain", Needs: web.ReadPricing, Handle: h.explainPage},
+		{Method: get, Path: "/pricing/versions", Needs: web.ReadPricing, Handle: h.versionsPage},
+		{Method: get, Path: "/pricing/versions/{n}", Needs: web.ReadPricing, Handle: h.versionPage},
+		{Method: get, Path: "/pricing/versions/{n}/export", Needs: web.ReadPricing, Handle: h.versionExport},
+		{Method: get, Path: "/pricing/compare", Needs: web.ReadPricing, Handle: h.comparePage},
 
-		write(get, "/pricing/drafts/new", h.draftNewPage),
+		{Method: get, Path: "/pricing/drafts/new", Needs: web.WritePricing, Handle: h.draftNewPage},
 		{
 			Method:  post,
 			Path:    "/pricing/drafts/new",
@@ -51,28 +42,47 @@ func (h *Handlers) Routes() []web.Route {
 			Form:    "/pricing/drafts/new?from={from}",
 			Handle:  h.draftNew,
 		},
-		read(get, one, h.draftPage),
-		read(get, one+"/export", h.draftExport),
-		write(get, one+"/title", h.draftTitlePage),
-		{Method: post, Path: one + "/title", Needs: web.WritePricing, Form: one + "/title", Handle: h.draftTitle},
-		write(get, one+"/discard", h.discardPage),
-		write(post, one+"/discard", h.discard),
-		write(post, one+"/cell", h.draftCell),
-		write(post, one+"/cells", h.draftCells),
-		write(post, one+"/undo", h.draftUndo),
-		write(get, one+"/rules/new", h.ruleNewPage),
-		{Method: post, Path: one + "/rules/new", Needs: web.WritePricing, Creates: one + "?tab=rules", Form: one + "/rules/new", Handle: h.ruleNew},
-		write(get, one+"/rules/{position}", h.rulePage),
-		{Method: post, Path: one + "/rules/{position}", Needs: web.WritePricing, Form: one + "/rules/{position}", Handle: h.changeRule},
-		write(post, one+"/rules/{position}/remove", h.removeRule),
-		write(get, one+"/import", h.importPage),
-		{Method: post, Path: one + "/import", Needs: web.WritePricing, Limit: maxUpload, Handle: h.importFile},
-		write(post, one+"/update", h.updateDraft),
-		write(post, one+"/replay", h.startReplay),
-		read(get, one+"/replay/live", h.replayLive),
-		{Method: post, Path: one + "/publish", Needs: web.PublishPricing, Form: one + "?tab=publish", Handle: h.publishDraft},
-		publish(post, one+"/approve", h.approveDraft),
-		publish(post, one+"/take-back", h.takeBack),
+		{Method: get, Path: "/pricing/drafts/{id}", Needs: web.ReadPricing, Handle: h.draftPage},
+		{Method: get, Path: "/pricing/drafts/{id}/export", Needs: web.ReadPricing, Handle: h.draftExport},
+		{Method: get, Path: "/pricing/drafts/{id}/title", Needs: web.WritePricing, Handle: h.draftTitlePage},
+		{Method: post, Path: "/pricing/drafts/{id}/title", Needs: web.WritePricing, Form: "/pricing/drafts/{id}/title", Handle: h.draftTitle},
+		{Method: get, Path: "/pricing/drafts/{id}/discard", Needs: web.WritePricing, Handle: h.discardPage},
+		{Method: post, Path: "/pricing/drafts/{id}/discard", Needs: web.WritePricing, Handle: h.discard},
+		{Method: post, Path: "/pricing/drafts/{id}/cell", Needs: web.WritePricing, Handle: h.draftCell},
+		{Method: post, Path: "/pricing/drafts/{id}/cells", Needs: web.WritePricing, Handle: h.draftCells},
+		{Method: post, Path: "/pricing/drafts/{id}/undo", Needs: web.WritePricing, Handle: h.draftUndo},
+		{Method: get, Path: "/pricing/drafts/{id}/rules/new", Needs: web.WritePricing, Handle: h.ruleNewPage},
+		{
+			Method:  post,
+			Path:    "/pricing/drafts/{id}/rules/new",
+			Needs:   web.WritePricing,
+			Creates: "/pricing/drafts/{id}?tab=rules",
+			Form:    "/pricing/drafts/{id}/rules/new",
+			Handle:  h.ruleNew,
+		},
+		{Method: get, Path: "/pricing/drafts/{id}/rules/{position}", Needs: web.WritePricing, Handle: h.rulePage},
+		{
+			Method: post,
+			Path:   "/pricing/drafts/{id}/rules/{position}",
+			Needs:  web.WritePricing,
+			Form:   "/pricing/drafts/{id}/rules/{position}",
+			Handle: h.changeRule,
+		},
+		{Method: post, Path: "/pricing/drafts/{id}/rules/{position}/remove", Needs: web.WritePricing, Handle: h.removeRule},
+		{Method: get, Path: "/pricing/drafts/{id}/import", Needs: web.WritePricing, Handle: h.importPage},
+		{Method: post, Path: "/pricing/drafts/{id}/import", Needs: web.WritePricing, Limit: maxUpload, Handle: h.importFile},
+		{Method: post, Path: "/pricing/drafts/{id}/update", Needs: web.WritePricing, Handle: h.updateDraft},
+		{Method: post, Path: "/pricing/drafts/{id}/replay", Needs: web.WritePricing, Handle: h.startReplay},
+		{Method: get, Path: "/pricing/drafts/{id}/replay/live", Needs: web.ReadPricing, Handle: h.replayLive},
+		{
+			Method: post,
+			Path:   "/pricing/drafts/{id}/publish",
+			Needs:  web.PublishPricing,
+			Form:   "/pricing/drafts/{id}?tab=publish",
+			Handle: h.publishDraft,
+		},
+		{Method: post, Path: "/pricing/drafts/{id}/approve", Needs: web.PublishPricing, Handle: h.approveDraft},
+		{Method: post, Path: "/pricing/drafts/{id}/take-back", Needs: web.PublishPricing, Handle: h.takeBack},
 	}
 }
 

@@ -29,7 +29,7 @@ var allReconciliations = ui.Link{Label: "Reconciliation", URL: "/reconciliation"
 
 // Routes are the pages and forms about partners' own lists.
 func (h *Handlers) Routes() []web.Route {
-	const get, post, one = http.MethodGet, http.MethodPost, "/reconciliation/{id}"
+	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
 		{Method: get, Path: "/reconciliation", Needs: web.ReadReconciliation, Handle: h.reconciliationsList},
 		{Method: get, Path: "/reconciliation/new", Needs: web.WriteReconciliation, Handle: h.reconciliationNewPage},
@@ -43,16 +43,22 @@ func (h *Handlers) Routes() []web.Route {
 			Form:    "/reconciliation/new",
 			Handle:  h.reconciliationNew,
 		},
-		{Method: get, Path: one, Needs: web.ReadReconciliation, Handle: h.reconciliationPage},
-		{Method: get, Path: one + "/live", Needs: web.ReadReconciliation, Handle: h.comparisonLive},
-		{Method: post, Path: one + "/compare", Needs: web.WriteReconciliation, Form: one, Handle: h.compareList},
-		{Method: post, Path: one + "/stop", Needs: web.WriteReconciliation, Handle: h.stopComparison},
-		{Method: post, Path: one + "/keep", Needs: web.WriteReconciliation, Handle: h.keepResult},
-		{Method: get, Path: one + "/discard", Needs: web.WriteReconciliation, Handle: h.discardResultPage},
-		{Method: post, Path: one + "/discard", Needs: web.WriteReconciliation, Handle: h.discardResult},
-		{Method: get, Path: one + "/lines/{line}/settle", Needs: web.WriteReconciliation, Handle: h.settlePage},
-		{Method: post, Path: one + "/lines/{line}/settle", Needs: web.WriteReconciliation, Form: one + "/lines/{line}/settle", Handle: h.settle},
-		{Method: get, Path: one + "/lines.csv", Needs: web.ReadReconciliation, Long: true, Handle: h.linesCSV},
+		{Method: get, Path: "/reconciliation/{id}", Needs: web.ReadReconciliation, Handle: h.reconciliationPage},
+		{Method: get, Path: "/reconciliation/{id}/live", Needs: web.ReadReconciliation, Handle: h.comparisonLive},
+		{Method: post, Path: "/reconciliation/{id}/compare", Needs: web.WriteReconciliation, Form: "/reconciliation/{id}", Handle: h.compareList},
+		{Method: post, Path: "/reconciliation/{id}/stop", Needs: web.WriteReconciliation, Handle: h.stopComparison},
+		{Method: post, Path: "/reconciliation/{id}/keep", Needs: web.WriteReconciliation, Handle: h.keepResult},
+		{Method: get, Path: "/reconciliation/{id}/discard", Needs: web.WriteReconciliation, Handle: h.discardResultPage},
+		{Method: post, Path: "/reconciliation/{id}/discard", Needs: web.WriteReconciliation, Handle: h.discardResult},
+		{Method: get, Path: "/reconciliation/{id}/lines/{line}/settle", Needs: web.WriteReconciliation, Handle: h.settlePage},
+		{
+			Method: post,
+			Path:   "/reconciliation/{id}/lines/{line}/settle",
+			Needs:  web.WriteReconciliation,
+			Form:   "/reconciliation/{id}/lines/{line}/settle",
+			Handle: h.settle,
+		},
+		{Method: get, Path: "/reconciliation/{id}/lines.csv", Needs: web.ReadReconciliation, Long: true, Handle: h.linesCSV},
 	}
 }
 
