@@ -15,7 +15,26 @@ const (
 	WorkExport         WorkKind = "export"
 )
 
-// WorkState is where a piece of long work is.
+// WorkState is the state of a piece of work.
+//
+//	waiting ◄──► running ──► done
+//	    │            │
+//	    └────────────┴─────► failed or cancelled
+//
+// Queue.Enqueue inserts work in state waiting. What changes its state, with the
+// function in internal/jobs:
+//
+//	waiting → running     a worker claims the work's job (claim)
+//	running → waiting     the attempt failed, or its node is stopping (settle)
+//	running → waiting     its worker fell silent, and the work gets a new job (rescue)
+//	running → waiting     a user cancels the work: first it loses its job (Cancel)
+//	running → done        the handler commits the result (Run.Commit, Run.CommitPgx)
+//	running → failed      the handler's error is final, or the last attempt failed (giveUp)
+//	waiting → failed      the worker of the last attempt was lost (rescue)
+//	running → failed      the same
+//	waiting → cancelled   a user cancels the work (Cancel)
+//
+// Done, failed and cancelled are final.
 type WorkState string
 
 const (

@@ -1,10 +1,17 @@
-// Package jobs keeps what people asked for and a page cannot wait for: payout runs,
-// reconciliations, large exports. A row of work says what it is, how far it is and
-// what became of it; River hands it to a node, tries it again, and stops it.
+// Package jobs runs work that a page cannot wait for: payout runs, reconciliations,
+// large exports. A row in table work holds the state, progress and outcome that users
+// see. River assigns the work's job to a node, retries it and cancels it. The states
+// are those of models.WorkState.
 //
-// One job of the queue may write for a piece of work at a time. Whatever it writes, it
-// makes sure in the same transaction that it still is that one (Run.Step, Run.Commit):
-// work that was cancelled, or taken from a worker that seemed dead, writes nothing more.
+// Only one job may write for a piece of work at a time: the one in the row's job_id.
+// Every transaction of a Run checks that it still is that job (Run.Step, Run.Commit).
+// A worker whose work was cancelled or given to another worker cannot write any more.
+//
+// Its times: asked_at, started_at, beat_at and ended_at are the service's clock.
+// started_at is when the first attempt began. beat_at is when a worker last reported
+// progress; after silentFor without a report, another worker takes over. Cancel sets
+// beat_at too, so that work whose cancellation failed halfway runs again after
+// silentFor. River's times are the system's clock. Ended work is deleted after keepEnded.
 package jobs
 
 import (

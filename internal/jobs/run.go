@@ -127,6 +127,8 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 	return postgres.Translate(tx.Commit(ctx))
 }
 
+// beatEvery is how often a worker reports its progress. It is far below silentFor, so
+// that a few lost reports do not cost a worker its work.
 const beatEvery = time.Second
 
 // beat writes down how far the work is until ctx ends.

@@ -31,7 +31,10 @@ const (
 	// waitAtMost is how long a node waits, at last, before it tries a database again that
 	// did not answer when the node began to look.
 	waitAtMost = 30 * time.Second
-	endWithin  = 5 * time.Second
+	// endWithin limits how long a worker takes to record how its attempt ended. It is
+	// less than stopWithin, so that workers can do so while their node stops.
+	endWithin = 5 * time.Second
+	// stopWithin limits how long a node waits for its workers when it stops.
 	stopWithin = 20 * time.Second
 )
 
@@ -79,7 +82,8 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 // attemptOf counts over all jobs of the work: a later job has the attempts that were left.
 func attemptOf(j *rivertype.JobRow) int { return tries - j.MaxAttempts + j.Attempt }
 
-// retryPolicy waits a second longer after each attempt.
+// retryPolicy waits a second longer after each attempt. It uses the system's clock
+// because River ignores a time that is before its own now.
 type retryPolicy struct{}
 
 func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
