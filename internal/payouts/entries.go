@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,19 +13,6 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
-
-// Filter chooses entries of the ledger. What is zero does not restrict.
-type Filter struct {
-	Partner  uuid.UUID        `json:"partner,omitzero"`
-	Account  uuid.UUID        `json:"account,omitzero"`
-	Lead     uuid.UUID        `json:"lead,omitzero"`
-	Run      uuid.UUID        `json:"run,omitzero"`
-	Kind     models.EntryKind `json:"kind,omitempty"`
-	Currency money.Currency   `json:"currency,omitempty"`
-	From     time.Time        `json:"from,omitzero"`  // included
-	To       time.Time        `json:"to,omitzero"`    // not included
-	Open     bool             `json:"open,omitempty"` // in no run yet
-}
 
 // Entry is a ledger entry as people read it.
 type Entry struct {
@@ -44,65 +29,6 @@ type Entry struct {
 func (e Entry) Amount() money.Amount {
 	c, _ := money.ParseCurrency(e.Currency) // the database knows the five only
 	return money.Amount{Minor: e.AmountMinor, Currency: c}
-}
-
-// conditions is a condition on entries e and their claims c, with its arguments.
-type conditions struct {
-	sql  []string
-	args []any
-}
-
-// and adds a condition whose only placeholder is %d, the argument's number.
-func (c *conditions) and(sql string, arg any) {
-	c.args = append(c.args, arg)
-	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))
-}
-
-func (c *conditions) where() string {
-	if len(c.sql) == 0 {
-		return ""
-	}
-	return " WHERE " + strings.Join(c.sql, " AND ")
-}
-
-// conditions is what the filter chooses of what the scope allows.
-func (f Filter) conditions(sc scope.Scope) *conditions {
-	c := &conditions{}
-	if !sc.All() {
-		c.and("e.partner_id = ANY ($%d)", sc.IDs())
-	}
-	if f.Partner != uuid.Nil {
-		c.and("e.partner_id = $%d", f.Partner)
-		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner) // which has the index
-	}
-	if f.Account != uuid.Nil {
-		c.and("e.account_id = $%d", f.Account)
-	}
-	if f.Lead != uuid.Nil {
-		c.and("e.lead_id = $%d", f.Lead)
-	}
-	if f.Run != uuid.Nil {
-		c.and("c.run_id = $%d", f.Run)
-	}
-	kinds := []models.EntryKind{models.EntryAccrual, models.EntryReturn, models.EntryAdjustment, models.EntryPayment}
-	if slices.Contains(kinds, f.Kind) {
-		c.sql = append(c.sql, "e.kind = '"+string(f.Kind)+"'") // in the text, so that the planner knows its index
-	} else if f.Kind != "" {
-		c.sql = append(c.sql, "false")
-	}
-	if f.Currency.Valid() {
-		c.and("e.currency = $%d", f.Currency.String())
-	}
-	if !f.From.IsZero() {
-		c.and("e.occurred_at >= $%d", f.From)
-	}
-	if !f.To.IsZero() {
-		c.and("e.occurred_at < $%d", f.To)
-	}
-	if f.Open {
-		c.sql = append(c.sql, "c.entry_id IS NULL")
-	}
-	return c
 }
 
 // entriesSQL reads what among chooses.
@@ -200,97 +126,4 @@ func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, er
 	})
 	slices.SortFunc(all, func(a, b Sum) int { return int(a.Currency) - int(b.Currency) })
 	return all, postgres.Translate(err)
-}
-
-// Balance is what is owed to an account in a currency.
-type Balance struct {
-	Sum
-	PartnerID   uuid.UUID
-	Partner     string // slug
-	PartnerName string
-	AccountID   uuid.UUID
-	Identifier  string
-}
-
-// BalancePage is some partners' balances, by slug. After and Before are where the next
-// and the previous page begin; "" where there is none.
-type BalancePage struct {
-	Balances      []Balance
-	After, Before string
-}
-
-// balancesWithin bounds the sum of a page of balances.
-const balancesWithin = "20s"
-
-// Balances are those of a page of partners that have entries: after a slug, or before
-// one, or from the beginning. Each is the sum of its entries, added up anew.
-func (s *Service) Balances(
-	ctx context.Context, sc scope.Scope, after, before string, partners int,
-) (page BalancePage, err error) {
-	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	if err != nil {
-		return page, postgres.Translate(err)
-	}
-	defer tx.Rollback(context.WithoutCancel(ctx))
-	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesWithin+`'`); err != nil {
-		return page, postgres.Translate(err)
-	}
-	slugs, err := earning(ctx, tx, sc, after, before, partners+1)
-	if err != nil {
-		return page, postgres.Translate(err)
-	}
-	slugs, newer, older := postgres.CutAt(slugs, partners, after != "", before != "")
-	if len(slugs) == 0 {
-		return page, nil
-	}
-	if newer {
-		page.Before = slugs[0]
-	}
-	if older {
-		page.After = slugs[len(slugs)-1]
-	}
-	page.Balances, err = balancesOf(ctx, tx, slugs)
-	return page, postgres.Translate(err)
-}
-
-// earning are the slugs of some partners that have entries.
-func earning(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
-	c, order := &conditions{}, "ASC"
-	c.sql = append(c.sql,
-		"EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")
-	if !sc.All() {
-		c.and("p.id = ANY ($%d)", sc.IDs())
-	}
-	switch {
-	case before != "":
-		c.and("p.slug < $%d", before)
-		order = "DESC"
-	case after != "":
-		c.and("p.slug > $%d", after)
-	}
-	rows, err := tx.Query(ctx,
-		fmt.Sprintf("SELECT p.slug FROM partners p%s ORDER BY p.slug %s LIMIT %d", c.where(), order, limit), c.args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
-func balancesOf(ctx context.Context, tx pgx.Tx, slugs []string) ([]Balance, error) {
-	rows, err := tx.Query(ctx, `SELECT p.id, p.slug, p.name, a.id, a.identifier, e.currency, `+sumColumns+`
-		FROM partners p JOIN accounts a ON a.partner_id = p.id JOIN ledger_entries e ON e.account_id = a.id
-		WHERE p.slug = ANY ($1) GROUP BY p.id, p.slug, p.name, a.id, a.identifier, e.currency ORDER BY p.slug, a.identifier, e.currency`, slugs)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Balance, err error) {
-		var code string
-		err = row.Scan(&b.PartnerID, &b.Partner, &b.PartnerName, &b.AccountID, &b.Identifier, &code,
-			&b.Entries, &b.Accrued, &b.Returned, &b.Adjusted, &b.Paid)
-		if err != nil {
-			return b, err
-		}
-		b.Currency, err = money.ParseCurrency(code)
-		return b, err
-	})
 }

@@ -81,6 +81,21 @@ func (tr *paidLedger) quote(t testing.TB, country string) string {
 	return string(r.TransactionID)
 }
 
+// sandboxQuote is a quote of the sandbox account of the partner that signatures are
+// required of.
+func (tr *paidLedger) sandboxQuote(t testing.TB) string {
+	t.Helper()
+	r, err := tr.in.Ping(intake.PingRequest{
+		ID:   uuid.New(),
+		Slug: tr.Required.Slug,
+		Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`),
+	})
+	if err != nil || !r.Accepted {
+		t.Fatalf("a ping: %+v, %v", r, err)
+	}
+	return string(r.TransactionID)
+}
+
 // post delivers a lead on a quote, signed by the partner, for one of its accounts.
 func (tr *paidLedger) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
 	t.Helper()

@@ -28,7 +28,6 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/blobstore"
 	"github.com/pingpost/pingpost/internal/clock"
@@ -79,14 +78,6 @@ func (s *Service) Policy() Policy { return s.policy }
 func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why,
-	})
-}
-
-func field(name, code, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, name, message).WithFields(apperr.Field{
-		Code:    code,
-		Path:    []string{name},
-		Message: message,
 	})
 }
 

@@ -2,15 +2,87 @@ package payouts
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
+
+// NewRun is what a run is begun with.
+type NewRun struct {
+	Currency money.Currency
+	Cutoff   time.Time // entries before this moment
+	Minimum  int64     // minor units; smaller balances are held
+	Note     string
+}
+
+// MaxMinimum bounds the least that is paid out, in minor units.
+const MaxMinimum = 100_000_000
+
+// PrepareRun begins a run; claiming the entries is work for the queue. A run is the whole
+// platform's: a scope that is restricted has none.
+func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
+	now := s.clock.Now()
+	note, err := optionalText("note", n.Note)
+	switch {
+	case !sc.All():
+		return r, errNoRun
+	case s.by.Staff == uuid.Nil:
+		return r, errNoUser
+	case !n.Currency.Valid():
+		return r, field("currency", apperr.Required, "Choose the currency.")
+	case n.Cutoff.IsZero() || n.Cutoff.After(now):
+		return r, field("cutoff", apperr.InvalidValue, "The cutoff is a moment that has passed.")
+	case n.Minimum < 0 || n.Minimum > MaxMinimum:
+		return r, field("minimum", apperr.InvalidValue, "The minimum payout is between 0 and 1,000,000.")
+	case err != nil:
+		return r, err
+	}
+	r = models.PayoutRun{
+		ID: id.New(now), Currency: n.Currency.String(), Cutoff: n.Cutoff.UTC(), MinimumMinor: n.Minimum, Note: note,
+		State: models.RunPreparing, Preparer: s.by.Name, PreparerID: s.by.Staff, MadeAt: now, RowVersion: 1,
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Create(&r).Error; err != nil {
+			return err
+		}
+		if _, err := s.queue.Enqueue(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
+			return err
+		}
+		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{
+			"currency": r.Currency,
+			"cutoff":   r.Cutoff,
+			"minimum":  r.MinimumMinor,
+		}, note)
+	})
+	if f := apperr.As(err); f != nil && f.Reason == "open_run" {
+		err = s.blocked(ctx, r.Currency, f)
+	}
+	return r, err
+}
+
+// blocked names the run in a currency that has to end before another one begins.
+func (s *Service) blocked(ctx context.Context, currency string, refused *apperr.Error) error {
+	var open models.PayoutRun
+	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
+	if q.Error != nil || q.RowsAffected == 0 { // it has ended since
+		return refused
+	}
+	named := *refused
+	named.Object = RunID(open.ID)
+	named.Message = fmt.Sprintf("Payout run %s in %s is still open. Pay or cancel it before you start another one.",
+		named.Object, currency)
+	return &named
+}
 
 // A step claims the entries of some accounts: of as many as have about entriesAtOnce,
 // which takes seconds, judging by those before; at first of a few. An account is claimed
@@ -162,4 +234,17 @@ func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
 		},
 		Reason: why,
 	})
+}
+
+// undoRun gives up a run whose preparation was cancelled or failed.
+func (s *Service) undoRun(tx *gorm.DB, w models.Work) error {
+	if err := release(tx, w.ObjectID); err != nil {
+		return err
+	}
+	return tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", w.ObjectID).
+		Updates(map[string]any{
+			"state":       models.RunCancelled,
+			"ended_why":   "Its preparation did not come to an end.",
+			"row_version": gorm.Expr("row_version + 1"),
+		}).Error
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -19,9 +17,6 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
-
-// MaxNote bounds what people write to a return, an adjustment or a run, in characters.
-const MaxNote = 2000
 
 // Reasons are why a lead may be returned, with what each stands for.
 var Reasons = []struct {
@@ -250,32 +245,4 @@ func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err
 	}
 	err = q.Count(&n).Error
 	return n, postgres.Translate(err)
-}
-
-// requiredText is what a person must write.
-func requiredText(name, value, ask string) (string, error) {
-	value, err := optionalText(name, value)
-	if err == nil && value == "" {
-		err = field(name, apperr.Required, ask)
-	}
-	return value, err
-}
-
-// optionalText is what a person may write, on several lines: browsers end each with CR and LF.
-func optionalText(name, value string) (string, error) {
-	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
-	switch {
-	case utf8.RuneCountInString(value) > MaxNote:
-		return "", field(name, apperr.TooLong, fmt.Sprintf("Write at most %d characters.", MaxNote))
-	case !isPlainText(value):
-		return "", field(name, apperr.InvalidValue, "There is a control character in it: type it anew.")
-	}
-	return value, nil
-}
-
-// isPlainText is a text that a database and a page can hold: UTF-8 without control
-// characters, other than the ends of lines.
-func isPlainText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s,
-		func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })
 }

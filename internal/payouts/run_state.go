@@ -2,7 +2,10 @@ package payouts
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -10,7 +13,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -19,63 +22,14 @@ var (
 	// ErrRunStale means that the run has changed since the caller read it.
 	ErrRunStale = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
 
+	errNoRun  = apperr.New(apperr.NotFound, "run", "Not Found")
+	errNoUser = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
+
 	errSameUser    = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
 	errEmptyRun    = apperr.New(apperr.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
 	errPreparing   = apperr.New(apperr.Conflict, "preparing", "This run is still being prepared: stop that work first.")
 	errNotApproved = apperr.New(apperr.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
 )
-
-// CheckApprove returns the reason why the user cannot approve r, or nil. The permission
-// is the caller's to check.
-func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
-	switch {
-	case r.State != models.RunPrepared:
-		return ErrRunStale
-	case r.PreparerID == user:
-		return errSameUser
-	case r.Payouts == 0:
-		return errEmptyRun
-	}
-	return nil
-}
-
-// WaitingRuns returns the prepared runs that another user prepared, the oldest first.
-func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
-	if !sc.All() {
-		return nil, nil
-	}
-	err = s.db.Gorm.WithContext(ctx).Where("state = 'prepared' AND preparer_id <> ?", who.Staff).Order("id").Find(&all).Error
-	return all, postgres.Translate(err)
-}
-
-// CheckPay returns the reason why r cannot be marked as paid, or nil.
-func CheckPay(r models.PayoutRun) error {
-	if r.State != models.RunApproved {
-		return ErrRunStale
-	}
-	return nil
-}
-
-// CheckPayments returns the reason why r has no list of payments, or nil.
-func CheckPayments(r models.PayoutRun) error {
-	if r.State != models.RunApproved && r.State != models.RunPaid {
-		return errNotApproved
-	}
-	return nil
-}
-
-// CheckCancel returns the reason why r cannot be cancelled, or nil. A run that is being
-// prepared ends by cancelling its job.
-func CheckCancel(r models.PayoutRun) error {
-	switch r.State {
-	case models.RunPrepared, models.RunApproved:
-		return nil
-	case models.RunPreparing:
-		return errPreparing
-	default:
-		return ErrRunStale
-	}
-}
 
 // transition is a user's change of a run's state.
 type transition struct {
@@ -124,4 +78,145 @@ func (s *Service) change(
 			Before: map[string]any{"state": r.State}, After: map[string]any{"state": t.to}, Reason: t.why,
 		})
 	})
+}
+
+// CheckApprove returns the reason why the user cannot approve r, or nil. The permission
+// is the caller's to check.
+func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
+	switch {
+	case r.State != models.RunPrepared:
+		return ErrRunStale
+	case r.PreparerID == user:
+		return errSameUser
+	case r.Payouts == 0:
+		return errEmptyRun
+	}
+	return nil
+}
+
+// ApproveRun approves a run and records its payees. The user who prepared the run cannot
+// approve it.
+func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
+		if err := CheckApprove(r, s.by.Staff); err != nil {
+			return t, err
+		}
+		return transition{
+			action: "payout_run.approve", to: models.RunApproved,
+			columns: map[string]any{"approver": s.by.Name, "approver_id": s.by.Staff, "approved_at": now},
+		}, freezePayees(tx, r.ID)
+	})
+}
+
+// CheckPay returns the reason why r cannot be marked as paid, or nil.
+func CheckPay(r models.PayoutRun) error {
+	if r.State != models.RunApproved {
+		return ErrRunStale
+	}
+	return nil
+}
+
+// maxReference bounds what a bank calls a payment.
+const maxReference = 140
+
+// PayRun writes down that the bank has paid: each account's payment into the ledger, and
+// the run stays as it is from then on. reference is the bank's.
+func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
+	reference = strings.TrimSpace(reference)
+	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
+		strings.ContainsAny(reference, "\n\t") {
+		return field("reference", apperr.InvalidValue,
+			fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
+	}
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
+		if err := CheckPay(r); err != nil {
+			return t, err
+		}
+		// During a rolling update, a node of the previous release approves runs without this.
+		if err := freezePayees(tx, r.ID); err != nil {
+			return t, err
+		}
+		return transition{
+			action: "payout_run.pay", to: models.RunPaid, why: reference,
+			columns: map[string]any{"payer": s.by.Name, "paid_at": now, "reference": reference},
+		}, s.pay(tx, r, reference, now)
+	})
+}
+
+// pay mirrors each statement that pays, and has the run claim the mirrors: what it
+// claimed comes to nothing then, account by account.
+func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
+	if err := longStatements(tx); err != nil {
+		return err
+	}
+	var due []models.Statement
+	if err := tx.Where("run_id = ? AND outcome = 'pays'", r.ID).Order("account_id").Find(&due).Error; err != nil {
+		return err
+	}
+	payments := make([]models.LedgerEntry, len(due))
+	for i, one := range due {
+		payments[i] = ledger.Payment(r, one, reference, s.by.Name, now)
+	}
+	if err := tx.CreateInBatches(&payments, 1000).Error; err != nil {
+		return err
+	}
+	claims := make([]models.PayoutRunEntry, len(payments))
+	for i, p := range payments {
+		claims[i] = models.PayoutRunEntry{EntryID: p.ID, RunID: r.ID}
+	}
+	if err := tx.CreateInBatches(&claims, 5000).Error; err != nil {
+		return err
+	}
+	// What is paid is what was approved, to the cent, whatever else went wrong.
+	var left int64
+	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id WHERE c.run_id = ?
+		GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`, r.ID).Scan(&left).Error
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d accounts of run %s do not come to nothing with their payment", left, RunID(r.ID))
+	}
+	return err
+}
+
+// CheckPayments returns the reason why r has no list of payments, or nil.
+func CheckPayments(r models.PayoutRun) error {
+	if r.State != models.RunApproved && r.State != models.RunPaid {
+		return errNotApproved
+	}
+	return nil
+}
+
+// CheckCancel returns the reason why r cannot be cancelled, or nil. A run that is being
+// prepared ends by cancelling its job.
+func CheckCancel(r models.PayoutRun) error {
+	switch r.State {
+	case models.RunPrepared, models.RunApproved:
+		return nil
+	case models.RunPreparing:
+		return errPreparing
+	default:
+		return ErrRunStale
+	}
+}
+
+// CancelRun lets go of a run that was not paid: its entries are for the next one.
+func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
+	why, err := requiredText("why", why, "Say why: whoever prepared the run asks.")
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, _ time.Time) (t transition, err error) {
+		if err := CheckCancel(r); err != nil {
+			return t, err
+		}
+		return transition{
+			action: "payout_run.cancel", to: models.RunCancelled, why: why, columns: map[string]any{"ended_why": why},
+		}, release(tx, r.ID)
+	})
+}
+
+func release(tx *gorm.DB, run uuid.UUID) error {
+	if err := longStatements(tx); err != nil {
+		return err
+	}
+	return tx.Exec(`SELECT release_payout_run(?)`, run).Error
 }

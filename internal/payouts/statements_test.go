@@ -76,26 +76,3 @@ func TestTheRunsOfAPartner(t *testing.T) {
 	_, err := tr.RunsOf(ctx, scope.Partners(tr.Off.ID), tr.Required.ID, 2)
 	refused(t, "for another partner's people", err, apperr.NotFound, "statement")
 }
-
-// A step of a run is bounded by the entries that it claims, and by accounts where those
-// have few.
-func TestHowMuchAStepClaims(t *testing.T) {
-	for _, c := range []struct {
-		took    int
-		claimed int64
-		want    int
-	}{
-		{8, 0, 16},
-		{8, 8_000, 16},
-		{8, 80_000, 2},
-		{2, 1_000_000, 1},
-		{1, 1_000_000, 1},
-		{1, 20_000, 1},
-		{1, 7_000, 2},
-		{200, 20_000, 200},
-	} {
-		if got := payouts.AccountsNext(c.took, c.claimed); got != c.want {
-			t.Errorf("after %d accounts with %d entries: %d, want %d", c.took, c.claimed, got, c.want)
-		}
-	}
-}

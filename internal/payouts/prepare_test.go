@@ -9,71 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
 )
-
-func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
-	t.Parallel()
-	tr := newPaidLedger(t)
-	tr.works(t)
-	one, two, euro := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "DE")
-	tr.Time.Advance(time.Hour)
-	r := tr.run(t, money.GBP, 0)
-	total := one.payout.Minor + two.payout.Minor
-	if r.State != models.RunPrepared || r.Payouts != 1 || r.Held != 0 || r.Entries != 2 ||
-		r.TotalMinor != total || r.PreparedAt == nil {
-		t.Fatalf("prepared: %+v, want 2 leads of %d", r, total)
-	}
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != total {
-		t.Errorf("%d are owed before anything is paid", got)
-	}
-	ctx := t.Context()
-	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion),
-		apperr.Forbidden, "same_person")
-	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"),
-		apperr.Conflict, "stale")
-	refused(t, "approved by somebody of one partner",
-		tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), apperr.NotFound, "run")
-	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion),
-		apperr.Forbidden, "person")
-	refused(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
-	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "),
-		apperr.Invalid, "reference")
-	if err := tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, "BACS 77"); err != nil {
-		t.Fatal(err)
-	}
-	r = tr.get(t, r)
-	if r.State != models.RunPaid || r.Reference != "BACS 77" || r.Approver != tr.fay.who.Name || r.Payer != tr.dmitri.who.Name {
-		t.Errorf("paid: %+v", r)
-	}
-	for name, err := range map[string]error{
-		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"),
-		"cancelled":  tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"),
-	} {
-		refused(t, name, err, apperr.Conflict, "stale")
-	}
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
-		t.Errorf("%d are owed after it was paid", got)
-	}
-	if got := tr.owed(t, tr.Off.ID, money.EUR); got != euro.payout.Minor {
-		t.Errorf("%d EUR are owed, which the run does not touch", got)
-	}
-	v, err := tr.PartnerStatement(ctx, scope.Partners(tr.Required.ID), r.ID, tr.Required.ID)
-	if err != nil || len(v.Accounts) != 1 || v.Accounts[0].NetMinor != total ||
-		v.Accounts[0].Outcome != models.StatementPays || v.Accounts[0].Identifier != "harbour-leads-main" {
-		t.Errorf("the statement: %+v (%v)", v, err)
-	}
-	_, err = tr.PartnerStatement(ctx, scope.Partners(tr.Off.ID), r.ID, tr.Required.ID)
-	refused(t, "the statement for another partner's people", err, apperr.NotFound, "statement")
-}
 
 // What comes to less than nothing, or to less than the minimum, is left for a later run;
 // what comes to nothing is closed.
@@ -227,38 +168,6 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 	}
 }
 
-// Two people who press the button at once pay once.
-func TestARunIsPaidOnce(t *testing.T) {
-	t.Parallel()
-	tr := newPaidLedger(t)
-	tr.works(t)
-	d := tr.deliver(t, tr.Required, "GB")
-	tr.Time.Advance(time.Hour)
-	r := tr.run(t, money.GBP, 0)
-	if err := tr.fay.ApproveRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	errs := make([]error, 8)
-	for i := range errs {
-		who := []financeUser{tr.dmitri, tr.fay}[i%2]
-		all.Go(func() { errs[i] = who.PayRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, "BACS 1") })
-	}
-	all.Wait()
-	paid := 0
-	for _, err := range errs {
-		if err == nil {
-			paid++
-			continue
-		}
-		refused(t, "the second", err, apperr.Conflict, "stale")
-	}
-	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Run: r.ID})
-	if err != nil || paid != 1 || len(sums) != 1 || sums[0].Paid != -d.payout.Minor || sums[0].Owed() != 0 {
-		t.Errorf("%d were let through, %+v (%v)", paid, sums, err)
-	}
-}
-
 func TestBadRuns(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -284,4 +193,27 @@ func TestBadRuns(t *testing.T) {
 	refused(t, "somebody of one partner", err, apperr.NotFound, "run")
 	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
 	refused(t, "a run that does not exist", err, apperr.NotFound, "run")
+}
+
+// A step of a run is bounded by the entries that it claims, and by accounts where those
+// have few.
+func TestHowMuchAStepClaims(t *testing.T) {
+	for _, c := range []struct {
+		took    int
+		claimed int64
+		want    int
+	}{
+		{8, 0, 16},
+		{8, 8_000, 16},
+		{8, 80_000, 2},
+		{2, 1_000_000, 1},
+		{1, 1_000_000, 1},
+		{1, 20_000, 1},
+		{1, 7_000, 2},
+		{200, 20_000, 200},
+	} {
+		if got := payouts.AccountsNext(c.took, c.claimed); got != c.want {
+			t.Errorf("after %d accounts with %d entries: %d, want %d", c.took, c.claimed, got, c.want)
+		}
+	}
 }

@@ -1,0 +1,67 @@
+package payouts_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+)
+
+func TestAdjustments(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
+	good := payouts.NewAdjustment{
+		Own:     tr.NewAdjustmentID(),
+		Account: tr.Required.Accounts[0].ID,
+		Lead:    d.lead,
+		Amount:  money.Amount{Minor: -120, Currency: money.GBP},
+		Why:     "agreed by telephone",
+	}
+	for name, c := range map[string]struct {
+		change func(*payouts.NewAdjustment)
+		sc     scope.Scope
+		want   string
+	}{
+		"of nothing": {func(a *payouts.NewAdjustment) { a.Amount.Minor = 0 }, scope.Everywhere, "amount"},
+		"of too much": {func(a *payouts.NewAdjustment) {
+			a.Amount.Minor = payouts.MaxAdjustment + 1
+		}, scope.Everywhere, "amount"},
+		"of too little": {func(a *payouts.NewAdjustment) {
+			a.Amount.Minor = -payouts.MaxAdjustment - 1
+		}, scope.Everywhere, "amount"},
+		"in no currency": {func(a *payouts.NewAdjustment) { a.Amount.Currency = 0 }, scope.Everywhere, "currency"},
+		"in another currency": {func(a *payouts.NewAdjustment) {
+			a.Amount.Currency = money.EUR
+		}, scope.Everywhere, "currency"},
+		"of no account": {func(a *payouts.NewAdjustment) { a.Account = uuid.New() }, scope.Everywhere, "account"},
+		"of a sandbox account": {func(a *payouts.NewAdjustment) {
+			a.Account = tr.Required.Accounts[1].ID
+		}, scope.Everywhere, "account"},
+		"of another's account": {func(*payouts.NewAdjustment) {}, scope.Partners(tr.Off.ID), "account"},
+		"of another's lead": {func(a *payouts.NewAdjustment) {
+			a.Account = tr.Off.Accounts[0].ID
+		}, scope.Everywhere, "lead"},
+		"of a lead that is none":   {func(a *payouts.NewAdjustment) { a.Lead = uuid.New() }, scope.Everywhere, "lead"},
+		"without saying why":       {func(a *payouts.NewAdjustment) { a.Why = "" }, scope.Everywhere, "why"},
+		"with a control character": {func(a *payouts.NewAdjustment) { a.Why = "a\x1bb" }, scope.Everywhere, "why"},
+	} {
+		a := good
+		c.change(&a)
+		_, err := tr.Adjust(ctx, c.sc, a)
+		refused(t, name, err, apperr.Invalid, c.want)
+	}
+	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
+	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Why || e.MadeBy != tr.dmitri.who.Name {
+		t.Fatalf("%+v (%v)", e, err)
+	}
+	_, err = tr.Adjust(ctx, scope.Everywhere, good)
+	refused(t, "the same again", err, apperr.Conflict, "adjusted")
+	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor-120 {
+		t.Errorf("%d are owed", got)
+	}
+}

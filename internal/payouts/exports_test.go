@@ -1,0 +1,180 @@
+package payouts_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// Cells that a spreadsheet would take for formulas are led by an apostrophe; amounts are
+// numbers, whatever their sign.
+func TestExportedCells(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	d := tr.deliver(t, tr.Required, "GB")
+	for _, why := range []string{`=HYPERLINK("http://x")`, "+1", "-1", "@x", `a "quoted", one`} {
+		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{
+			Own:     tr.NewAdjustmentID(),
+			Account: tr.Required.Accounts[0].ID,
+			Amount:  money.Amount{Minor: -5, Currency: money.GBP},
+			Why:     why,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var file bytes.Buffer
+	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, &file, atOnce); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&file).ReadAll()
+	if err != nil || len(records) != 7 {
+		t.Fatalf("%v (%v)", records, err)
+	}
+	want := []string{id.Format(id.Lead, d.lead), d.transaction, "harbour-leads", "harbour-leads-main", "accrual",
+		d.payout.Decimal(), "GBP", "2026-01-02T03:04:05.678Z"}
+	if !slices.Equal(records[1][:8], want) {
+		t.Errorf("%v, want %v", records[1][:8], want)
+	}
+	for i, note := range []string{`'=HYPERLINK("http://x")`, "'+1", "'-1", "'@x", `a "quoted", one`} {
+		if got := records[i+2]; got[12] != note || got[5] != "-0.05" {
+			t.Errorf("%q, %q, want %q", got[5], got[12], note)
+		}
+	}
+}
+
+// An export holds some thousand entries at a time, whatever there are.
+func TestExportsAreStreamed(t *testing.T) {
+	tr := newPaidLedger(t)
+	const entries = 200_000
+	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3 FROM generate_series(1, $4::int) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began(), entries)
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var most uint64
+	parts := 0
+	rows, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) {
+		if parts++; parts%50 == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapAlloc)
+		}
+		return len(p), nil
+	}), atOnce)
+	if err != nil || rows != entries || most == 0 {
+		t.Fatalf("%d rows in %d parts (%v)", rows, parts, err)
+	}
+	if grown := int64(most) - int64(before.HeapAlloc); grown > 8<<20 {
+		t.Errorf("%d bytes more are held while %d entries are streamed", grown, entries)
+	}
+}
+
+func TestAPreparedExport(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	tr.works(t)
+	ctx := t.Context()
+	mine, _ := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "GB")
+	sc := scope.Partners(tr.Required.ID)
+	e, err := tr.dmitri.RequestExport(ctx, sc, payouts.Filter{Currency: money.GBP})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, time.Minute, "the export is written", func() bool {
+		e, err = tr.dmitri.Export(ctx, e.ID)
+		return err != nil || e.FileID != nil
+	})
+	if err != nil || e.Rows != 1 {
+		t.Fatalf("%+v (%v)", e, err)
+	}
+	file, err := tr.OpenExport(ctx, sc, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(file)
+	if err != nil || !strings.Contains(string(text), id.Format(id.Lead, mine.lead)) ||
+		strings.Contains(string(text), tr.Off.Slug) {
+		t.Errorf("%s (%v)", text, err)
+	}
+	_, err = tr.fay.Export(ctx, e.ID)
+	refused(t, "for somebody else", err, apperr.NotFound, "export")
+	_, err = tr.OpenExport(ctx, scope.Partners(tr.Off.ID), e)
+	refused(t, "for who may not see it any more", err, apperr.NotFound, "export")
+	if !tr.ExportAvailable(e) {
+		t.Error("the file is said not to be kept")
+	}
+	tr.Time.Advance(8 * 24 * time.Hour)
+	if tr.ExportAvailable(e) {
+		t.Error("the file is said to be kept for ever")
+	}
+	if n, err := tr.DeleteExpiredExports(ctx); n != 1 || err != nil {
+		t.Errorf("%d went (%v)", n, err)
+	}
+}
+
+// Whoever reads slowly keeps no statement waiting: what is fetched is taken whole before
+// the first of it is handed on. And each holds a connection, so that only a few may.
+func TestSlowReaders(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
+		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began())
+	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {
+		testkit.Eventually(t, time.Minute, "no statement is under way", func() bool {
+			return testkit.Value[bool](t, tr.DB,
+				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH %' AND state = 'idle in transaction')`)
+		})
+		return io.EOF
+	})
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	read, full := make(chan struct{}), make(chan error)
+	var all sync.WaitGroup
+	_, err = tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) {
+		var begun sync.Once
+		for range 20 { // more than may be under way, whatever the pool
+			all.Go(func() {
+				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{},
+					writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
+				if errors.Is(err, postgres.ErrDownloads) {
+					begun.Do(func() { full <- err })
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		<-full
+		return 0, io.EOF
+	}), atOnce)
+	close(read)
+	all.Wait()
+	if !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, io.Discard, atOnce); err != nil {
+		t.Errorf("when the others have ended: %v", err)
+	}
+}
+
+func atOnce() error { return nil }
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

@@ -1,0 +1,42 @@
+package payouts_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Browsers end each line of what a person writes with CR and LF.
+func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
+	ret, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "a\r\nb")
+	if err != nil || ret.Evidence != "a\nb" {
+		t.Fatalf("%q (%v)", ret.Evidence, err)
+	}
+	if err := tr.AcceptReturn(ctx, scope.Everywhere, ret.ID, " a\r\nb\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if ret, err = tr.Return(ctx, scope.Everywhere, ret.ID); err != nil || ret.Answer != "a\nb" {
+		t.Errorf("%q (%v)", ret.Answer, err)
+	}
+	r, err := tr.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{
+		Currency: money.GBP,
+		Cutoff:   tr.Time.Now(),
+		Note:     "a\r\nb",
+	})
+	if err != nil || r.Note != "a\nb" {
+		t.Errorf("%q (%v)", r.Note, err)
+	}
+	var f *apperr.Error
+	err = tr.AcceptReturn(ctx, scope.Everywhere, ret.ID, "a\x00b")
+	if !errors.As(err, &f) || len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue {
+		t.Errorf("a control character: %v", err)
+	}
+}
