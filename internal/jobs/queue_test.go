@@ -140,111 +140,69 @@ func TestWorkIsAskedForWithItsTransaction(t *testing.T) {
 	}
 }
 
-// A failure on our side is tried again, from where the last try got to; a fault is final
-// and is told; what failed for good is undone.
-func TestWorkThatFails(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		do    func(r *jobs.Run) error
-		state models.WorkState
-		tries int
-		told  string
-		lines int64
-	}{
-		"once": {func(r *jobs.Run) error { return onTry(r, 1, errors.New("the network")) }, models.WorkDone, 2, "", 2},
-		"by a fault": {func(*jobs.Run) error { return apperr.New(apperr.Invalid, "file", "This is no CSV file.") },
-			models.WorkFailed, 1, "This is no CSV file.", 0},
-		"by panicking": {func(r *jobs.Run) error { return onTry(r, 1, nil) }, models.WorkDone, 2, "", 2},
-		"again, always": {func(*jobs.Run) error { return errors.New("a password in clear") }, models.WorkFailed, 5,
-			"It failed 5 times, the last time for a reason on our side", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newLineQueue(t)
-			s.Handle(models.WorkExport, jobs.Handler{
-				Do: func(ctx context.Context, r *jobs.Run) error {
-					if r.Attempt == 1 && c.lines > 0 {
-						if err := r.Step(ctx, line); err != nil {
-							return err
-						}
-					}
-					if err := c.do(r); err != nil {
-						return err
-					}
-					return r.Commit(ctx, line)
-				},
-				Undo: func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
-			})
-			runs(t, s.Queue)
-			w := s.ask(t, uuid.Nil)
-			testkit.Eventually(t, 2*soon, "it ends", func() bool { return s.get(t, w).EndedAt != nil })
-			if w = s.get(t, w); w.State != c.state || w.Attempt != c.tries ||
-				!strings.HasPrefix(w.Failure, c.told) || (c.told == "" && w.Failure != "") {
-				t.Errorf("%s after %d tries: %q", w.State, w.Attempt, w.Failure)
-			}
-			if n := s.wrote(t); n != c.lines {
-				t.Errorf("%d lines, want %d", n, c.lines)
-			}
-			if n := testkit.Value[int64](t, s.db, `SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND reason = $1`, w.Failure); (n == 1) != (c.state == models.WorkFailed) {
-				t.Errorf("%d events in the audit trail", n)
-			}
-			failed := w.Attempt
-			if c.state == models.WorkDone {
-				failed--
-			}
-			testkit.Eventually(t, soon, "River has an error for each attempt that failed", func() bool {
-				return testkit.Value[int](t, s.db, `SELECT coalesce(sum(cardinality(errors)), 0) FROM river.river_job`) == failed
-			})
-			if strings.Contains(testkit.Value[string](t, s.db, `SELECT coalesce(string_agg(river_job::text, ' '), '') FROM river.river_job`), "password") {
-				t.Error("the queue keeps what failed in the words of the program")
-			}
-		})
-	}
-}
-
-// onTry fails a try, by panicking where err is nil.
-func onTry(r *jobs.Run, try int, err error) error {
-	if r.Attempt != try {
-		return nil
-	}
-	if err == nil {
-		panic("out of cheese")
-	}
-	return err
-}
-
-func TestWhoSeesWork(t *testing.T) {
+// A violation in a handler's transactions has the handler's error: work that runs into
+// one fails at once, and a cancellation that does is rejected with it.
+func TestHandlerConstraints(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	mine, theirs := uuid.New(), uuid.New()
-	one, two, whole := s.ask(t, mine), s.ask(t, theirs), s.ask(t, uuid.Nil)
-	for name, c := range map[string]struct {
-		sc    scope.Scope
-		staff uuid.UUID
-		want  []int64
-	}{
-		"everywhere":              {scope.Everywhere, uuid.New(), []int64{whole.ID, two.ID, one.ID}},
-		"one partner":             {scope.Partners(mine), uuid.New(), []int64{one.ID}},
-		"whoever asked":           {scope.Partners(), s.by.Staff, []int64{whole.ID, two.ID, one.ID}},
-		"somebody without a part": {scope.Partners(uuid.New()), uuid.New(), nil},
-	} {
-		all, _, _, err := s.List(t.Context(), c.sc, c.staff, postgres.Page{Size: 10})
-		var got []int64
-		for _, w := range all {
-			got = append(got, w.ID)
-		}
-		if err != nil || len(got) != len(c.want) {
-			t.Errorf("%s: %v (%v), want %v", name, got, err, c.want)
-			continue
-		}
-		for i := range got {
-			if got[i] != c.want[i] {
-				t.Errorf("%s: %v, want %v", name, got, c.want)
-			}
-		}
+	exists := apperr.New(apperr.Conflict, "exists", "The export exists already.")
+	twice := func(tx *gorm.DB) error {
+		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, made_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`,
+			uuid.New()).Error
 	}
-	s.db.Exec(t, `UPDATE work SET state = 'done', ended_at = $1 WHERE id = $2`, testkit.Began().Add(-40*24*time.Hour), one.ID)
-	if n, err := s.DeleteExpired(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d were forgotten: %v", n, err)
+	s.Handle(models.WorkExport, jobs.Handler{
+		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
+		Undo:        func(tx *gorm.DB, w models.Work) error { return twice(tx) },
+		Constraints: postgres.Constraints{"exports_pkey": exists},
+	})
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, s.ask(t, uuid.Nil).ID); !errors.Is(err, exists) {
+		t.Errorf("cancelling: %v", err)
+	}
+	s.Handle(models.WorkExport, jobs.Handler{
+		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
+		Constraints: postgres.Constraints{"exports_pkey": exists},
+	})
+	runs(t, s.Queue)
+	if w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkFailed); w.Attempt != 1 || w.Failure != exists.Message {
+		t.Errorf("after %d tries: %q", w.Attempt, w.Failure)
+	}
+}
+
+// Whoever cancels stops what is under way; its next write comes to nothing, and what it
+// wrote before is undone.
+func TestWorkIsCancelled(t *testing.T) {
+	t.Parallel()
+	s := newLineQueue(t)
+	written, ended := make(chan struct{}), make(chan error, 1)
+	s.Handle(models.WorkExport, jobs.Handler{
+		Do: func(ctx context.Context, r *jobs.Run) error {
+			if err := r.Step(ctx, line); err != nil {
+				return err
+			}
+			close(written)
+			<-ctx.Done()
+			ended <- r.Commit(context.WithoutCancel(ctx), line)
+			return ctx.Err()
+		},
+		Undo: func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
+	})
+	runs(t, s.Queue)
+	w := s.ask(t, uuid.Nil)
+	<-written
+	if err := s.Cancel(t.Context(), scope.Partners(uuid.New()), audit.Actor{Name: "another", Staff: uuid.New()}, w.ID); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
+		t.Errorf("somebody who may not see it: %v", err)
+	}
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, jobs.ErrLost) {
+		t.Errorf("its commit: %v", err)
+	}
+	if w = s.get(t, w); w.State != models.WorkCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {
+		t.Errorf("%s, %q, %d lines", w.State, w.Failure, s.wrote(t))
+	}
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); apperr.As(err) == nil ||
+		apperr.As(err).Code != apperr.Conflict {
+		t.Errorf("again: %v", err)
 	}
 }

@@ -11,13 +11,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-const (
-	// silentFor is how long a worker may not be heard of before its work is given to
-	// another, and searchEvery how often nodes look for such.
-	silentFor   = 20 * time.Second
-	searchEvery = 5 * time.Second
-)
-
 // stranded is work that nobody does: its worker is not heard of, or it waits and the queue
 // will not give its job to anybody, for the node that had it died before it said so, or the
 // job was tried too often.
@@ -57,8 +50,7 @@ func (q *Queue) rescue(ctx context.Context, work int64) error {
 		if result.Error != nil || result.RowsAffected == 0 {
 			return result.Error
 		}
-		var idle bool // or else its worker is at a step, and lives
-		if err := tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockOf(w.ID)).Scan(&idle).Error; err != nil || !idle {
+		if idle, err := tryLockExclusive(tx, w.ID); err != nil || !idle {
 			return err
 		}
 		if err := q.cancelJob(tx, w); err != nil {

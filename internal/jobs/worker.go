@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,27 +9,36 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
-	"github.com/riverqueue/river/rivertype"
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/migrations"
 	"github.com/pingpost/pingpost/models"
 )
 
+// The limits and times of work. Another worker takes over the work of a dead one within
+// silentFor and searchEvery of its last report.
 const (
 	// atOnce is how many pieces of work a node does side by side: leads come first.
 	atOnce = 2
+	// tries is how often work is begun before it is given up.
+	tries = 5
+
 	// lookEvery is how often a node looks for work. River's LISTEN would take one more
 	// connection of each node for good, to save a second of a job of minutes.
 	lookEvery = time.Second
 	// waitAtMost is how long a node waits, at last, before it tries a database again that
 	// did not answer when the node began to look.
 	waitAtMost = 30 * time.Second
+
+	// beatEvery is how often a worker reports its progress. It is far below silentFor, so
+	// that a few lost reports do not cost a worker its work.
+	beatEvery = time.Second
+	// silentFor is how long a worker may go without a report before another takes over.
+	silentFor = 20 * time.Second
+	// searchEvery is how often a node looks for work of silent workers.
+	searchEvery = 5 * time.Second
+
 	// endWithin limits how long a worker takes to record how its attempt ended. It is
 	// less than stopWithin, so that workers can do so while their node stops.
 	endWithin = 5 * time.Second
@@ -60,34 +68,6 @@ func (q *Queue) Run(ctx context.Context) {
 	if err := q.river.StopAndCancel(stopping); err != nil {
 		q.log.Warn("jobs did not stop in time", "error", err)
 	}
-}
-
-// newRiver returns River's client. It works on GORM's connections, so that jobs are put in
-// and cancelled in GORM's transactions; it polls, without LISTEN.
-func (q *Queue) newRiver() *river.Client[*sql.Tx] {
-	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(q.do))
-	client, err := river.NewClient(riverdatabasesql.New(q.db.SQL), &river.Config{
-		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers,
-		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
-		FetchPollInterval: lookEvery, JobTimeout: -1, RetryPolicy: retryPolicy{},
-		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
-	})
-	if err != nil {
-		panic("jobs: " + err.Error()) // River rejects the settings above
-	}
-	return client
-}
-
-// attemptOf counts over all jobs of the work: a later job has the attempts that were left.
-func attemptOf(j *rivertype.JobRow) int { return tries - j.MaxAttempts + j.Attempt }
-
-// retryPolicy waits a second longer after each attempt. It uses the system's clock
-// because River ignores a time that is before its own now.
-type retryPolicy struct{}
-
-func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
-	return clock.System{}.Now().Add(time.Duration(attemptOf(j)) * time.Second)
 }
 
 // do works on one job of the queue. What it returns River keeps, so that it says no
@@ -193,12 +173,4 @@ func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 		return errors.New("that the work failed could not be written down")
 	}
 	return river.JobCancel(errors.New(failure))
-}
-
-// fail gives work up for good, in nobody's name.
-func (q *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
-	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
-		return err
-	}
-	return q.note(tx, audit.Service, "work.fail", w, failure)
 }

@@ -1,0 +1,67 @@
+package jobs
+
+import (
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/models"
+)
+
+var errEnded = apperr.New(apperr.Conflict, "work_ended", "This has ended already: load the page again.")
+
+// change changes work that has not ended, whoever has it.
+func (q *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
+	result := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID,
+		[]models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+	if result.Error == nil && result.RowsAffected == 0 {
+		return errEnded
+	}
+	return result.Error
+}
+
+// end gives work up: cancelled, or failed for good. Nobody writes for it meanwhile.
+func (q *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
+	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
+		return err
+	}
+	if h := q.handlers[w.Kind]; h.Undo != nil {
+		return h.Constraints.Translate(h.Undo(tx, w))
+	}
+	return nil
+}
+
+// fail gives work up for good, in nobody's name.
+func (q *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
+	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
+		return err
+	}
+	return q.note(tx, audit.Service, "work.fail", w, failure)
+}
+
+// note is what became of the work in the audit trail; the last thing of its transaction.
+func (q *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
+	return audit.Write(tx, q.clock.Now(), by, audit.Event{
+		Action:  action,
+		Kind:    string(w.Kind),
+		Object:  id.Format(kinds[w.Kind], w.ObjectID),
+		Partner: partnerOf(w),
+		Reason:  why,
+	})
+}
+
+// kinds are those of the ids of what work is for.
+var kinds = map[models.WorkKind]id.Kind{
+	models.WorkReconciliation: id.Reconciliation,
+	models.WorkPayoutRun:      id.Payout,
+	models.WorkExport:         id.Export,
+}
+
+func partnerOf(w models.Work) uuid.UUID {
+	if w.PartnerID == nil {
+		return uuid.Nil
+	}
+	return *w.PartnerID
+}

@@ -1,0 +1,48 @@
+package jobs_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+// A step may take minutes: meanwhile it shows how far the work is, and who wants to stop it
+// need not wait for its end.
+func TestALongStepIsSeenAndStopped(t *testing.T) {
+	t.Parallel()
+	s := newLineQueue(t)
+	ended := make(chan error, 1)
+	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+		r.Progress("claiming", 3, 9)
+		err := r.Step(ctx, func(tx *gorm.DB) error {
+			if err := line(tx); err != nil {
+				return err
+			}
+			return tx.Exec(`SELECT pg_sleep(600)`).Error
+		})
+		ended <- err
+		return err
+	}})
+	runs(t, s.Queue)
+	w := s.ask(t, uuid.Nil)
+	testkit.Eventually(t, soon, "the step is under way and shows how far the work is", func() bool {
+		return s.get(t, w).Done == 3 && testkit.Value[bool](t, s.db,
+			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')`)
+	})
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the step went on to its end")
+	}
+	if w = s.get(t, w); w.State != models.WorkCancelled || w.Done != 3 || s.wrote(t) != 0 {
+		t.Errorf("%s at %d, %d lines", w.State, w.Done, s.wrote(t))
+	}
+}

@@ -1,0 +1,69 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
+
+// visible narrows a query to what a person may see: of the partners in the scope, and
+// what they asked for themselves.
+func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
+	query := q.db.Gorm.WithContext(ctx).Model(&models.Work{})
+	if !sc.All() {
+		query = query.Where("partner_id IN ? OR staff_id = ?", sc.IDs(), staff)
+	}
+	return query
+}
+
+// Get is a piece of work that the person may see.
+func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Work, err error) {
+	result := q.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
+	if result.Error == nil && result.RowsAffected == 0 {
+		return w, errNotFound
+	}
+	return w, postgres.Translate(result.Error)
+}
+
+// Latest returns the newest work on an object; found is false if there is none. The caller
+// must be allowed to see the object.
+func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Work, found bool, err error) {
+	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
+	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
+}
+
+// List is a page of work, the newest first.
+func (q *Queue) List(
+	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page,
+) (all []models.Work, newer, older bool, err error) {
+	if err := p.Of(q.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
+		return nil, false, false, postgres.Translate(err)
+	}
+	all, newer, older = postgres.Cut(p, all)
+	return all, newer, older, nil
+}
+
+// FailedSince counts the work that failed for good after a moment.
+func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
+	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
+	return n, postgres.Translate(err)
+}
+
+// keepEnded is how long ended work is listed.
+const keepEnded = 30 * 24 * time.Hour
+
+// DeleteExpired deletes work that ended long ago and returns how much.
+func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
+	return postgres.InBatches(ctx, q.db.Pool,
+		`DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`,
+		q.clock.Now().Add(-keepEnded))
+}

@@ -1,0 +1,67 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
+	tx, err := s.db.Pool.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // does nothing after the commit
+	return r.CommitPgx(ctx, tx, func() error {
+		_, err := tx.Exec(ctx, `INSERT INTO exports (id, staff_id, filter, made_at) VALUES ($1, $1, '{}', now())`, uuid.New())
+		return err
+	})
+}
+
+func TestCommitPgxWritesTheResultAndTheState(t *testing.T) {
+	t.Parallel()
+	s := newLineQueue(t)
+	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+		r.Progress("writing lines", 7, 9)
+		return commitWithPgx(ctx, s, r)
+	}})
+	runs(t, s.Queue)
+	w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkDone)
+	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.EndedAt == nil || !w.EndedAt.Equal(s.clock.Now()) {
+		t.Errorf("%+v", w)
+	}
+	if n := s.wrote(t); n != 1 {
+		t.Errorf("%d lines, want 1", n)
+	}
+}
+
+func TestCommitPgxOfLostWorkWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newLineQueue(t)
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+		close(begun)
+		<-ctx.Done()
+		err := commitWithPgx(context.WithoutCancel(ctx), s, r)
+		ended <- err
+		return err
+	}})
+	runs(t, s.Queue)
+	w := s.ask(t, uuid.Nil)
+	<-begun
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, jobs.ErrLost) {
+		t.Errorf("CommitPgx returned %v, want ErrLost", err)
+	}
+	if w = s.get(t, w); w.State != models.WorkCancelled || s.wrote(t) != 0 {
+		t.Errorf("%s, %d lines, want cancelled and no line", w.State, s.wrote(t))
+	}
+}
