@@ -46,17 +46,10 @@ func (q *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, 
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
 		Action:  action,
 		Kind:    string(w.Kind),
-		Object:  id.Format(kinds[w.Kind], w.ObjectID),
+		Object:  id.Format(q.handlers[w.Kind].Object, w.ObjectID),
 		Partner: partnerOf(w),
 		Reason:  why,
 	})
-}
-
-// kinds are those of the ids of what work is for.
-var kinds = map[models.WorkKind]id.Kind{
-	models.WorkReconciliation: id.Reconciliation,
-	models.WorkPayoutRun:      id.Payout,
-	models.WorkExport:         id.Export,
 }
 
 func partnerOf(w models.Work) uuid.UUID {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
@@ -33,6 +34,8 @@ import (
 
 // Handler is how a kind of work is done.
 type Handler struct {
+	// Object is the kind of the object's id. The audit trail shows the id with its prefix.
+	Object id.Kind
 	// Do does the work and ends with Run.Commit. It may be called again after it failed,
 	// was killed or was stopped halfway. A fault that it returns is final and is told to
 	// whoever asked; anything else is tried again.

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -49,7 +50,8 @@ func TestWorkThatFails(t *testing.T) {
 					}
 					return r.Commit(ctx, line)
 				},
-				Undo: func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
+				Undo:   func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
+				Object: id.Export,
 			})
 			runs(t, s.Queue)
 			w := s.ask(t, uuid.Nil)
@@ -61,7 +63,9 @@ func TestWorkThatFails(t *testing.T) {
 			if n := s.wrote(t); n != c.lines {
 				t.Errorf("%d lines, want %d", n, c.lines)
 			}
-			if n := testkit.Value[int64](t, s.db, `SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND reason = $1`, w.Failure); (n == 1) != (c.state == models.WorkFailed) {
+			if n := testkit.Value[int64](t, s.db,
+				`SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND object_id = $1 AND reason = $2`,
+				id.Format(id.Export, w.ObjectID), w.Failure); (n == 1) != (c.state == models.WorkFailed) {
 				t.Errorf("%d events in the audit trail", n)
 			}
 			failed := w.Attempt

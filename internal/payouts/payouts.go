@@ -59,8 +59,8 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 		db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs,
 		policy: p, atOnce: accountsAtOnce, by: audit.Service,
 	}
-	queue.Handle(models.WorkPayoutRun, jobs.Handler{Do: s.prepare, Undo: s.undoRun, Constraints: constraints()})
-	queue.Handle(models.WorkExport, jobs.Handler{Do: s.writeExport, Constraints: constraints()})
+	queue.Handle(models.WorkPayoutRun, jobs.Handler{Object: id.Payout, Do: s.prepare, Undo: s.undoRun, Constraints: constraints()})
+	queue.Handle(models.WorkExport, jobs.Handler{Object: id.Export, Do: s.writeExport, Constraints: constraints()})
 	return s
 }
 

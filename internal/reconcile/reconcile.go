@@ -36,7 +36,9 @@ type Service struct {
 // NewService handles comparisons at the queue.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store) *Service {
 	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service}
-	queue.Handle(models.WorkReconciliation, jobs.Handler{Do: s.compare, Undo: s.undo, Constraints: constraints()})
+	queue.Handle(models.WorkReconciliation, jobs.Handler{
+		Object: id.Reconciliation, Do: s.compare, Undo: s.undo, Constraints: constraints(),
+	})
 	return s
 }
 
