@@ -164,7 +164,7 @@ func TestHandlerConstraints(t *testing.T) {
 	})
 	runs(t, s.Queue)
 	if w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkFailed); w.Attempt != 1 || w.Failure != exists.Message {
-		t.Errorf("after %d tries: %q", w.Attempt, w.Failure)
+		t.Errorf("after %d attempts: %q", w.Attempt, w.Failure)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // stranded is work that nobody does: its worker is not heard of, or it waits and the queue
 // will not give its job to anybody, for the node that had it died before it said so, or the
-// job was tried too often.
+// job had its last attempt.
 const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
@@ -56,7 +56,7 @@ func (q *Queue) rescue(ctx context.Context, work int64) error {
 		if err := q.cancelJob(tx, w); err != nil {
 			return err
 		}
-		if w.Attempt >= tries {
+		if w.Attempt >= maxAttempts {
 			return q.fail(tx, w,
 				fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.",
 					w.Attempt))

@@ -71,7 +71,7 @@ func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
 			runs(t, s.Queue)
 			dead := *w.JobID
 			if w = s.becomes(t, w, models.WorkDone); w.Attempt != 1 || s.wrote(t) != 1 {
-				t.Errorf("try %d, %d lines", w.Attempt, s.wrote(t))
+				t.Errorf("attempt %d, %d lines", w.Attempt, s.wrote(t))
 			}
 			if testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM river.river_job WHERE id = $1 AND state = 'running' AND NOT metadata ? 'cancel_attempted_at')`, dead) {
 				t.Error("the dead worker's job runs forever, want it cancelled")

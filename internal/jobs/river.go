@@ -44,7 +44,7 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 }
 
 // attemptOf counts over all jobs of the work: a later job has the attempts that were left.
-func attemptOf(j *rivertype.JobRow) int { return tries - j.MaxAttempts + j.Attempt }
+func attemptOf(j *rivertype.JobRow) int { return maxAttempts - j.MaxAttempts + j.Attempt }
 
 // retryPolicy waits a second longer after each attempt. It uses the system's clock
 // because River ignores a time that is before its own now.
@@ -62,7 +62,7 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
 		return errors.New("work is asked for in a transaction")
 	}
 	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID},
-		&river.InsertOpts{MaxAttempts: tries - w.Attempt})
+		&river.InsertOpts{MaxAttempts: maxAttempts - w.Attempt})
 	if err != nil {
 		return err
 	}

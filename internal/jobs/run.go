@@ -47,7 +47,7 @@ func (r *Run) progress() map[string]any {
 }
 
 // Step writes a part of the work that stays when the rest fails: what was done by an
-// earlier try is not done again. It may take minutes: the work's row stays free, for the
+// earlier attempt is not done again. It may take minutes: the work's row stays free, for the
 // heart that says how far the work is, and for whoever stops it.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {

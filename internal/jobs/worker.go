@@ -21,8 +21,8 @@ import (
 const (
 	// atOnce is how many pieces of work a node does side by side: leads come first.
 	atOnce = 2
-	// tries is how often work is begun before it is given up.
-	tries = 5
+	// maxAttempts is how many attempts work gets, over all its jobs, before it fails.
+	maxAttempts = 5
 
 	// lookEvery is how often a node looks for work. River's LISTEN would take one more
 	// connection of each node for good, to save a second of a job of minutes.
@@ -102,7 +102,7 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	return q.handlers[r.Kind].Do(ctx, r)
 }
 
-// claim begins a try. It refuses work that has ended or has another job by now, and a
+// claim begins an attempt. It refuses work that has ended or has another job by now, and a
 // second worker while the first is alive, should River hand the job out twice.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
@@ -121,11 +121,23 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	}, nil
 }
 
-// settle says what became of a try.
+// settle records how an attempt ended and returns the result of its job to River.
+// Of several cases, the first one counts:
+//
+//	the attempt returned           the work's row          River
+//	nil                            done, by Run.Commit     completes the job
+//	ErrLost, or job cancelled      unchanged               cancels the job
+//	an error while the node stops  waiting, attempt - 1    makes the job available, attempt - 1
+//	an apperr error                failed                  cancels the job
+//	another error, last attempt    failed                  cancels the job
+//	another error                  waiting, with failure   retries the job (retryPolicy)
+//
+// Both counts of attempts must agree (attemptOf). River reduces its own when it gets the
+// cause of the context, so settle reduces the row's.
 func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	told := apperr.As(err)
+	final := apperr.As(err)
 	switch {
 	case err == nil:
 		return nil
@@ -134,18 +146,18 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	case ctx.Err() != nil: // the node stops: another one goes on
 		q.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
 		return context.Cause(ctx)
-	case told != nil:
-		if cause := errors.Unwrap(told); cause != nil {
-			q.log.Warn("work failed", "kind", r.Kind, "work", r.ID, "reason", told.Reason, "error", postgres.Translate(cause))
+	case final != nil:
+		if cause := errors.Unwrap(final); cause != nil {
+			q.log.Warn("work failed", "kind", r.Kind, "work", r.ID, "reason", final.Reason, "error", postgres.Translate(cause))
 		}
-		return q.giveUp(ending, r, told.Message)
+		return q.giveUp(ending, r, final.Message)
 	case j.Attempt >= j.MaxAttempts:
-		q.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "tries", r.Attempt, "error", postgres.Translate(err))
+		q.log.Error("work failed for good", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
 		return q.giveUp(ending, r,
 			fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.",
 				r.Attempt, r.ID))
 	}
-	q.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "try", r.Attempt, "error", postgres.Translate(err))
+	q.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
 	q.saveState(ending, r, map[string]any{
 		"state":   models.WorkWaiting,
 		"failure": "The last try failed on our side; it is tried again.",
@@ -153,8 +165,8 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	return errors.New("the attempt failed; the log has its error")
 }
 
-// saveState records the state of a try. When that fails, the work is taken up again like that
-// of a worker that died.
+// saveState records the state after an attempt. When that fails, the work is taken up
+// again like that of a worker that died.
 func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
 		q.log.Warn("the state of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))

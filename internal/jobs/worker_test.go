@@ -17,21 +17,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A failure on our side is tried again, from where the last try got to; a fault is final
+// A failure on our side is tried again, from where the last attempt got to; a fault is final
 // and is told; what failed for good is undone.
 func TestWorkThatFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		do    func(r *jobs.Run) error
-		state models.WorkState
-		tries int
-		told  string
-		lines int64
+		do       func(r *jobs.Run) error
+		state    models.WorkState
+		attempts int
+		told     string
+		lines    int64
 	}{
-		"once": {func(r *jobs.Run) error { return onTry(r, 1, errors.New("the network")) }, models.WorkDone, 2, "", 2},
+		"once": {func(r *jobs.Run) error { return onAttempt(r, 1, errors.New("the network")) }, models.WorkDone, 2, "", 2},
 		"by a fault": {func(*jobs.Run) error { return apperr.New(apperr.Invalid, "file", "This is no CSV file.") },
 			models.WorkFailed, 1, "This is no CSV file.", 0},
-		"by panicking": {func(r *jobs.Run) error { return onTry(r, 1, nil) }, models.WorkDone, 2, "", 2},
+		"by panicking": {func(r *jobs.Run) error { return onAttempt(r, 1, nil) }, models.WorkDone, 2, "", 2},
 		"again, always": {func(*jobs.Run) error { return errors.New("a password in clear") }, models.WorkFailed, 5,
 			"It failed 5 times, the last time for a reason on our side", 0},
 	} {
@@ -56,9 +56,9 @@ func TestWorkThatFails(t *testing.T) {
 			runs(t, s.Queue)
 			w := s.ask(t, uuid.Nil)
 			testkit.Eventually(t, 2*soon, "it ends", func() bool { return s.get(t, w).EndedAt != nil })
-			if w = s.get(t, w); w.State != c.state || w.Attempt != c.tries ||
+			if w = s.get(t, w); w.State != c.state || w.Attempt != c.attempts ||
 				!strings.HasPrefix(w.Failure, c.told) || (c.told == "" && w.Failure != "") {
-				t.Errorf("%s after %d tries: %q", w.State, w.Attempt, w.Failure)
+				t.Errorf("%s after %d attempts: %q", w.State, w.Attempt, w.Failure)
 			}
 			if n := s.wrote(t); n != c.lines {
 				t.Errorf("%d lines, want %d", n, c.lines)
@@ -82,9 +82,9 @@ func TestWorkThatFails(t *testing.T) {
 	}
 }
 
-// onTry fails a try, by panicking where err is nil.
-func onTry(r *jobs.Run, try int, err error) error {
-	if r.Attempt != try {
+// onAttempt fails an attempt, by panicking where err is nil.
+func onAttempt(r *jobs.Run, attempt int, err error) error {
+	if r.Attempt != attempt {
 		return nil
 	}
 	if err == nil {
@@ -93,7 +93,7 @@ func onTry(r *jobs.Run, try int, err error) error {
 	return err
 }
 
-// A node that stops hands on what it was doing, and that is no failed try.
+// A node that stops hands on what it was doing, and that is no failed attempt.
 func TestWorkOutlivesANode(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
@@ -108,7 +108,7 @@ func TestWorkOutlivesANode(t *testing.T) {
 	<-begun
 	stop()
 	if w = s.get(t, w); w.State != models.WorkWaiting || w.Attempt != 0 {
-		t.Errorf("%s after try %d", w.State, w.Attempt)
+		t.Errorf("%s after attempt %d", w.State, w.Attempt)
 	}
 	next := s.queue(t)
 	next.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
