@@ -38,11 +38,12 @@ func (q *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
 	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
 		return err
 	}
-	return q.note(tx, audit.Service, "work.fail", w, failure)
+	return q.auditChange(tx, audit.Service, "work.fail", w, failure)
 }
 
-// note is what became of the work in the audit trail; the last thing of its transaction.
-func (q *Queue) note(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
+// auditChange writes how the work ended to the audit trail, as the last statement of its
+// transaction.
+func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
 		Action:  action,
 		Kind:    string(w.Kind),

@@ -107,6 +107,6 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 		if err := q.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
 			return err
 		}
-		return q.note(tx, by, "work.cancel", w, "")
+		return q.auditChange(tx, by, "work.cancel", w, "")
 	})
 }
