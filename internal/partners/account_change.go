@@ -38,7 +38,7 @@ func (c AccountChange) check() error {
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {
 		status = invalid("status", apperr.InvalidValue, "status", "An account is active or suspended.")
 	}
-	return together(checkName(c.Name, "An account"), status, checkMode(c.Signing, models.SigningInherit))
+	return together(checkName(c.Name, errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
 }
 
 // FindAccount looks a partner's account up by its id in the prefixed form.

@@ -69,7 +69,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 			"default":    a.IsDefault,
 		})
 	})
-	return a, atField(err, "identifier", "identifier_taken", "identifier_form")
+	return a, err
 }
 
 // Accounts lists a partner's accounts, the default first.

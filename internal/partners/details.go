@@ -59,7 +59,7 @@ func (d Details) trimmed() Details {
 
 func (d Details) check() error {
 	problems := []*apperr.Error{
-		checkName(d.Name, "A partner"), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "An address's lines", d.Address),
+		checkName(d.Name, errNoPartnerName), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "An address's lines", d.Address),
 		checkLine("tax_id", "tax id", d.TaxID), checkLine("payment_terms", "text of payment terms", d.PaymentTerms),
 		checkLine("manager", "manager", d.Manager), checkLines("notes", "Notes", d.Notes),
 	}

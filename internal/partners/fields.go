@@ -55,19 +55,6 @@ func clashes(p *apperr.Error) int {
 	return 0
 }
 
-// atField names the field of what a constraint of the schema refused for one of the reasons.
-func atField(err error, field string, reasons ...string) error {
-	f := apperr.As(err)
-	if f == nil || len(f.Fields) > 0 || !slices.Contains(reasons, f.Reason) {
-		return err
-	}
-	kind := apperr.InvalidValue
-	if f.Code == apperr.Conflict {
-		kind = apperr.FieldClash
-	}
-	return f.WithFields(apperr.Field{Code: kind, Path: []string{field}, Message: f.Message})
-}
-
 func checkMode(m models.SigningMode, inherits models.SigningMode) *apperr.Error {
 	switch m {
 	case models.SigningRequired, models.SigningReportOnly, models.SigningOff, inherits:
@@ -78,10 +65,15 @@ func checkMode(m models.SigningMode, inherits models.SigningMode) *apperr.Error 
 	}
 }
 
-// checkName wants a name. whose begins the message: "A partner".
-func checkName(name, whose string) *apperr.Error {
+var (
+	errNoPartnerName = invalid("name", apperr.Required, "name", "A partner needs a name.")
+	errNoAccountName = invalid("name", apperr.Required, "name", "An account needs a name.")
+)
+
+// checkName checks a name and returns missing where there is none.
+func checkName(name string, missing *apperr.Error) *apperr.Error {
 	if name == "" {
-		return invalid("name", apperr.Required, "name", whose+" needs a name.")
+		return missing
 	}
 	return checkLine("name", "name", name)
 }

@@ -86,7 +86,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		*text = strings.TrimSpace(*text)
 	}
 	problems := []*apperr.Error{
-		checkSlug(n.Slug), checkName(n.Name, "A partner"), checkLine("legal_name", "legal name", n.LegalName),
+		checkSlug(n.Slug), checkName(n.Name, errNoPartnerName), checkLine("legal_name", "legal name", n.LegalName),
 		checkLine("manager", "manager", n.Manager), checkMode(n.Signing, models.SigningDefault),
 	}
 	newID, now := s.newID()
@@ -128,7 +128,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 			"shared_address": p.SharedAddress,
 		})
 	})
-	return p, atField(err, "slug", "slug_taken", "slug_form")
+	return p, err
 }
 
 // Summary is a partner with how much it has of everything.

@@ -156,6 +156,9 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 	return row, err
 }
 
+var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
+	fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.", MaxDailyLeads))
+
 // readPrice reads the form; all that is wrong with it is told at once.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*apperr.Error
@@ -166,10 +169,7 @@ func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) 
 		// Only digits: Atoi would take a sign.
 		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 ||
 			p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
-			problems = append(problems,
-				invalid("cap", apperr.InvalidValue, "cap",
-					fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.",
-						MaxDailyLeads)))
+			problems = append(problems, errDailyLeadCap)
 		}
 	}
 	var more []*apperr.Error

@@ -162,7 +162,7 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 		State:  models.SecretActive, NotBefore: now, CreatedBy: s.by.Name, CreatedAt: now,
 	}
 	if err := db.Create(&row).Error; err != nil {
-		return Created{}, atField(constraints().Translate(err), "import", "secret_known")
+		return Created{}, err
 	}
 	return Created{SigningSecret: row, Plain: plain}, nil
 }

@@ -17,6 +17,18 @@ import (
 // since no constraint sees the similarity of two that are made at once.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
+var (
+	errSlugTaken = clash("slug_taken", "slug", "A partner with this slug exists already: choose another slug.")
+	errSlugAlike = clash("slug_alike", "slug",
+		"This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug.")
+	errIdentifierTaken = clash("identifier_taken", "identifier",
+		"An account with this partnerId exists already: choose another.")
+	errIdentifierTakenFolded = clash("identifier_taken", "identifier",
+		"An account with this partnerId, apart from upper and lower case, exists already: choose another.")
+	errIdentifierAlike = clash("identifier_alike", "identifier",
+		"This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another.")
+)
+
 // similarity is how similar a new name is to existing ones.
 type similarity struct{ Same, SameFolded, Similar bool }
 
@@ -32,10 +44,9 @@ func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {
 	}
 	switch {
 	case name.Same:
-		return clash("slug_taken", "slug", "A partner with this slug exists already: choose another slug."), nil
+		return errSlugTaken, nil
 	case name.Similar:
-		return clash("slug_alike", "slug",
-			"This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug."), nil
+		return errSlugAlike, nil
 	}
 	return nil, nil
 }
@@ -52,13 +63,11 @@ func identifierTaken(tx *gorm.DB, identifier string) (*apperr.Error, error) {
 	}
 	switch {
 	case name.Same:
-		return clash("identifier_taken", "identifier", "An account with this partnerId exists already: choose another."), nil
+		return errIdentifierTaken, nil
 	case name.SameFolded:
-		return clash("identifier_taken", "identifier",
-			"An account with this partnerId, apart from upper and lower case, exists already: choose another."), nil
+		return errIdentifierTakenFolded, nil
 	case name.Similar:
-		return clash("identifier_alike", "identifier",
-			"This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another."), nil
+		return errIdentifierAlike, nil
 	}
 	return nil, nil
 }
@@ -70,19 +79,21 @@ func clash(reason, field, message string) *apperr.Error {
 const (
 	maxSlug       = 63
 	maxIdentifier = 128
+
+	slugForm       = "A slug has 1 to 63 lower-case letters (a to z), digits and hyphens, and neither starts nor ends with a hyphen."
+	identifierForm = "A partnerId has 1 to 128 English letters, digits, dots, hyphens and underscores, and starts with a letter or digit."
 )
 
 func checkSlug(slug string) *apperr.Error {
-	return checkForm("slug_form", "slug", slug, maxSlug, isSlug, !strings.HasPrefix(slug, "-") && !strings.HasSuffix(slug, "-"),
-		"A slug has 1 to 63 lower-case letters (a to z), digits and hyphens, and neither starts nor ends with a hyphen.")
+	return checkForm("slug_form", "slug", slug, maxSlug, isSlug,
+		!strings.HasPrefix(slug, "-") && !strings.HasSuffix(slug, "-"), slugForm)
 }
 
 func isSlug(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' }
 
 func checkIdentifier(identifier string) *apperr.Error {
-	return checkForm("identifier_form", "identifier", identifier, maxIdentifier, isIdentifier, identifier != "" &&
-		!strings.ContainsRune("._-", rune(identifier[0])),
-		"A partnerId has 1 to 128 English letters, digits, dots, hyphens and underscores, and starts with a letter or digit.")
+	return checkForm("identifier_form", "identifier", identifier, maxIdentifier, isIdentifier,
+		identifier != "" && !strings.ContainsRune("._-", rune(identifier[0])), identifierForm)
 }
 
 func isIdentifier(r rune) bool {

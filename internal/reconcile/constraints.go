@@ -1,14 +1,8 @@
 package reconcile
 
-import (
-	"github.com/pingpost/pingpost/internal/apperr"
-	"github.com/pingpost/pingpost/internal/postgres"
-)
+import "github.com/pingpost/pingpost/internal/postgres"
 
 // constraints are the errors for what the schema rejects of this package's rows.
 func constraints() postgres.Constraints {
-	return postgres.Constraints{
-		"reconciliations_immutable": apperr.New(apperr.Conflict, "stale",
-			"This reconciliation does not change any more: load the page again."),
-	}
+	return postgres.Constraints{"reconciliations_immutable": errStale}
 }
