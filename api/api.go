@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+	view "github.com/pingpost/pingpost/templates/docs"
 )
 
 // MaxBody is the largest request body in bytes (D22).
@@ -35,14 +36,10 @@ type Options struct {
 	Metrics        *httpserver.Metrics
 }
 
-// partnerRoute is the address of a partner's own documentation.
-const partnerRoute = "/partner/:token"
-
 // server answers requests; *gin.Context travels no further than its methods.
 type server struct {
 	Options
 	pages *partnerPages
-	http  *httpserver.Listener
 }
 
 // New builds the handler of the api listener.
@@ -51,28 +48,42 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{o, pages, &httpserver.Listener{Clock: o.Clock, Log: o.Log, AccessLog: o.AccessLog, Metrics: o.Metrics}}
+	docs, err := renderDocs(Document(), o.PublicURL, o.SupportContact)
+	if err != nil {
+		return nil, err
+	}
+	industries, err := industryList(o.Taxonomy)
+	if err != nil {
+		return nil, err
+	}
 	engine, err := httpserver.NewEngine(o.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
-	engine.NoRoute(s.http.Endpoint("none", s.notFound, s.refuse))
-	engine.NoMethod(s.http.Endpoint("none", s.methodNotAllowed, s.refuse))
+	s := &server{o, pages}
+	l := &httpserver.Listener{
+		Clock:     o.Clock,
+		Log:       o.Log,
+		AccessLog: o.AccessLog,
+		Metrics:   o.Metrics,
+		Refuse:    s.refuse,
+	}
+	get := func(path string, handle httpserver.Handler) { httpserver.Get(engine, path, l.Endpoint(path, handle)) }
 
-	ping, post := s.http.Endpoint("ping", s.ping, s.refuse), s.http.Endpoint("post", s.post, s.refuse)
-	for _, prefix := range []string{"", "/p/:slug"} {
-		engine.POST(prefix+"/api/lead/ping", ping)
-		engine.POST(prefix+"/api/lead/post", post)
-	}
+	engine.NoRoute(l.Endpoint("none", s.notFound))
+	engine.NoMethod(l.Endpoint("none", s.methodNotAllowed))
+
+	ping, post := l.Endpoint("ping", s.ping), l.Endpoint("post", s.post)
+	engine.POST("/api/lead/ping", ping)
+	engine.POST("/api/lead/post", post)
+	engine.POST("/p/:slug/api/lead/ping", ping)
+	engine.POST("/p/:slug/api/lead/post", post)
+
+	get("/api/industries", publish(contentJSON[0], industries).serve)
+	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
+	get("/docs", publish(contentHTML, docs).serve)
+	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
 	// The route and never the path goes to the log and the metrics: the token is a secret.
-	page := s.http.Endpoint(partnerRoute, s.partnerPage, s.refuse)
-	httpserver.Get(engine, partnerRoute, page)
-	documents, err := s.documents()
-	if err != nil {
-		return nil, err
-	}
-	for path, d := range documents {
-		httpserver.Get(engine, path, s.http.Endpoint(path, d.serve, s.refuse))
-	}
+	get("/partner/:token", s.partnerPage)
 	return engine, nil
 }

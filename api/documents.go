@@ -9,8 +9,10 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/pingpost/pingpost/internal/httpserver"
-	view "github.com/pingpost/pingpost/templates/docs"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
+
+const contentHTML = "text/html; charset=utf-8"
 
 // published is something published that does not change while the service runs.
 type published struct {
@@ -30,27 +32,15 @@ type industry struct {
 	Category       string `json:"category"`
 }
 
-func (s *server) documents() (map[string]published, error) {
+// industryList is the body of GET /api/industries.
+func industryList(taxonomy *pricingrules.Taxonomy) ([]byte, error) {
 	list := struct {
 		Industries []industry `json:"industries"`
 	}{}
-	for _, one := range s.Taxonomy.Industries() {
+	for _, one := range taxonomy.Industries() {
 		list.Industries = append(list.Industries, industry{one.Slug, one.TermID, one.Category})
 	}
-	industries, err := json.Marshal(list)
-	if err != nil {
-		return nil, err
-	}
-	docs, err := renderDocs(Document(), s.PublicURL, s.SupportContact)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]published{
-		"/api/industries": publish(contentJSON[0], industries),
-		"/openapi.yaml":   publish("application/yaml; charset=utf-8", Document()),
-		"/docs":           publish("text/html; charset=utf-8", docs),
-		"/docs.css":       publish("text/css; charset=utf-8", view.Stylesheet),
-	}, nil
+	return json.Marshal(list)
 }
 
 func (d published) serve(c *gin.Context, x *httpserver.Request) error {

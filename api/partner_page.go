@@ -191,6 +191,6 @@ func (s *server) partnerPage(c *gin.Context, x *httpserver.Request) error {
 	x.Outcome = "served"
 	h["Cache-Control"] = noStore
 	h.Set("Content-Security-Policy", pagePolicy)
-	writeDocument(c, "text/html; charset=utf-8", page)
+	writeDocument(c, contentHTML, page)
 	return nil
 }

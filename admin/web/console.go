@@ -59,9 +59,13 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{
-		Options: o, assets: assetURLs(), compress: compress,
-		http: &httpserver.Listener{Clock: o.Clock, Log: o.Log, AccessLog: o.AccessLog, Metrics: o.Metrics},
+	c := &Console{Options: o, assets: assetURLs(), compress: compress}
+	c.http = &httpserver.Listener{
+		Clock:     o.Clock,
+		Log:       o.Log,
+		AccessLog: o.AccessLog,
+		Metrics:   o.Metrics,
+		Refuse:    c.refuse,
 	}
 	engine.Use(c.secure, c.refuseOtherSites())
 	engine.NoRoute(c.serve(Route{Open: true, Handle: func(*Request) error { return ErrNotFound }}))
@@ -70,7 +74,7 @@ func New(o Options, routes []Route) (http.Handler, error) {
 		x.Outcome = outcomeOK
 		assets.Handler().ServeHTTP(g.Writer, g.Request)
 		return nil
-	}, c.refuse))
+	}))
 	for _, r := range routes {
 		if r.Method == http.MethodGet {
 			httpserver.Get(engine, r.pattern(), c.serve(r))

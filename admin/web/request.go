@@ -56,7 +56,7 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 			k.fail(err)
 		}
 		return nil
-	}, c.refuse)
+	})
 }
 
 const requestKey = "console.request"

@@ -31,11 +31,6 @@ func (a *App) operations() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := httpserver.Listener{
-		Clock:   a.clock,
-		Log:     a.log,
-		Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener"),
-	}
 	refuse := func(c *gin.Context, x *httpserver.Request, err error) {
 		x.Outcome = "error"
 		status := http.StatusInternalServerError
@@ -44,15 +39,21 @@ func (a *App) operations() (http.Handler, error) {
 		}
 		http.Error(c.Writer, http.StatusText(status), status)
 	}
+	l := httpserver.Listener{
+		Clock:   a.clock,
+		Log:     a.log,
+		Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener"),
+		Refuse:  refuse,
+	}
 	get := func(path string, serve http.HandlerFunc) {
 		handle := l.Endpoint(path, func(c *gin.Context, x *httpserver.Request) error {
 			x.Outcome = "ok"
 			serve(c.Writer, c.Request)
 			return nil
-		}, refuse)
+		})
 		httpserver.Get(engine, path, handle)
 	}
-	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Request) error { return errNoPage }, refuse))
+	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Request) error { return errNoPage }))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
 	// Pings need neither database nor key wrapper: a load balancer that took a

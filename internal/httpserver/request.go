@@ -31,12 +31,16 @@ type Request struct {
 	line         []byte // of the access log
 }
 
+// Handler answers a request, or returns the error that the listener is to answer.
+type Handler func(*gin.Context, *Request) error
+
 // Listener is what the requests of one listener have in common. AccessLog is nil for none.
 type Listener struct {
 	Clock     clock.Clock
 	Log       *slog.Logger
 	AccessLog *AccessLog
 	Metrics   *Metrics
+	Refuse    func(*gin.Context, *Request, error) // writes the response to an error
 }
 
 // ErrPanic is what a handler that panicked has returned.
@@ -50,13 +54,11 @@ var requests = sync.Pool{New: func() any {
 }}
 
 // Endpoint runs a handler around which everything is the same: an id, a panic that becomes
-// an error, one line of log, the metrics. refuse writes the response to an error.
+// an error, one line of log, the metrics.
 //
 // A handler that panics with http.ErrAbortHandler ends the connection, as net/http does, so
 // that a response that broke off never looks complete.
-func (l *Listener) Endpoint(
-	route string, handle func(*gin.Context, *Request) error, refuse func(*gin.Context, *Request, error),
-) gin.HandlerFunc {
+func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 	counted := l.Metrics.of(route)
 	return func(c *gin.Context) {
 		x := requests.Get().(*Request)
@@ -70,7 +72,7 @@ func (l *Listener) Endpoint(
 		case errors.Is(err, http.ErrAbortHandler):
 			x.Outcome = outcomeAborted
 		default:
-			refuse(c, x, err)
+			l.Refuse(c, x, err)
 		}
 		l.logAndCount(c, x, counted)
 		x.Cause = nil
@@ -90,7 +92,7 @@ func (x *Request) reset(route string, now time.Time) {
 
 // protect turns a panic into an error. The stack goes to the log, the value of
 // the panic does not: it may hold anything.
-func (l *Listener) protect(c *gin.Context, x *Request, handle func(*gin.Context, *Request) error) (err error) {
+func (l *Listener) protect(c *gin.Context, x *Request, handle Handler) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
