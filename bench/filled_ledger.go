@@ -143,7 +143,9 @@ func (f *ledgerRows) Next() bool {
 	lead := id.NewV7(at, spread(f.n))
 	price := 500 + f.n%9500
 	if f.entries {
-		e := ledger.Accrual(account.PartnerID, account.ID, lead, money.Amount{Minor: price, Currency: money.GBP}, at)
+		e := ledger.Accrual(&models.Lead{
+			ID: lead, PartnerID: account.PartnerID, AccountID: account.ID, PriceMinor: price, Currency: "GBP", ReceivedAt: at,
+		})
 		f.row = []any{e.PartnerID, e.AccountID, e.LeadID, string(e.Kind), e.Reference, e.AmountMinor, e.Currency, e.OccurredAt}
 		if account == f.large {
 			f.writeListRow(f.n, lead, price, at)

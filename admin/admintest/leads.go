@@ -10,7 +10,6 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -134,10 +133,6 @@ func (s *ConsoleWithLeads) Sell(t *testing.T, by Seller, c leads.Contact, change
 		Lead:    l,
 		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},
 		Event:   models.LeadEvent{Kind: "delivered", Detail: `{"request_id": "rq_1"}`},
-	}
-	if !l.Sandbox {
-		entry := ledger.Accrual(l.PartnerID, l.AccountID, l.ID, price, now)
-		d.Accrual = &entry
 	}
 	if _, isNew, err := s.store.Deliver(t.Context(), d); err != nil || !isNew {
 		t.Fatal(isNew, err)

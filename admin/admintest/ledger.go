@@ -14,7 +14,6 @@ import (
 	payoutpages "github.com/pingpost/pingpost/admin/payouts"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -135,8 +134,6 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 		},
 		Event: models.LeadEvent{Kind: "delivered", Detail: `{}`},
 	}
-	accrual := ledger.Accrual(by.ID, by.Account.ID, d.Lead.ID, earned, now)
-	d.Accrual = &accrual
 	if _, _, err := leads.NewStore(h.Pool).Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/ledger"
-	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
@@ -223,8 +222,8 @@ func (b *leads) add(s seller, industry pricingrules.Industry, at time.Time) {
 	b.partners, b.accounts, b.secrets = append(b.partners, s.partner), append(b.accounts, s.account), append(b.secrets, s.secret)
 	b.industries, b.terms = append(b.industries, industry.Slug), append(b.terms, int64(industry.TermID))
 	b.prices, b.times = append(b.prices, price), append(b.times, at)
-	entry := ledger.Accrual(s.partner, s.account, lead, money.Amount{Minor: price, Currency: money.GBP}, at)
-	b.references, b.noise = append(b.references, entry.Reference), append(b.noise, noise(192))
+	b.references = append(b.references, ledger.Accrual(&models.Lead{ID: lead}).Reference)
+	b.noise = append(b.noise, noise(192))
 }
 
 func noise(n int) []byte {

@@ -9,7 +9,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -20,10 +19,6 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 	d, err := leads.NewDelivery(lead, p.payload, in.Keys, key)
 	if err != nil {
 		return nil, err
-	}
-	if !lead.Sandbox {
-		accrual := ledger.Accrual(lead.PartnerID, lead.AccountID, lead.ID, p.quote.Price, p.start)
-		d.Accrual = &accrual
 	}
 	detail, err := json.Marshal(map[string]any{
 		"request_id":    id.Format(id.Request, p.ID),

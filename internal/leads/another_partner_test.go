@@ -25,7 +25,6 @@ func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
 			d := delivery(p, p.Required)
 			change(d)
 			d.Lead.HMACVerified = d.Lead.SecretID != nil
-			d.Accrual = accrualOf(d)
 			if _, isNew, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) || isNew {
 				t.Errorf("new %v, %v", isNew, err)
 			}
@@ -58,7 +57,6 @@ func TestSendersOfAGroupAreKeptApart(t *testing.T) {
 			d.Lead.AccountID, active = p.Off.Accounts[0].ID, false
 		}
 		d.Lead.HMACVerified = d.Lead.SecretID != nil
-		d.Accrual = accrualOf(d)
 		switch _, isNew, err := p.Leads.Deliver(t.Context(), d); {
 		case active && (err != nil || !isNew):
 			return fmt.Errorf("post %d, whose sender is active: new %v, %w", i, isNew, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -79,9 +80,9 @@ func consentColumns() []column {
 // childColumns are the values of a post's ledger entry and timeline event.
 func childColumns() []column {
 	return []column{
-		accrual("entry_kind", "text", func(e *models.LedgerEntry) string { return string(e.Kind) }),
-		accrual("reference", "text", func(e *models.LedgerEntry) string { return e.Reference }),
-		accrual("amount_minor", "bigint", func(e *models.LedgerEntry) int64 { return e.AmountMinor }),
+		accrual("entry_kind", "text", func(e models.LedgerEntry) string { return string(e.Kind) }),
+		accrual("reference", "text", func(e models.LedgerEntry) string { return e.Reference }),
+		accrual("amount_minor", "bigint", func(e models.LedgerEntry) int64 { return e.AmountMinor }),
 		newColumn("event_kind", "text", func(d *Delivery) string { return d.Event.Kind }),
 		newColumn("detail", "text", func(d *Delivery) string { return d.Event.Detail }),
 	}
@@ -125,15 +126,9 @@ func optionalUUID(name string, field func(*models.Lead) **uuid.UUID) column {
 	})
 }
 
-// accrual is null for a sandbox lead.
-func accrual[T any](name, kind string, value func(*models.LedgerEntry) T) column {
-	return newColumn(name, kind, func(d *Delivery) *T {
-		if d.Accrual == nil {
-			return nil
-		}
-		v := value(d.Accrual)
-		return &v
-	})
+// accrual is a column of a lead's ledger entry. deliverSQL stores none for a sandbox lead (D25).
+func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column {
+	return newColumn(name, kind, func(d *Delivery) T { return value(ledger.Accrual(&d.Lead)) })
 }
 
 // statement is deliverSQL with its lists filled in, and the columns of its parameters.

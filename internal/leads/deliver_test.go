@@ -14,7 +14,6 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -26,7 +25,7 @@ import (
 func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 	now := p.Time.Now()
 	account := partner.Accounts[0]
-	d := &leads.Delivery{
+	return &leads.Delivery{
 		Lead: models.Lead{
 			ID:             id.New(now),
 			Transaction:    id.New(now),
@@ -59,14 +58,6 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 		},
 		Event: models.LeadEvent{Kind: "delivered", Detail: `{"hmac_verified": true}`},
 	}
-	d.Accrual = accrualOf(d)
-	return d
-}
-
-func accrualOf(d *leads.Delivery) *models.LedgerEntry {
-	l := d.Lead
-	e := ledger.Accrual(l.PartnerID, l.AccountID, l.ID, money.Amount{Minor: l.PriceMinor, Currency: money.GBP}, l.ReceivedAt)
-	return &e
 }
 
 func platform(t *testing.T) *testkit.Platform {
@@ -256,7 +247,7 @@ func TestNothingOfWhoeverIsNoLongerActive(t *testing.T) {
 func TestASandboxLeadEarnsNothing(t *testing.T) {
 	p := platform(t)
 	d := delivery(p, p.Required)
-	d.Lead.AccountID, d.Lead.Sandbox, d.Accrual = p.Required.Accounts[1].ID, true, nil
+	d.Lead.AccountID, d.Lead.Sandbox = p.Required.Accounts[1].ID, true
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,6 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 type Delivery struct {
 	Lead    models.Lead
 	Consent models.Consent
-	Accrual *models.LedgerEntry // nil for a sandbox lead (D25)
 	Event   models.LeadEvent
 }
 

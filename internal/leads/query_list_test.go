@@ -37,9 +37,6 @@ func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, cha
 	if change != nil {
 		change(d)
 	}
-	if d.Accrual = accrualOf(d); d.Lead.Sandbox {
-		d.Accrual = nil
-	}
 	if _, isNew, err := o.Leads.Deliver(t.Context(), d); err != nil || !isNew {
 		t.Fatal(isNew, err)
 	}

@@ -37,7 +37,7 @@ func TestForgetBodiesAfterADay(t *testing.T) {
 func TestSandboxLeadsGoAfterAWeekAndOthersStay(t *testing.T) {
 	p := platform(t)
 	trial := delivery(p, p.Required)
-	trial.Lead.AccountID, trial.Lead.Sandbox, trial.Accrual = p.Required.Accounts[1].ID, true, nil
+	trial.Lead.AccountID, trial.Lead.Sandbox = p.Required.Accounts[1].ID, true
 	for _, d := range []*leads.Delivery{trial, delivery(p, p.Required)} {
 		if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 			t.Fatal(err)

@@ -30,7 +30,6 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 		for i, transaction := range transactions {
 			d := delivery(p, p.Required)
 			d.Lead.ID, d.Lead.Transaction = id.New(p.Time.Now().Add(time.Duration(i)*time.Millisecond)), transaction // ids as they came
-			d.Accrual = accrualOf(d)
 			group[i] = d
 		}
 		slices.Reverse(transactions)

@@ -18,11 +18,11 @@ import (
 
 // Accrual is what a delivered lead earns its partner. Its reference is the
 // leadId, so that a lead can earn once only.
-func Accrual(partner, account, lead uuid.UUID, payout money.Amount, at time.Time) models.LedgerEntry {
+func Accrual(lead *models.Lead) models.LedgerEntry {
 	return models.LedgerEntry{
-		PartnerID: partner, AccountID: account, LeadID: &lead,
-		Kind: models.EntryAccrual, Reference: id.Format(id.Lead, lead),
-		AmountMinor: payout.Minor, Currency: payout.Currency.String(), OccurredAt: at,
+		PartnerID: lead.PartnerID, AccountID: lead.AccountID, LeadID: &lead.ID,
+		Kind: models.EntryAccrual, Reference: id.Format(id.Lead, lead.ID),
+		AmountMinor: lead.PriceMinor, Currency: lead.Currency, OccurredAt: lead.ReceivedAt,
 	}
 }
 
