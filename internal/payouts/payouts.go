@@ -2,9 +2,26 @@
 // people read it, returns and adjustments, payout runs with their statements, and
 // exports of it all.
 //
-// Its times: occurred_at is when an entry came about, by the service's clock. A run
-// takes the entries before its cutoff, and the stragglers that earlier runs could not
-// see yet; order within the ledger is the entry's id.
+// It does not own what a ledger entry is and its sign (ledger), accruals, which are stored
+// with their leads (leads), totals by day and partner (reporting), permissions (authz,
+// admin), or how jobs are queued, resumed and cancelled (jobs).
+//
+// Its times, all from the service's clock but received_at, which is intake's:
+//
+//   - The occurred_at of an accrual is its lead's received_at, of a return its decision, of
+//     an adjustment its creation, and of a payment the moment that a user marks the run as
+//     paid, whatever day the bank pays.
+//   - A run takes the entries before its cutoff that no run has claimed. They include
+//     old ones that earlier runs could not see because their transactions had not ended.
+//     The order of entries is their id.
+//   - A run's made_at is when its preparer started it, and prepared_at when its job
+//     finished.
+//   - A lead can be returned for Policy.ReturnWindow after its received_at. What counts is
+//     when the return is requested.
+//   - An export is available for ExportsKept after its made_at.
+//
+// [models.RunState] lists the states of a run and what changes them: PrepareRun, the job
+// (prepare, prepared, undoRun), ApproveRun, PayRun and CancelRun.
 //
 // Invariants that the schema holds:
 //
