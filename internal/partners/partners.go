@@ -3,8 +3,34 @@
 // partner API reads on every request.
 //
 // It does not own prices (ratecard, pricing_rules) beyond a partner's own
-// adjustment, exclusions and cap, and it never logs or returns a secret except
-// in the answer that creates it (D16).
+// adjustment, exclusions and cap, nor traffic and the figures in the list of
+// partners (reporting), and it never logs or returns a secret except in the
+// answer that creates it (D16).
+//
+// Its times:
+//
+//   - A change takes effect on all nodes within a second of its commit.
+//   - A secret is valid from not_before to retires_at, which is exclusive. Revoking it
+//     takes effect like any other change, without waiting for retires_at.
+//   - A price's AgreedAt is when the first of the present terms began. Quotes of the shared
+//     address are honoured when they were issued up to agreementGrace after it.
+//   - A daily cap counts accruals by the UTC day of their occurred_at.
+//
+// Invariants that the schema holds:
+//
+//   - A slug, a secret and a partnerId, in either case, are unique on the platform. The
+//     constraint on secrets compares digests under one platform key.
+//   - A partner has at most one default account, one live link and one price proposal.
+//   - A revoked secret stays revoked.
+//
+// Invariants that this package holds:
+//
+//   - A new slug or partnerId does not look like an existing one. Both are checked under
+//     one lock.
+//   - A secret is not imported again under another platform key.
+//   - At most MaxSharedAddress partners use the shared address.
+//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetOwnPrice change the version
+//     that the caller saw, and no newer one.
 package partners
 
 import (
