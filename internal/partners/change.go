@@ -2,7 +2,6 @@ package partners
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/google/uuid"
@@ -11,18 +10,12 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
-var (
-	errNewerPartner = apperr.New(apperr.Conflict, "changed",
-		"Somebody else changed this partner meanwhile: look at the change, then decide again.")
-	errAddressFull = problem(apperr.Conflict, "shared_address_full", apperr.FieldClash, "shared_address",
-		fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.",
-			MaxSharedAddress))
-)
+var errNewerPartner = apperr.New(apperr.Conflict, "changed",
+	"Somebody else changed this partner meanwhile: look at the change, then decide again.")
 
 // anyVersion is for whoever changes a row whatever it says now: the command line.
 const anyVersion = math.MinInt
@@ -131,27 +124,4 @@ func (s *Service) SetSigning(
 		e.set("shared_address", "shared_address", had.SharedAddress, sharedAddress)
 		return e, nil
 	})
-}
-
-// SharedAddresses is how many of the MaxSharedAddress places are taken, on the whole
-// platform: the number says nothing of any partner.
-func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
-	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
-	return n, postgres.Translate(err)
-}
-
-func sharedAddresses(db *gorm.DB) (int, error) {
-	var n int64
-	err := db.Model(&models.Partner{}).Where("shared_address").Count(&n).Error
-	return int(n), err
-}
-
-// roomAtSharedAddress counts under a lock, so that two at once do not both take the
-// last place.
-func roomAtSharedAddress(tx *gorm.DB) (bool, error) {
-	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
-		return false, err
-	}
-	n, err := sharedAddresses(tx)
-	return n < MaxSharedAddress, err
 }

@@ -31,6 +31,10 @@ func invalid(reason, kind, field, message string) *apperr.Error {
 	return problem(apperr.Invalid, reason, kind, field, message)
 }
 
+func clash(reason, field, message string) *apperr.Error {
+	return problem(apperr.Conflict, reason, apperr.FieldClash, field, message)
+}
+
 // together makes one fault of all problems of a form, nil ones left out. Its message
 // holds theirs, for whoever sees no fields; its reason is the first one's.
 func together(problems ...*apperr.Error) error {

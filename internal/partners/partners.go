@@ -51,10 +51,6 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxSharedAddress bounds how many partners may be recognised by their secret
-// alone (D13): each costs every anonymous post one comparison.
-const MaxSharedAddress = 100
-
 // Service changes partners. Every change is in force on all nodes within a second.
 type Service struct {
 	db    *postgres.DB

@@ -72,10 +72,6 @@ func identifierTaken(tx *gorm.DB, identifier string) (*apperr.Error, error) {
 	return nil, nil
 }
 
-func clash(reason, field, message string) *apperr.Error {
-	return problem(apperr.Conflict, reason, apperr.FieldClash, field, message)
-}
-
 const (
 	maxSlug       = 63
 	maxIdentifier = 128
