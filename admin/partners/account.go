@@ -30,7 +30,7 @@ func (h *Handlers) accountPage(k *web.Request) error {
 		Name:      a.Name,
 		Suspended: a.Status == models.AccountSuspended,
 		Signing:   web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)),
-		Version:   int64(a.RowVersion),
+		Version:   a.RowVersion,
 	})
 }
 
@@ -59,7 +59,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f, version := k.R.PostForm, int64(web.FormVersion(k))
+	f := k.R.PostForm
 	change := partners.AccountChange{
 		Name:        f.Get("name"),
 		Signing:     models.SigningMode(f.Get("signing")),
@@ -71,18 +71,18 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormVersion(k), change)
 		},
-		Reload: func() (_ *ui.Conflict, err error) {
+		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if a, err = h.accountOf(k, p); err != nil {
-				return nil, err
+				return 0, nil, err
 			}
-			version = int64(a.RowVersion)
-			return web.Conflict(k, "account", id.Format(id.Account, a.ID), a.UpdatedAt)
+			conflict, err = web.Conflict(k, "account", id.Format(id.Account, a.ID), a.UpdatedAt)
+			return a.RowVersion, conflict, err
 		},
 		Show: func(r web.Rejected) error {
 			return h.showAccountForm(k, r.Status, p, a, view.AccountFormView{
 				Name:      web.Short(change.Name),
 				Suspended: change.Status == models.AccountSuspended,
-				Version:   version,
+				Version:   r.Version,
 				Signing:   web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
 				Conflict:  r.Conflict,
 				Errors:    r.Errors,

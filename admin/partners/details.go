@@ -8,11 +8,9 @@ import (
 	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"
-	"github.com/pingpost/pingpost/templates/ui"
 )
 
 func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
@@ -24,7 +22,7 @@ func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
 		PaymentTerms: p.PaymentTerms,
 		Notes:        p.Notes,
 		Contacts:     contactRows(partners.Contacts(p)),
-		Version:      int64(p.RowVersion),
+		Version:      p.RowVersion,
 	}, p.AccountManager)
 }
 
@@ -64,19 +62,13 @@ func (h *Handlers) setDetails(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	d, version := readDetails(k.R.PostForm), int64(web.FormVersion(k))
+	d := readDetails(k.R.PostForm)
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpWhen(payeeName(d.LegalName, d.Name) != payeeName(p.LegalName, p.Name)),
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=details", h.partners(k).SetDetails(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), d)
 		},
-		Reload: func() (_ *ui.Conflict, err error) {
-			if p, err = h.partner(k); err != nil {
-				return nil, err
-			}
-			version = int64(p.RowVersion)
-			return web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
-		},
+		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {
 			for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
 				d.Contacts = d.Contacts[:len(d.Contacts)-1]
@@ -89,7 +81,7 @@ func (h *Handlers) setDetails(k *web.Request) error {
 				PaymentTerms: d.PaymentTerms,
 				Notes:        d.Notes,
 				Contacts:     contactRows(d.Contacts),
-				Version:      version,
+				Version:      r.Version,
 				StepUp:       r.StepUp,
 				Conflict:     r.Conflict,
 				Errors:       r.Errors,

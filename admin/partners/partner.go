@@ -18,6 +18,17 @@ func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
 	return p, web.OrNotFound(err)
 }
 
+// reloadPartner reads a partner again after somebody else changed it.
+func (h *Handlers) reloadPartner(k *web.Request, p *models.Partner) func() (int, *ui.Conflict, error) {
+	return func() (version int, conflict *ui.Conflict, err error) {
+		if *p, err = h.partner(k); err != nil {
+			return 0, nil, err
+		}
+		conflict, err = web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
+		return p.RowVersion, conflict, err
+	}
+}
+
 // partnerTab is one of the pages of a partner, by its name in the address.
 type partnerTab struct {
 	name, label string
@@ -64,7 +75,7 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 		Manager:   p.AccountManager,
 		BaseURL:   h.baseURL(k, p),
 		Created:   p.CreatedAt,
-		Version:   int64(p.RowVersion),
+		Version:   p.RowVersion,
 		CanWrite:  k.MayAt(web.WritePartners, p.ID),
 	}
 	for _, t := range h.partnerTabs() {
@@ -82,7 +93,7 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 	case models.PartnerSuspended:
 		v.Approve = "Lift the suspension"
 	case models.PartnerApproved:
-		v.Suspend = h.suspendView(k, p, nil)
+		v.Suspend = h.suspendView(k, p, p.RowVersion, nil)
 	}
 	state, err := h.progress(k, p)
 	if err != nil {

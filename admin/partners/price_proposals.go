@@ -71,8 +71,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 			}
 			return h.showPrices(k, r.Status, p, own, pricesForm{
 				PriceForm: own.Form(),
-				version:   int64(own.Version),
-				errors:    r.Errors,
+				Rejected:  web.Rejected{Version: own.Version, Errors: r.Errors},
 			})
 		},
 	})

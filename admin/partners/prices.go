@@ -18,9 +18,7 @@ import (
 // pricesForm is what the form shows besides the partner's prices as they are.
 type pricesForm struct {
 	partners.PriceForm
-	version  int64
-	conflict *ui.Conflict
-	errors   ui.Errors
+	web.Rejected
 }
 
 func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
@@ -40,7 +38,7 @@ func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	return h.showPrices(k, http.StatusOK, p, own, pricesForm{PriceForm: own.Form(), version: int64(own.Version)})
+	return h.showPrices(k, http.StatusOK, p, own, pricesForm{PriceForm: own.Form(), Rejected: web.Rejected{Version: own.Version}})
 }
 
 func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own partners.OwnPrice, f pricesForm) error {
@@ -55,10 +53,10 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		Cap:        f.DailyLeadCap,
 		Exclusions: f.Exclusions,
 		Changed:    own.ChangedAt,
-		Version:    f.version,
+		Version:    f.Version,
 		StepUp:     web.StepUp(k),
-		Conflict:   f.conflict,
-		Errors:     f.errors,
+		Conflict:   f.Conflict,
+		Errors:     f.Errors,
 	}
 	if v.Proposal, err = h.proposedPrices(k, p, own); err != nil {
 		return err
@@ -123,7 +121,7 @@ func (h *Handlers) setPrices(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	f := pricesForm{version: int64(web.FormVersion(k))}
+	var f pricesForm
 	f.Adjustment, f.DailyLeadCap, f.Exclusions = form.Get("adjustment"), form.Get("cap"), form.Get("exclusions")
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
@@ -131,19 +129,19 @@ func (h *Handlers) setPrices(k *web.Request) error {
 			err := h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), f.PriceForm, h.Prices.Taxonomy())
 			return web.PartnerURL(p.ID) + "?tab=prices", err
 		},
-		Reload: func() (_ *ui.Conflict, err error) {
+		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if own, err = h.Partners.OwnPrice(k.R.Context(), p); err != nil {
-				return nil, err
+				return 0, nil, err
 			}
-			f.version = int64(own.Version)
-			return web.ConflictOf(k, audit.Filter{
+			conflict, err = web.ConflictOf(k, audit.Filter{
 				Kind:   "partner",
 				Object: id.Format(id.Partner, p.ID),
 				Action: "partner.prices",
 			}, own.ChangedAt)
+			return own.Version, conflict, err
 		},
 		Show: func(r web.Rejected) error {
-			f.conflict, f.errors = r.Conflict, r.Errors
+			f.Rejected = r
 			return h.showPrices(k, r.Status, p, own, f)
 		},
 	})

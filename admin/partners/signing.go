@@ -8,27 +8,23 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/partners"
-	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // signingForm is what the form shows besides the partner as it is.
 type signingForm struct {
-	mode     string
-	shared   bool
-	version  int64
-	conflict *ui.Conflict
-	errors   ui.Errors
+	mode   string
+	shared bool
+	web.Rejected
 }
 
 func (h *Handlers) signingTab(k *web.Request, p models.Partner) error {
 	return h.showSigning(k, http.StatusOK, p, signingForm{
-		mode:    string(p.SigningMode),
-		shared:  p.SharedAddress,
-		version: int64(p.RowVersion),
+		mode:     string(p.SigningMode),
+		shared:   p.SharedAddress,
+		Rejected: web.Rejected{Version: p.RowVersion},
 	})
 }
 
@@ -42,10 +38,10 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		Modes:    web.Chosen(h.modes(k, models.SigningDefault), f.mode),
 		Mode:     h.modeWords(k, p.SigningMode),
 		Shared:   f.shared,
-		Version:  f.version,
+		Version:  f.Version,
 		StepUp:   web.StepUp(k),
-		Conflict: f.conflict,
-		Errors:   f.errors,
+		Conflict: f.Conflict,
+		Errors:   f.Errors,
 	}
 	if !head.CanWrite {
 		v.Locked = "Your roles let you look at this partner, not change it."
@@ -100,11 +96,7 @@ func (h *Handlers) setSigning(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	f := signingForm{
-		mode:    form.Get("signing"),
-		shared:  form.Get("shared_address") == "yes",
-		version: int64(web.FormVersion(k)),
-	}
+	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes"}
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
@@ -112,15 +104,9 @@ func (h *Handlers) setSigning(k *web.Request) error {
 				models.SigningMode(f.mode), f.shared)
 			return web.PartnerURL(p.ID) + "?tab=signing", err
 		},
-		Reload: func() (_ *ui.Conflict, err error) {
-			if p, err = h.partner(k); err != nil {
-				return nil, err
-			}
-			f.version = int64(p.RowVersion)
-			return web.Conflict(k, "partner", id.Format(id.Partner, p.ID), p.UpdatedAt)
-		},
+		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {
-			f.conflict, f.errors = r.Conflict, r.Errors
+			f.Rejected = r
 			return h.showSigning(k, r.Status, p, f)
 		},
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) suspendView(k *web.Request, p models.Partner, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) suspendView(k *web.Request, p models.Partner, version int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}),
 		Prefix:      "suspend",
@@ -18,7 +18,7 @@ func (h *Handlers) suspendView(k *web.Request, p models.Partner, mistakes ui.Err
 		TypeName:    p.Slug,
 		Submit:      "Suspend",
 		Cancel:      web.PartnerURL(p.ID),
-		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
 		Name:        web.Short(k.R.PostForm.Get("name")),
 		Errors:      mistakes,
 	}
@@ -29,7 +29,7 @@ func (h *Handlers) suspendPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, ui.Confirm(*h.suspendView(k, p, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(*h.suspendView(k, p, p.RowVersion, nil)))
 }
 
 func (h *Handlers) suspend(k *web.Request) error {
@@ -38,7 +38,7 @@ func (h *Handlers) suspend(k *web.Request) error {
 		return err
 	}
 	if mistake := web.CheckTypedName(k, p.Slug); len(mistake) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, mistake)))
+		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, web.FormVersion(k), mistake)))
 	}
 	return h.setStatus(k, p, models.PartnerSuspended)
 }

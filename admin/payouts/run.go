@@ -85,7 +85,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		Prepared:        r.PreparedAt != nil,
 		Actions:         runActions(r),
 		EntriesURL:      "/payouts?run=" + name,
-		Version:         int64(r.RowVersion),
+		Version:         r.RowVersion,
 		StepUp:          web.StepUp(k),
 		Errors:          mistakes,
 		ApprovalBlocked: approvalBlocked(k, r),

@@ -16,10 +16,10 @@ func (h *Handlers) cancelRunPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showCancelRun(k, http.StatusOK, r, nil)
+	return h.showCancelRun(k, http.StatusOK, r, r.RowVersion, nil)
 }
 
-func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
+func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
 	if payouts.CheckCancel(r) != nil {
 		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
 	}
@@ -34,7 +34,7 @@ func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun,
 		StepUp:      web.StepUp(k),
 		Submit:      "Cancel the run",
 		Cancel:      web.RunURL(r.ID),
-		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}},
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
 		Reason:      k.R.PostForm.Get("reason"),
 		Errors:      mistakes,
 	}))
@@ -56,7 +56,7 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
 				return h.runRefused(k, "payout_run.cancel", r.Err)
 			}
-			return h.showCancelRun(k, r.Status, run, r.Errors)
+			return h.showCancelRun(k, r.Status, run, r.Version, r.Errors)
 		},
 	})
 }

@@ -52,7 +52,7 @@ func (h *Handlers) runNew(k *web.Request) error {
 		Mistakes: mistakes,
 		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
-			r, err := h.payouts(k).PrepareRun(k.R.Context(), k.Scope, n)
+			r, err := h.payouts(k).BeginRun(k.R.Context(), k.Scope, n)
 			return web.RunURL(r.ID), err
 		},
 		Show: func(r web.Rejected) error {

@@ -17,10 +17,10 @@ func (h *Handlers) payRunPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showPayRun(k, http.StatusOK, r, nil)
+	return h.showPayRun(k, http.StatusOK, r, r.RowVersion, nil)
 }
 
-func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mistakes ui.Errors) error {
+func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
 	if payouts.CheckPay(r) != nil {
 		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
 	}
@@ -31,7 +31,7 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, mi
 		Total:     total,
 		Payouts:   r.Payouts,
 		Typed:     total.Decimal(),
-		Version:   int64(r.RowVersion),
+		Version:   version,
 		Reference: web.Short(k.R.PostForm.Get("reference")),
 		Name:      web.Short(k.R.PostForm.Get("name")),
 		StepUp:    web.StepUp(k),
@@ -66,7 +66,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
 				return h.runRefused(k, "payout_run.pay", r.Err)
 			}
-			return h.showPayRun(k, r.Status, run, r.Errors)
+			return h.showPayRun(k, r.Status, run, r.Version, r.Errors)
 		},
 	})
 }

@@ -72,7 +72,7 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 		Updated:     d.UpdatedAt,
 		UpdatedBy:   d.UpdatedBy,
 		Edits:       int64(d.Edits),
-		Version:     int64(d.RowVersion),
+		Version:     d.RowVersion,
 		EffectiveAt: web.TimeOf(d.EffectiveAt),
 		Locked:      h.lockedWords(k, d),
 		CanWrite:    open && k.May(web.WritePricing),
@@ -94,12 +94,13 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 }
 
 // reloadDraft reads a draft again after somebody else changed it.
-func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (*ui.Conflict, error) {
-	return func() (_ *ui.Conflict, err error) {
+func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *ui.Conflict, error) {
+	return func() (version int, conflict *ui.Conflict, err error) {
 		if *d, err = h.draft(k); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
-		return web.Conflict(k, "rate_card", ratecard.ID(d.ID), d.UpdatedAt)
+		conflict, err = web.Conflict(k, "rate_card", ratecard.ID(d.ID), d.UpdatedAt)
+		return d.RowVersion, conflict, err
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes ui.Errors) ui.ConfirmView {
+func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mistakes ui.Errors) ui.ConfirmView {
 	address, lost := web.DraftURL(d.ID), "Its "+web.CountWords(int64(d.Edits), false, "edit", "edits")+" will not be published."
 	if d.Edits == 0 {
 		lost = "Nothing was changed in it."
@@ -28,7 +28,7 @@ func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, mistakes ui.Err
 		TypeName:    "discard",
 		Submit:      "Discard",
 		Cancel:      address,
-		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(d.RowVersion)}},
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
 		Name:        web.Short(k.R.PostForm.Get("name")),
 		Errors:      mistakes,
 	}
@@ -39,7 +39,7 @@ func (h *Handlers) discardPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, ui.Confirm(h.discardView(k, d, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(h.discardView(k, d, d.RowVersion, nil)))
 }
 
 func (h *Handlers) discard(k *web.Request) error {
@@ -55,8 +55,9 @@ func (h *Handlers) discard(k *web.Request) error {
 		Show: func(r web.Rejected) error {
 			if web.IsStale(r.Err) {
 				r.Errors[0].Message += " " + lastTouch(d)
+				r.Version = d.RowVersion
 			}
-			return k.Show(r.Status, ui.Confirm(h.discardView(k, d, r.Errors)))
+			return k.Show(r.Status, ui.Confirm(h.discardView(k, d, r.Version, r.Errors)))
 		},
 	})
 }

@@ -14,7 +14,7 @@ func (h *Handlers) draftTitlePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showDraftTitle(k, http.StatusOK, d, view.DraftFormView{Title: d.Title})
+	return h.showDraftTitle(k, http.StatusOK, d, view.DraftFormView{Title: d.Title, Version: d.RowVersion})
 }
 
 func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, v view.DraftFormView) error {
@@ -23,7 +23,6 @@ func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, 
 		Label: web.DraftName(d.RateCard),
 		URL:   address,
 	}), address+"/title", address, "Rename"
-	v.Version = int64(d.RowVersion)
 	return k.Show(status, view.DraftForm(v))
 }
 
@@ -41,6 +40,7 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 		Show: func(r web.Rejected) error {
 			return h.showDraftTitle(k, r.Status, d, view.DraftFormView{
 				Title:    web.Short(title),
+				Version:  r.Version,
 				Conflict: r.Conflict,
 				Errors:   r.Errors,
 			})

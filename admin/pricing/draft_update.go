@@ -15,7 +15,7 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
+	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
 		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormVersion(k))
 		if err != nil || len(kept) == 0 {

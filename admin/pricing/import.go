@@ -51,7 +51,7 @@ func (h *Handlers) importPage(k *web.Request) error {
 
 func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u upload, v view.ImportView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Cancel, v.Version = h.under(k, d, "Import prices", "grid"), address+"/import", address, int64(d.RowVersion)
+	v.Shell, v.Action, v.Cancel, v.Version = h.under(k, d, "Import prices", "grid"), address+"/import", address, d.RowVersion
 	v.Kinds = web.Chosen([]ui.Option{
 		{
 			Value: kindCSV,

@@ -18,13 +18,11 @@ const raceCells = 20
 // publishForm is what was typed, and what became of it.
 type publishForm struct {
 	note, at string
-	version  int64
-	conflict *ui.Conflict
-	errors   ui.Errors
+	web.Rejected
 }
 
 func (h *Handlers) publishTab(k *web.Request, d ratecard.Draft) error {
-	return h.showPublish(k, http.StatusOK, d, publishForm{note: d.Note, version: int64(d.RowVersion)})
+	return h.showPublish(k, http.StatusOK, d, publishForm{note: d.Note, Rejected: web.Rejected{Version: d.RowVersion}})
 }
 
 func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f publishForm) error {
@@ -38,11 +36,11 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		StepUp:        web.StepUp(k),
 		Note:          web.Short(f.note),
 		At:            web.Short(f.at),
-		Version:       f.version,
+		Version:       f.Version,
 		Submitter:     d.Submitter,
 		OwnSubmission: d.Submitter == k.By.Name,
-		Conflict:      f.conflict,
-		Errors:        f.errors,
+		Conflict:      f.Conflict,
+		Errors:        f.Errors,
 	}
 	if v.Race, err = h.race(k, d); err != nil {
 		return err
@@ -103,10 +101,10 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at"), version: int64(web.FormVersion(k))}
+	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at")}
 	at, wrong := web.PublishTime(f.at)
 	if wrong != "" {
-		f.errors = ui.Errors{{Field: "at", Message: wrong}}
+		f.Version, f.Errors = web.FormVersion(k), ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
 	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
@@ -138,9 +136,7 @@ func (h *Handlers) submitPublish(
 					return err
 				}
 			}
-			if f.conflict, f.errors = r.Conflict, r.Errors; r.Conflict != nil {
-				f.version = int64(d.RowVersion)
-			}
+			f.Rejected = r
 			return h.showPublish(k, r.Status, d, f)
 		},
 	})

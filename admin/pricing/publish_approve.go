@@ -9,7 +9,7 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
+	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
 		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormVersion(k))
 		return released(card), err
@@ -21,7 +21,7 @@ func (h *Handlers) takeBack(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	f := publishForm{note: d.Note, version: int64(web.FormVersion(k))}
+	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
 		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormVersion(k))
 	})

@@ -103,7 +103,7 @@ func (h *Handlers) ruleNewPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showRule(k, http.StatusOK, d, 0, k.R.URL.Query(), view.RuleFormView{})
+	return h.showRule(k, http.StatusOK, d, 0, k.R.URL.Query(), view.RuleFormView{Version: d.RowVersion})
 }
 
 func (h *Handlers) rulePage(k *web.Request) error {
@@ -126,7 +126,7 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	if at < 0 {
 		return web.ErrNotFound
 	}
-	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{})
+	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{Version: d.RowVersion})
 }
 
 // showRule is the form of the rule at a position, 0 for a new one, with f in its fields.
@@ -137,7 +137,7 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 		v.Action = fmt.Sprintf("%s/rules/%d", address, position)
 		v.Shell, v.RemoveURL, v.Submit = h.under(k, d, "Change a rule", "rules"), v.Action+"/remove", "Change the rule"
 	}
-	v.Cancel, v.Version = address+"?tab=rules", int64(d.RowVersion)
+	v.Cancel = address + "?tab=rules"
 	var industries []string
 	for _, one := range h.Prices.Taxonomy().Industries() {
 		industries = append(industries, one.Slug)
@@ -209,7 +209,11 @@ func (h *Handlers) submitRule(
 			if errors.Is(web.OrNotFound(r.Err), web.ErrNotFound) {
 				return web.ErrNotFound
 			}
-			return h.showRule(k, r.Status, d, position, f, view.RuleFormView{Conflict: r.Conflict, Errors: r.Errors})
+			return h.showRule(k, r.Status, d, position, f, view.RuleFormView{
+				Version:  r.Version,
+				Conflict: r.Conflict,
+				Errors:   r.Errors,
+			})
 		},
 	})
 }

@@ -225,3 +225,53 @@ func TestBadPricingForms(t *testing.T) {
 	}
 	d.CheckAuditTrail(t)
 }
+
+// A form that is shown again because of a mistake keeps the version that it was opened with:
+// submitted once more, it does not overwrite what somebody else changed meanwhile.
+func TestMistakeKeepsVersion(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	d.AddStaff(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})
+	d.Reload(t)
+	colleague := d.Console.NewClient(t)
+	colleague.SignIn(t, "colleague@example.com")
+	d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)).ExpectRedirect(t, d.DraftURL+"?tab=rules")
+	rule := d.DraftURL + "/rules/" + fmt.Sprint(testkit.Value[int](t, d.Database,
+		`SELECT position FROM pricing_rules WHERE note = 'Scarce in spring'`))
+	for _, one := range []struct {
+		name, form, field, mine, theirs, mistake string
+		now                                      func(testing.TB) string
+	}{
+		{"rule", rule, "base-GBP", "77", "66", "-1", func(t testing.TB) string {
+			return fmt.Sprint(d.Base(t, "plumber"))
+		}},
+		{"title", d.DraftURL + "/title", "title", "Mine", "Theirs", "a\x00b", func(t testing.TB) string {
+			return testkit.Value[string](t, d.Database, `SELECT title FROM rate_cards WHERE id = $1`, d.Draft.ID)
+		}},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			form := func(version, value string) url.Values {
+				f := d.Rule(t, "version", version)
+				f.Set(one.field, value)
+				return f
+			}
+			opened := admintest.VersionAt(t, d.Get(t, one.form))
+			if p := colleague.Post(t, one.form, form(opened, one.theirs)); p.Status != http.StatusSeeOther {
+				t.Fatalf("the colleague's change: %d %s", p.Status, p.Text())
+			}
+			theirs := one.now(t)
+			again := d.Post(t, one.form, form(opened, one.mistake))
+			if again.Status != http.StatusUnprocessableEntity {
+				t.Fatalf("a mistake: %d %s", again.Status, again.Text())
+			}
+			conflict := d.Post(t, one.form, form(admintest.VersionAt(t, again), one.mine))
+			if conflict.Status != http.StatusConflict || len(conflict.Values("data-conflict")) != 1 || one.now(t) != theirs {
+				t.Fatalf("corrected: %d, %q became %q: %s", conflict.Status, theirs, one.now(t), conflict.Text())
+			}
+			p := d.Post(t, one.form, form(admintest.VersionAt(t, conflict), one.mine))
+			if p.Status != http.StatusSeeOther || one.now(t) == theirs {
+				t.Errorf("after the conflict was shown: %d %s", p.Status, p.Text())
+			}
+		})
+	}
+}

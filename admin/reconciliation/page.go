@@ -18,14 +18,13 @@ func (h *Handlers) reconciliationPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showReconciliation(k, http.StatusOK, r, shownReconciliation{})
+	return h.showReconciliation(k, http.StatusOK, r, shownReconciliation{Rejected: web.Rejected{Version: r.RowVersion}})
 }
 
 // shownReconciliation is what a page shows besides the reconciliation as it is.
 type shownReconciliation struct {
-	typed    *mapping // what was sent, and refused
-	conflict *ui.Conflict
-	errors   ui.Errors
+	typed *mapping // what was sent, and refused
+	web.Rejected
 }
 
 func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
@@ -47,9 +46,9 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 		Keeper:   r.Keeper,
 		Kept:     web.TimeOf(r.KeptAt),
 		CanWrite: canWrite,
-		Version:  int64(r.RowVersion),
-		Conflict: s.conflict,
-		Errors:   s.errors,
+		Version:  s.Version,
+		Conflict: s.Conflict,
+		Errors:   s.Errors,
 	}
 	if k.MayAt(web.ReadPartners, r.PartnerID) {
 		v.Partner.URL = web.PartnerURL(r.PartnerID)
@@ -162,17 +161,21 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *mapping, do func() (string, error)) error {
 	return web.Submit(k, web.Form{
 		Do: do,
-		Reload: func() (*ui.Conflict, error) {
-			return web.ConflictOf(k, audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
+		Reload: func() (version int, conflict *ui.Conflict, err error) {
+			if r, err = h.reconciliation(k); err != nil {
+				return 0, nil, err
+			}
+			conflict, err = web.ConflictOf(k, audit.Filter{Kind: "reconciliation", Object: reconcile.ID(r.ID)}, k.Now)
+			return r.RowVersion, conflict, err
 		},
 		Show: func(rejected web.Rejected) (err error) {
-			if rejected.Status == http.StatusConflict { // it is no more what the page was
+			if rejected.Status == http.StatusConflict && rejected.Conflict == nil { // it is no more what the page was
 				if r, err = h.reconciliation(k); err != nil {
 					return err
 				}
+				rejected.Version = r.RowVersion
 			}
-			s := shownReconciliation{typed: typed, errors: rejected.Errors, conflict: rejected.Conflict}
-			return h.showReconciliation(k, rejected.Status, r, s)
+			return h.showReconciliation(k, rejected.Status, r, shownReconciliation{typed, rejected})
 		},
 	})
 }

@@ -9,18 +9,21 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) confirmPageOf(k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView) error {
+// confirmView is a confirmation about a person, of the version that they had when it was opened.
+type confirmView = func(k *web.Request, p staff.Person, version int, mistakes ui.Errors) *ui.ConfirmView
+
+func (h *Handlers) confirmPageOf(k *web.Request, view confirmView) error {
 	p, err := h.person(k)
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, ui.Confirm(*view(k, p, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(*view(k, p, p.RowVersion, nil)))
 }
 
 // confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
 // runs do and answers with then.
 func (h *Handlers) confirmed(
-	k *web.Request, view func(*web.Request, staff.Person, ui.Errors) *ui.ConfirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error,
+	k *web.Request, view confirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error,
 ) error {
 	if err := k.ParseForm(); err != nil {
 		return err
@@ -30,7 +33,7 @@ func (h *Handlers) confirmed(
 		return err
 	}
 	var mistakes ui.Errors
-	if name := view(k, p, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
+	if name := view(k, p, p.RowVersion, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",
 			Message: "Type " + p.Email + ", to be sure that it is them.",
@@ -49,7 +52,7 @@ func (h *Handlers) confirmed(
 			if r.Err != nil {
 				return h.refusedOnPage(k, p, r.Err)
 			}
-			return k.Show(r.Status, ui.Confirm(*view(k, p, r.Errors)))
+			return k.Show(r.Status, ui.Confirm(*view(k, p, r.Version, r.Errors)))
 		},
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) deactivateView(k *web.Request, p staff.Person, version int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "deactivate",
@@ -18,7 +18,7 @@ func (h *Handlers) deactivateView(k *web.Request, p staff.Person, mistakes ui.Er
 		StepUp:      web.StepUp(k),
 		Submit:      "Deactivate",
 		Cancel:      web.StaffURL(p.ID),
-		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(p.RowVersion)}},
+		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
 		Name:        web.Short(k.R.PostForm.Get("name")),
 		Errors:      mistakes,
 	}

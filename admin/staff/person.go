@@ -24,10 +24,8 @@ func (h *Handlers) person(k *web.Request) (staff.Person, error) {
 
 // personForm is what the roles' form shows besides the person as they are.
 type personForm struct {
-	roles    []ui.RoleChoice
-	version  int
-	conflict *ui.Conflict
-	errors   ui.Errors
+	roles []ui.RoleChoice
+	web.Rejected
 }
 
 func (h *Handlers) staffPage(k *web.Request) error {
@@ -54,11 +52,11 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 		LastSeen:     p.SeenAt,
 		AccessURL:    web.StaffURL(p.ID) + "/access",
 		StepUp:       web.StepUp(k),
-		Version:      int64(p.RowVersion),
+		Version:      p.RowVersion,
 		Roles:        roleChoices(p.Roles, names),
 	}
 	if f != nil {
-		v.Roles, v.Version, v.Conflict, v.Errors = f.roles, int64(f.version), f.conflict, f.errors
+		v.Roles, v.Version, v.Conflict, v.Errors = f.roles, f.Version, f.Conflict, f.Errors
 	} else {
 		v.Tab = k.R.URL.Query().Get("tab")
 	}
@@ -69,15 +67,15 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 		v.Locked = "Nobody changes their own roles: ask another administrator."
 	default:
 		if p.Status == models.StaffInvited {
-			v.Invite = h.inviteAgainView(k, p, nil)
+			v.Invite = h.inviteAgainView(k, p, p.RowVersion, nil)
 		}
 		if p.Status == models.StaffDeactivated {
-			v.Reactivate = h.reactivateView(k, p, nil)
+			v.Reactivate = h.reactivateView(k, p, p.RowVersion, nil)
 		} else {
-			v.Deactivate = h.deactivateView(k, p, nil)
+			v.Deactivate = h.deactivateView(k, p, p.RowVersion, nil)
 		}
 		if p.SecondFactor() {
-			v.Reset = h.resetView(k, p, nil)
+			v.Reset = h.resetView(k, p, p.RowVersion, nil)
 		}
 	}
 	if v.Locked != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) resetView(k *web.Request, p staff.Person, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) resetView(k *web.Request, p staff.Person, _ int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("Reset the second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reset",

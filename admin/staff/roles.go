@@ -124,7 +124,7 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	typed := personForm{roles: typedRoles(form), version: web.FormVersion(k)}
+	typed := personForm{roles: typedRoles(form)}
 	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
@@ -132,18 +132,18 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 		Do: func() (string, error) {
 			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormVersion(k), roles)
 		},
-		Reload: func() (_ *ui.Conflict, err error) {
+		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {
-				return nil, err
+				return 0, nil, err
 			}
-			typed.version = p.RowVersion
-			return web.Conflict(k, "staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
+			conflict, err = web.Conflict(k, "staff", id.Format(id.Staff, p.ID), p.UpdatedAt)
+			return p.RowVersion, conflict, err
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && r.Conflict == nil {
 				return h.refusedOnPage(k, p, r.Err)
 			}
-			typed.conflict, typed.errors = r.Conflict, r.Errors
+			typed.Rejected = r
 			return h.showPerson(k, r.Status, p, &typed)
 		},
 	})

@@ -17,9 +17,9 @@ type Form struct {
 	// Do makes the change. It returns the address of the page that follows, or "" when it
 	// has written the response itself.
 	Do func() (next string, err error)
-	// Reload reads the object again after somebody else changed it, and says what they
-	// changed. It is nil for a form whose object has no version.
-	Reload func() (*ui.Conflict, error)
+	// Reload reads the object again after somebody else changed it, and returns its version
+	// and what they changed. It is nil for a form whose object has no version.
+	Reload func() (version int, conflict *ui.Conflict, err error)
 	// FieldOf returns the field at which an error is shown. If it is nil, the error is shown at
 	// the fields that it names, or above the form.
 	FieldOf func(*apperr.Error) string
@@ -53,6 +53,7 @@ func StepUpWhen(needed bool) StepUpRule {
 type Rejected struct {
 	Status   int
 	Errors   ui.Errors
+	Version  int          // of the object, as the form was sent; the newest one after a conflict
 	Conflict *ui.Conflict // what somebody else changed meanwhile; Errors is empty then
 	StepUp   ui.StepUp
 	Err      error // of Do; nil when it was not called
@@ -69,7 +70,7 @@ func (r Rejected) Message() string {
 
 // Submit submits a form that has been parsed.
 func Submit(k *Request, f Form) error {
-	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Mistakes}
+	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Mistakes, Version: FormVersion(k)}
 	proof, err := applyStepUp(k, f.StepUp, &r)
 	if err != nil {
 		return err
@@ -88,7 +89,9 @@ func Submit(k *Request, f Form) error {
 }
 
 // Reject shows a form again because of an error. An error that no form shows is returned.
-func Reject(k *Request, err error, f Form) error { return f.reject(k, err, Rejected{}) }
+func Reject(k *Request, err error, f Form) error {
+	return f.reject(k, err, Rejected{Version: FormVersion(k)})
+}
 
 func (f Form) reject(k *Request, err error, r Rejected) error {
 	status, message, other := formError(k, err)
@@ -101,7 +104,7 @@ func (f Form) reject(k *Request, err error, r Rejected) error {
 	}
 	if f.Reload != nil && IsStale(r.Err) {
 		r.Errors = nil
-		if r.Conflict, err = f.Reload(); err != nil {
+		if r.Version, r.Conflict, err = f.Reload(); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ type AccountFormView struct {
 	Signing    []ui.Option
 	Forecast   ForecastRow // what requiring signatures would have refused of its posts; not for a new one
 	StepUp     ui.StepUp   // of a new one, where posts without a signature are accepted
-	Version    int64
+	Version    int
 	Conflict   *ui.Conflict
 	Errors     ui.Errors
 	Submit     string

@@ -23,7 +23,7 @@ type PartnerDetailsView struct {
 	PaymentTerms, Notes             string
 	Managers                        []ui.Option
 	Contacts                        []ContactRow // with two empty ones at the end, where it can be changed
-	Version                         int64
+	Version                         int
 	StepUp                          ui.StepUp // where the legal name was changed
 	Locked                          string    // why it cannot be changed; empty where it can
 	Conflict                        *ui.Conflict

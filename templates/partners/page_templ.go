@@ -26,7 +26,7 @@ type PartnerHead struct {
 	BaseURL       string
 	Created       time.Time
 	Tabs          []ui.Tab
-	Version       int64
+	Version       int
 	CanWrite      bool
 	Approve       string          // the button: "Approve", or "Lift the suspension"; empty where there is none. POST URL/approve
 	Suspend       *ui.ConfirmView // nil where there is nothing to suspend, or it is not theirs

@@ -31,7 +31,7 @@ type PartnerPricesView struct {
 	Capped                      bool // the cap that is in force is reached
 	Changed                     time.Time
 	Example                     *PartnerPriceExample // nil where this person sees no rate card
-	Version                     int64
+	Version                     int
 	StepUp                      ui.StepUp
 	Conflict                    *ui.Conflict
 	Errors                      ui.Errors

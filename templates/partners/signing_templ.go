@@ -26,7 +26,7 @@ type PartnerSigningView struct {
 	SharedWords  string // "37 of at most 100 partners use it"
 	Forecast     Forecast
 	Accounts     []AccountRow // with their own modes
-	Version      int64
+	Version      int
 	Locked       string
 	StepUp       ui.StepUp
 	Conflict     *ui.Conflict

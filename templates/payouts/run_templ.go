@@ -39,7 +39,7 @@ type RunLive struct {
 	Work                      ui.WorkStatus
 	EntriesURL                string
 	Payments                  ui.Download // no URL where there is nothing to pay yet, or it is not theirs
-	Version                   int64
+	Version                   int
 	ApprovalBlocked           string // why this user cannot approve it; "" where it can be approved
 	CanPay, CanCancel         bool
 	StepUp                    ui.StepUp
@@ -1322,7 +1322,7 @@ type RunPayView struct {
 	Total           money.Amount
 	Payouts         int
 	Typed           string // what has to be typed
-	Version         int64
+	Version         int
 	Reference, Name string
 	StepUp          ui.StepUp
 	Errors          ui.Errors

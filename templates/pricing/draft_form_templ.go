@@ -20,7 +20,7 @@ type DraftFormView struct {
 	Title    string
 	From     string // the version's number, for a new one
 	FromName string
-	Version  int64
+	Version  int
 	Conflict *ui.Conflict
 	Errors   ui.Errors
 	Submit   string

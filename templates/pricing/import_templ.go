@@ -26,7 +26,7 @@ type ImportView struct {
 	Problems pricingrules.Problems // of the file
 	More     int                   // problems that are not shown
 	Result   *ImportResult
-	Version  int64
+	Version  int
 	Conflict *ui.Conflict
 	Errors   ui.Errors
 }

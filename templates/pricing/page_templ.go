@@ -29,7 +29,7 @@ type DraftHead struct {
 	Published        ui.Link // the version that it became
 	EffectiveAt      time.Time
 	Tabs             []ui.Tab
-	Version          int64
+	Version          int
 	Locked           string // why nobody, or not this person, changes its rules; empty where they can
 	CanWrite         bool   // rules can be changed, and by this person
 	CanPublish       bool

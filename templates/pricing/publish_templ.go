@@ -26,7 +26,7 @@ type PublishView struct {
 	Race          *PublishRace
 	StepUp        ui.StepUp
 	Note, At      string
-	Version       int64
+	Version       int
 	Conflict      *ui.Conflict
 	Errors        ui.Errors
 }

@@ -23,7 +23,7 @@ type RuleFormView struct {
 	Multiplier                                  string
 	Exclusions                                  []ui.Option
 	Note                                        string
-	Version                                     int64
+	Version                                     int
 	Conflict                                    *ui.Conflict
 	Errors                                      ui.Errors
 	Submit                                      string

@@ -35,7 +35,7 @@ type DetailsView struct {
 	Failure  string // why the last comparison came to nothing
 	FileGone bool   // it has to be given again
 	CanWrite bool
-	Version  int64
+	Version  int
 	Conflict *ui.Conflict
 	Mapping  *MappingForm
 	Live     *ComparisonLive

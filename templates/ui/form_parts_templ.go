@@ -54,7 +54,7 @@ func StepUpLabel(code bool) string {
 
 // versionField carries what the form was made from, so that nobody's change is
 // overwritten unseen.
-func VersionField(version int64) templ.Component {
+func VersionField(version int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
