@@ -5,8 +5,6 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/envelope"
-	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -46,28 +44,4 @@ func (in *Intake) newResult(p authenticated) (PostResult, error) {
 func (r PostResult) withReceipt(receipt leads.Receipt) PostResult {
 	r.LeadID, r.Payout, r.Envelope = receipt.LeadID, receipt.Payout, receipt.Envelope
 	return r
-}
-
-// replay answers a post on a transaction that holds a lead already: the post
-// that stored it gets its answer again, any other the 409 (D3).
-func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
-	if receipt.PartnerID != result.Partner {
-		return PostResult{}, errDelivered
-	}
-	if !in.Keys.Matches(keyring.Body, p.Body, receipt.BodyDigest) {
-		return PostResult{}, withDeliveredLead(errDelivered, p.owner, receipt)
-	}
-	result.Replayed = true
-	return result.withReceipt(receipt), nil
-}
-
-// withDeliveredLead adds the lead that the post's owner has delivered to a rejection, if the
-// post proved to be that owner's (D3).
-func withDeliveredLead(f *apperr.Error, who owner, r leads.Receipt) error {
-	if who.secret == nil {
-		return f
-	}
-	found := f.WithFields()
-	found.LeadID, found.DeliveredAt = id.Format(id.Lead, r.LeadID), r.ReceivedAt
-	return found
 }
