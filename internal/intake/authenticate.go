@@ -14,6 +14,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
+// authenticated is a post that its owner may deliver.
+type authenticated struct {
+	post
+	owner owner
+}
+
 // authenticate decides whose post it is, whether it must be signed, and whether
 // the signature is right. Unsigned posts and wrong signatures spend the budget of
 // the client's address, verified signed posts that of their partner (D28). With an
@@ -43,7 +49,7 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 	switch {
 	case err != nil:
 		return who, err
-	case in.required(who.account.Mode(in.settings.DefaultMode)):
+	case required(who.account.Mode(in.settings.DefaultMode)):
 		return who, signing.ErrNoSignature
 	}
 	return who, p.claimErr
@@ -93,7 +99,7 @@ func (in *Intake) rejectUnknownOwner(p post) error {
 	switch {
 	case p.claim.Signed:
 		return signing.ErrSignature
-	case in.required(in.settings.DefaultMode):
+	case required(in.settings.DefaultMode):
 		return signing.ErrNoSignature
 	}
 	return payload.ErrPost.WithFields(apperr.Field{
@@ -102,7 +108,7 @@ func (in *Intake) rejectUnknownOwner(p post) error {
 	})
 }
 
-func (in *Intake) required(m models.SigningMode) bool {
+func required(m models.SigningMode) bool {
 	return m != models.SigningReportOnly && m != models.SigningOff
 }
 

@@ -105,9 +105,6 @@ const (
 	// matchQueue is how many posts wait for their partner to be searched: at well
 	// under a millisecond each, as many as are served within the wait.
 	matchQueue = 64
-	// maxMatchBody bounds the body of a post whose partner is searched: each secret
-	// costs a hash of it.
-	maxMatchBody = 16 << 10
 	// siteFailures is how many times the failures of an address an IPv6 /48 may have.
 	siteFailures = 4
 	// postQueue is how many posts wait for each that is on its way to the database:
@@ -139,6 +136,14 @@ func New(p Deps, s Settings) *Intake {
 	rand.Read(dummy[:])
 	in.dummyVerifiers.New = func() any { return signing.NewVerifier(dummy[:]) }
 	return in
+}
+
+// admission is where a post waits for the database.
+func (in *Intake) admission(claim signing.Claim) *admission {
+	if claim.Signed {
+		return in.storing
+	}
+	return in.storingUnsigned
 }
 
 // Timing is what Server-Timing tells (D11).

@@ -7,6 +7,10 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
+// maxMatchBody bounds the body of a post whose partner is searched: each secret
+// costs a hash of it.
+const maxMatchBody = 16 << 10
+
 // matchSecret finds the partner whose secret signed the post. Every candidate
 // costs a hash of the body, so large bodies are rejected, the scan runs behind a
 // gate, and an address or IPv6 site that keeps failing gets 429 before it.

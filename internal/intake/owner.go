@@ -31,9 +31,3 @@ func (o owner) key() TrafficKey {
 	}
 	return k
 }
-
-// authenticated is a post that its owner may deliver.
-type authenticated struct {
-	post
-	owner owner
-}

@@ -59,11 +59,3 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)
 	return p, nil
 }
-
-// admission is where a post waits for the database.
-func (in *Intake) admission(claim signing.Claim) *admission {
-	if claim.Signed {
-		return in.storing
-	}
-	return in.storingUnsigned
-}

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	trafficTick = 2 * time.Second
+	trafficTick  = 2 * time.Second
+	flushTimeout = 10 * time.Second
 	// maxTrafficKeys bounds the counters in memory between two writes; what is beyond is
 	// dropped and counted.
 	maxTrafficKeys = 50_000
@@ -121,7 +122,7 @@ func (t *Traffic) Flush(ctx context.Context) {
 	t.tallies, t.refusals = map[minuteKey]*tally{}, newRefusalQueue(t.keep)
 	t.mu.Unlock()
 
-	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
 	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(refusals.size)) },
