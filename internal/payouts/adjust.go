@@ -53,7 +53,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		if account.Sandbox {
 			return field("account", apperr.InvalidValue, "A sandbox account has no balance.")
 		}
-		lead, err := s.adjusted(tx, sc, a, account)
+		lead, err := s.adjustedLead(tx, sc, a, account)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,9 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 	return e, err
 }
 
-// adjusted is the lead that the adjustment is about: the account's, in its currency.
-func (s *Service) adjusted(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
+// adjustedLead returns the lead that the adjustment is about, or nil. It must be the
+// account's, and in its currency.
+func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
 	if a.Lead == uuid.Nil {
 		return nil, nil
 	}

@@ -26,7 +26,7 @@ func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
 	if ret, err = tr.Return(ctx, scope.Everywhere, ret.ID); err != nil || ret.Answer != "a\nb" {
 		t.Errorf("%q (%v)", ret.Answer, err)
 	}
-	r, err := tr.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{
+	r, err := tr.BeginRun(ctx, scope.Everywhere, payouts.NewRun{
 		Currency: money.GBP,
 		Cutoff:   tr.Time.Now(),
 		Note:     "a\r\nb",

@@ -63,7 +63,7 @@ func TestARunIsKilledHalfway(t *testing.T) {
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
 		SELECT partner_id, id, 'adjustment', identifier || '/' || n, n, 'GBP', $1 FROM accounts, generate_series(1, 7) n WHERE name = 'Many'`, testkit.Began())
 	tr.Time.Advance(time.Hour)
-	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
+	r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

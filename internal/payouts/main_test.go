@@ -135,7 +135,7 @@ func (tr *paidLedger) works(t testing.TB) (stop func()) {
 // run begins one of everything until now, and waits until it is prepared.
 func (tr *paidLedger) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
 	t.Helper()
-	r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{
+	r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{
 		Currency: c,
 		Cutoff:   tr.Time.Now(),
 		Minimum:  minimum,

@@ -185,7 +185,7 @@ func (d *ledgerModel) restarts(*rapid.T) {
 func (d *ledgerModel) runs(rt *rapid.T) {
 	c := rapid.SampledFrom(money.Currencies[:3]).Draw(rt, "currency")
 	ctx := d.t.Context()
-	r, err := d.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{
+	r, err := d.dmitri.BeginRun(ctx, scope.Everywhere, payouts.NewRun{
 		Currency: c,
 		Cutoff:   d.Time.Now(),
 		Minimum:  rapid.Int64Range(0, 9000).Draw(rt, "minimum"),

@@ -20,8 +20,8 @@
 //     when the return is requested.
 //   - An export is available for ExportsKept after its made_at.
 //
-// [models.RunState] lists the states of a run and what changes them: PrepareRun, the job
-// (prepare, prepared, undoRun), ApproveRun, PayRun and CancelRun.
+// [models.RunState] lists the states of a run and what changes them: BeginRun, the job
+// (prepare, finish, undoRun), ApproveRun, PayRun and CancelRun.
 //
 // Invariants that the schema holds:
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewRun is what a run is begun with.
+// NewRun is what BeginRun needs.
 type NewRun struct {
 	Currency money.Currency
 	Cutoff   time.Time // entries before this moment
@@ -28,9 +28,9 @@ type NewRun struct {
 // MaxMinimum bounds the least that is paid out, in minor units.
 const MaxMinimum = 100_000_000
 
-// PrepareRun begins a run; claiming the entries is work for the queue. A run is the whole
+// BeginRun starts a run and enqueues the job that prepares it. A run is the whole
 // platform's: a scope that is restricted has none.
-func (s *Service) PrepareRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
+func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
 	now := s.clock.Now()
 	note, err := optionalText("note", n.Note)
 	switch {
@@ -136,7 +136,7 @@ func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	if r.State != models.RunPreparing {
 		return apperr.New(apperr.Conflict, "run_state", "This run is not being prepared any more.")
 	}
-	accounts, err := s.unprepared(ctx, r)
+	accounts, err := s.accountsLeft(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -154,12 +154,12 @@ func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 		done, next = done+len(some), accountsNext(len(some), claimed)
 	}
 	w.Progress("claiming the entries of accounts", int64(len(accounts)), int64(len(accounts)))
-	return w.Commit(ctx, func(tx *gorm.DB) error { return s.prepared(tx, r) })
+	return w.Commit(ctx, func(tx *gorm.DB) error { return s.finish(tx, r) })
 }
 
-// unprepared are the accounts that have no statement in the run yet. Sandbox accounts
+// accountsLeft returns the accounts that have no statement in the run yet. Sandbox accounts
 // earn nothing.
-func (s *Service) unprepared(ctx context.Context, r models.PayoutRun) (all []uuid.UUID, err error) {
+func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []uuid.UUID, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM accounts a WHERE NOT sandbox
 		AND NOT EXISTS (SELECT FROM statements s WHERE s.run_id = ? AND s.account_id = a.id) ORDER BY id`, r.ID).Scan(&all).Error
 	return all, err
@@ -179,9 +179,9 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 // nothingToPay is the recorded reason for ending a run without payments.
 const nothingToPay = "Nothing to pay."
 
-// prepared writes the run's totals. A run without payments ends here and releases what it
+// finish writes the run's totals. A run without payments ends here and releases what it
 // claimed: there is nothing to approve, and the next run can begin.
-func (s *Service) prepared(tx *gorm.DB, r models.PayoutRun) error {
+func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 	if err := longStatements(tx); err != nil {
 		return err
 	}

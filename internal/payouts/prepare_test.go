@@ -75,7 +75,7 @@ func TestStragglers(t *testing.T) {
 	tr.Time.Advance(time.Hour)
 	prepare := func(cutoff time.Time) models.PayoutRun {
 		t.Helper()
-		r, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: cutoff})
+		r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: cutoff})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestABlockedRunNamesTheOpenOne(t *testing.T) {
 	tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	first := tr.run(t, money.GBP, 0)
-	_, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
+	_, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
 	refused(t, "a second run", err, apperr.Conflict, "open_run")
 	if f := apperr.As(err); f == nil || f.Object != payouts.RunID(first.ID) || !strings.Contains(f.Message, f.Object) {
 		t.Errorf("%+v, want %s", f, payouts.RunID(first.ID))
@@ -148,7 +148,7 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 	errs := make([]error, 8)
 	var all sync.WaitGroup
 	for i := range errs {
-		all.Go(func() { _, errs[i] = tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n) })
+		all.Go(func() { _, errs[i] = tr.dmitri.BeginRun(t.Context(), scope.Everywhere, n) })
 	}
 	all.Wait()
 	made := 0
@@ -163,7 +163,7 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 		t.Errorf("%d runs were begun", made)
 	}
 	n.Currency = money.EUR
-	if _, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n); err != nil {
+	if _, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, n); err != nil {
 		t.Errorf("of another currency: %v", err)
 	}
 }
@@ -186,10 +186,10 @@ func TestBadRuns(t *testing.T) {
 	} {
 		n := good
 		c.change(&n)
-		_, err := tr.dmitri.PrepareRun(t.Context(), scope.Everywhere, n)
+		_, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, n)
 		refused(t, name, err, apperr.Invalid, c.reason)
 	}
-	_, err := tr.dmitri.PrepareRun(t.Context(), scope.Partners(tr.Required.ID), good)
+	_, err := tr.dmitri.BeginRun(t.Context(), scope.Partners(tr.Required.ID), good)
 	refused(t, "somebody of one partner", err, apperr.NotFound, "run")
 	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
 	refused(t, "a run that does not exist", err, apperr.NotFound, "run")

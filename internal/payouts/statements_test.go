@@ -21,7 +21,7 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 	tr := newPaidLedger(t)
 	tr.deliver(t, tr.Required, "GB")
 	ctx := t.Context()
-	r, err := tr.dmitri.PrepareRun(ctx, scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
+	r, err := tr.dmitri.BeginRun(ctx, scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
