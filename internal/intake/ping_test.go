@@ -258,16 +258,3 @@ func TestDailyCap(t *testing.T) {
 		t.Error("still capped on the next day")
 	}
 }
-
-func BenchmarkPing(b *testing.B) {
-	n := newNode(b)
-	run(b, n.Recorder.Run)
-	in := n.Intake(intake.Settings{PingRate: 1 << 30})
-	r := intake.PingRequest{ID: uuid.New(), Slug: n.Required.Slug, Body: []byte(leastPing)}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := in.Ping(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
