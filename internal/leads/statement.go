@@ -131,6 +131,46 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 	return newColumn(name, kind, func(d *Delivery) T { return value(ledger.Accrual(&d.Lead)) })
 }
 
+// deliverSQL stores a group of leads with their consents, ledger entries and
+// timeline events in one round trip and one transaction. The unique transaction
+// is the guard (D3): of many posts at once one inserts, the others find a
+// conflict and store nothing. Who delivers must be active now, whatever a
+// snapshot said (D21): senders and secrets are few, and looked up once each for
+// all of their posts; they are written as look-ups, else a plan made for small
+// tables might join all of them. Children are stored only for the leads that were.
+// Rows go in by transaction, so that two groups cannot wait for each other.
+// newStatement fills in the lists of columns.
+const deliverSQL = `
+WITH post AS MATERIALIZED (
+	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
+), sender AS MATERIALIZED (
+	SELECT account_id, partner_id FROM (SELECT DISTINCT account_id, partner_id FROM post) AS named
+	WHERE (SELECT status FROM partners WHERE id = named.partner_id) = 'approved'
+		AND (SELECT status FROM accounts WHERE id = named.account_id AND partner_id = named.partner_id) = 'active'
+), secret AS MATERIALIZED (
+	SELECT secret_id, active.* FROM (SELECT DISTINCT secret_id FROM post) AS named CROSS JOIN LATERAL (
+		SELECT partner_id, not_before, retires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
+), lead AS (
+	INSERT INTO leads (%[3]s)
+	SELECT %[3]s
+	FROM post JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
+	WHERE secret_id IS NULL OR (not_before <= received_at AND (retires_at IS NULL OR retires_at > received_at))
+	ORDER BY transaction
+	ON CONFLICT (transaction) DO NOTHING
+	RETURNING id
+), consent AS (
+	INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at, %[4]s)
+	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (id)
+), accrual AS (
+	INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+	SELECT partner_id, account_id, id, entry_kind, reference, amount_minor, currency, received_at
+	FROM post JOIN lead USING (id) WHERE NOT sandbox
+), event AS (
+	INSERT INTO lead_events (lead_id, kind, detail, at)
+	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (id)
+)
+SELECT id FROM lead`
+
 // statement is deliverSQL with its lists filled in, and the columns of its parameters.
 type statement struct {
 	sql     string
