@@ -92,6 +92,28 @@ func TestBadForms(t *testing.T) {
 	h.CheckAuditTrail(t)
 }
 
+// What is no form is refused, also where no field is read, once it is known that the user may
+// send one.
+func TestMalformedForm(t *testing.T) {
+	t.Parallel()
+	h := admintest.NewConsole(t, admintest.Setup{})
+	path := "/staff/" + h.StaffID(models.Auditor) + "/sessions/end"
+	for _, one := range []struct {
+		who    *admintest.Client
+		status int
+	}{
+		{h.SignedInAs(t, models.Administrator), http.StatusBadRequest},
+		{h.SignedInAs(t, models.Auditor), http.StatusForbidden},
+		{h.NewClient(t), http.StatusSeeOther},
+	} {
+		p := one.who.Send(t, http.MethodPost, path, strings.NewReader("name=%zz"),
+			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		if p.Status != one.status {
+			t.Errorf("%d, want %d: %s", p.Status, one.status, p.Text())
+		}
+	}
+}
+
 // Every form about partners, in the same way, as who may send it.
 func TestBadPartnerForms(t *testing.T) {
 	t.Parallel()

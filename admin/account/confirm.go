@@ -21,9 +21,6 @@ func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error
 }
 
 func (h *Handlers) confirm(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			return web.Next(k), h.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof"))

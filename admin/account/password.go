@@ -9,9 +9,6 @@ import (
 )
 
 func (h *Handlers) changePassword(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	form := k.R.PostForm
 	var mistakes ui.Errors
 	if form.Get("password") != form.Get("again") {

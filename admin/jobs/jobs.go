@@ -119,9 +119,6 @@ func (h *Handlers) workObject(k *web.Request, w models.Work) ui.Link {
 }
 
 func (h *Handlers) cancelWork(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	w, err := h.theWork(k)
 	if err != nil {
 		return err

@@ -42,9 +42,6 @@ func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes 
 // findLead looks up a lead by its id, or a person's by address or number. These are
 // never in an address: the answer to the form is the page.
 func (h *Handlers) findLead(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f := k.R.PostForm
 	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
 	var found leads.Found

@@ -13,9 +13,6 @@ func (h *Handlers) codePage(k *web.Request) error {
 }
 
 func (h *Handlers) code(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			token, err := h.Staff.VerifyCode(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("code"))

@@ -25,9 +25,6 @@ func (h *Handlers) showInvite(k *web.Request, status int, p models.Staff, mistak
 }
 
 func (h *Handlers) acceptInvite(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	token, form := k.R.PathValue("token"), k.R.PostForm
 	p, err := h.Staff.Invitation(k.R.Context(), token)
 	if err != nil {

@@ -25,9 +25,6 @@ func (h *Handlers) loginPage(k *web.Request) error {
 }
 
 func (h *Handlers) login(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	form := k.R.PostForm
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {

@@ -3,7 +3,6 @@ package login
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"image/png"
 	"net/http"
 	"strings"
@@ -48,7 +47,7 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 }
 
 func (h *Handlers) enrol(k *web.Request) error {
-	if err := errors.Join(k.ParseForm(), web.RequireStepUp(k)); err != nil {
+	if err := web.RequireStepUp(k); err != nil {
 		return err
 	}
 	return web.Submit(k, web.Form{

@@ -51,7 +51,7 @@ func (h *Handlers) showAccountForm(
 }
 
 func (h *Handlers) changeAccount(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, 
 }
 
 func (h *Handlers) accountNew(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

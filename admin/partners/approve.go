@@ -6,7 +6,7 @@ import (
 )
 
 func (h *Handlers) approve(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

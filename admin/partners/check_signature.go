@@ -29,7 +29,7 @@ func (h *Handlers) showCheck(k *web.Request, status int, p models.Partner, v vie
 // check finds out why a signature is refused. What was pasted is shown again to
 // whoever pasted it, and kept nowhere.
 func (h *Handlers) check(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func payeeName(legalName, name string) string {
 }
 
 func (h *Handlers) setDetails(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

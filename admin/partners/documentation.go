@@ -27,7 +27,7 @@ func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
 
 // makeLink shows the link that it creates, this once.
 func (h *Handlers) makeLink(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (h *Handlers) makeLink(k *web.Request) error {
 }
 
 func (h *Handlers) revokeLink(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,6 @@ func (h *Handlers) showPartnerNew(k *web.Request, status int, v view.PartnerNewV
 }
 
 func (h *Handlers) partnerNew(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),

@@ -109,11 +109,3 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 func (h *Handlers) baseURL(k *web.Request, p models.Partner) string {
 	return h.PublicURL + "/p/" + p.Slug
 }
-
-// formOf reads a form about the partner that the address names.
-func (h *Handlers) formOf(k *web.Request) (models.Partner, error) {
-	if err := k.ParseForm(); err != nil {
-		return models.Partner{}, err
-	}
-	return h.partner(k)
-}

@@ -51,7 +51,7 @@ func (h *Handlers) withdrawPrices(k *web.Request) error {
 
 // decidePrices does something with the proposal that the form names.
 func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(models.Partner, uuid.UUID) error) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.Par
 }
 
 func (h *Handlers) setPrices(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (h *Handlers) secretNew(k *web.Request) error {
 
 // makeSecret shows what it made, this once.
 func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.Created, error)) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,6 @@ func (h *Handlers) showRetire(
 }
 
 func (h *Handlers) retire(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err

@@ -52,9 +52,6 @@ func (h *Handlers) showRevoke(k *web.Request, status int, p models.Partner, s mo
 }
 
 func (h *Handlers) revoke(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, 
 }
 
 func (h *Handlers) setSigning(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (h *Handlers) suspendPage(k *web.Request) error {
 }
 
 func (h *Handlers) suspend(k *web.Request) error {
-	p, err := h.formOf(k)
+	p, err := h.partner(k)
 	if err != nil {
 		return err
 	}

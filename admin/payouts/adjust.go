@@ -69,9 +69,6 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 }
 
 func (h *Handlers) adjust(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f := k.R.PostForm
 	a, mistakes := readAdjustment(f)
 	return web.Submit(k, web.Form{

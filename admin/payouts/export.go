@@ -17,9 +17,6 @@ import (
 
 // prepareExport asks for the file of what would take too long to wait for.
 func (h *Handlers) prepareExport(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f, err := h.ledgerFilter(k, k.R.PostForm)
 	if err != nil {
 		return err

@@ -20,9 +20,6 @@ func (h *Handlers) refuseReturn(k *web.Request) error {
 type decision = func(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error
 
 func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	ret, err := h.theReturn(k)
 	if err != nil {
 		return err

@@ -50,9 +50,6 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 }
 
 func (h *Handlers) returnNew(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f := k.R.PostForm
 	var mistakes ui.Errors
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))

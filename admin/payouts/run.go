@@ -24,14 +24,6 @@ func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
 	return r, web.OrNotFound(err)
 }
 
-// runForm reads a form about it.
-func (h *Handlers) runForm(k *web.Request) (r models.PayoutRun, err error) {
-	if err := k.ParseForm(); err != nil {
-		return r, err
-	}
-	return h.run(k)
-}
-
 func (h *Handlers) runPage(k *web.Request) error {
 	r, err := h.run(k)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 )
 
 func (h *Handlers) approveRun(k *web.Request) error {
-	run, err := h.runForm(k)
+	run, err := h.run(k)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun,
 }
 
 func (h *Handlers) cancelRun(k *web.Request) error {
-	run, err := h.runForm(k)
+	run, err := h.run(k)
 	if err != nil {
 		return err
 	}

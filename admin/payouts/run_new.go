@@ -37,9 +37,6 @@ func (h *Handlers) runNew(k *web.Request) error {
 	if err := h.wholePlatform(k); err != nil {
 		return err
 	}
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f := k.R.PostForm
 	v := view.RunNewView{
 		Currencies: currencyOptions(f.Get("currency")),

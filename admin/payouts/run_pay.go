@@ -40,7 +40,7 @@ func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, ve
 }
 
 func (h *Handlers) payRun(k *web.Request) error {
-	run, err := h.runForm(k)
+	run, err := h.run(k)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (h *Handlers) cellView(k *web.Request) ratecard.GridView {
 
 // draftCell gives one cell its base, or lets it inherit again.
 func (h *Handlers) draftCell(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, sele
 
 // draftCells changes many cells at once, all or none.
 func (h *Handlers) draftCells(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

@@ -16,14 +16,6 @@ func (h *Handlers) draft(k *web.Request) (ratecard.Draft, error) {
 	return d, web.OrNotFound(err)
 }
 
-// draftForm reads a form about the draft that the address names.
-func (h *Handlers) draftForm(k *web.Request) (ratecard.Draft, error) {
-	if err := k.ParseForm(); err != nil {
-		return ratecard.Draft{}, err
-	}
-	return h.draft(k)
-}
-
 // draftTab is one of the pages of a draft, by its name in the address.
 type draftTab struct {
 	name, label string

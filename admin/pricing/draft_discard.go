@@ -43,7 +43,7 @@ func (h *Handlers) discardPage(k *web.Request) error {
 }
 
 func (h *Handlers) discard(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

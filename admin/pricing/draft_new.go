@@ -42,9 +42,6 @@ func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) 
 }
 
 func (h *Handlers) draftNew(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	f := k.R.PostForm
 	from := 0
 	if f.Get("from") != "" {

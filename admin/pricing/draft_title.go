@@ -27,7 +27,7 @@ func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, 
 }
 
 func (h *Handlers) draftTitle(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func (h *Handlers) draftUndo(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // updateDraft brings a draft up to date, and says what it could not take over.
 func (h *Handlers) updateDraft(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

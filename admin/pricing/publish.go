@@ -97,7 +97,7 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, er
 func compareURL(a, b int) string { return fmt.Sprintf("/pricing/compare?a=%d&b=%d", a, b) }
 
 func (h *Handlers) publishDraft(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

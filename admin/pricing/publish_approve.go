@@ -5,7 +5,7 @@ import (
 )
 
 func (h *Handlers) approveDraft(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}
@@ -17,7 +17,7 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 }
 
 func (h *Handlers) takeBack(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

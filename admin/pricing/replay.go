@@ -43,7 +43,7 @@ func (h *Handlers) showReplay(k *web.Request, status int, d ratecard.Draft, days
 }
 
 func (h *Handlers) startReplay(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func orAny(any string, options []ui.Option, value string) []ui.Option {
 }
 
 func (h *Handlers) ruleNew(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (h *Handlers) ruleNew(k *web.Request) error {
 }
 
 func (h *Handlers) changeRule(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

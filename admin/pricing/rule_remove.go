@@ -5,7 +5,7 @@ import (
 )
 
 func (h *Handlers) removeRule(k *web.Request) error {
-	d, err := h.draftForm(k)
+	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}

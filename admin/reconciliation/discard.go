@@ -35,7 +35,7 @@ func (h *Handlers) discardResultPage(k *web.Request) error {
 }
 
 func (h *Handlers) discardResult(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
+	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 // keepResult makes the dry run the result.
 func (h *Handlers) keepResult(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
+	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
 	}

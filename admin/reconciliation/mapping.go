@@ -83,7 +83,7 @@ func openForms[F ~string](found, all []F) []F {
 }
 
 func (h *Handlers) compareList(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
+	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (h *Handlers) lineURL(k *web.Request, r reconcile.Reconciliation, l reconci
 }
 
 func (h *Handlers) settle(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
+	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
 	}

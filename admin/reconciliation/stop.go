@@ -8,7 +8,7 @@ import (
 // stopComparison gives a comparison up that is under way; of one that is over by now,
 // the page says what came of it.
 func (h *Handlers) stopComparison(k *web.Request) error {
-	r, err := h.reconciliationForm(k)
+	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
 	}

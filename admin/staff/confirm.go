@@ -25,9 +25,6 @@ func (h *Handlers) confirmPageOf(k *web.Request, view confirmView) error {
 func (h *Handlers) confirmed(
 	k *web.Request, view confirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error,
 ) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	p, err := h.person(k)
 	if err != nil {
 		return err

@@ -19,9 +19,6 @@ func (h *Handlers) showStaffInvite(k *web.Request, status int, v view.StaffInvit
 }
 
 func (h *Handlers) staffInvite(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	form := k.R.PostForm
 	typed := view.StaffInviteView{
 		Email: web.Short(form.Get("email")),

@@ -112,9 +112,6 @@ func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRol
 }
 
 func (h *Handlers) staffRoles(k *web.Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	p, err := h.person(k)
 	if err != nil {
 		return err

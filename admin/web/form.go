@@ -68,7 +68,7 @@ func (r Rejected) Message() string {
 	return r.message
 }
 
-// Submit submits a form that has been parsed.
+// Submit submits a form.
 func Submit(k *Request, f Form) error {
 	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Mistakes, Version: FormVersion(k)}
 	proof, err := applyStepUp(k, f.StepUp, &r)

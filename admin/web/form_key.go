@@ -17,11 +17,8 @@ var ErrFormKey = apperr.New(apperr.Invalid, "form_key",
 // submission reads the key of a form that creates something. A form whose key was used
 // before leads to what it created then. A route for large files reads its key itself.
 func submission(k *Request) error {
-	if k.Route.Creates == "" || k.Route.Long {
+	if k.Route.Creates == "" || k.Route.Limit > 0 {
 		return nil
-	}
-	if err := k.ParseForm(); err != nil {
-		return err
 	}
 	return UseFormKey(k, k.R.PostForm.Get(ui.FormKeyField))
 }

@@ -92,6 +92,12 @@ func (k *Request) answer() error {
 	if err := k.enter(); err != nil {
 		return err
 	}
+	// A route with a limit of its own takes files, and reads them itself.
+	if k.Route.Method == http.MethodPost && k.Route.Limit == 0 {
+		if err := k.ParseForm(); err != nil {
+			return err
+		}
+	}
 	if err := submission(k); err != nil {
 		return err
 	}
@@ -187,7 +193,8 @@ func (k *Request) Redirect(path string) error {
 }
 
 // ParseForm reads the form that was sent; what is no form is refused. Its fields may hold
-// anything: what they are for judges them, and says so on the form.
+// anything: what they are for judges them, and says so on the form. Handlers of routes
+// without a limit of their own get the form parsed.
 func (k *Request) ParseForm() error {
 	if err := k.R.ParseForm(); err != nil {
 		return badForm(err)

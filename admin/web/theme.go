@@ -20,9 +20,6 @@ func theme(k *Request) string {
 
 // SetTheme stores the chosen colour theme in a cookie.
 func SetTheme(k *Request) error {
-	if err := k.ParseForm(); err != nil {
-		return err
-	}
 	choice, age := k.R.PostForm.Get("theme"), year
 	if choice != "light" && choice != "dark" {
 		choice, age = "", -time.Second
