@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/migrations"
 )
 
 // Rows that exist before a step get the right values from it, keep their own when it is
@@ -74,20 +73,14 @@ func TestStepsFillExistingRows(t *testing.T) {
 			t.Parallel()
 			d := testkit.NewEmptyDatabase(t)
 			owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
-			if err := migrations.UpTo(t.Context(), owner, c.step-1); err != nil {
-				t.Fatal(err)
-			}
+			upTo(t, owner, c.step-1)
 			c.rows(t, conn)
 			for range 2 {
-				if err := migrations.UpTo(t.Context(), owner, c.step); err != nil {
-					t.Fatal(err)
-				}
+				upTo(t, owner, c.step)
 				if got := value[string](t, conn, c.query); got != c.want {
 					t.Errorf("after the step the rows hold %q, want %q", got, c.want)
 				}
-				if err := migrations.DownTo(t.Context(), owner, c.step-1); err != nil {
-					t.Fatal(err)
-				}
+				downTo(t, owner, c.step-1)
 				if got := value[string](t, conn, c.back); got != c.kept {
 					t.Errorf("with the step undone the rows hold %q, want %q", got, c.kept)
 				}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/migrations"
 )
 
 // An entry with a reference of its own, and one that has the same as every other.
@@ -72,14 +71,7 @@ func TestALeadsRowsHaveAnIndex(t *testing.T) {
 func TestIndexesAndBack(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
-	up := func(version int64) []string {
-		t.Helper()
-		if err := migrations.UpTo(t.Context(), owner, version); err != nil {
-			t.Fatal(err)
-		}
-		return readCatalogue(t, owner)
-	}
-	up(14)
+	upTo(t, owner, 14)
 	partner := uuid.New()
 	lead := putLead(t, conn, partner, false, testkit.Began())
 	exec(t, conn, insertSameEntry, lead, partner, "return", -4560)
@@ -102,7 +94,8 @@ func TestIndexesAndBack(t *testing.T) {
 		for _, done := range step.broken {
 			exec(t, conn, done)
 		}
-		after := up(step.to)
+		upTo(t, owner, step.to)
+		after := readCatalogue(t, owner)
 		if slices.Equal(before, after) {
 			t.Fatalf("%d: the step changes nothing, or the catalogue does not tell", step.to)
 		}
@@ -112,14 +105,13 @@ func TestIndexesAndBack(t *testing.T) {
 			refuses(t, conn, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, "return", -4560)
 		}
 		guarded(step.after)
-		if err := migrations.DownTo(t.Context(), owner, step.to-1); err != nil {
-			t.Fatal(err)
-		}
+		downTo(t, owner, step.to-1)
 		if got := readCatalogue(t, owner); !slices.Equal(got, before) {
 			t.Errorf("%d: it does not leave on its way down what it found:\n%s", step.to, strings.Join(got, "\n"))
 		}
 		guarded(step.before)
-		if got := up(step.to); !slices.Equal(got, after) {
+		upTo(t, owner, step.to)
+		if got := readCatalogue(t, owner); !slices.Equal(got, after) {
 			t.Errorf("%d: it is not the same the second time:\n%s", step.to, strings.Join(got, "\n"))
 		}
 	}

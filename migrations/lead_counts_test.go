@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/migrations"
 )
 
 // Counting for daily caps starts with yesterday's first entry in the ledger, or with the
@@ -29,16 +28,12 @@ func TestLeadCountsStartWithYesterday(t *testing.T) {
 			t.Parallel()
 			d := testkit.NewEmptyDatabase(t)
 			owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
-			if err := migrations.UpTo(t.Context(), owner, 18); err != nil {
-				t.Fatal(err)
-			}
+			upTo(t, owner, 18)
 			exec(t, conn, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`)
 			for _, days := range c.daysAgo {
 				exec(t, conn, entryAt, uuid.New(), days)
 			}
-			if err := migrations.UpTo(t.Context(), owner, 19); err != nil {
-				t.Fatal(err)
-			}
+			upTo(t, owner, 19)
 			if got := value[int64](t, conn, `SELECT counted_to FROM daily_lead_counts_state`); got != c.want {
 				t.Errorf("counting starts after entry %d, want %d", got, c.want)
 			}

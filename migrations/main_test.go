@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/migrations"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -37,6 +38,22 @@ func openOwner(t *testing.T, d *testkit.Database) *sql.DB {
 	}
 	t.Cleanup(func() { owner.Close() })
 	return owner
+}
+
+// upTo applies the steps up to and including a version.
+func upTo(t *testing.T, owner *sql.DB, version int64) {
+	t.Helper()
+	if err := migrations.UpTo(t.Context(), owner, version); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// downTo undoes the steps after a version.
+func downTo(t *testing.T, owner *sql.DB, version int64) {
+	t.Helper()
+	if err := migrations.DownTo(t.Context(), owner, version); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {

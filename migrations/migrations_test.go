@@ -65,9 +65,7 @@ func TestUpDownUp(t *testing.T) {
 	if again, err := migrations.Up(t.Context(), owner); err != nil || len(again) != 0 {
 		t.Errorf("the second time up applied %v (%v), want nothing", again, err)
 	}
-	if err := migrations.DownTo(t.Context(), owner, 0); err != nil {
-		t.Fatal(err)
-	}
+	downTo(t, owner, 0)
 	for _, line := range readCatalogue(t, owner) {
 		if !strings.Contains(line, "goose_db_version") && !strings.HasPrefix(line, "schema ") {
 			t.Errorf("left behind on the way down: %s", line)
@@ -95,9 +93,7 @@ func TestStatus(t *testing.T) {
 	}
 	for _, at := range []int64{0, 1, latest} {
 		if at > 0 {
-			if err := migrations.UpTo(t.Context(), owner, at); err != nil {
-				t.Fatal(err)
-			}
+			upTo(t, owner, at)
 		}
 		steps, err := migrations.Status(t.Context(), owner)
 		if err != nil {
@@ -139,18 +135,6 @@ func TestStepsKeepRows(t *testing.T) {
 	conn := testkit.Connect(t, d.OwnerURL)
 	partner := uuid.New()
 
-	up := func(version int64) {
-		t.Helper()
-		if err := migrations.UpTo(t.Context(), owner, version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	down := func(version int64) {
-		t.Helper()
-		if err := migrations.DownTo(t.Context(), owner, version); err != nil {
-			t.Fatal(err)
-		}
-	}
 	holds := func(want map[string]int) {
 		t.Helper()
 		for table, n := range want {
@@ -166,7 +150,7 @@ func TestStepsKeepRows(t *testing.T) {
 		}
 	}
 
-	up(1)
+	upTo(t, owner, 1)
 	exec(t, conn, insertPartner, partner, "a-partner")
 	exec(t, conn, insertAccount, uuid.New(), partner, "an-account")
 	exec(t, conn, insertSecret, uuid.New(), partner)
@@ -177,7 +161,7 @@ func TestStepsKeepRows(t *testing.T) {
 		"snapshot_versions": 2,
 	} // the house is one of each
 	holds(first)
-	up(2)
+	upTo(t, owner, 2)
 	holds(first)
 	card := uuid.New()
 	exec(t, conn,
@@ -187,48 +171,48 @@ func TestStepsKeepRows(t *testing.T) {
 	exec(t, conn, publish, card, 1)
 	exec(t, conn, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, partner)
 	second := map[string]int{"rate_cards": 1, "pricing_rules": 1, "partner_prices": 1}
-	up(3)
+	upTo(t, owner, 3)
 	holds(first)
 	holds(second)
 	lead := putLead(t, conn, partner, false, testkit.Began())
 	third := map[string]int{"leads": 1, "consents": 1, "lead_events": 1, "ledger_entries": 1}
-	up(4)
+	upTo(t, owner, 4)
 	holds(second)
 	holds(third)
 	exec(t, conn, `SELECT ensure_ping_partitions('2026-01-02', 1)`)
 	exec(t, conn, insertPing, testkit.Began())
 	holds(map[string]int{"pings": 1, "traffic_minutes": 0, "refusals": 0})
-	up(5)
+	upTo(t, owner, 5)
 	holds(third)
 	exec(t, conn, `UPDATE partner_prices SET exclusions = '{}'`) // what 6 would refuse
 	before := readCatalogue(t, owner)
-	up(6)
+	upTo(t, owner, 6)
 	holds(first)
 	holds(second)
 	holds(third)
-	down(5)
+	downTo(t, owner, 5)
 	for i, line := range readCatalogue(t, owner) {
 		if i >= len(before) || line != before[i] {
 			t.Fatalf("6 leaves behind on its way down: %s", line)
 		}
 	}
-	up(6)
+	upTo(t, owner, 6)
 	holds(second)
 
-	down(3)
+	downTo(t, owner, 3)
 	gone("pings", "pings_20260102", "traffic_minutes", "refusals")
 	holds(third)
-	down(2)
+	downTo(t, owner, 2)
 	gone("leads", "consents", "lead_events", "ledger_entries")
 	holds(second)
-	down(1)
+	downTo(t, owner, 1)
 	gone("rate_cards", "pricing_rules", "partner_prices")
 	holds(first)
-	up(4)
+	upTo(t, owner, 4)
 	holds(first)
 	holds(map[string]int{"rate_cards": 0, "leads": 0, "pings": 0})
 	exec(t, conn, insertLead, lead, partner, false, testkit.Began())
-	down(0)
+	downTo(t, owner, 0)
 	gone("partners", "leads", "pings", "snapshot_versions")
 }
 

@@ -1,9 +1,7 @@
 package migrations_test
 
 import (
-	"context"
 	"crypto/sha256"
-	"database/sql"
 	"slices"
 	"testing"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/migrations"
 )
 
 // A secret that was revoked has been told to the wrong people, perhaps: neither
@@ -54,26 +51,20 @@ func TestTermsFromBeforeAgreedAt(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
 	const step = 18
-	to := func(migrate func(context.Context, *sql.DB, int64) error, version int64) {
-		t.Helper()
-		if err := migrate(t.Context(), owner, version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	to(migrations.UpTo, step-1)
+	upTo(t, owner, step-1)
 	before, after := uuid.New(), uuid.New()
 	exec(t, conn, insertPartner, before, "before")
 	exec(t, conn, insertPartner, after, "after")
 	const insert = `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, $2)`
 	exec(t, conn, insert, before, testkit.Began())
 	for range 2 {
-		to(migrations.UpTo, step)
+		upTo(t, owner, step)
 		if at := value[time.Time](t, conn, `SELECT agreed_at FROM partner_prices WHERE partner_id = '`+before.String()+`'`); !at.Equal(testkit.Began()) {
 			t.Errorf("agreed at %s", at)
 		}
-		to(migrations.DownTo, step-1)
+		downTo(t, owner, step-1)
 	}
-	to(migrations.UpTo, step)
+	upTo(t, owner, step)
 	exec(t, conn, insert, after, testkit.Began())
 	if !value[bool](t, conn, `SELECT agreed_at > now() - interval '1 minute' FROM partner_prices WHERE partner_id = '`+after.String()+`'`) {
 		t.Error("new terms were not agreed just now")
@@ -86,9 +77,7 @@ func TestIssuedLinksBecomeDigests(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
 	const step = 20
-	if err := migrations.UpTo(t.Context(), owner, step-1); err != nil {
-		t.Fatal(err)
-	}
+	upTo(t, owner, step-1)
 	before := readCatalogue(t, owner)
 	conn := testkit.Connect(t, d.OwnerURL)
 	partner := uuid.New()
@@ -103,13 +92,9 @@ func TestIssuedLinksBecomeDigests(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := migrations.UpTo(t.Context(), owner, step); err != nil {
-			t.Fatal(err)
-		}
+		upTo(t, owner, step)
 		leads()
-		if err := migrations.DownTo(t.Context(), owner, step-1); err != nil {
-			t.Fatal(err)
-		}
+		downTo(t, owner, step-1)
 		if n := value[int](t, conn, `SELECT count(*) FROM partner_links WHERE token = $1`, token); n != 0 {
 			t.Error("the token is back")
 		}

@@ -28,9 +28,7 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 			t.Parallel()
 			d := testkit.NewEmptyDatabase(t)
 			owner := openOwner(t, d)
-			if err := migrations.UpTo(t.Context(), owner, step.before); err != nil {
-				t.Fatal(err)
-			}
+			upTo(t, owner, step.before)
 			posts, partner := testkit.Connect(t, d.OwnerURL), uuid.New()
 			exec(t, posts, insertPartner, partner, "a-partner")
 			exec(t, posts, `SET lock_timeout = '2s'`) // as long as a post waits for the database
@@ -73,9 +71,7 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 // What the operator hears who migrates while a table is in use for good.
 func TestATableInUseIsExplained(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
-	if err := migrations.UpTo(t.Context(), openOwner(t, d), 1); err != nil {
-		t.Fatal(err)
-	}
+	upTo(t, openOwner(t, d), 1)
 	reader, err := testkit.Connect(t, d.OwnerURL).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

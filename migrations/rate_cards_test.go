@@ -1,8 +1,6 @@
 package migrations_test
 
 import (
-	"context"
-	"database/sql"
 	"slices"
 	"testing"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/testkit"
-	"github.com/pingpost/pingpost/migrations"
 )
 
 const (
@@ -256,15 +253,9 @@ func TestStatesOfARateCard(t *testing.T) {
 func TestDraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
-	step := func(to func(context.Context, *sql.DB, int64) error, version int64) {
-		t.Helper()
-		if err := to(t.Context(), owner, version); err != nil {
-			t.Fatal(err)
-		}
-	}
-	step(migrations.UpTo, 10)
+	upTo(t, owner, 10)
 	before := readCatalogue(t, owner)
-	step(migrations.UpTo, 11)
+	upTo(t, owner, 11)
 	conn := testkit.Connect(t, d.OwnerURL)
 	for i, state := range []string{"superseded", "published", "draft", "submitted", "scheduled", "discarded"} {
 		card := putCard(t, conn)
@@ -294,12 +285,12 @@ func TestDraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
 			t.Errorf("the rules are\n%s, and were\n%s", now, had)
 		}
 	}
-	step(migrations.DownTo, 10)
+	downTo(t, owner, 10)
 	cards("3 superseded, 4 published, 5 draft, 6 draft, 7 draft, 8 draft")
 	if after := readCatalogue(t, owner); !slices.Equal(after, before) {
 		t.Errorf("left behind: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
 	}
-	step(migrations.UpTo, 11)
+	upTo(t, owner, 11)
 	cards("3 superseded, 4 published, none draft, none draft, none draft, none draft")
 	if n := value[int](t, conn, `SELECT count(*) FROM rate_cards WHERE updated_by = author AND updated_at = created_at AND row_version = 1`); n != 6 {
 		t.Errorf("%d cards say who changed them last", n)
