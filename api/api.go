@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"github.com/pingpost/pingpost/api/docs"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/intake"
@@ -39,16 +40,23 @@ type Options struct {
 // server answers requests; *gin.Context travels no further than its methods.
 type server struct {
 	Options
-	pages *partnerPages
+	pages *docs.Pages
 }
 
 // New builds the handler of the api listener.
 func New(o Options) (http.Handler, error) {
-	pages, err := newPartnerPages(o)
+	pages, err := docs.New(docs.Options{
+		Document:       Document(),
+		PublicURL:      o.PublicURL,
+		SupportContact: o.SupportContact,
+		Taxonomy:       o.Taxonomy,
+		Markets:        o.Markets,
+		DefaultMode:    o.DefaultMode,
+	})
 	if err != nil {
 		return nil, err
 	}
-	docs, err := renderDocs(Document(), o.PublicURL, o.SupportContact)
+	general, err := pages.General()
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +89,7 @@ func New(o Options) (http.Handler, error) {
 
 	get("/api/industries", publish(contentJSON[0], industries).serve)
 	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
-	get("/docs", publish(contentHTML, docs).serve)
+	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
 	// The route and never the path goes to the log and the metrics: the token is a secret.
 	get("/partner/:token", s.partnerPage)

@@ -80,3 +80,26 @@ func matches(header, tag string) bool {
 	}
 	return false
 }
+
+// partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in
+// no log and no metric, and what the answer says to browsers keeps it from search
+// engines, caches and the addresses that a page tells others.
+func (s *server) partnerPage(c *gin.Context, x *httpserver.Request) error {
+	h := c.Writer.Header()
+	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
+	h.Set("Referrer-Policy", "no-referrer")
+	partner, accounts, err := s.Partners.ByLink(c.Request.Context(), c.Param("token"))
+	if err != nil {
+		return err
+	}
+	x.Partner = partner.ID
+	page, err := s.pages.Partner(partner, accounts)
+	if err != nil {
+		return err
+	}
+	x.Outcome = "served"
+	h["Cache-Control"] = noStore
+	h.Set("Content-Security-Policy", pagePolicy)
+	writeDocument(c, contentHTML, page)
+	return nil
+}

@@ -235,8 +235,8 @@ func TestSigningExampleIsReal(t *testing.T) {
 
 func TestFieldCodes(t *testing.T) {
 	code := loadDocument(t).Components.Schemas["FieldError"].Value.Properties["code"].Value
-	want := []any{apperr.Required, apperr.InvalidType, apperr.InvalidValue, apperr.TooLong, apperr.TooManyItems,
-		apperr.FieldClash}
+	want := []any{string(apperr.Required), string(apperr.InvalidType), string(apperr.InvalidValue), string(apperr.TooLong),
+		string(apperr.TooManyItems), string(apperr.FieldClash)}
 	if !slices.Equal(code.Enum, want) {
 		t.Errorf("codes %v, want %v", code.Enum, want)
 	}

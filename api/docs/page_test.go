@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"encoding/xml"
@@ -19,11 +19,11 @@ import (
 
 func renderedDocs(t *testing.T) string {
 	t.Helper()
-	rendered, err := renderDocs(Document(), "https://leads.example.com/", "")
+	rendered, err := renderGeneral(options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(rendered)
+	return rendered
 }
 
 // elements reads the page tag by tag and fails where tags do not nest.
@@ -136,7 +136,7 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 func TestDocsPageIsComplete(t *testing.T) {
 	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(renderedDocs(t), ""))
 	var root yaml.Node
-	if err := yaml.Unmarshal(Document(), &root); err != nil {
+	if err := yaml.Unmarshal(document(t), &root); err != nil {
 		t.Fatal(err)
 	}
 	doc := node{at: root.Content[0], root: root.Content[0]}
@@ -188,26 +188,30 @@ func TestDocsPageIsComplete(t *testing.T) {
 }
 
 func TestRenderDocsRefuses(t *testing.T) {
+	o := options(t)
+	whole := string(o.Document)
 	for name, c := range map[string]struct{ document, publicURL string }{
-		"a relative URL":      {string(Document()), "leads.example.com"},
-		"no scheme":           {string(Document()), "//leads.example.com"},
-		"no URL":              {string(Document()), ""},
+		"a relative URL":      {whole, "leads.example.com"},
+		"no scheme":           {whole, "//leads.example.com"},
+		"no URL":              {whole, ""},
 		"no YAML":             {"openapi: [", "https://a.example"},
 		"nothing":             {"", "https://a.example"},
 		"another document":    {"openapi: 3.1.0\ninfo: {title: t}", "https://a.example"},
-		"no worked example":   {strings.Replace(string(Document()), "x-worked-example", "x-other", 1), "https://a.example"},
-		"no endpoints at all": {strings.Replace(string(Document()), "\npaths:", "\nx-paths:", 1), "https://a.example"},
+		"no worked example":   {strings.Replace(whole, "x-worked-example", "x-other", 1), "https://a.example"},
+		"no endpoints at all": {strings.Replace(whole, "\npaths:", "\nx-paths:", 1), "https://a.example"},
 	} {
-		if got, err := renderDocs([]byte(c.document), c.publicURL, ""); err == nil {
+		o.Document, o.PublicURL = []byte(c.document), c.publicURL
+		if got, err := renderGeneral(o); err == nil {
 			t.Errorf("%s: rendered %d bytes", name, len(got))
 		}
 	}
 }
 
 func TestRenderDocsEscapes(t *testing.T) {
-	rendered, err := renderDocs([]byte(strings.Replace(string(Document()), "title: Lead", "title: <script>Lead", 1)),
-		"https://a.example", "")
-	if err != nil || strings.Contains(string(rendered), "<script>") {
+	o := options(t)
+	o.Document = []byte(strings.Replace(string(o.Document), "title: Lead", "title: <script>Lead", 1))
+	rendered, err := renderGeneral(o)
+	if err != nil || strings.Contains(rendered, "<script>") {
 		t.Errorf("a tag in the document became one of the page (%v)", err)
 	}
 }
@@ -263,16 +267,18 @@ func luminance(t *testing.T, hex string) float64 {
 // The support section has a mail link for an e-mail address, and a URL as it is. Without
 // a contact it has no link.
 func TestDocsShowTheSupportContact(t *testing.T) {
+	o := options(t)
 	for contact, link := range map[string]string{
 		"":                               "",
 		"partners@example.com":           `<a href="mailto:partners@example.com"`,
 		"https://help.example.com/leads": `<a href="https://help.example.com/leads"`,
 	} {
-		page, err := renderDocs(Document(), "https://leads.example.com", contact)
+		o.SupportContact = contact
+		page, err := renderGeneral(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, support, ok := strings.Cut(string(page), `id="support"`)
+		_, support, ok := strings.Cut(page, `id="support"`)
 		if !ok || strings.Contains(support, "<a ") != (link != "") || !strings.Contains(support, link) {
 			t.Errorf("%q: %q, want the link %q", contact, support, link)
 		}

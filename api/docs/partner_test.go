@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"encoding/hex"
@@ -11,31 +11,12 @@ import (
 
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
-	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
-
-func newPages(t *testing.T, platform models.SigningMode) *partnerPages {
-	t.Helper()
-	taxonomy, markets, _, err := pricingrules.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := newPartnerPages(Options{
-		Taxonomy:    taxonomy,
-		Markets:     markets,
-		PublicURL:   "https://leads.example.com",
-		DefaultMode: platform,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pages
-}
 
 // pageOf is the page of a partner, and the text that people read on it.
 func pageOf(t *testing.T, platform models.SigningMode, p models.Partner, accounts ...models.Account) (page, text string) {
 	t.Helper()
-	rendered, err := newPages(t, platform).render(p, accounts)
+	rendered, err := newPages(t, platform).Partner(p, accounts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +75,7 @@ func TestPartnerPageIsComplete(t *testing.T) {
 		"POST https://leads.example.com/p/northgate/api/lead/ping", "POST https://leads.example.com/p/northgate/api/lead/post",
 		"X-Signature-SHA256", "Idempotent-Replayed",
 	}
-	for _, b := range pages.docs.Signing.Blocks {
+	for _, b := range pages.general.Signing.Blocks {
 		for _, line := range slices.Concat(b.Items, [][]span{b.Text}) {
 			said := ""
 			for _, s := range line {
@@ -108,7 +89,7 @@ func TestPartnerPageIsComplete(t *testing.T) {
 	if !strings.Contains(sandbox, "<code>northgate-trial</code>") || !regexp.MustCompile(`\b7\b`).MatchString(sandbox) {
 		t.Errorf("the sandbox account, or the days that its leads are kept, are missing: %s", sandbox)
 	}
-	for _, e := range pages.docs.Errors {
+	for _, e := range pages.general.Errors {
 		wanted = append(wanted, e.Message)
 	}
 	industries := 0
@@ -130,8 +111,8 @@ func TestPartnerPageIsComplete(t *testing.T) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	if industries != 336 || len(pages.markets) < 10 || len(pages.docs.Errors) < 13 || len(pages.docs.Signing.Blocks) == 0 {
-		t.Errorf("%d industries, %d markets, %d errors", industries, len(pages.markets), len(pages.docs.Errors))
+	if industries != 336 || len(pages.markets) < 10 || len(pages.general.Errors) < 13 || len(pages.general.Signing.Blocks) == 0 {
+		t.Errorf("%d industries, %d markets, %d errors", industries, len(pages.markets), len(pages.general.Errors))
 	}
 }
 

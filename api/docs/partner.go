@@ -1,34 +1,14 @@
-package api
+package docs
 
 import (
 	"encoding/hex"
-	"encoding/json"
-	htmltemplate "html/template"
 	"slices"
-	"text/template"
 
-	"github.com/gin-gonic/gin"
-
-	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
-	view "github.com/pingpost/pingpost/templates/docs"
 )
-
-// partnerPages makes the documentation page of each partner. What is the same for
-// all of them is read once.
-type partnerPages struct {
-	docs        *docsPage
-	page        *htmltemplate.Template
-	samples     *template.Template
-	ping        pingExample
-	headers     []fieldRow // of a post
-	industries  []industryTerms
-	markets     []pricingrules.Market
-	defaultMode models.SigningMode
-}
 
 // industryTerms is a category with what a ping takes for its industries.
 type industryTerms struct {
@@ -38,7 +18,7 @@ type industryTerms struct {
 
 // partnerPage is what the template shows.
 type partnerPage struct {
-	*docsPage
+	*generalPage
 	Name, BaseURL string
 	Pending       bool
 	Accounts      []accountRow
@@ -70,48 +50,12 @@ type signedExample struct {
 	KeyHex, Command string
 }
 
-func newPartnerPages(o Options) (*partnerPages, error) {
-	docs, err := readDocs(Document(), o.PublicURL, o.SupportContact)
-	if err != nil {
-		return nil, err
-	}
-	p := &partnerPages{docs: docs, defaultMode: o.DefaultMode}
-	if p.page, err = view.Pages(); err != nil {
-		return nil, err
-	}
-	if p.samples, err = readSamples(); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal([]byte(docs.Signing.PingBody), &p.ping); err != nil {
-		return nil, err
-	}
-	for _, e := range docs.Endpoints {
-		if e.ID == "post" {
-			p.headers = e.Headers
-		}
-	}
-	all := o.Taxonomy.Industries()
-	for _, c := range o.Taxonomy.Categories() {
-		group := industryTerms{Name: c.Name}
-		for _, one := range all {
-			if one.Category == c.Slug {
-				group.Industries = append(group.Industries, one)
-			}
-		}
-		p.industries = append(p.industries, group)
-	}
-	for i := range o.Markets.Len() {
-		p.markets = append(p.markets, o.Markets.At(i))
-	}
-	return p, nil
-}
-
-// render makes the page of a partner as it is now.
-func (p *partnerPages) render(partner models.Partner, accounts []models.Account) ([]byte, error) {
+// Partner renders the page of a partner as it is now.
+func (p *Pages) Partner(partner models.Partner, accounts []models.Account) ([]byte, error) {
 	page := partnerPage{
-		docsPage:    p.docs,
+		generalPage: p.general,
 		Name:        partner.Name,
-		BaseURL:     p.docs.Origin + "/p/" + partner.Slug,
+		BaseURL:     p.general.Origin + "/p/" + partner.Slug,
 		Pending:     partner.Status == models.PartnerPending,
 		PostHeaders: p.headers,
 		Markets:     p.markets,
@@ -142,14 +86,14 @@ func (p *partnerPages) render(partner models.Partner, accounts []models.Account)
 	if err != nil {
 		return nil, err
 	}
-	return execute(p.page, "partner", page)
+	return p.execute("partner", page)
 }
 
 // example signs a post of the partner's with the example's secret.
-func (p *partnerPages) example(partnerID string) (signedExample, error) {
-	e := signedExample{signingGuide: p.docs.Signing}
+func (p *Pages) example(partnerID string) (signedExample, error) {
+	e := signedExample{signingGuide: p.general.Signing}
 	post := newPostExample(partnerID)
-	post.TransactionID = p.docs.Signing.Transaction
+	post.TransactionID = p.general.Signing.Transaction
 	var err error
 	if e.Body, err = compactJSON(post); err != nil {
 		return e, err
@@ -170,27 +114,4 @@ func wordsOf(mode models.SigningMode) signingWords {
 	default:
 		return signingWords{mode, "Required", "An unsigned post is refused with 401."}
 	}
-}
-
-// partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in
-// no log and no metric, and what the answer says to browsers keeps it from search
-// engines, caches and the addresses that a page tells others.
-func (s *server) partnerPage(c *gin.Context, x *httpserver.Request) error {
-	h := c.Writer.Header()
-	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
-	h.Set("Referrer-Policy", "no-referrer")
-	partner, accounts, err := s.Partners.ByLink(c.Request.Context(), c.Param("token"))
-	if err != nil {
-		return err
-	}
-	x.Partner = partner.ID
-	page, err := s.pages.render(partner, accounts)
-	if err != nil {
-		return err
-	}
-	x.Outcome = "served"
-	h["Cache-Control"] = noStore
-	h.Set("Content-Security-Policy", pagePolicy)
-	writeDocument(c, contentHTML, page)
-	return nil
 }

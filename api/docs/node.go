@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"iter"
@@ -117,7 +117,7 @@ func (n node) json(indent string) string {
 	text := jsontext.Value(appendJSON(nil, n.at))
 	if indent != "" {
 		if err := text.Indent(jsontext.WithIndent(indent)); err != nil {
-			panic("api: JSON that was written here does not parse: " + err.Error())
+			panic("docs: JSON that was written here does not parse: " + err.Error())
 		}
 	}
 	return string(text)
@@ -154,7 +154,7 @@ func appendJSON(dst []byte, n *yaml.Node) []byte {
 func appendText(dst []byte, text string) []byte {
 	dst, err := jsontext.AppendQuote(dst, text)
 	if err != nil {
-		panic("api: a text of the document is not UTF-8: " + err.Error()) // yaml refuses it first
+		panic("docs: a text of the document is not UTF-8: " + err.Error()) // yaml refuses it first
 	}
 	return dst
 }

@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func usualSample(partnerID string) sampleData {
 }
 
 // TestSamplesSayWhatTheyMust reads each sample; those whose language is at hand are
-// run in package app, and PHP and C# are only read, here.
+// run in test/console, and PHP and C# are only read, here.
 func TestSamplesSayWhatTheyMust(t *testing.T) {
 	with, without := samplesFor(t, usualSample("northgate.trial")), samplesFor(t, usualSample(""))
 	if len(with) != 7 {

@@ -1,4 +1,4 @@
-package api
+package docs
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// docsPage is what the template shows.
-type docsPage struct {
+// generalPage is what the template shows.
+type generalPage struct {
 	Origin, Title, Version, Summary string
 	Support                         string // an e-mail address or a URL; "" for none
 
@@ -28,7 +28,7 @@ type docsPage struct {
 }
 
 // SupportLink is where a click on the support contact goes.
-func (p *docsPage) SupportLink() string {
+func (p *generalPage) SupportLink() string {
 	if strings.HasPrefix(p.Support, "https://") {
 		return p.Support
 	}
@@ -93,9 +93,9 @@ func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 // ownBase starts the paths of a partner's own base URL (D13).
 const ownBase = "/p/{partnerSlug}"
 
-func newDocsPage(doc node, origin, support string) (*docsPage, error) {
+func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
 	info, components := doc.get("info"), doc.get("components")
-	page := &docsPage{
+	page := &generalPage{
 		Origin:  origin,
 		Support: support,
 		Title:   info.text("title"),
