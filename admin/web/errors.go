@@ -201,7 +201,7 @@ func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) 
 // fieldErrors are an error's texts at the fields that it names, or one text above the form.
 func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	for _, field := range apperr.As(err).Fields {
-		all = append(all, ui.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message, Code: field.Code})
+		all = append(all, ui.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message, Code: string(field.Code)})
 	}
 	if len(all) == 0 {
 		e := ui.FieldError{Message: message, Code: apperr.As(err).Reason}

@@ -28,22 +28,24 @@ const (
 	Internal     Code = "internal"
 )
 
-// Field codes, the closed set of D19.
+// FieldCode classifies the problem of a field. Its constants are the closed set of D19.
+type FieldCode string
+
 const (
-	Required     = "required"
-	InvalidType  = "invalid_type"
-	InvalidValue = "invalid_value"
-	TooLong      = "too_long"
-	TooManyItems = "too_many"
-	FieldClash   = "conflict"
+	Required     FieldCode = "required"
+	InvalidType  FieldCode = "invalid_type"
+	InvalidValue FieldCode = "invalid_value"
+	TooLong      FieldCode = "too_long"
+	TooManyItems FieldCode = "too_many"
+	FieldClash   FieldCode = "conflict"
 )
 
 // Field is one problem with one field of a request. Path names the field as it
 // was sent; Message says what to mend and never repeats the value.
 type Field struct {
-	Code    string   `json:"code"`
-	Path    []string `json:"path"`
-	Message string   `json:"message"`
+	Code    FieldCode `json:"code"`
+	Path    []string  `json:"path"`
+	Message string    `json:"message"`
 }
 
 // Error is a fault. Reason names, for counters and the console, which check
@@ -68,6 +70,11 @@ type Error struct {
 // New makes a fault with a public message.
 func New(code Code, reason, message string) *Error {
 	return &Error{Code: code, Reason: reason, Message: message}
+}
+
+// AtField makes a fault of one field of a form. The field has the same message.
+func AtField(code Code, reason string, kind FieldCode, field, message string) *Error {
+	return New(code, reason, message).WithFields(Field{Code: kind, Path: []string{field}, Message: message})
 }
 
 // Wrap makes a fault whose cause is logged but not shown.

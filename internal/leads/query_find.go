@@ -99,11 +99,7 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 }
 
 func unfit(field, message string) error {
-	return apperr.New(apperr.Invalid, field, message).WithFields(apperr.Field{
-		Code:    apperr.InvalidValue,
-		Path:    []string{field},
-		Message: message,
-	})
+	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
 // findPersonSQL looks each key up that a person's leads may have: some milliseconds for a

@@ -18,9 +18,9 @@ var (
 	errNoAccount    = apperr.New(apperr.NotFound, "account", "No such account: `pingpost account list` shows the partner's.")
 	errNewerAccount = apperr.New(apperr.Conflict, "changed",
 		"Somebody else changed this account meanwhile: look at the change, then decide again.")
-	errSuspendedDefault = problem(apperr.Conflict, "default_suspended", apperr.FieldClash, "default",
+	errSuspendedDefault = clash("default_suspended", "default",
 		"A suspended account cannot become the default, whose posts would all be refused: make it active, or choose another.")
-	errSandboxDefault = problem(apperr.Conflict, "default_sandbox", apperr.FieldClash, "default",
+	errSandboxDefault = clash("default_sandbox", "default",
 		"A sandbox account cannot become the default while the partner has another that is active: its leads would go unpaid.")
 )
 

@@ -48,7 +48,7 @@ func (o *partnerService) found(t *testing.T, p models.Partner) models.Partner {
 func paths(err error) (out []string) {
 	if f := apperr.As(err); f != nil {
 		for _, field := range f.Fields {
-			out = append(out, strings.Join(field.Path, ".")+" "+field.Code)
+			out = append(out, strings.Join(field.Path, ".")+" "+string(field.Code))
 		}
 	}
 	return out

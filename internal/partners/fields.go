@@ -18,21 +18,12 @@ const (
 	maxPhone = 40
 )
 
-// problem is a fault of one field of a form.
-func problem(code apperr.Code, reason, kind, field, message string) *apperr.Error {
-	return apperr.New(code, reason, message).WithFields(apperr.Field{
-		Code:    kind,
-		Path:    []string{field},
-		Message: message,
-	})
-}
-
-func invalid(reason, kind, field, message string) *apperr.Error {
-	return problem(apperr.Invalid, reason, kind, field, message)
+func invalid(reason string, kind apperr.FieldCode, field, message string) *apperr.Error {
+	return apperr.AtField(apperr.Invalid, reason, kind, field, message)
 }
 
 func clash(reason, field, message string) *apperr.Error {
-	return problem(apperr.Conflict, reason, apperr.FieldClash, field, message)
+	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
 // together makes one fault of all problems of a form, nil ones left out. Its message

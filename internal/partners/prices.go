@@ -179,7 +179,7 @@ func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) 
 
 // readExclusions reads one a line; empty lines and lines that are there twice are passed over.
 func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.OwnExclusion, problems []*apperr.Error) {
-	tell := func(kind, message string) {
+	tell := func(kind apperr.FieldCode, message string) {
 		problems = append(problems, invalid("exclusions", kind, "exclusions", message))
 	}
 	for i, line := range strings.Split(text, "\n") {

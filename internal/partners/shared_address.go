@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/models"
 )
@@ -15,7 +14,7 @@ import (
 // alone (D13): each costs every anonymous post one comparison.
 const MaxSharedAddress = 100
 
-var errAddressFull = problem(apperr.Conflict, "shared_address_full", apperr.FieldClash, "shared_address",
+var errAddressFull = clash("shared_address_full", "shared_address",
 	fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.",
 		MaxSharedAddress))
 

@@ -65,7 +65,7 @@ func first(alternatives ...field) field {
 // they refuse; a field that is not given is no problem to them.
 type problems []apperr.Field
 
-func (p *problems) add(f field, code, message string) {
+func (p *problems) add(f field, code apperr.FieldCode, message string) {
 	*p = append(*p, apperr.Field{Code: code, Path: f.path(), Message: message})
 }
 

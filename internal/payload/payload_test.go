@@ -39,7 +39,7 @@ func listed(err error) []string {
 	var out []string
 	if f := apperr.As(err); f != nil {
 		for _, p := range f.Fields {
-			out = append(out, strings.TrimSpace(p.Code+" "+strings.Join(p.Path, ".")))
+			out = append(out, strings.TrimSpace(string(p.Code)+" "+strings.Join(p.Path, ".")))
 		}
 	}
 	return out

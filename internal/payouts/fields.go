@@ -8,12 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-func field(name, code, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, name, message).WithFields(apperr.Field{
-		Code:    code,
-		Path:    []string{name},
-		Message: message,
-	})
+func field(name string, kind apperr.FieldCode, message string) *apperr.Error {
+	return apperr.AtField(apperr.Invalid, name, kind, name, message)
 }
 
 // MaxNote bounds what people write to a return, an adjustment or a run, in characters.

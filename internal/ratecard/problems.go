@@ -35,12 +35,8 @@ var (
 	errSame = apperr.New(apperr.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
 )
 
-func field(reason, kind, name, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{
-		Code:    kind,
-		Path:    []string{name},
-		Message: message,
-	})
+func field(reason string, kind apperr.FieldCode, name, message string) *apperr.Error {
+	return apperr.AtField(apperr.Invalid, reason, kind, name, message)
 }
 
 // problemsOf are the problems that an error of the engine holds.

@@ -167,8 +167,8 @@ func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uu
 // check finds what is missing in a mapping, all of it at once.
 func (m Mapping) check(p Profile, from, to time.Time) error {
 	var wrong []apperr.Field
-	refuse := func(field, code, message string) {
-		wrong = append(wrong, apperr.Field{Code: code, Path: []string{field}, Message: message})
+	refuse := func(field string, kind apperr.FieldCode, message string) {
+		wrong = append(wrong, apperr.Field{Code: kind, Path: []string{field}, Message: message})
 	}
 	column := func(field, name, missing string) bool {
 		if name == "" {

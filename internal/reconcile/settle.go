@@ -28,12 +28,8 @@ var (
 func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
 	note = strings.TrimSpace(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
-		message := fmt.Sprintf("Say how it was settled, in at most %d characters and without control characters.", MaxNote)
-		return apperr.New(apperr.Invalid, "note", message).WithFields(apperr.Field{
-			Code:    apperr.InvalidValue,
-			Path:    []string{"note"},
-			Message: message,
-		})
+		return apperr.AtField(apperr.Invalid, "note", apperr.InvalidValue, "note",
+			fmt.Sprintf("Say how it was settled, in at most %d characters and without control characters.", MaxNote))
 	}
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil {

@@ -31,11 +31,7 @@ const (
 
 // refuse is a list that cannot be taken at all; the words say the mend.
 func refuse(reason, message string) *apperr.Error {
-	return apperr.New(apperr.Invalid, reason, message).WithFields(apperr.Field{
-		Code:    apperr.InvalidValue,
-		Path:    []string{"file"},
-		Message: message,
-	})
+	return apperr.AtField(apperr.Invalid, reason, apperr.InvalidValue, "file", message)
 }
 
 // table reads a list, row by row, in bounded memory.
