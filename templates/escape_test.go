@@ -7,6 +7,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/signing/diagnose"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	jobsview "github.com/pingpost/pingpost/templates/jobs"
@@ -155,20 +156,24 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Errors:     errors,
 		}),
 		"details": partnersview.PartnerDetails(partnersview.PartnerDetailsView{
-			Head:     head,
-			Name:     text,
-			Address:  text,
-			Notes:    text,
-			Contacts: []partnersview.ContactRow{{Name: text, Role: text, Email: text, Phone: text}},
-			Errors:   errors,
+			Head: head,
+			Details: partners.Details{
+				Name:     text,
+				Address:  text,
+				Notes:    text,
+				Contacts: []partners.Contact{{Name: text, Role: text, Email: text, Phone: text}},
+			},
+			Errors: errors,
 		}),
 		"watched": partnersview.PartnerDetails(partnersview.PartnerDetailsView{
-			Head:     head,
-			Name:     text,
-			Address:  text,
-			Notes:    text,
-			Contacts: []partnersview.ContactRow{{Name: text, Role: text, Email: text, Phone: text}},
-			Locked:   text,
+			Head: head,
+			Details: partners.Details{
+				Name:     text,
+				Address:  text,
+				Notes:    text,
+				Contacts: []partners.Contact{{Name: text, Role: text, Email: text, Phone: text}},
+			},
+			Locked: text,
 		}),
 		"signing": partnersview.PartnerSigning(partnersview.PartnerSigningView{
 			Head:         head,

@@ -6,6 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/partners"
 	partnersview "github.com/pingpost/pingpost/templates/partners"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -256,20 +257,22 @@ func partnerTabs() map[string]templ.Component {
 		Changes: []ui.Change{{Name: "status", Before: "active", After: "suspended"}},
 	}
 	details := partnersview.PartnerDetailsView{
-		Head:         head("Details"),
-		Name:         "Harbour Leads",
-		LegalName:    "Harbour Leads Ltd",
-		Address:      "4 Quay Street\nBristol\nBS1 4RN",
-		TaxID:        "GB123456789",
-		PaymentTerms: "30 days",
-		Notes:        "Their developer is away on Fridays.",
-		Managers:     managers(),
-		Version:      12,
-		Contacts: []partnersview.ContactRow{
-			{Name: "Annie Easley", Role: "Accounts", Email: "annie@harbour.example", Phone: "+44 117 496 0000"},
-			{Name: "Radia Perlman", Role: "Developer", Email: "radia.perlman-of-the-spanning-trees@harbour.example"},
-			{},
-			{},
+		Head:     head("Details"),
+		Managers: managers(),
+		Version:  12,
+		Details: partners.Details{
+			Name:         "Harbour Leads",
+			LegalName:    "Harbour Leads Ltd",
+			Address:      "4 Quay Street\nBristol\nBS1 4RN",
+			TaxID:        "GB123456789",
+			PaymentTerms: "30 days",
+			Notes:        "Their developer is away on Fridays.",
+			Contacts: []partners.Contact{
+				{Name: "Annie Easley", Role: "Accounts", Email: "annie@harbour.example", Phone: "+44 117 496 0000"},
+				{Name: "Radia Perlman", Role: "Developer", Email: "radia.perlman-of-the-spanning-trees@harbour.example"},
+				{},
+				{},
+			},
 		},
 	}
 	conflict, watcher := details, details
@@ -286,7 +289,7 @@ func partnerTabs() map[string]templ.Component {
 		{Field: "name", Message: "Give it a name"},
 	}
 	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
-	bare := partnersview.PartnerDetailsView{Head: watched("Details"), Name: "Harbour Leads", Locked: watcher.Locked}
+	bare := partnersview.PartnerDetailsView{Head: watched("Details"), Details: partners.Details{Name: "Harbour Leads"}, Locked: watcher.Locked}
 	audit := partnersview.PartnerAuditView{
 		Head:   head("Audit"),
 		Events: events()[:2],

@@ -14,25 +14,28 @@ import (
 )
 
 func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
-	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{
+	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{Details: detailsOf(p), Version: p.RowVersion})
+}
+
+// detailsOf returns what account managers wrote about a partner.
+func detailsOf(p models.Partner) partners.Details {
+	return partners.Details{
 		Name:         p.Name,
 		LegalName:    p.LegalName,
 		Address:      p.Address,
 		TaxID:        p.TaxID,
 		PaymentTerms: p.PaymentTerms,
+		Manager:      p.AccountManager,
 		Notes:        p.Notes,
-		Contacts:     contactRows(partners.Contacts(p)),
-		Version:      p.RowVersion,
-	}, p.AccountManager)
+		Contacts:     partners.Contacts(p),
+	}
 }
 
-func (h *Handlers) showDetails(
-	k *web.Request, status int, p models.Partner, v view.PartnerDetailsView, manager string,
-) (err error) {
+func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v view.PartnerDetailsView) (err error) {
 	if v.Head, err = h.head(k, p, "details"); err != nil {
 		return err
 	}
-	if v.Managers, err = h.managers(k, manager); err != nil {
+	if v.Managers, err = h.managers(k, v.Manager); err != nil {
 		return err
 	}
 	if !v.Head.CanWrite {
@@ -40,16 +43,9 @@ func (h *Handlers) showDetails(
 		return k.Show(status, view.PartnerDetails(v))
 	}
 	for range min(2, partners.MaxContacts-len(v.Contacts)) {
-		v.Contacts = append(v.Contacts, view.ContactRow{})
+		v.Contacts = append(v.Contacts, partners.Contact{})
 	}
 	return k.Show(status, view.PartnerDetails(v))
-}
-
-func contactRows(all []partners.Contact) (rows []view.ContactRow) {
-	for _, c := range all {
-		rows = append(rows, view.ContactRow(c))
-	}
-	return rows
 }
 
 // payeeName is the name that payouts are made to.
@@ -70,26 +66,18 @@ func (h *Handlers) setDetails(k *web.Request) error {
 		},
 		Reload: h.reloadPartner(k, &p),
 		Show: func(r web.Rejected) error {
-			for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
-				d.Contacts = d.Contacts[:len(d.Contacts)-1]
-			}
 			return h.showDetails(k, r.Status, p, view.PartnerDetailsView{
-				Name:         d.Name,
-				LegalName:    d.LegalName,
-				Address:      d.Address,
-				TaxID:        d.TaxID,
-				PaymentTerms: d.PaymentTerms,
-				Notes:        d.Notes,
-				Contacts:     contactRows(d.Contacts),
-				Version:      r.Version,
-				StepUp:       r.StepUp,
-				Conflict:     r.Conflict,
-				Errors:       r.Errors,
-			}, d.Manager)
+				Details:  d,
+				Version:  r.Version,
+				StepUp:   r.StepUp,
+				Conflict: r.Conflict,
+				Errors:   r.Errors,
+			})
 		},
 	})
 }
 
+// readDetails reads the form. Rows of contacts that were left empty at the end are none.
 func readDetails(f url.Values) partners.Details {
 	d := partners.Details{
 		Name: f.Get("name"), LegalName: f.Get("legal_name"), Address: f.Get("address"), TaxID: f.Get("tax_id"),
@@ -103,6 +91,9 @@ func readDetails(f url.Values) partners.Details {
 			Email: at("email"),
 			Phone: at("phone"),
 		})
+	}
+	for len(d.Contacts) > 0 && d.Contacts[len(d.Contacts)-1] == (partners.Contact{}) {
+		d.Contacts = d.Contacts[:len(d.Contacts)-1]
 	}
 	return d
 }

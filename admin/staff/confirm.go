@@ -12,25 +12,25 @@ import (
 // confirmView is a confirmation about a person, of the version that they had when it was opened.
 type confirmView = func(k *web.Request, p staff.Person, version int, mistakes ui.Errors) *ui.ConfirmView
 
-func (h *Handlers) confirmPageOf(k *web.Request, view confirmView) error {
+func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
 	p, err := h.person(k)
 	if err != nil {
 		return err
 	}
-	return k.Show(http.StatusOK, ui.Confirm(*view(k, p, p.RowVersion, nil)))
+	return k.Show(http.StatusOK, ui.Confirm(*confirm(k, p, p.RowVersion, nil)))
 }
 
 // confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
-// runs do and answers with then.
+// makes the change with do, which returns what Do of a [web.Form] returns.
 func (h *Handlers) confirmed(
-	k *web.Request, view confirmView, do func(staff.Person) error, then func(*web.Request, staff.Person) error,
+	k *web.Request, confirm confirmView, do func(staff.Person) (next string, err error),
 ) error {
 	p, err := h.person(k)
 	if err != nil {
 		return err
 	}
 	var mistakes ui.Errors
-	if name := view(k, p, p.RowVersion, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
+	if name := confirm(k, p, p.RowVersion, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",
 			Message: "Type " + p.Email + ", to be sure that it is them.",
@@ -39,17 +39,12 @@ func (h *Handlers) confirmed(
 	return web.Submit(k, web.Form{
 		Mistakes: mistakes,
 		StepUp:   web.StepUpRequired,
-		Do: func() (string, error) {
-			if err := do(p); err != nil {
-				return "", err
-			}
-			return "", then(k, p)
-		},
+		Do:       func() (string, error) { return do(p) },
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {
 				return h.refusedOnPage(k, p, r.Err)
 			}
-			return k.Show(r.Status, ui.Confirm(*view(k, p, r.Version, r.Errors)))
+			return k.Show(r.Status, ui.Confirm(*confirm(k, p, r.Version, r.Errors)))
 		},
 	})
 }

@@ -27,7 +27,7 @@ func (h *Handlers) deactivateView(k *web.Request, p staff.Person, version int, m
 func (h *Handlers) deactivatePage(k *web.Request) error { return h.confirmPageOf(k, h.deactivateView) }
 
 func (h *Handlers) deactivate(k *web.Request) error {
-	return h.confirmed(k, h.deactivateView, func(p staff.Person) error {
-		return h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
-	}, h.toPerson)
+	return h.confirmed(k, h.deactivateView, func(p staff.Person) (string, error) {
+		return web.StaffURL(p.ID), h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
+	})
 }

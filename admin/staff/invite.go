@@ -44,15 +44,15 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 			}
 			return "", h.showInvited(k, made)
 		},
+		FieldOf: func(f *apperr.Error) string {
+			return map[string]string{
+				"email":       "email",
+				"email_taken": "email",
+				"name":        "name",
+				"role":        "role",
+			}[f.Reason]
+		},
 		Show: func(r web.Rejected) error {
-			if r.Err != nil {
-				r.Errors[0].Field = map[string]string{
-					"email":       "email",
-					"email_taken": "email",
-					"name":        "name",
-					"role":        "role",
-				}[apperr.As(r.Err).Reason]
-			}
 			typed.Errors = r.Errors
 			return h.showStaffInvite(k, r.Status, typed)
 		},

@@ -26,9 +26,11 @@ func (h *Handlers) inviteAgainPage(k *web.Request) error {
 }
 
 func (h *Handlers) inviteAgain(k *web.Request) error {
-	var made staff.Invited
-	return h.confirmed(k, h.inviteAgainView, func(p staff.Person) (err error) {
-		made, err = h.Staff.RenewInvitation(k.R.Context(), k.By, p.ID)
-		return err
-	}, func(k *web.Request, _ staff.Person) error { return h.showInvited(k, made) })
+	return h.confirmed(k, h.inviteAgainView, func(p staff.Person) (string, error) {
+		made, err := h.Staff.RenewInvitation(k.R.Context(), k.By, p.ID)
+		if err != nil {
+			return "", err
+		}
+		return "", h.showInvited(k, made)
+	})
 }

@@ -107,10 +107,6 @@ func (h *Handlers) refusedOnPage(k *web.Request, p staff.Person, err error) erro
 	}})
 }
 
-func (h *Handlers) toPerson(k *web.Request, p staff.Person) error {
-	return k.Redirect(web.StaffURL(p.ID))
-}
-
 func yesOrNo(yes bool) string {
 	if yes {
 		return "yes"

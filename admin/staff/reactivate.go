@@ -26,7 +26,7 @@ func (h *Handlers) reactivateView(k *web.Request, p staff.Person, version int, m
 func (h *Handlers) reactivatePage(k *web.Request) error { return h.confirmPageOf(k, h.reactivateView) }
 
 func (h *Handlers) reactivate(k *web.Request) error {
-	return h.confirmed(k, h.reactivateView, func(p staff.Person) error {
-		return h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
-	}, h.toPerson)
+	return h.confirmed(k, h.reactivateView, func(p staff.Person) (string, error) {
+		return web.StaffURL(p.ID), h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
+	})
 }

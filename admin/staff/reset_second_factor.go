@@ -24,6 +24,7 @@ func (h *Handlers) resetView(k *web.Request, p staff.Person, _ int, mistakes ui.
 func (h *Handlers) resetPage(k *web.Request) error { return h.confirmPageOf(k, h.resetView) }
 
 func (h *Handlers) reset(k *web.Request) error {
-	return h.confirmed(k, h.resetView,
-		func(p staff.Person) error { return h.Staff.ResetSecondFactor(k.R.Context(), k.By, p.ID) }, h.toPerson)
+	return h.confirmed(k, h.resetView, func(p staff.Person) (string, error) {
+		return web.StaffURL(p.ID), h.Staff.ResetSecondFactor(k.R.Context(), k.By, p.ID)
+	})
 }

@@ -11,6 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
+	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
@@ -18,21 +19,14 @@ import (
 // tax_id, payment_terms, manager, notes, version, proof, and contact-N-name, -role,
 // -email, -phone for N from 0.
 type PartnerDetailsView struct {
-	Head                            PartnerHead
-	Name, LegalName, Address, TaxID string
-	PaymentTerms, Notes             string
-	Managers                        []ui.Option
-	Contacts                        []ContactRow // with two empty ones at the end, where it can be changed
-	Version                         int
-	StepUp                          ui.StepUp // where the legal name was changed
-	Locked                          string    // why it cannot be changed; empty where it can
-	Conflict                        *ui.Conflict
-	Errors                          ui.Errors
-}
-
-// ContactRow is a person at the partner.
-type ContactRow struct {
-	Name, Role, Email, Phone string
+	Head             PartnerHead
+	partners.Details // with two empty contacts at the end, where it can be changed
+	Managers         []ui.Option
+	Version          int
+	StepUp           ui.StepUp // where the legal name was changed
+	Locked           string    // why it cannot be changed; empty where it can
+	Conflict         *ui.Conflict
+	Errors           ui.Errors
 }
 
 func PartnerDetails(v PartnerDetailsView) templ.Component {
@@ -104,7 +98,7 @@ func PartnerDetails(v PartnerDetailsView) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("Taken on ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 42, Col: 16}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 36, Col: 16}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -156,7 +150,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 		var templ_7745c5c3_Var5 templ.SafeURL
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinURLErrs(v.Head.URL + "/details")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 49, Col: 62}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 43, Col: 62}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -240,7 +234,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 	})
 }
 
-func contactFields(i int, c ContactRow, errors ui.Errors) templ.Component {
+func contactFields(i int, c partners.Contact, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -268,7 +262,7 @@ func contactFields(i int, c ContactRow, errors ui.Errors) templ.Component {
 		var templ_7745c5c3_Var7 string
 		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(i + 1))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 78, Col: 53}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 72, Col: 53}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 		if templ_7745c5c3_Err != nil {
@@ -404,7 +398,7 @@ func detailsRead(v PartnerDetailsView) templ.Component {
 
 var contactColumns = []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Email"}, {Label: "Phone"}}
 
-func contactsRead(all []ContactRow) templ.Component {
+func contactsRead(all []partners.Contact) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -469,7 +463,7 @@ func contactsRead(all []ContactRow) templ.Component {
 						var templ_7745c5c3_Var14 string
 						templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(c.Name)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 115, Col: 32}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 109, Col: 32}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 						if templ_7745c5c3_Err != nil {
@@ -504,7 +498,7 @@ func contactsRead(all []ContactRow) templ.Component {
 						var templ_7745c5c3_Var16 string
 						templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(c.Role)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 118, Col: 13}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 112, Col: 13}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 						if templ_7745c5c3_Err != nil {
@@ -535,7 +529,7 @@ func contactsRead(all []ContactRow) templ.Component {
 						var templ_7745c5c3_Var18 string
 						templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(c.Email)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 121, Col: 14}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 115, Col: 14}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 						if templ_7745c5c3_Err != nil {
@@ -566,7 +560,7 @@ func contactsRead(all []ContactRow) templ.Component {
 						var templ_7745c5c3_Var20 string
 						templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(c.Phone)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 124, Col: 14}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 118, Col: 14}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 						if templ_7745c5c3_Err != nil {
