@@ -11,8 +11,8 @@ import (
 )
 
 // Rows that exist before a step get the right values from it, keep their own when it is
-// undone, and get the same values from it again. Steps 11, 18, 19, 20 and 24 have tests
-// of their own.
+// undone, and get the same values from it again. A step that needs more than this has a
+// test whose name begins with TestStep and its number.
 func TestStepsFillExistingRows(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestStepsFillExistingRows(t *testing.T) {
 			kept: "AUD preparing, CAD cancelled, EUR paid, GBP approved, USD prepared; 15",
 		},
 	} {
-		t.Run(fmt.Sprint(c.step), func(t *testing.T) {
+		t.Run(fmt.Sprintf("Step%d", c.step), func(t *testing.T) {
 			t.Parallel()
 			d := testkit.NewEmptyDatabase(t)
 			owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)

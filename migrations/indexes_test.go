@@ -68,7 +68,7 @@ func TestALeadsRowsHaveAnIndex(t *testing.T) {
 
 // The steps that leave indexes out or make them smaller keep the rows, both ways, and
 // end what they had begun when they were broken off.
-func TestIndexesAndBack(t *testing.T) {
+func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
 	upTo(t, owner, 14)

@@ -10,7 +10,7 @@ import (
 
 // Counting for daily caps starts with yesterday's first entry in the ledger, or with the
 // next entry.
-func TestLeadCountsStartWithYesterday(t *testing.T) {
+func TestStep19LeadCountsStartWithYesterday(t *testing.T) {
 	t.Parallel()
 	const entryAt = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 		VALUES ($1, $1, $1, 'return', gen_random_uuid()::text, -1, 'GBP', now() - $2::int * interval '1 day')`

@@ -47,7 +47,7 @@ func TestExclusionsAreAList(t *testing.T) {
 
 // Terms that exist when the column is added count as agreed at their last change. A
 // node of the release before, which does not name the column, can still write terms.
-func TestTermsFromBeforeAgreedAt(t *testing.T) {
+func TestStep18TermsFromBeforeAgreedAt(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
 	const step = 18
@@ -73,7 +73,7 @@ func TestTermsFromBeforeAgreedAt(t *testing.T) {
 
 // A link that was issued before its token became a digest still leads to its partner,
 // also after a step back and up again.
-func TestIssuedLinksBecomeDigests(t *testing.T) {
+func TestStep20IssuedLinksBecomeDigests(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
 	const step = 20

@@ -250,7 +250,7 @@ func TestStatesOfARateCard(t *testing.T) {
 
 // A step back has no drafts without numbers: they get some, above the versions', and
 // keep their rules; on the way up again they lose the numbers.
-func TestDraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
+func TestStep11DraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
 	upTo(t, owner, 10)

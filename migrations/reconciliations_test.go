@@ -1,0 +1,85 @@
+package migrations_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+const (
+	insertReconciliation = `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, maker, made_at)
+		VALUES ($1, gen_random_uuid(), 'list.csv', 1, sha256('x'), '{}', 'comparing', 'dmitri', now())`
+	insertLine = `INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding) VALUES ($1, $2, 2, 'unknown')`
+	compared   = `UPDATE reconciliations SET state = 'compared', mapping = '{}', result = '{}', as_of = now(), period_from = '2026-01-01', period_to = '2026-01-31', compared_at = now() WHERE id = $1`
+	kept       = `UPDATE reconciliations SET state = 'kept', kept_at = now(), keeper = 'dmitri' WHERE id = $1`
+
+	reconciliationImmutable = "reconciliations_immutable"
+)
+
+// A result that was kept stays as it is; it may lose its file, and be settled.
+func TestAKeptReconciliationStays(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
+		t.Run(name, func(t *testing.T) {
+			conn := testkit.Connect(t, url)
+			one := uuid.New()
+			exec(t, conn, insertReconciliation, one)
+			exec(t, conn, insertLine, one, 1)
+			refuses(t, conn, checkViolation, "reconciliations_compared_when", kept, one)
+			exec(t, conn, compared, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
+			exec(t, conn, kept, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable,
+				`UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
+			refuses(t, conn, integrityViolation, reconciliationImmutable,
+				`UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
+			refuses(t, conn, insufficientPrivilege, "",
+				`UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
+			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, one)
+			exec(t, conn,
+				`INSERT INTO reconciliation_settlements (reconciliation_id, line, note, settler, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`,
+				one)
+			refuses(t, conn, insufficientPrivilege, "",
+				`UPDATE reconciliation_settlements SET note = 'x' WHERE reconciliation_id = $1`, one)
+			refuses(t, conn, insufficientPrivilege, "",
+				`DELETE FROM reconciliation_settlements WHERE reconciliation_id = $1`, one)
+
+			another := uuid.New()
+			exec(t, conn, insertReconciliation, another)
+			exec(t, conn, insertLine, another, 1)
+			exec(t, conn, insertLine, another, 2)
+			for range 2 {
+				if n := value[int64](t, conn, `SELECT drop_reconciliation_lines($1, 1)`, another); n != 1 {
+					t.Errorf("%d lines went", n)
+				}
+			}
+			exec(t, conn, compared, another)
+			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, another)
+		})
+	}
+}
+
+// Lines that were left out stay when the step is undone, and no new ones are taken.
+func TestStep24LeftOutLinesStayOnTheWayDown(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner := openOwner(t, d)
+	const step = 24
+	upTo(t, owner, step-1)
+	conn := testkit.Connect(t, d.OwnerURL)
+	one := uuid.New()
+	const insertLeftOut = `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) VALUES ($1, $2, 'left_out')`
+	exec(t, conn, insertReconciliation, one)
+	exec(t, conn, insertLine, one, 1)
+	refuses(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 2)
+	upTo(t, owner, step)
+	exec(t, conn, insertLeftOut, one, 2)
+	downTo(t, owner, step-1)
+	refuses(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 3)
+	if n := value[int](t, conn, `SELECT count(*) FROM reconciliation_lines`); n != 2 {
+		t.Errorf("%d lines, want 2", n)
+	}
+}
