@@ -43,8 +43,8 @@ func industryList(taxonomy *pricingrules.Taxonomy) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-func (d published) serve(c *gin.Context, x *httpserver.Request) error {
-	x.Outcome = "served"
+func (d published) serve(c *gin.Context, rec *httpserver.Record) error {
+	rec.Outcome = "served"
 	h := c.Writer.Header()
 	h.Set("ETag", d.etag)
 	h.Set("Cache-Control", "public, max-age=300")
@@ -84,7 +84,7 @@ func matches(header, tag string) bool {
 // partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in
 // no log and no metric, and what the answer says to browsers keeps it from search
 // engines, caches and the addresses that a page tells others.
-func (s *server) partnerPage(c *gin.Context, x *httpserver.Request) error {
+func (s *server) partnerPage(c *gin.Context, rec *httpserver.Record) error {
 	h := c.Writer.Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -92,12 +92,12 @@ func (s *server) partnerPage(c *gin.Context, x *httpserver.Request) error {
 	if err != nil {
 		return err
 	}
-	x.Partner = partner.ID
+	rec.Partner = partner.ID
 	page, err := s.pages.Partner(partner, accounts)
 	if err != nil {
 		return err
 	}
-	x.Outcome = "served"
+	rec.Outcome = "served"
 	h["Cache-Control"] = noStore
 	h.Set("Content-Security-Policy", pagePolicy)
 	writeDocument(c, contentHTML, page)

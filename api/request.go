@@ -4,24 +4,36 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// Outcomes of the HTTP layer itself.
-var (
-	errTooLarge = apperr.New(apperr.TooLarge, "too_large", "Payload Too Large")
-	errNotFound = apperr.New(apperr.NotFound, "not_found", "Not Found")
-	errNotPost  = apperr.New(apperr.Invalid, "method", "Method Not Allowed")
-	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout")
-)
+// readPartnerBody takes in the body and says whose base URL it was sent to.
+func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoint string) (slug string, err error) {
+	slug, unknown := baseSlug(c)
+	if err := readBody(c, rec); err != nil {
+		if unknown == nil {
+			s.Intake.RecordRejection(endpoint, slug, rec.ID, rec.Start, err)
+		}
+		return "", err
+	}
+	return slug, unknown
+}
+
+// baseSlug is the slug in the base URL, "" for the shared one. The router takes
+// an empty segment for a slug, and /p//api/… would pass for the shared one.
+func baseSlug(c *gin.Context) (string, error) {
+	slug, own := c.Params.Get("slug")
+	if own && slug == "" {
+		return "", errNotFound
+	}
+	return slug, nil
+}
 
 // readBody reads at most MaxBody bytes.
-func readBody(c *gin.Context, x *httpserver.Request) error {
+func readBody(c *gin.Context, rec *httpserver.Record) error {
 	if c.Request.ContentLength > MaxBody {
 		return errTooLarge
 	}
@@ -30,11 +42,11 @@ func readBody(c *gin.Context, x *httpserver.Request) error {
 		r = http.MaxBytesReader(c.Writer, r, MaxBody)
 	}
 	for {
-		if len(x.Body) == cap(x.Body) {
-			x.Body = append(x.Body, 0)[:len(x.Body)]
+		if len(rec.Body) == cap(rec.Body) {
+			rec.Body = append(rec.Body, 0)[:len(rec.Body)]
 		}
-		n, err := r.Read(x.Body[len(x.Body):cap(x.Body)])
-		x.Body = x.Body[:len(x.Body)+n]
+		n, err := r.Read(rec.Body[len(rec.Body):cap(rec.Body)])
+		rec.Body = rec.Body[:len(rec.Body)+n]
 		if err == io.EOF {
 			return nil
 		}
@@ -54,24 +66,3 @@ func unread(c *gin.Context, err error) error {
 	c.Writer.Header()["Connection"] = []string{"close"}
 	return errCutOff
 }
-
-// countedByServer is how long an answer is surely given its length by net/http,
-// for less than a header of our own costs; longer ones it would send in chunks.
-const countedByServer = 1 << 10
-
-// write sends x.Answer.
-func write(c *gin.Context, x *httpserver.Request, status int) {
-	h := c.Writer.Header()
-	h["Content-Type"] = contentJSON
-	h["Cache-Control"] = noStore
-	if len(x.Answer) > countedByServer {
-		h["Content-Length"] = []string{strconv.Itoa(len(x.Answer))}
-	}
-	c.Writer.WriteHeader(status)
-	c.Writer.Write(x.Answer) //nolint:errcheck // the client is gone
-}
-
-var (
-	contentJSON = []string{"application/json; charset=utf-8"}
-	noStore     = []string{"no-store"}
-)

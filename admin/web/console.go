@@ -70,8 +70,8 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	engine.Use(c.secure, c.refuseOtherSites())
 	engine.NoRoute(c.serve(Route{Open: true, Handle: func(*Request) error { return ErrNotFound }}))
 	engine.NoMethod(c.serve(Route{Open: true, Handle: refuseMethod}))
-	httpserver.Get(engine, "/assets/*file", c.http.Endpoint("/assets", func(g *gin.Context, x *httpserver.Request) error {
-		x.Outcome = outcomeOK
+	httpserver.Get(engine, "/assets/*file", c.http.Endpoint("/assets", func(g *gin.Context, rec *httpserver.Record) error {
+		rec.Outcome = outcomeOK
 		assets.Handler().ServeHTTP(g.Writer, g.Request)
 		return nil
 	}))

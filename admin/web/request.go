@@ -31,9 +31,9 @@ type Request struct {
 	Scope    scope.Scope // where the route's permission holds
 	By       audit.Actor // the user, as the audit trail names them
 	Notices  []Notice
-	restored *staff.KeptForm     // the values to restore in the page's form, or nil
-	logged   *httpserver.Request // for the access log and the metrics
-	answered bool                // with a redirect to what an earlier submission created
+	restored *staff.KeptForm    // the values to restore in the page's form, or nil
+	logged   *httpserver.Record // for the access log and the metrics
+	answered bool               // with a redirect to what an earlier submission created
 }
 
 // MaxForm bounds a form's size in bytes.
@@ -46,8 +46,8 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 	if name == "" {
 		name = "none"
 	}
-	return c.http.Endpoint(name, func(g *gin.Context, x *httpserver.Request) error {
-		k := c.request(g, x, rt)
+	return c.http.Endpoint(name, func(g *gin.Context, rec *httpserver.Record) error {
+		k := c.request(g, rec, rt)
 		ctx, cancel := context.WithTimeout(g.Request.Context(), rt.within())
 		defer cancel()
 		k.R = k.R.WithContext(ctx)
@@ -62,24 +62,24 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 const requestKey = "console.request"
 
 // request is what the handler of a route works with.
-func (c *Console) request(g *gin.Context, x *httpserver.Request, rt Route) *Request {
+func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Request {
 	k := &Request{
 		console: c,
 		User:    User{Access: c.Access.Get()},
 		W:       g.Writer,
 		R:       g.Request,
 		Route:   rt,
-		Now:     x.Start,
-		logged:  x,
+		Now:     rec.Start,
+		logged:  rec,
 	}
 	for _, p := range g.Params {
 		k.R.SetPathValue(p.Key, p.Value)
 	}
-	k.By = audit.Actor{Name: audit.Nobody.Name, RequestID: x.IDText}
+	k.By = audit.Actor{Name: audit.Nobody.Name, RequestID: rec.IDText}
 	if address, err := netip.ParseAddr(g.ClientIP()); err == nil {
 		k.By.Address = address.Unmap().WithZone("").String()
 	}
-	x.Outcome = outcomeOK
+	rec.Outcome = outcomeOK
 	g.Set(requestKey, k)
 	return k
 }
@@ -108,12 +108,12 @@ func (k *Request) answer() error {
 }
 
 // refuse answers a panic as any failure of ours.
-func (c *Console) refuse(g *gin.Context, x *httpserver.Request, _ error) {
+func (c *Console) refuse(g *gin.Context, rec *httpserver.Record, _ error) {
 	if k, ok := g.Get(requestKey); ok {
 		k.(*Request).fail(errBroken)
 		return
 	}
-	c.request(g, x, Route{}).fail(errBroken)
+	c.request(g, rec, Route{}).fail(errBroken)
 }
 
 // enter lets the person in whom the cookie names, as far as the route wants it.

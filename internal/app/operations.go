@@ -31,11 +31,11 @@ func (a *App) operations() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(c *gin.Context, x *httpserver.Request, err error) {
-		x.Outcome = "error"
+	refuse := func(c *gin.Context, rec *httpserver.Record, err error) {
+		rec.Outcome = "error"
 		status := http.StatusInternalServerError
 		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-			x.Outcome, status = f.Reason, http.StatusNotFound
+			rec.Outcome, status = f.Reason, http.StatusNotFound
 		}
 		http.Error(c.Writer, http.StatusText(status), status)
 	}
@@ -46,14 +46,14 @@ func (a *App) operations() (http.Handler, error) {
 		Refuse:  refuse,
 	}
 	get := func(path string, serve http.HandlerFunc) {
-		handle := l.Endpoint(path, func(c *gin.Context, x *httpserver.Request) error {
-			x.Outcome = "ok"
+		handle := l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {
+			rec.Outcome = "ok"
 			serve(c.Writer, c.Request)
 			return nil
 		})
 		httpserver.Get(engine, path, handle)
 	}
-	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Request) error { return errNoPage }))
+	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage }))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
 	// Pings need neither database nor key wrapper: a load balancer that took a

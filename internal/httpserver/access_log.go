@@ -35,25 +35,25 @@ func NewAccessLog(out io.Writer, text bool) *AccessLog {
 }
 
 // writeRequest writes the line of one request.
-func (a *AccessLog) writeRequest(x *Request, method string, status int, took time.Duration) {
+func (a *AccessLog) writeRequest(rec *Record, method string, status int, took time.Duration) {
 	f := &a.format
-	b := append(x.line[:0], f.start...)
+	b := append(rec.line[:0], f.start...)
 	b = append(f.key(b, "time"), f.quote...)
-	b = append(clock.AppendMillis(b, x.Start), f.quote...)
+	b = append(clock.AppendMillis(b, rec.Start), f.quote...)
 	b = f.text(b, "level", "INFO")
 	b = f.text(b, "msg", "request")
-	b = f.text(b, "request_id", x.IDText)
+	b = f.text(b, "request_id", rec.IDText)
 	b = f.text(b, "method", method)
-	b = f.text(b, "route", x.Route)
+	b = f.text(b, "route", rec.Route)
 	b = f.number(b, "status", int64(status))
-	b = f.text(b, "outcome", x.Outcome)
+	b = f.text(b, "outcome", rec.Outcome)
 	b = f.number(b, "duration_us", took.Microseconds())
-	if x.Partner != uuid.Nil {
+	if rec.Partner != uuid.Nil {
 		b = append(f.key(append(b, f.sep...), "partner"), f.quote...)
-		b = append(id.Append(b, id.Partner, x.Partner), f.quote...)
+		b = append(id.Append(b, id.Partner, rec.Partner), f.quote...)
 	}
-	x.line = append(b, f.end...)
-	a.out.Write(x.line) //nolint:errcheck // there is nowhere to report it
+	rec.line = append(b, f.end...)
+	a.out.Write(rec.line) //nolint:errcheck // there is nowhere to report it
 }
 
 func (f *lineFormat) key(b []byte, name string) []byte {

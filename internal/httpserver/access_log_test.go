@@ -15,11 +15,11 @@ import (
 
 func line(text bool) string {
 	var out bytes.Buffer
-	x := &Request{
+	rec := &Record{
 		Route: "ping", Start: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC),
 		IDText: "rq_1", Outcome: "priced", Partner: uuid.UUID{1},
 	}
-	NewAccessLog(&out, text).writeRequest(x, "POST", 200, 1500*time.Microsecond)
+	NewAccessLog(&out, text).writeRequest(rec, "POST", 200, 1500*time.Microsecond)
 	return out.String()
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Request is what the access log and the metrics know of a request. It is reused once the
+// Record is what the access log and the metrics know of a request. It is reused once the
 // request has been answered.
-type Request struct {
+type Record struct {
 	Route   string // the pattern, never the path: a path is the client's free text
 	Start   time.Time
 	ID      uuid.UUID
@@ -32,7 +32,7 @@ type Request struct {
 }
 
 // Handler answers a request, or returns the error that the listener is to answer.
-type Handler func(*gin.Context, *Request) error
+type Handler func(*gin.Context, *Record) error
 
 // Listener is what the requests of one listener have in common. AccessLog is nil for none.
 type Listener struct {
@@ -40,7 +40,7 @@ type Listener struct {
 	Log       *slog.Logger
 	AccessLog *AccessLog
 	Metrics   *Metrics
-	Refuse    func(*gin.Context, *Request, error) // writes the response to an error
+	Refuse    func(*gin.Context, *Record, error) // writes the response to an error
 }
 
 // ErrPanic is what a handler that panicked has returned.
@@ -49,8 +49,8 @@ var ErrPanic = apperr.New(apperr.Internal, "panic",
 
 const outcomeAborted = "aborted"
 
-var requests = sync.Pool{New: func() any {
-	return &Request{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
+var records = sync.Pool{New: func() any {
+	return &Record{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
 }}
 
 // Endpoint runs a handler around which everything is the same: an id, a panic that becomes
@@ -61,22 +61,22 @@ var requests = sync.Pool{New: func() any {
 func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 	counted := l.Metrics.of(route)
 	return func(c *gin.Context) {
-		x := requests.Get().(*Request)
-		x.reset(route, l.Clock.Now())
+		rec := records.Get().(*Record)
+		rec.reset(route, l.Clock.Now())
 		h := c.Writer.Header()
-		h["X-Request-Id"] = []string{x.IDText}
+		h["X-Request-Id"] = []string{rec.IDText}
 		h["X-Content-Type-Options"] = noSniff
-		err := l.protect(c, x, handle)
+		err := l.protect(c, rec, handle)
 		switch {
 		case err == nil:
 		case errors.Is(err, http.ErrAbortHandler):
-			x.Outcome = outcomeAborted
+			rec.Outcome = outcomeAborted
 		default:
-			l.Refuse(c, x, err)
+			l.Refuse(c, rec, err)
 		}
-		l.logAndCount(c, x, counted)
-		x.Cause = nil
-		requests.Put(x)
+		l.logAndCount(c, rec, counted)
+		rec.Cause = nil
+		records.Put(rec)
 		if errors.Is(err, http.ErrAbortHandler) {
 			panic(http.ErrAbortHandler)
 		}
@@ -85,48 +85,48 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 
 var noSniff = []string{"nosniff"}
 
-func (x *Request) reset(route string, now time.Time) {
-	*x = Request{Route: route, Start: now, ID: id.New(now), Body: x.Body[:0], Answer: x.Answer[:0], line: x.line[:0]}
-	x.IDText = id.Format(id.Request, x.ID)
+func (rec *Record) reset(route string, now time.Time) {
+	*rec = Record{Route: route, Start: now, ID: id.New(now), Body: rec.Body[:0], Answer: rec.Answer[:0], line: rec.line[:0]}
+	rec.IDText = id.Format(id.Request, rec.ID)
 }
 
 // protect turns a panic into an error. The stack goes to the log, the value of
 // the panic does not: it may hold anything.
-func (l *Listener) protect(c *gin.Context, x *Request, handle Handler) (err error) {
+func (l *Listener) protect(c *gin.Context, rec *Record, handle Handler) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
 			err = http.ErrAbortHandler
 		default:
-			l.Log.Error("panic", "request_id", x.IDText, "route", x.Route, "stack", string(debug.Stack()))
+			l.Log.Error("panic", "request_id", rec.IDText, "route", rec.Route, "stack", string(debug.Stack()))
 			err = ErrPanic
 		}
 	}()
-	return handle(c, x)
+	return handle(c, rec)
 }
 
 // logAndCount writes the access log's line for a request, an error's line for a failure of
 // ours, and counts the request in the metrics.
-func (l *Listener) logAndCount(c *gin.Context, x *Request, counted *routeMetrics) {
-	took := l.Clock.Now().Sub(x.Start)
+func (l *Listener) logAndCount(c *gin.Context, rec *Record, counted *routeMetrics) {
+	took := l.Clock.Now().Sub(rec.Start)
 	status := c.Writer.Status()
-	counted.observe(answer{status, x.Outcome}, took)
+	counted.observe(answer{status, rec.Outcome}, took)
 	if status < http.StatusInternalServerError {
 		if l.AccessLog != nil {
-			l.AccessLog.writeRequest(x, method(c.Request.Method), status, took)
+			l.AccessLog.writeRequest(rec, method(c.Request.Method), status, took)
 		}
 		return
 	}
 	attrs := []any{
-		"request_id", x.IDText, "method", method(c.Request.Method), "route", x.Route, "status", status,
-		"outcome", x.Outcome, "duration_us", took.Microseconds(),
+		"request_id", rec.IDText, "method", method(c.Request.Method), "route", rec.Route, "status", status,
+		"outcome", rec.Outcome, "duration_us", took.Microseconds(),
 	}
-	if x.Partner != uuid.Nil {
-		attrs = append(attrs, "partner", id.Format(id.Partner, x.Partner))
+	if rec.Partner != uuid.Nil {
+		attrs = append(attrs, "partner", id.Format(id.Partner, rec.Partner))
 	}
-	if x.Cause != nil {
-		attrs = append(attrs, "error", x.Cause.Error())
+	if rec.Cause != nil {
+		attrs = append(attrs, "error", rec.Cause.Error())
 	}
 	l.Log.Error("request", attrs...)
 }

@@ -24,6 +24,14 @@ type refusalBody struct {
 	DeliveredAt string         `json:"deliveredAt,omitempty"`
 }
 
+// Outcomes of the HTTP layer itself.
+var (
+	errTooLarge = apperr.New(apperr.TooLarge, "too_large", "Payload Too Large")
+	errNotFound = apperr.New(apperr.NotFound, "not_found", "Not Found")
+	errNotPost  = apperr.New(apperr.Invalid, "method", "Method Not Allowed")
+	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout")
+)
+
 // statuses is the one map from a fault's code to an HTTP status.
 var statuses = map[apperr.Code]int{
 	apperr.Invalid:      http.StatusBadRequest,
@@ -48,15 +56,15 @@ func statusOf(f *apperr.Error) int {
 
 // refuse answers an error. What is not a fault is ours: it is logged, and the
 // partner learns that it happened and under which request id.
-func (s *server) refuse(c *gin.Context, x *httpserver.Request, err error) {
+func (s *server) refuse(c *gin.Context, rec *httpserver.Record, err error) {
 	f := apperr.As(err)
 	if f == nil {
 		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected failure in the service")
 	}
-	x.Outcome, x.Cause = f.Reason, errors.Unwrap(f)
+	rec.Outcome, rec.Cause = f.Reason, errors.Unwrap(f)
 	body := refusalBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
 	if f.Code == apperr.Internal {
-		body.Message += " (request " + x.IDText + ")"
+		body.Message += " (request " + rec.IDText + ")"
 	}
 	if !f.DeliveredAt.IsZero() {
 		body.DeliveredAt = string(clock.AppendMillis(nil, f.DeliveredAt))
@@ -69,13 +77,13 @@ func (s *server) refuse(c *gin.Context, x *httpserver.Request, err error) {
 	if err != nil { // a struct of texts does not fail to marshal
 		answer = []byte(`{"ok":false,"message":"An unexpected failure in the service"}`)
 	}
-	x.Answer = append(x.Answer[:0], answer...)
-	write(c, x, statusOf(f))
+	rec.Answer = append(rec.Answer[:0], answer...)
+	write(c, rec, statusOf(f))
 }
 
-func (s *server) notFound(*gin.Context, *httpserver.Request) error { return errNotFound }
+func (s *server) notFound(*gin.Context, *httpserver.Record) error { return errNotFound }
 
-func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Request) error {
+func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Record) error {
 	// The router lists what the path takes; both endpoints take POST alone.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)

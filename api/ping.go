@@ -1,0 +1,66 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/models"
+)
+
+// ping is POST {base_url}/api/lead/ping.
+func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
+	slug, err := s.readPartnerBody(c, rec, intake.EndpointPing)
+	if err != nil {
+		return err
+	}
+	r, err := s.Intake.Ping(intake.PingRequest{
+		ID:      rec.ID,
+		Slug:    slug,
+		Address: clientaddr.Group(c.ClientIP()),
+		Body:    rec.Body,
+	})
+	rec.Partner = r.Quote.Partner
+	if err != nil {
+		return err
+	}
+	rec.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
+	rec.Answer = appendPing(rec.Answer, &r)
+	s.setTimingHeaders(c, rec, &r.Quote, r.Industry, r.Timing)
+	write(c, rec, http.StatusOK)
+	return nil
+}
+
+// appendPing appends the response to a ping, in one of two forms:
+//
+//	{"accepted":true,"bidPrice":45.6,"currency":"GBP","transactionId":"tx_…","expiresAt":"2026-01-02T03:19:05.678Z"}
+//	{"accepted":false,"bidPrice":0,"currency":"EUR","reason":"excluded"}
+//
+// bidPrice is in major units. The responses to a ping and a post are appended rather than
+// marshalled: amounts are exact decimals (D10), and every text in them is ours and needs
+// no escaping.
+func appendPing(b []byte, r *intake.PingResult) []byte {
+	b = append(b, `{"accepted":`...)
+	b = strconv.AppendBool(b, r.Accepted)
+	b = append(b, `,"bidPrice":`...)
+	b = money.AppendDecimal(b, r.Quote.Price.Minor)
+	b = append(b, `,"currency":"`...)
+	b = append(b, r.Quote.Price.Currency.String()...)
+	if !r.Accepted {
+		b = append(b, `","reason":"`...)
+		b = append(b, r.Reason...)
+		return append(b, `"}`...)
+	}
+	b = append(b, `","transactionId":"`...)
+	b = append(b, r.TransactionID...)
+	b = append(b, `","expiresAt":"`...)
+	b = clock.AppendMillis(b, r.Quote.ExpiresAt())
+	return append(b, `"}`...)
+}

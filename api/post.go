@@ -1,0 +1,81 @@
+package api
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/httpserver"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/signing"
+)
+
+// post is POST {base_url}/api/lead/post. The listener logs it: see [httpserver.AccessLog].
+func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
+	slug, err := s.readPartnerBody(c, rec, intake.EndpointPost)
+	if err != nil {
+		return err
+	}
+	h := c.Request.Header
+	r, err := s.Intake.Post(c.Request.Context(), intake.PostRequest{
+		ID:      rec.ID,
+		Slug:    slug,
+		Address: clientaddr.Group(c.ClientIP()),
+		Body:    rec.Body,
+		Headers: signing.Headers{
+			Timestamp: h["X-Timestamp"],
+			Signature: h["X-Signature-Sha256"],
+			Alias:     h["X-Signature"],
+		},
+	})
+	rec.Partner = r.Partner
+	if err != nil {
+		return err
+	}
+	rec.Outcome = r.Outcome
+	if r.Replayed {
+		c.Writer.Header()["Idempotent-Replayed"] = []string{"true"}
+	}
+	rec.Answer = appendPost(rec.Answer, &r)
+	s.setTimingHeaders(c, rec, &r.Quote, r.Industry, r.Timing)
+	write(c, rec, http.StatusOK)
+	return nil
+}
+
+// appendPost appends the response to a stored or replayed post, without line breaks:
+//
+//	{"status":"success","leadId":"ld_…","payout":45.6,"transactionId":"tx_…","hmacVerified":true,
+//	"envelope":{"piiCiphertext":"…","wrappedDek":"…","iv":"…","authTag":"…"}}
+//
+// payout is in major units of the quote's currency. The parts of the envelope are in
+// padded base64.
+func appendPost(b []byte, r *intake.PostResult) []byte {
+	b = append(b, `{"status":"success","leadId":"`...)
+	b = id.Append(b, id.Lead, r.LeadID)
+	b = append(b, `","payout":`...)
+	b = money.AppendDecimal(b, r.Payout.Minor)
+	b = append(b, `,"transactionId":"`...)
+	b = append(b, r.TransactionID...)
+	b = append(b, `","hmacVerified":`...)
+	b = strconv.AppendBool(b, r.HMACVerified)
+	b = append(b, `,"envelope":{`...)
+	for i, part := range []struct {
+		name  string
+		bytes []byte
+	}{
+		{"piiCiphertext", r.Envelope.Ciphertext}, {"wrappedDek", r.Envelope.Wrapped},
+		{"iv", r.Envelope.IV}, {"authTag", r.Envelope.AuthTag},
+	} {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), part.name...), `":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, part.bytes), '"')
+	}
+	return append(b, `}}`...)
+}
