@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/web"
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -76,7 +76,7 @@ func (h *Handlers) adjust(k *web.Request) error {
 		StepUp:   web.StepUpRequired,
 		Do: func() (string, error) {
 			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
-			if again := apperr.As(err); again != nil && again.Reason == "adjusted" { // before this one, or at once with it
+			if errors.Is(err, payouts.ErrAdjusted) { // before this one, or at once with it
 				same, other := h.sameAdjustment(k, a)
 				if other != nil {
 					return "", other

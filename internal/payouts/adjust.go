@@ -27,7 +27,8 @@ type NewAdjustment struct {
 // MaxAdjustment bounds an adjustment in minor units: more is a slip of the hand.
 const MaxAdjustment = 100_000_000
 
-var errAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is in the ledger already.")
+// ErrAdjusted means that the ledger has an adjustment with the same id.
+var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is in the ledger already.")
 
 // Adjust adds a correction to the ledger. Nothing that is there changes.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
@@ -68,7 +69,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		}, a.Why)
 	})
 	if errors.Is(err, errEntryExists) {
-		err = errAdjusted
+		err = ErrAdjusted
 	}
 	return e, err
 }

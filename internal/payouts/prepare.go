@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,8 +65,8 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 			"minimum":  r.MinimumMinor,
 		}, note)
 	})
-	if f := apperr.As(err); f != nil && f.Reason == "open_run" {
-		err = s.blocked(ctx, r.Currency, f)
+	if errors.Is(err, errOpenRun) {
+		err = s.blocked(ctx, r.Currency, apperr.As(err))
 	}
 	return r, err
 }

@@ -2,11 +2,11 @@ package ratecard
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gorm.io/gorm"
 
-	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -105,7 +105,4 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 }
 
 // IsNoChange reports whether there was nothing to make a draft of, or to publish.
-func IsNoChange(err error) bool {
-	f := apperr.As(err)
-	return f != nil && f.Reason == errNothing.Reason
-}
+func IsNoChange(err error) bool { return errors.Is(err, errNothing) }

@@ -22,13 +22,6 @@ import (
 // MaxAhead is how far ahead a card may be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
-// IsSuperseded reports whether a draft was refused because another version was
-// published since it was begun.
-func IsSuperseded(err error) bool {
-	f := apperr.As(err)
-	return f != nil && f.Reason == "superseded"
-}
-
 // Publish brings a draft into force, at once or at a time, or, where the policy asks for
 // a second person, submits it for approval. at is zero for at once.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
