@@ -184,7 +184,7 @@ func (s rowSizes) create(db *gorm.DB) error {
 		}).Error; err != nil {
 			return err
 		}
-		return tx.Create(&models.LeadEvent{LeadID: id, Kind: "delivered", Detail: s.EventDetail(), At: now}).Error
+		return tx.Create(&models.LeadEvent{LeadID: id, Kind: models.EventDelivered, Detail: s.EventDetail(), At: now}).Error
 	})
 }
 

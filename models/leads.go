@@ -68,11 +68,19 @@ type Consent struct {
 	ReceivedAt       time.Time
 }
 
+// LeadEventKind is what happened to a lead.
+type LeadEventKind string
+
+const (
+	EventDelivered LeadEventKind = "delivered"
+	EventReturned  LeadEventKind = "returned"
+)
+
 // LeadEvent is a line of a lead's timeline.
 type LeadEvent struct {
 	ID     int64 `gorm:"primaryKey;autoIncrement"`
 	LeadID uuid.UUID
-	Kind   string
+	Kind   LeadEventKind
 	Detail string `gorm:"type:jsonb;default:'{}'"`
 	At     time.Time
 }

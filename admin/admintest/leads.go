@@ -132,7 +132,7 @@ func (s *ConsoleWithLeads) Sell(t *testing.T, by Seller, c leads.Contact, change
 	d := &leads.Delivery{
 		Lead:    l,
 		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},
-		Event:   models.LeadEvent{Kind: "delivered", Detail: `{"request_id": "rq_1"}`},
+		Event:   models.LeadEvent{Kind: models.EventDelivered, Detail: `{"request_id": "rq_1"}`},
 	}
 	if _, isNew, err := s.store.Deliver(t.Context(), d); err != nil || !isNew {
 		t.Fatal(isNew, err)

@@ -132,7 +132,7 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 			KeyWrapper:     "local",
 			KeyVersion:     "1",
 		},
-		Event: models.LeadEvent{Kind: "delivered", Detail: `{}`},
+		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{}`},
 	}
 	if _, _, err := leads.NewStore(h.Pool).Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)

@@ -89,11 +89,11 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
-		step, detail := view.Step{At: e.At, Event: e.Kind, What: web.Title(e.Kind)}, web.Fields(&e.Detail)
+		step, detail := view.Step{At: e.At, Event: string(e.Kind), What: web.Title(string(e.Kind))}, web.Fields(&e.Detail)
 		switch e.Kind {
-		case "delivered":
+		case models.EventDelivered:
 			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
-		case "returned":
+		case models.EventReturned:
 			step.Reason = web.ValueWords(detail, "reason")
 			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
 			if k.MayAt(web.ReadPayouts, l.PartnerID) {

@@ -24,7 +24,7 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 		"request_id":    id.Format(id.Request, p.ID),
 		"hmac_verified": lead.HMACVerified,
 	})
-	d.Event = models.LeadEvent{Kind: "delivered", Detail: string(detail)}
+	d.Event = models.LeadEvent{Kind: models.EventDelivered, Detail: string(detail)}
 	return d, err
 }
 

@@ -56,7 +56,7 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 			KeyWrapper:     "local",
 			KeyVersion:     "1",
 		},
-		Event: models.LeadEvent{Kind: "delivered", Detail: `{"hmac_verified": true}`},
+		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{"hmac_verified": true}`},
 	}
 }
 
@@ -134,7 +134,7 @@ func TestEveryColumnIsStored(t *testing.T) {
 		entry.Reference != id.Format(id.Lead, want.ID) || *entry.LeadID != want.ID {
 		t.Errorf("entry %+v", entry)
 	}
-	if event.LeadID != want.ID || event.Kind != "delivered" || event.Detail != `{"hmac_verified": true}` {
+	if event.LeadID != want.ID || event.Kind != models.EventDelivered || event.Detail != `{"hmac_verified": true}` {
 		t.Errorf("event %+v", event)
 	}
 }

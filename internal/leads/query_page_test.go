@@ -8,6 +8,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
 )
 
 func TestPageOfALead(t *testing.T) {
@@ -35,7 +36,7 @@ func TestPageOfALead(t *testing.T) {
 		t.Errorf("the envelope is %+v", f.Envelope)
 	}
 	if *f.Consent.DisclosureText != text || *f.Consent.FormCertURL != url || len(f.Events) != 1 ||
-		f.Events[0].Kind != "delivered" {
+		f.Events[0].Kind != models.EventDelivered {
 		t.Errorf("%+v %+v", f.Consent, f.Events)
 	}
 	if f.Ciphertext != nil || f.EmailDigest != nil || f.Salt != nil || f.WrappedKey != nil || f.BodyDigest != nil {

@@ -83,7 +83,7 @@ func childColumns() []column {
 		accrual("entry_kind", "text", func(e models.LedgerEntry) string { return string(e.Kind) }),
 		accrual("reference", "text", func(e models.LedgerEntry) string { return e.Reference }),
 		accrual("amount_minor", "bigint", func(e models.LedgerEntry) int64 { return e.AmountMinor }),
-		newColumn("event_kind", "text", func(d *Delivery) string { return d.Event.Kind }),
+		newColumn("event_kind", "text", func(d *Delivery) string { return string(d.Event.Kind) }),
 		newColumn("detail", "text", func(d *Delivery) string { return d.Event.Detail }),
 	}
 }

@@ -130,7 +130,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 		if err != nil {
 			return err
 		}
-		return tx.Create(&models.LeadEvent{LeadID: r.LeadID, Kind: "returned", Detail: string(detail), At: now}).Error
+		return tx.Create(&models.LeadEvent{LeadID: r.LeadID, Kind: models.EventReturned, Detail: string(detail), At: now}).Error
 	})
 }
 
