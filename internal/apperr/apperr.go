@@ -48,8 +48,10 @@ type Field struct {
 	Message string    `json:"message"`
 }
 
-// Error is a fault. Reason names, for counters and the console, which check
-// refused; it is one lower-case word of a closed set and is not shown to partners.
+// Error is a fault. Reason names the check that rejected the request, for counters
+// and the console, and is not shown to partners. It is in lower case, with underscores
+// between words. Code and Reason identify an error within its package; errors that callers
+// treat alike may share them.
 type Error struct {
 	Code       Code
 	Message    string
