@@ -62,7 +62,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		if err := tx.Create(&e).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{
+		return s.auditChange(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{
 			"amount":   e.AmountMinor,
 			"currency": e.Currency,
 			"account":  account.Identifier,

@@ -173,7 +173,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 		if _, err := s.queue.Enqueue(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
 			return err
 		}
-		return s.note(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Describe(), "")
+		return s.auditChange(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Describe(), "")
 	})
 	return e, err
 }

@@ -91,8 +91,8 @@ func (s *Service) By(who audit.Actor) *Service {
 // Policy is the one in force.
 func (s *Service) Policy() Policy { return s.policy }
 
-// note writes the change's audit event, as the last statement of its transaction.
-func (s *Service) note(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
+// auditChange writes the change's audit event, as the last statement of its transaction.
+func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why,
 	})

@@ -59,7 +59,7 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 		if _, err := s.queue.Enqueue(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
 			return err
 		}
-		return s.note(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{
+		return s.auditChange(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{
 			"currency": r.Currency,
 			"cutoff":   r.Cutoff,
 			"minimum":  r.MinimumMinor,

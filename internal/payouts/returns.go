@@ -89,7 +89,7 @@ func (s *Service) RequestReturn(
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "return.request", "return", id.Format(id.Return, r.ID), r.PartnerID, map[string]any{
+		return s.auditChange(tx, "return.request", "return", id.Format(id.Return, r.ID), r.PartnerID, map[string]any{
 			"lead":   id.Format(id.Lead, l.ID),
 			"reason": string(reason),
 		}, evidence)
@@ -177,7 +177,7 @@ func (s *Service) decide(
 			models.ReturnAccepted: "return.accept",
 			models.ReturnRefused:  "return.refuse",
 		}[state]
-		return s.note(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
+		return s.auditChange(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
 			map[string]any{
 				"lead":     id.Format(id.Lead, r.LeadID),
 				"amount":   r.AmountMinor,

@@ -127,7 +127,7 @@ func (s *Service) change(
 		if err := tx.Model(&models.Reconciliation{}).Where("id = ?", r.ID).Updates(columns).Error; err != nil {
 			return err
 		}
-		return s.note(tx, action, r, after)
+		return s.auditChange(tx, action, r, after)
 	})
 }
 

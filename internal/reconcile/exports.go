@@ -46,7 +46,7 @@ func (s *Service) CSV(
 	}
 	defer end()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		return s.note(tx, "reconciliation.export", r.Reconciliation, map[string]any{"finding": finding})
+		return s.auditChange(tx, "reconciliation.export", r.Reconciliation, map[string]any{"finding": finding})
 	})
 	if err != nil {
 		return 0, err

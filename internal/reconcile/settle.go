@@ -53,7 +53,7 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 		if err != nil {
 			return err
 		}
-		return s.note(tx, "reconciliation.settle", r.Reconciliation, map[string]any{"line": line, "finding": l.Finding})
+		return s.auditChange(tx, "reconciliation.settle", r.Reconciliation, map[string]any{"line": line, "finding": l.Finding})
 	})
 }
 

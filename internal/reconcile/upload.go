@@ -77,7 +77,7 @@ func (s *Service) Upload(
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		return s.note(tx, "reconciliation.upload", r, map[string]any{
+		return s.auditChange(tx, "reconciliation.upload", r, map[string]any{
 			"bytes":  r.FileSize,
 			"rows":   found.Rows,
 			"sha256": hex.EncodeToString(r.FileSHA256),
@@ -148,8 +148,8 @@ func shown(name string) string {
 	return name
 }
 
-// note writes the change's audit event, as the last statement of its transaction.
-func (s *Service) note(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
+// auditChange writes the change's audit event, as the last statement of its transaction.
+func (s *Service) auditChange(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after,
 	})
