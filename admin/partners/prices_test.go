@@ -152,7 +152,7 @@ func TestBadPartnerPrices(t *testing.T) {
 			if _, rest, ok = strings.Cut(rest, html.EscapeString(f.Message)); !ok {
 				t.Errorf("%s: the page does not show %q: %s", name, f.Message, p.Text())
 			}
-			codes = append(codes, f.Code)
+			codes = append(codes, string(f.Code))
 		}
 		if !slices.Equal(p.Codes(), codes) {
 			t.Errorf("%s: codes %q, want %q", name, p.Codes(), codes)
