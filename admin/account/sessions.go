@@ -6,9 +6,9 @@ import (
 )
 
 func (h *Handlers) endOwnSession(k *web.Request) error {
-	session, err := id.Parse(id.Session, k.R.PathValue("session"))
+	session, err := web.PathID(k, "session", id.Session)
 	if err != nil {
-		return web.ErrNotFound
+		return err
 	}
 	if err := h.Staff.EndSession(k.R.Context(), k.By, k.Session.Staff.ID, session); err != nil {
 		return err

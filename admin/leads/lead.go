@@ -16,9 +16,9 @@ import (
 )
 
 func (h *Handlers) leadPage(k *web.Request) error {
-	lead, err := id.Parse(id.Lead, k.R.PathValue("id"))
+	lead, err := web.PathID(k, "id", id.Lead)
 	if err != nil {
-		return web.ErrNotFound
+		return err
 	}
 	l, err := h.Leads.Page(k.R.Context(), k.Scope, lead)
 	if err != nil {

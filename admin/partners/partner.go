@@ -11,8 +11,8 @@ import (
 // partner is whom the address names, as far as this person may see it; any other is
 // no page.
 func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
-	if _, err := id.Parse(id.Partner, k.R.PathValue("id")); err != nil {
-		return models.Partner{}, web.ErrNotFound
+	if _, err := web.PathID(k, "id", id.Partner); err != nil {
+		return models.Partner{}, err
 	}
 	p, err := h.Partners.Find(k.R.Context(), k.Scope, k.R.PathValue("id"))
 	return p, web.OrNotFound(err)

@@ -36,7 +36,7 @@ func (h *Handlers) prepareExport(k *web.Request) error {
 
 // ownExport is the one that the address names, for whoever asked for it.
 func (h *Handlers) ownExport(k *web.Request) (e models.Export, err error) {
-	export, err := h.objectOf(k, id.Export, "id")
+	export, err := web.PathID(k, "id", id.Export)
 	if err != nil {
 		return e, err
 	}

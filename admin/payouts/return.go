@@ -17,7 +17,7 @@ import (
 
 // theReturn is the one that the address names.
 func (h *Handlers) theReturn(k *web.Request) (r models.Return, err error) {
-	object, err := h.objectOf(k, id.Return, "id")
+	object, err := web.PathID(k, "id", id.Return)
 	if err != nil {
 		return r, err
 	}

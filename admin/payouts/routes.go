@@ -4,11 +4,8 @@ package payouts
 import (
 	"net/http"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -94,13 +91,4 @@ func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 		}
 	}
 	return all
-}
-
-// objectOf reads the id of the address; what is none is no page.
-func (h *Handlers) objectOf(k *web.Request, kind id.Kind, name string) (uuid.UUID, error) {
-	object, err := id.Parse(kind, k.R.PathValue(name))
-	if err != nil {
-		return object, web.ErrNotFound
-	}
-	return object, nil
 }

@@ -16,7 +16,7 @@ import (
 
 // run is the one that the address names.
 func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
-	object, err := h.objectOf(k, id.Payout, "id")
+	object, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
 		return r, err
 	}
@@ -208,7 +208,7 @@ func (h *Handlers) runRefused(k *web.Request, action string, refused error) erro
 		if err != nil {
 			return err
 		}
-		if apperr.As(refused).Reason != "stale" {
+		if !web.IsStale(refused) {
 			return h.showRun(k, r.Status, run, nil, r.Errors)
 		}
 		conflict, err := h.runConflict(k, run, action)

@@ -15,11 +15,11 @@ import (
 
 // statement is the one that the address names, for whoever may see its partner.
 func (h *Handlers) statement(k *web.Request) (s payouts.PartnerStatement, err error) {
-	run, err := h.objectOf(k, id.Payout, "id")
+	run, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
 		return s, err
 	}
-	partner, err := h.objectOf(k, id.Partner, "partner")
+	partner, err := web.PathID(k, "partner", id.Partner)
 	if err != nil {
 		return s, err
 	}

@@ -71,9 +71,9 @@ func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h
 
 // reconciliation is the one that the address names, as far as this person may see it.
 func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, err error) {
-	named, err := id.Parse(id.Reconciliation, k.R.PathValue("id"))
+	named, err := web.PathID(k, "id", id.Reconciliation)
 	if err != nil {
-		return r, web.ErrNotFound
+		return r, err
 	}
 	r, err = h.Reconcile.GetLive(k.R.Context(), k.Scope, named)
 	return r, web.OrNotFound(err)

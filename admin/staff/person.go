@@ -15,8 +15,8 @@ import (
 
 // person is whom the address names; one that is none of this kind is no page.
 func (h *Handlers) person(k *web.Request) (staff.Person, error) {
-	if _, err := id.Parse(id.Staff, k.R.PathValue("id")); err != nil {
-		return staff.Person{}, web.ErrNotFound
+	if _, err := web.PathID(k, "id", id.Staff); err != nil {
+		return staff.Person{}, err
 	}
 	p, err := h.Staff.Find(k.R.Context(), k.R.PathValue("id"))
 	return p, web.OrNotFound(err)

@@ -12,9 +12,9 @@ func (h *Handlers) endSession(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	session, err := id.Parse(id.Session, k.R.PathValue("session"))
+	session, err := web.PathID(k, "session", id.Session)
 	if err != nil {
-		return web.ErrNotFound
+		return err
 	}
 	if err := h.Staff.EndSession(k.R.Context(), k.By, p.ID, session); err != nil {
 		return err

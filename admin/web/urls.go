@@ -77,3 +77,12 @@ func Local(path string) string {
 }
 
 func StaffURL(person uuid.UUID) string { return "/staff/" + id.Format(id.Staff, person) }
+
+// PathID returns the id in a part of the path, or ErrNotFound if the part is not an id of that kind.
+func PathID(k *Request, name string, kind id.Kind) (uuid.UUID, error) {
+	object, err := id.Parse(kind, k.R.PathValue(name))
+	if err != nil {
+		return object, ErrNotFound
+	}
+	return object, nil
+}
