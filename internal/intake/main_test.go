@@ -103,6 +103,14 @@ func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *apperr
 	return want.check(t, err)
 }
 
+// unavailable sends a post that must be asked to come back in two seconds (D21).
+func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want refusal) {
+	t.Helper()
+	if f := n.refused(t, n.signed(by, by.Slug, body), want); f.RetryAfter.Seconds() != 2 {
+		t.Errorf("asked to come back after %s", f.RetryAfter)
+	}
+}
+
 // refusal is the code and reason of a rejection.
 type refusal struct {
 	code   apperr.Code

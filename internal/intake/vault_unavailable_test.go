@@ -6,7 +6,6 @@ import (
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
@@ -17,17 +16,9 @@ func (n *node) withWrapper(w envelope.KeyWrapper) *node {
 	return &node{&parts, parts.Intake(settings()), n.sees}
 }
 
-// unavailable sends a post that must be asked to come back in two seconds (D21).
-func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want refusal) {
-	t.Helper()
-	if f := n.refused(t, n.signed(by, by.Slug, body), want); f.RetryAfter.Seconds() != 2 {
-		t.Errorf("asked to come back after %s", f.RetryAfter)
-	}
-}
-
-// Without a data key nothing is stored, but pings are priced and what was
-// delivered before is found again (D21, D23).
-func TestVaultAway(t *testing.T) {
+// TestVaultUnavailable: without a data key, posts get a 503 and nothing is stored.
+// Pings are priced, and a lead that was delivered before is found (D21, D23).
+func TestVaultUnavailable(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)
 	vault := testkit.NewVault(t)
@@ -36,8 +27,8 @@ func TestVaultAway(t *testing.T) {
 		wrapper envelope.KeyWrapper
 		want    refusal
 	}{
-		"no key wrapper":           {nil, noKeyWrapper},
-		"a wrapper that is sealed": {vault.Wrapper(t, devvault.Serve), notSaved},
+		"no key wrapper is set": {nil, noKeyWrapper},
+		"Vault is sealed":       {vault.Wrapper(t, devvault.Serve), notSaved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := body(whole.quote(t, shared))
@@ -61,39 +52,5 @@ func TestVaultAway(t *testing.T) {
 			// The transaction was not spent.
 			whole.stores(t, oneLead, func() { whole.post(t, whole.signed(whole.Required, whole.Required.Slug, fresh)) })
 		})
-	}
-}
-
-func TestDatabaseAway(t *testing.T) {
-	t.Parallel()
-	d, proxy := testkit.NewDatabaseBehind(t)
-	n := nodeOn(t, d)
-	done := body(n.quote(t, shared))
-	first := n.post(t, n.signed(n.Required, n.Required.Slug, done))
-	old := n.quote(t, shared)
-	n.Time.Advance(quote.Validity)
-	fresh := body(n.quote(t, shared))
-
-	proxy.Down()
-	n.stores(t, nothing, func() {
-		if r := n.ping(t, n.Required.Slug, leastPing); !r.Accepted {
-			t.Error("no price while the database is away")
-		}
-		n.unavailable(t, n.Required, fresh, notSaved)
-		n.unavailable(t, n.Required, done, notSaved)
-		n.withWrapper(nil).unavailable(t, n.Required, done, noKeyWrapper)
-		n.Time.Advance(1e6)
-		// What needs no database is told as ever; which lead it was cannot be.
-		f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired)
-		notFound(t, f)
-		if f.RetryAfter.Seconds() != 2 {
-			t.Errorf("an outcome that cannot be looked up is final: Retry-After %s", f.RetryAfter)
-		}
-		n.refused(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
-	})
-	proxy.Up()
-	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, fresh)) })
-	if f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
-		t.Errorf("the deliverer is told lead %q", f.LeadID)
 	}
 }

@@ -1,0 +1,44 @@
+package intake_test
+
+import (
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/quote"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+// TestDatabaseUnavailable: pings are priced, and posts get a 503 (D21).
+func TestDatabaseUnavailable(t *testing.T) {
+	t.Parallel()
+	d, proxy := testkit.NewDatabaseBehind(t)
+	n := nodeOn(t, d)
+	done := body(n.quote(t, shared))
+	first := n.post(t, n.signed(n.Required, n.Required.Slug, done))
+	old := n.quote(t, shared)
+	n.Time.Advance(quote.Validity)
+	fresh := body(n.quote(t, shared))
+
+	proxy.Down()
+	n.stores(t, nothing, func() {
+		if r := n.ping(t, n.Required.Slug, leastPing); !r.Accepted {
+			t.Error("no price while the database is away")
+		}
+		n.unavailable(t, n.Required, fresh, notSaved)
+		n.unavailable(t, n.Required, done, notSaved)
+		n.withWrapper(nil).unavailable(t, n.Required, done, noKeyWrapper)
+		n.Time.Advance(1e6)
+		// What needs no database is told as ever; which lead it was cannot be.
+		f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired)
+		notFound(t, f)
+		if f.RetryAfter.Seconds() != 2 {
+			t.Errorf("an outcome that cannot be looked up is final: Retry-After %s", f.RetryAfter)
+		}
+		n.refused(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
+	})
+	proxy.Up()
+	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, fresh)) })
+	if f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
+		t.Errorf("the deliverer is told lead %q", f.LeadID)
+	}
+}
