@@ -40,25 +40,25 @@ import (
 
 // Options are what the console is built from. All are required.
 type Options struct {
-	Environment    string // "production" or "development"
-	Clock          clock.Clock
-	Log            *slog.Logger
-	Access         *snapshot.Holder[authz.Access]
-	Staff          *staff.Service
-	Audit          *audit.Log
-	Partners       *partners.Service
-	Prices         *ratecard.Service
-	Reporting      *reporting.Reader
-	Leads          *leads.Reader
-	Payouts        *payouts.Service
-	Reconcile      *reconcile.Service
-	Jobs           *jobs.Queue
-	PublicURL      string             // origin of the base URLs handed to partners
-	DefaultSigning models.SigningMode // of partners without their own
-	RefusalsKept   int                // for each partner
-	TrustedProxies []netip.Prefix
-	AccessLog      *httpserver.AccessLog // nil for none
-	Metrics        *httpserver.Metrics
+	Environment          string // "production" or "development"
+	Clock                clock.Clock
+	Log                  *slog.Logger
+	Access               *snapshot.Holder[authz.Access]
+	Staff                *staff.Service
+	Audit                *audit.Log
+	Partners             *partners.Service
+	Prices               *ratecard.Service
+	Reporting            *reporting.Reader
+	Leads                *leads.Reader
+	Payouts              *payouts.Service
+	Reconcile            *reconcile.Service
+	Jobs                 *jobs.Queue
+	PublicURL            string             // origin of the base URLs handed to partners
+	DefaultSigning       models.SigningMode // of partners without their own
+	RejectionsPerPartner int                // for each partner
+	TrustedProxies       []netip.Prefix
+	AccessLog            *httpserver.AccessLog // nil for none
+	Metrics              *httpserver.Metrics
 }
 
 // New builds the console's handler. Its error is for the operator.
@@ -74,7 +74,7 @@ func New(o Options) (http.Handler, error) {
 func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
 		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,
-		PublicURL: o.PublicURL, RefusalsKept: o.RefusalsKept, Reporting: o.Reporting, Staff: o.Staff,
+		PublicURL: o.PublicURL, RejectionsPerPartner: o.RejectionsPerPartner, Reporting: o.Reporting, Staff: o.Staff,
 	}
 	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
 	lead := &leadpages.Handlers{Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices}
@@ -88,7 +88,7 @@ func Routes(o Options) []web.Route {
 			Payouts: o.Payouts, Prices: o.Prices, Reporting: o.Reporting,
 		}).Routes(),
 		(&search.Handlers{Find: []search.Find{
-			partner.PageOf, pricing.PageOf, reconciliation.PageOf, payout.PageOf, lead.PageOf,
+			partner.URLForID, pricing.URLForID, reconciliation.URLForID, payout.URLForID, lead.URLForID,
 		}}).Routes(),
 		(&auditpages.Handlers{Audit: o.Audit}).Routes(),
 		(&staffpages.Handlers{Audit: o.Audit, Staff: o.Staff}).Routes(),

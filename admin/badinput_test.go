@@ -187,7 +187,7 @@ func TestBadPartnerForms(t *testing.T) {
 }
 
 // What was typed is there again, next to what is wrong with it.
-func TestWhatWasTypedIsKept(t *testing.T) {
+func TestRejectedFormKeepsInput(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)

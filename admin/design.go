@@ -12,7 +12,7 @@ import (
 func design(k *web.Request) error {
 	s := k.Shell("Design")
 	if s.Person.Name == "" {
-		s.Person = ui.Person{Name: "Nobody", Role: "not signed in"}
+		s.Person = ui.User{Name: "Nobody", Role: "not signed in"}
 	}
 	return k.Show(http.StatusOK, view.Design(view.DesignView{Shell: s}))
 }

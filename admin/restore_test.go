@@ -174,7 +174,7 @@ func TestFormsAreRestored(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
 	partner := web.PartnerURL(c.Harbour.ID)
-	card, err := c.PricingManagerPrices().Begin(t.Context(), "Spring", 0)
+	card, err := c.PricingManagerPrices().CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/payouts/runs/new":                        {models.Finance, "/payouts/runs/new", "/payouts/runs/new"},
 		"/payouts/runs/{id}/pay":                   {models.Finance, approved + "/pay", approved + "/pay"},
 		"/payouts/runs/{id}/cancel":                {models.Finance, approved + "/cancel", approved + "/cancel"},
-		"/reconciliation/new":                      {}, // has a file: [TestFormWithAFileIsNotKept]
+		"/reconciliation/new":                      {}, // has a file: [TestFormWithFileIsNotSaved]
 		"/reconciliation/{id}/compare":             {}, // [TestReconciliationFormsAreRestored]
 		"/reconciliation/{id}/lines/{line}/settle": {},
 	}
@@ -260,7 +260,7 @@ func TestReconciliationFormsAreRestored(t *testing.T) {
 }
 
 // Of a form with a file nothing is kept; the page says so.
-func TestFormWithAFileIsNotKept(t *testing.T) {
+func TestFormWithFileIsNotSaved(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
@@ -279,7 +279,7 @@ func TestFormWithAFileIsNotKept(t *testing.T) {
 
 // A form is kept for half an hour, for the user whose session expired and no one else. No
 // other forms are kept, and none for sessions that ended in another way.
-func TestWhoseFormIsKept(t *testing.T) {
+func TestSavedFormBelongsToUser(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	form := url.Values{
@@ -303,7 +303,7 @@ func TestWhoseFormIsKept(t *testing.T) {
 		t.Fatalf("%d to %q, %d kept", p.Status, p.Location(), kept())
 	}
 	for _, name := range []string{"proof", "password", "import"} {
-		if f, err := h.StaffService.TakeForm(t.Context(), h.People[models.AccountManager].ID); f != nil &&
+		if f, err := h.StaffService.TakeSavedForm(t.Context(), h.People[models.AccountManager].ID); f != nil &&
 			f.Values.Has(name) || err != nil {
 			t.Errorf("%s is kept, %v", name, err)
 		} else if f != nil && f.Values.Get("name") != "Kept One" {

@@ -21,7 +21,7 @@ import (
 // objectID chooses whom a route is tried on.
 func objectID(h *admintest.Console, r web.Route) string {
 	if strings.HasPrefix(r.Path, "/partners") {
-		return id.Format(id.Partner, h.Tried)
+		return id.Format(id.Partner, h.SamplePartner)
 	}
 	if strings.HasPrefix(r.Path, "/pricing") {
 		return id.Format(id.RateCard, uuid.New())
@@ -52,7 +52,7 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 		if r.Needs == (authz.Permission{}) {
 			continue
 		}
-		if !slices.ContainsFunc(policy, func(l authz.Line) bool { return l.Permission == r.Needs }) {
+		if !slices.ContainsFunc(policy, func(l authz.PolicyRule) bool { return l.Permission == r.Needs }) {
 			t.Errorf("%s %s needs %q, which the policy gives to nobody", r.Method, r.Path, r.Needs)
 		}
 		if r.Method == http.MethodPost && r.Needs.Action == "read" {
@@ -60,7 +60,7 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 		}
 	}
 	for _, line := range policy {
-		if web.PermissionWords(line.Permission) == "" {
+		if web.PermissionLabel(line.Permission) == "" {
 			t.Errorf("there are no words for %q", line.Permission)
 		}
 	}
@@ -77,7 +77,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	mine := h.AddPartner(t, "mine")
-	h.Tried = mine
+	h.SamplePartner = mine
 	people := map[string]models.Staff{}
 	for _, role := range models.Roles {
 		people[string(role)] = h.People[role]
@@ -130,7 +130,7 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 		t.Errorf("%s: %d %s", name, p.Status, p.Text())
 	case may == (p.Status == http.StatusForbidden):
 		t.Errorf("%s: %d, and may is %t: %s", name, p.Status, may, p.Text())
-	case !may && !strings.Contains(p.Body, web.PermissionWords(r.Needs)):
+	case !may && !strings.Contains(p.Body, web.PermissionLabel(r.Needs)):
 		t.Errorf("%s: does not say what is missing: %s", name, p.Text())
 	}
 	if now := h.Count(t, "audit_events", refused); !may && now != before+1 {
@@ -139,7 +139,7 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 }
 
 // Whatever does not exist, or is no id of this kind, is the same page to the byte.
-func TestWhatIsNotThere(t *testing.T) {
+func TestUnknownObjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInEverywhere(t)
@@ -202,7 +202,7 @@ func TestOtherSites(t *testing.T) {
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
-	h.Tried = h.AddPartner(t, "mine")
+	h.SamplePartner = h.AddPartner(t, "mine")
 	b := h.SignedInEverywhere(t)
 	for path, allow := range map[string]string{
 		"/staff":        "GET",

@@ -12,7 +12,7 @@ import (
 
 // A page that is left open requests its live part every two seconds. That does not
 // keep the session alive, and a page that a person opens does.
-func TestLivePartsDoNotKeepASessionAlive(t *testing.T) {
+func TestLiveRequestsDoNotExtendSession(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := web.PartnerURL(h.AddPartner(t, "north-road"))

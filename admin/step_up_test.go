@@ -27,7 +27,7 @@ func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	partner := web.PartnerURL(c.Harbour.ID)
-	invited, err := c.Console.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{
+	invited, err := c.Console.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{
 		Email: "gus@example.com",
 		Name:  "Gus",
 		Roles: []models.StaffRole{{Role: models.Finance}},

@@ -38,7 +38,7 @@ func creatingForms(
 	t *testing.T, c *admintest.ConsoleWithLedger,
 ) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
 	t.Helper()
-	card, err := c.PricingManagerPrices().Begin(t.Context(), "Spring", 0)
+	card, err := c.PricingManagerPrices().CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func answersOf(pages []admintest.Response) (all string) {
 
 // A form that was refused keeps its key, which then creates; and a key belongs to the
 // person who uses it.
-func TestFormKeyOfARefusedForm(t *testing.T) {
+func TestFormKeyOfARejectedForm(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	b, key := c.SignedInAs(t, models.AccountManager), uuid.NewString()

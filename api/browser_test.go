@@ -26,7 +26,7 @@ func TestPartnerPageInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	chromium := browser.Start(t)
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	for name, partner := range map[string]models.Partner{
 		"partner":      s.ReportOnly.Partner,
 		"partner-long": long.Partner,
@@ -36,7 +36,7 @@ func TestPartnerPageInBrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := server.URL + "/partner/" + link.Token
-		p.See(browser.Look{})
+		p.Emulate(browser.Emulation{})
 		p.Open(url)
 		lookAt(p, name)
 		if name == "partner" {
@@ -51,17 +51,17 @@ func lookAt(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
 		name  string
-		look  browser.Look
+		look  browser.Emulation
 		tried bool
 	}{
-		{"light", browser.Look{}, true},
-		{"dark", browser.Look{Dark: true}, false},
-		{"narrow", browser.Look{Width: 320, Height: 700}, false},
-		{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true},
+		{"light", browser.Emulation{}, true},
+		{"dark", browser.Emulation{Dark: true}, false},
+		{"narrow", browser.Emulation{Width: 320, Height: 700}, false},
+		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, true},
 	} {
 		p.At(name + ", " + one.name)
-		p.See(one.look)
-		p.Fits()
+		p.Emulate(one.look)
+		p.CheckNoOverflow()
 		if one.tried {
 			p.Axe()
 		}
@@ -74,7 +74,7 @@ func lookAt(p *browser.Page, name string) {
 // samplesUnfold opens a sample by its heading, without any script.
 func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
 	t.Helper()
-	p := chromium.Page(t, browser.Look{NoScript: true})
+	p := chromium.Page(t, browser.Emulation{NoScript: true})
 	p.Open(url)
 	shown := func(id string) bool {
 		return browser.Eval[bool](p, `document.getElementById("code-`+id+`").checkVisibility()`)
@@ -90,7 +90,7 @@ func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
 	if !shown("curl") || !shown("python") {
 		t.Error("a sample does not unfold beside the first")
 	}
-	if p.See(browser.Look{NoScript: true, Print: true}); !shown("java") || !shown("csharp") {
+	if p.Emulate(browser.Emulation{NoScript: true, Print: true}); !shown("java") || !shown("csharp") {
 		t.Error("paper does not have what is folded")
 	}
 }

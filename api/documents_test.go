@@ -47,10 +47,10 @@ func TestDocsAnswerQuestions(t *testing.T) {
 	}
 	server := httptest.NewServer(newService(t, newPlatform(t), nil, nil).handler)
 	t.Cleanup(server.Close)
-	p := browser.Start(t).Page(t, browser.Look{})
+	p := browser.Start(t).Page(t, browser.Emulation{})
 	p.Open(server.URL + "/docs")
 	lookAt(p, "docs")
-	p.See(browser.Look{})
+	p.Emulate(browser.Emulation{})
 	for id, wants := range answers {
 		section := browser.Eval[struct {
 			Text, Title, Link string

@@ -207,7 +207,7 @@ var soundValues = map[string][]string{
 }
 
 // Whatever the service accepts, the document allows.
-func TestDocumentNeverRefusesWhatTheServiceAccepts(t *testing.T) {
+func TestDocumentNeverRejectsWhatTheServiceAccepts(t *testing.T) {
 	contract, judges := newContract(t), parsers(t)
 	// object draws some of the named fields, now and then with a value that they
 	// do not take: where an alternative before them is given, nobody looks at it.

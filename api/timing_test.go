@@ -26,7 +26,7 @@ type ticking struct {
 func (c *ticking) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := testkit.Began().Add(time.Duration(len(c.told)) * c.step)
+	now := testkit.StartTime().Add(time.Duration(len(c.told)) * c.step)
 	c.told = append(c.told, now)
 	return now
 }
@@ -65,7 +65,7 @@ func timings(t *testing.T, header string) (auction, cell, total time.Duration) {
 
 // Both answers tell how long they took by the service's clock: Server-Timing in
 // milliseconds, X-Response-Time in whole ones rounded up (D11).
-func TestAnswersTellTheTimeByTheServicesClock(t *testing.T) {
+func TestResponsesUseServiceClock(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
 	for _, step := range []time.Duration{

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// recordedWithin is how long the last pings may take to reach the database.
-const recordedWithin = 30 * time.Second
+// recordTimeout is how long the last pings may take to reach the database.
+const recordTimeout = 30 * time.Second
 
 // recorder is what the product says of its log of pings.
 type recorder struct{ written, dropped int64 }
@@ -64,11 +64,11 @@ func parseRecorder(metrics io.Reader) (r recorder, err error) {
 // as were answered.
 func awaitRecorded(ctx context.Context, ops string, answered int64) error {
 	var r recorder
-	return await(ctx, recordedWithin, func() (_ bool, err error) {
+	return await(ctx, recordTimeout, func() (_ bool, err error) {
 		r, err = readRecorder(ctx, ops)
 		return r.written+r.dropped >= answered, err
 	}, func() error {
-		return fmt.Errorf("%d pings were answered, and after %s only %d are recorded", answered, recordedWithin, r.written)
+		return fmt.Errorf("%d pings were answered, and after %s only %d are recorded", answered, recordTimeout, r.written)
 	})
 }
 

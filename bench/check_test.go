@@ -107,7 +107,7 @@ func TestDroppedPingsAreNoticed(t *testing.T) {
 	}
 }
 
-func TestMetricsThatDoNotTellAreNoProof(t *testing.T) {
+func TestParseRecorderRejectsMissingMetrics(t *testing.T) {
 	if r, err := parseRecorder(strings.NewReader(metrics(1.2e6, 3, 4))); err != nil || r != (recorder{1_200_000, 7}) {
 		t.Errorf("%+v, %v", r, err)
 	}

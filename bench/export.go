@@ -81,7 +81,7 @@ func playExport(ctx context.Context, l *child.Link) error {
 	if err := l.Next(&job); err != nil {
 		return err
 	}
-	app.PaceCollector()
+	app.TuneGC()
 	db, err := postgres.Open(ctx, postgres.Options{URL: job.DatabaseURL, MaxConnections: 2})
 	if err != nil {
 		return err

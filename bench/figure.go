@@ -138,11 +138,11 @@ func grouped(n int64) string {
 }
 
 // ratios divides the rates.
-func ratios(a, b *contender) []float64 { return quotients(a, b, round.rate) }
+func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
 // quotients divides a number round by round: both sides of each were measured one
 // after the other, in the same mood of the machine.
-func quotients(a, b *contender, of func(round) float64) []float64 {
+func quotients(a, b *subject, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {
 		out[i] = of(a.rounds[i]) / of(b.rounds[i])

@@ -94,8 +94,8 @@ func TestFiguresAreReadable(t *testing.T) {
 }
 
 func TestRatiosAreRoundByRound(t *testing.T) {
-	at := func(rates ...int64) *contender {
-		c := &contender{}
+	at := func(rates ...int64) *subject {
+		c := &subject{}
 		for _, rate := range rates {
 			c.rounds = append(c.rounds, round{Count: 2 * rate, Elapsed: 2 * time.Second})
 		}
@@ -109,7 +109,7 @@ func TestRatiosAreRoundByRound(t *testing.T) {
 	}
 }
 
-func TestNoRefusalHasNoTime(t *testing.T) {
+func TestRejectionTimesSkipRoundsWithoutAny(t *testing.T) {
 	got := refusalMillis([]round{{}, {Refused: 3, Refusal: 1500 * time.Microsecond}, {Count: 7}})
 	if !slices.Equal(got, []float64{1.5}) {
 		t.Errorf("%v", got)

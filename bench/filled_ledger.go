@@ -144,7 +144,12 @@ func (f *ledgerRows) Next() bool {
 	price := 500 + f.n%9500
 	if f.entries {
 		e := ledger.Accrual(&models.Lead{
-			ID: lead, PartnerID: account.PartnerID, AccountID: account.ID, PriceMinor: price, Currency: "GBP", ReceivedAt: at,
+			ID:         lead,
+			PartnerID:  account.PartnerID,
+			AccountID:  account.ID,
+			PriceMinor: price,
+			Currency:   "GBP",
+			ReceivedAt: at,
 		})
 		f.row = []any{e.PartnerID, e.AccountID, e.LeadID, string(e.Kind), e.Reference, e.AmountMinor, e.Currency, e.OccurredAt}
 		if account == f.large {

@@ -35,12 +35,12 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	if err := b.fillTables(ctx, full); err != nil {
 		return err
 	}
-	pings := [2]*contender{full.pinged(0), empty.pinged(0)}
+	pings := [2]*subject{full.pinged(0), empty.pinged(0)}
 	pings[0].name, pings[1].name = "full tables", "empty tables"
 	if err := b.take(ctx, "growth, ping", b.plan.FineRounds, b.plan.FineRound, pings[:]...); err != nil {
 		return err
 	}
-	posts := [2]*contender{
+	posts := [2]*subject{
 		{name: "full tables", process: full.process, run: full.deliver},
 		{name: "empty tables", process: empty.process, run: empty.deliver},
 	}
@@ -111,12 +111,12 @@ func (b *bench) fillTables(ctx context.Context, p *product) error {
 		return err
 	}
 	f := benchdata.Filler{
-		DB:       db,
-		Keys:     p.keys,
-		Wrappers: envelope.NewWrappers(local),
-		Taxonomy: taxonomy,
-		Now:      clock.System{}.Now(),
-		Tell:     func(string, int, int) {},
+		DB:         db,
+		Keys:       p.keys,
+		Wrappers:   envelope.NewWrappers(local),
+		Taxonomy:   taxonomy,
+		Now:        clock.System{}.Now(),
+		OnProgress: func(string, int, int) {},
 	}
 	b.progress("growth: filling tables with %s partners, %s leads, %s pings", grouped(int64(b.plan.Growth.Partners)),
 		grouped(int64(b.plan.Growth.Leads)), grouped(int64(b.plan.Growth.Pings)))

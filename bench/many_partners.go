@@ -61,12 +61,12 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 		return nil, err
 	}
 	f := benchdata.Filler{
-		DB:       db,
-		Keys:     keys,
-		Wrappers: envelope.NewWrappers(nil),
-		Taxonomy: taxonomy,
-		Now:      clock.System{}.Now(),
-		Tell:     func(string, int, int) {},
+		DB:         db,
+		Keys:       keys,
+		Wrappers:   envelope.NewWrappers(nil),
+		Taxonomy:   taxonomy,
+		Now:        clock.System{}.Now(),
+		OnProgress: func(string, int, int) {},
 	}
 	if err := f.Fill(ctx, benchdata.Plan{Partners: b.plan.ManyPartners}); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 const (
 	maxResident = 120 // MB
 	megabyte    = 1 << 20
-	// memoryWithin bounds the pings of the memory measurement on a slow machine.
-	memoryWithin = 3 * time.Minute
+	// memoryTimeout bounds the pings of the memory measurement on a slow machine.
+	memoryTimeout = 3 * time.Minute
 )
 
 // memory measures how much a fresh service holds after many pings.
@@ -20,7 +20,7 @@ func (b *bench) memory(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	r, err := sendPings(ctx, pingsJob{Address: p.at.Address, Count: b.plan.MemoryPings, For: memoryWithin})
+	r, err := sendPings(ctx, pingsJob{Address: p.at.Address, Count: b.plan.MemoryPings, For: memoryTimeout})
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (b *bench) memory(ctx context.Context) (err error) {
 		return err
 	}
 	if r.Count < b.plan.MemoryPings {
-		b.progress("memory: only %d pings were answered within %s", r.Count, memoryWithin)
+		b.progress("memory: only %d pings were answered within %s", r.Count, memoryTimeout)
 	}
 	if err := checkPings(ctx, p.database, p.at.Ops, r.Count); err != nil {
 		return err

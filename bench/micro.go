@@ -42,8 +42,8 @@ func (b *bench) micros(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	app.PaceCollector() // as in the service: for what allocates, the collector is part of the figure
-	testing.Init()      // outside `go test` its flags must be made before they are set
+	app.TuneGC()   // as in the service: for what allocates, the collector is part of the figure
+	testing.Init() // outside `go test` its flags must be made before they are set
 	if err := flag.Set("test.benchtime", b.plan.MicroTime.String()); err != nil {
 		return err
 	}

@@ -30,9 +30,9 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	if _, err := p.root.Exec(ctx, fmt.Sprintf(`ALTER TABLE leads ADD CONSTRAINT bench_bad CHECK (postcode <> '%s') NOT VALID`, sample.BadPostcode)); err != nil {
 		return err
 	}
-	plain := &contender{name: "plain", process: p.process, run: p.deliver}
-	again := &contender{name: "retries", process: p.process, run: p.deliverAs(postsJob{Again: againShare})}
-	bad := &contender{name: "bad rows", process: p.process, run: p.deliverAs(postsJob{Bad: badShare})}
+	plain := &subject{name: "plain", process: p.process, run: p.deliver}
+	again := &subject{name: "retries", process: p.process, run: p.deliverAs(postsJob{Again: againShare})}
+	bad := &subject{name: "bad rows", process: p.process, run: p.deliverAs(postsJob{Bad: badShare})}
 	if err := b.take(ctx, "mixes", b.plan.FineRounds, b.plan.FineRound, plain, again, bad); err != nil {
 		return err
 	}
@@ -56,14 +56,14 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 
 // steadyPosts compares the service with one that gives each post a transaction of
 // its own, both at the same rate: sharing must not make anybody wait.
-func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *contender, err error) {
+func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *subject, err error) {
 	other, err := b.stage.newProduct(ctx, "product_singles", productJob{SinglePosts: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, other.stop()) }()
-	shared = &contender{name: "shared transactions", process: p.process, run: p.deliverAs(postsJob{Rate: steadyPosts})}
-	single = &contender{
+	shared = &subject{name: "shared transactions", process: p.process, run: p.deliverAs(postsJob{Rate: steadyPosts})}
+	single = &subject{
 		name:    "single transactions",
 		process: other.process,
 		run:     other.deliverAs(postsJob{Rate: steadyPosts}),

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// tooMuch is how many times the greatest rate arrives.
-	tooMuch            = 10
+	// overloadFactor is how many times the greatest rate arrives.
+	overloadFactor     = 10
 	minGoodput         = 0.8
 	maxRecoverySeconds = 10
-	// throng is how many connections bring it: more than may be in work and wait.
-	throng = 2048
+	// overloadConnections is how many connections bring it: more than may be in work and wait.
+	overloadConnections = 2048
 	// slowTransaction makes a database slow, so that ten times what it can store is
 	// still a rate that the machine can send.
 	slowTransaction = 500 * time.Millisecond
@@ -32,11 +32,11 @@ func (b *bench) overload(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	fast := press{
+	fast := overloadTest{
 		product:     p,
 		name:        "database at its speed",
 		steady:      steadyPosts,
-		connections: tooMuch * load.Connections,
+		connections: overloadFactor * load.Connections,
 		best:        load.Connections,
 	}
 	if err := b.press(ctx, fast); err != nil {
@@ -45,17 +45,17 @@ func (b *bench) overload(ctx context.Context) (err error) {
 	if _, err := p.root.Exec(ctx, fmt.Sprintf(makeSlow, slowTransaction.Seconds())); err != nil {
 		return err
 	}
-	return b.press(ctx, press{
+	return b.press(ctx, overloadTest{
 		product:     p,
 		name:        "slow database",
 		steady:      50,
-		connections: throng,
+		connections: overloadConnections,
 		best:        4 * load.Connections,
 	})
 }
 
-// press is a service under pressure.
-type press struct {
+// overloadTest is a service under pressure.
+type overloadTest struct {
 	*product
 	name        string
 	steady      int // posts a second when nothing presses
@@ -63,15 +63,15 @@ type press struct {
 	connections int // connections that bring too much
 }
 
-func (b *bench) press(ctx context.Context, p press) error {
+func (b *bench) press(ctx context.Context, p overloadTest) error {
 	length := b.plan.PostRound
-	greatest := &contender{name: "greatest", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
-	usual := &contender{name: "usual", process: p.process, run: p.deliverAs(postsJob{Rate: p.steady})}
+	greatest := &subject{name: "greatest", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
+	usual := &subject{name: "usual", process: p.process, run: p.deliverAs(postsJob{Rate: p.steady})}
 	if err := b.take(ctx, "overload, "+p.name, b.plan.PostRounds, length, greatest, usual); err != nil {
 		return err
 	}
-	rate := tooMuch * int(quantile(greatest.series(round.rate), 2))
-	pressed := &contender{
+	rate := overloadFactor * int(quantile(greatest.series(round.rate), 2))
+	pressed := &subject{
 		name:    "ten times as much",
 		process: p.process,
 		run:     p.deliverAs(postsJob{Rate: rate, Connections: p.connections, Shed: true}),
@@ -79,7 +79,7 @@ func (b *bench) press(ctx context.Context, p press) error {
 	var recoveries []float64
 	normal := time.Duration(quantile(usual.series(round.p99), 4)) * time.Microsecond
 	for range b.plan.PostRounds {
-		r, err := b.undisturbed(ctx, pressed, length)
+		r, err := b.measureWhenIdle(ctx, pressed, length)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (b *bench) press(ctx context.Context, p press) error {
 
 // recover waits until posts take no longer than they usually do, but for a quarter:
 // a second's 99th percentile is nearly its slowest post.
-func (b *bench) recover(ctx context.Context, usual *contender, normal time.Duration) (time.Duration, error) {
+func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {
 		r, err := usual.turn(ctx, time.Second)

@@ -27,25 +27,25 @@ var postScript string
 // though its rate leaves that out. So a round gets seconds for connecting on top,
 // and twice as many where a busy machine spent all of its time on that.
 const (
-	connecting     = 1
-	mostConnecting = 32
+	connecting    = 1
+	maxConnecting = 32
 )
 
 // pgbench is Postgres's own tool storing the same rows over as many connections as
 // the load has.
-func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*contender, error) {
+func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.pgbenchWith(ctx, d, rows, "pgbench", load.Connections)
 }
 
 // bestPgbench tries with how many connections pgbench is fastest.
-func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*contender, error) {
-	return b.best(ctx, []int{4, 8, 16, 32, 64, 128}, func(clients int) (*contender, error) {
+func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
+	return b.best(ctx, []int{4, 8, 16, 32, 64, 128}, func(clients int) (*subject, error) {
 		return b.pgbenchWith(ctx, d, rows, pgbenchAtBest, clients)
 	})
 }
 
 // best tries with how many connections a contender is fastest.
-func (b *bench) best(ctx context.Context, connections []int, with func(int) (*contender, error)) (best *contender, err error) {
+func (b *bench) best(ctx context.Context, connections []int, with func(int) (*subject, error)) (best *subject, err error) {
 	var most float64
 	var acknowledged int64
 	if b.plan.Connections > 0 {
@@ -56,7 +56,7 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*co
 		if err != nil {
 			return nil, err
 		}
-		r, err := b.undisturbed(ctx, c, b.plan.PostRound)
+		r, err := b.measureWhenIdle(ctx, c, b.plan.PostRound)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*co
 
 // pgbenchWith stores one lead a transaction, with statements prepared once. The
 // error is exec.ErrNotFound where pgbench is missing.
-func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*contender, error) {
+func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*subject, error) {
 	program, err := d.find(ctx, "pgbench")
 	if err != nil {
 		return nil, err
@@ -82,13 +82,13 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 	}
 	target := fmt.Sprintf("host=127.0.0.1 port=%d dbname=%s user=%s sslmode=disable", b.stage.server.Port(), d.name,
 		devpg.AppRole)
-	return &contender{name: name, run: func(ctx context.Context, length time.Duration) (round, error) {
+	return &subject{name: name, run: func(ctx context.Context, length time.Duration) (round, error) {
 		for connect := connecting; ; connect *= 2 {
 			cmd := exec.CommandContext(ctx, program, "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "2",
 				"-T", strconv.Itoa(seconds(length)+connect), "-f", script, target)
 			cmd.Env = append(os.Environ(), "PGPASSWORD="+passwords.App)
 			r, err := runPgbench(cmd)
-			if !errors.Is(err, errStoodStill) || connect == mostConnecting {
+			if !errors.Is(err, errStoodStill) || connect == maxConnecting {
 				return r, err
 			}
 		}
@@ -123,7 +123,7 @@ func (s *stage) writeScript(rows rowSizes) (string, error) {
 	if err := parsed.Execute(&script, struct {
 		rowSizes
 		Partner, Account string
-	}{rows, models.House.Partner.String(), models.House.Account.String()}); err != nil {
+	}{rows, models.PlatformIDs.Partner.String(), models.PlatformIDs.Account.String()}); err != nil {
 		return "", err
 	}
 	path := filepath.Join(s.folder, "post.sql")

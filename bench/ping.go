@@ -32,7 +32,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, plain.close()) }()
 	product := p.pinged(0)
-	bare, gorm, tuned := &contender{name: "bare"}, &contender{name: "gorm"}, &contender{name: "gorm without transaction"}
+	bare, gorm, tuned := &subject{name: "bare"}, &subject{name: "gorm"}, &subject{name: "gorm without transaction"}
 	defer func() { err = errors.Join(err, bare.stop(), gorm.stop(), tuned.stop()) }()
 	if err := errors.Join(
 		bare.serve(ctx, roleBare, nil),
@@ -47,7 +47,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	if err := b.profile(ctx, p.at.Ops, "ping", product); err != nil {
 		return err
 	}
-	steady := [2]*contender{p.pinged(steadyPings), bare.at(steadyPings)}
+	steady := [2]*subject{p.pinged(steadyPings), bare.at(steadyPings)}
 	if err := b.take(ctx, "steady pings", b.plan.FineRounds, b.plan.FineRound, steady[:]...); err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 
 // pinged is the product as one that answers pings, so many a second. What it records
 // late is part of its turn.
-func (p *product) pinged(rate int) *contender {
-	return &contender{
+func (p *product) pinged(rate int) *subject {
+	return &subject{
 		name:    "product",
 		process: p.process,
 		run: func(ctx context.Context, length time.Duration) (round, error) {
@@ -95,7 +95,7 @@ func (p *product) pinged(rate int) *contender {
 }
 
 // serve starts a baseline's server.
-func (c *contender) serve(ctx context.Context, role string, job any) (err error) {
+func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	if c.process, err = child.Start(ctx, role, job); err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (c *contender) serve(ctx context.Context, role string, job any) (err error)
 }
 
 // at is the same server at so many pings a second.
-func (c *contender) at(rate int) *contender {
-	return &contender{
+func (c *subject) at(rate int) *subject {
+	return &subject{
 		name:    c.name,
 		process: c.process,
 		run: func(ctx context.Context, length time.Duration) (round, error) {
@@ -115,7 +115,7 @@ func (c *contender) at(rate int) *contender {
 	}
 }
 
-func (c *contender) stop() error {
+func (c *subject) stop() error {
 	if c.process == nil {
 		return nil
 	}

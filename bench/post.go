@@ -35,7 +35,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	if err := p.durable(ctx); err != nil {
 		return err
 	}
-	product := &contender{name: "product", process: p.process, run: p.deliver}
+	product := &subject{name: "product", process: p.process, run: p.deliver}
 	// This turn does not count: the baselines' rows are made after its.
 	if _, err := product.turn(ctx, b.plan.PostRound); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	if err := p.root.QueryRow(ctx, readRowSizes).Scan(b.report.rows.fields()...); err != nil {
 		return fmt.Errorf("reading the size of the product's rows: %w", err)
 	}
-	all, databases := []*contender{product}, []*database{p.database}
-	for _, prepare := range []func(context.Context, *database, rowSizes) (*contender, error){b.pgbench, b.bestPgbench, b.gorm, b.bestGorm} {
+	all, databases := []*subject{product}, []*database{p.database}
+	for _, prepare := range []func(context.Context, *database, rowSizes) (*subject, error){b.pgbench, b.bestPgbench, b.gorm, b.bestGorm} {
 		d, err := b.stage.newDatabase(ctx, fmt.Sprintf("baseline_%d", len(databases)))
 		if err != nil {
 			return err
@@ -67,13 +67,13 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, v.stop()) }()
 	all = append(all, v.contender("vault", v.deliver))
 	databases = append(databases, v.database)
-	best, err := b.best(ctx, []int{64, 128, 256}, func(n int) (*contender, error) {
-		return &contender{name: productAtBest, process: p.process, run: p.deliverAs(postsJob{Connections: n})}, nil
+	best, err := b.best(ctx, []int{64, 128, 256}, func(n int) (*subject, error) {
+		return &subject{name: productAtBest, process: p.process, run: p.deliverAs(postsJob{Connections: n})}, nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, append([]*contender{best}, all...)...); err != nil {
+	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, append([]*subject{best}, all...)...); err != nil {
 		return err
 	}
 	product.acknowledged += best.acknowledged // they share a database
@@ -111,20 +111,20 @@ func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (
 }
 
 // gorm is the usual way, over as many connections as the load has.
-func (b *bench) gorm(_ context.Context, d *database, rows rowSizes) (*contender, error) {
+func (b *bench) gorm(_ context.Context, d *database, rows rowSizes) (*subject, error) {
 	return gormWith(d, rows, "gorm", load.Connections), nil
 }
 
 // bestGorm tries with how many connections GORM is fastest.
-func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*contender, error) {
-	return b.best(ctx, []int{8, 16, 32, 64, 128}, func(connections int) (*contender, error) {
+func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
+	return b.best(ctx, []int{8, 16, 32, 64, 128}, func(connections int) (*subject, error) {
 		return gormWith(d, rows, gormAtBest, connections), nil
 	})
 }
 
 // gormWith stores each lead in a GORM transaction of four Creates.
-func gormWith(d *database, rows rowSizes, name string, connections int) *contender {
-	return &contender{name: name, run: func(ctx context.Context, length time.Duration) (r round, err error) {
+func gormWith(d *database, rows rowSizes, name string, connections int) *subject {
+	return &subject{name: name, run: func(ctx context.Context, length time.Duration) (r round, err error) {
 		process, err := child.Start(ctx, roleGormPost, gormPostJob{
 			URL:         d.appURL,
 			Rows:        rows,

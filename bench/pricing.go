@@ -122,7 +122,7 @@ const (
 // replays measures the replay of a draft that raises a multiplier that every cell has.
 func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []float64, err error) {
 	s = s.By(audit.Operator)
-	draft, err := s.Begin(ctx, "a little more", 0)
+	draft, err := s.CreateDraft(ctx, "a little more", 0)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type share struct {
 
 // profile finds out what the product's processor time goes into while it works, in
 // a turn that gives no figures. With a folder for them the profiles are kept.
-func (b *bench) profile(ctx context.Context, ops, part string, c *contender) error {
+func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error {
 	length := 2 * b.plan.PostRound
 	kinds := []string{"profile", "allocs"}
 	contents := make([][]byte, len(kinds))

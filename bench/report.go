@@ -38,7 +38,7 @@ func (r *report) join(f figure) {
 	r.add(f)
 }
 
-func (r *report) pings(product, bare, gorm, tuned *contender) {
+func (r *report) pings(product, bare, gorm, tuned *subject) {
 	const part = "ping"
 	r.add(
 		figure{
@@ -84,9 +84,9 @@ func (r *report) pings(product, bare, gorm, tuned *contender) {
 	r.others(part, product, bare, gorm, tuned)
 }
 
-func (r *report) posts(all []*contender) {
+func (r *report) posts(all []*subject) {
 	const part = "post"
-	by := map[string]*contender{
+	by := map[string]*subject{
 		"product":     {},
 		"pgbench":     {},
 		pgbenchAtBest: {},
@@ -150,7 +150,7 @@ func (r *report) posts(all []*contender) {
 	r.others(part, all...)
 }
 
-func (r *report) rewraps(alone, moving *contender, moved []float64) {
+func (r *report) rewraps(alone, moving *subject, moved []float64) {
 	const part = "rewrap"
 	r.add(
 		figure{
@@ -165,7 +165,7 @@ func (r *report) rewraps(alone, moving *contender, moved []float64) {
 	r.others(part, alone, moving)
 }
 
-func (r *report) steadyPings(product, bare *contender) {
+func (r *report) steadyPings(product, bare *subject) {
 	const part, at = "ping", "a ping's 99th percentile at 10,000 a second"
 	r.add(
 		figure{
@@ -181,7 +181,7 @@ func (r *report) steadyPings(product, bare *contender) {
 	)
 }
 
-func (r *report) mixedPosts(plain, again, bad, steady, single *contender) {
+func (r *report) mixedPosts(plain, again, bad, steady, single *subject) {
 	const part = "post"
 	at := "a post's 99th percentile at " + grouped(steadyPosts) + " a second"
 	r.add(
@@ -212,7 +212,7 @@ func (r *report) mixedPosts(plain, again, bad, steady, single *contender) {
 	)
 }
 
-func (r *report) growth(pings, posts [2]*contender, lists []float64) {
+func (r *report) growth(pings, posts [2]*subject, lists []float64) {
 	const part = "growth"
 	r.add(
 		figure{
@@ -252,7 +252,7 @@ func (r *report) caps(leads int, millis []float64) {
 	})
 }
 
-func (r *report) overload(name string, greatest, pressed *contender, recoveries []float64) {
+func (r *report) overload(name string, greatest, pressed *subject, recoveries []float64) {
 	const part = "overload"
 	in := ", " + name
 	r.add(
@@ -298,7 +298,7 @@ func refusalMillis(rounds []round) (millis []float64) {
 }
 
 // contender tells its rate, and what each request costs it and Postgres.
-func (r *report) contender(part, name, request string, c *contender) {
+func (r *report) contender(part, name, request string, c *subject) {
 	each := "µs a " + request
 	r.add(
 		figure{part: part, what: name, unit: request + "s a second", values: c.series(round.rate)},
@@ -325,7 +325,7 @@ func (r *report) costsOf(part string) (shares []share) {
 }
 
 // others tells how quiet the machine was.
-func (r *report) others(part string, all ...*contender) {
+func (r *report) others(part string, all ...*subject) {
 	f := figure{part: part, what: "the machine's processor time that others took", unit: "%"}
 	for _, c := range all {
 		f.values = append(f.values, c.series(func(r round) float64 { return 100 * r.others })...)
@@ -335,7 +335,7 @@ func (r *report) others(part string, all ...*contender) {
 
 // idle tells how much of the machine had nothing to do: what waited, waited for the
 // disk or for a lock.
-func (r *report) idle(part, name string, c *contender) {
+func (r *report) idle(part, name string, c *subject) {
 	r.add(figure{
 		part:   part,
 		what:   name + ": the machine's processors idle",

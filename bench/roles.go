@@ -64,7 +64,7 @@ func playProduct(ctx context.Context, l *child.Link) error {
 		return err
 	}
 	defer log.Close()
-	app.PaceCollector()
+	app.TuneGC()
 	cfg, listeners, err := job.configure()
 	if err != nil {
 		return err

@@ -184,18 +184,23 @@ func (s rowSizes) create(db *gorm.DB) error {
 		}).Error; err != nil {
 			return err
 		}
-		return tx.Create(&models.LeadEvent{LeadID: id, Kind: models.EventDelivered, Detail: s.EventDetail(), At: now}).Error
+		return tx.Create(&models.LeadEvent{
+			LeadID: id,
+			Kind:   models.EventDelivered,
+			Detail: s.EventDetail(),
+			At:     now,
+		}).Error
 	})
 }
 
 func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
-	secret := models.House.Account // any identity: the schema has no key there
+	secret := models.PlatformIDs.Account // any identity: the schema has no key there
 	return models.Lead{
 		ID:             id,
 		Transaction:    uuid.New(),
 		TransactionID:  text(s.TransactionID),
-		PartnerID:      models.House.Partner,
-		AccountID:      models.House.Account,
+		PartnerID:      models.PlatformIDs.Partner,
+		AccountID:      models.PlatformIDs.Account,
 		SecretID:       &secret,
 		HMACVerified:   true,
 		State:          models.LeadDelivered,
@@ -205,7 +210,7 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 		TermID:         117,
 		Urgency:        "emergency",
 		CardVersion:    1,
-		QuotedPartner:  &models.House.Partner,
+		QuotedPartner:  &models.PlatformIDs.Partner,
 		QuotedCountry:  "GB",
 		QuotedPostcode: "SW1A 1AA",
 		QuotedAt:       now,

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// contender is one of those that do the same work in turns.
-type contender struct {
+// subject is one of those that do the same work in turns.
+type subject struct {
 	name    string
 	process *child.Process // its server, when it has one
 	beside  int            // the process id of what it needs besides; 0 for none
@@ -54,7 +54,7 @@ func (r round) own() float64 { return r.each(r.CPU) }
 func (r round) p99() float64 { return float64(r.P99.Microseconds()) }
 
 // series takes one number from each round.
-func (c *contender) series(take func(round) float64) []float64 {
+func (c *subject) series(take func(round) float64) []float64 {
 	out := make([]float64, len(c.rounds))
 	for i, r := range c.rounds {
 		out[i] = take(r)
@@ -63,7 +63,7 @@ func (c *contender) series(take func(round) float64) []float64 {
 }
 
 // turn lets a contender work once, and counts what it acknowledged.
-func (c *contender) turn(ctx context.Context, length time.Duration) (round, error) {
+func (c *subject) turn(ctx context.Context, length time.Duration) (round, error) {
 	var before child.Usage
 	var err error
 	if c.process != nil {
@@ -83,10 +83,10 @@ func (c *contender) turn(ctx context.Context, length time.Duration) (round, erro
 
 // take gives each contender its turn, again and again, after one that does not
 // count: what else the machine does then falls on all of them.
-func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*contender) error {
+func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {
-			r, err := b.undisturbed(ctx, c, length)
+			r, err := b.measureWhenIdle(ctx, c, length)
 			if err != nil {
 				return err
 			}
@@ -102,16 +102,16 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 }
 
 const (
-	// mostOthers is the share of the machine that others may take in a round
+	// maxOtherLoad is the share of the machine that others may take in a round
 	// before it is repeated.
-	mostOthers = 0.2
+	maxOtherLoad = 0.2
 	// lookFor is how long a machine is looked at to see whether it is quiet.
 	lookFor = 250 * time.Millisecond
 )
 
-// undisturbed repeats a turn that others disturbed, as long as there is
+// measureWhenIdle repeats a turn that others disturbed, as long as there is
 // patience left for that.
-func (b *bench) undisturbed(ctx context.Context, c *contender, length time.Duration) (round, error) {
+func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Duration) (round, error) {
 	for {
 		if err := errors.Join(b.awaitQuiet(ctx), b.stage.settle(ctx)); err != nil {
 			return round{}, err
@@ -127,7 +127,7 @@ func (b *bench) undisturbed(ctx context.Context, c *contender, length time.Durat
 			return r, nil // a system that does not tell
 		}
 		r.postgres, r.others, r.idle = after.postgres-before.postgres, after.since(before), after.idleSince(before)
-		if r.others <= mostOthers || b.patience <= 0 {
+		if r.others <= maxOtherLoad || b.patience <= 0 {
 			return r, nil
 		}
 		b.patience -= clock.System{}.Now().Sub(start)
@@ -154,7 +154,7 @@ func (b *bench) awaitQuiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if float64(after.busy-before.busy) <= mostOthers*float64(after.all-before.all) {
+		if float64(after.busy-before.busy) <= maxOtherLoad*float64(after.all-before.all) {
 			return nil
 		}
 		b.patience -= lookFor
@@ -189,7 +189,7 @@ func (s spent) idleSince(before spent) float64 {
 
 // spending reads the clocks of the machine, of Postgres, of this process, of the
 // children that have ended, and of the contender's server.
-func (s *stage) spending(c *contender) (now spent, known bool) {
+func (s *stage) spending(c *subject) (now spent, known bool) {
 	var err error
 	if now.machine, err = readProcessors(); err != nil {
 		return now, false

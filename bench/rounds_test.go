@@ -36,7 +36,7 @@ func TestProcessStatIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatOthersTook(t *testing.T) {
+func TestOtherLoad(t *testing.T) {
 	before := spent{machine: processors{busy: 5 * time.Second, all: 10 * time.Second}, ours: time.Second}
 	for name, c := range map[string]struct {
 		busy, ours time.Duration // since

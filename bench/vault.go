@@ -59,8 +59,8 @@ func (v *vaulted) stop() error {
 	return errors.Join(err, v.vault.Stop())
 }
 
-func (v *vaulted) contender(name string, run func(context.Context, time.Duration) (round, error)) *contender {
-	return &contender{name: name, process: v.process, beside: v.vault.Process(), run: run}
+func (v *vaulted) contender(name string, run func(context.Context, time.Duration) (round, error)) *subject {
+	return &subject{name: name, process: v.process, beside: v.vault.Process(), run: run}
 }
 
 // as is Vault's key as one of the roles sees it.
@@ -103,10 +103,10 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 	}
 	defer db.Close()
 	move := &leads.KeyRotation{
-		Leads:    leads.NewStore(db.Pool),
-		Wrappers: envelope.NewWrappers(key),
-		Clock:    clock.System{},
-		Tell:     func(leads.RotationProgress) {},
+		Leads:      leads.NewStore(db.Pool),
+		Wrappers:   envelope.NewWrappers(key),
+		Clock:      clock.System{},
+		OnProgress: func(leads.RotationProgress) {},
 	}
 
 	var through bool // nothing is left to move
@@ -120,11 +120,11 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 		return r, err
 	})
 	for n := 1; n <= b.plan.RewrapRounds; n++ {
-		without, err := b.undisturbed(ctx, alone, b.plan.PostRound)
+		without, err := b.measureWhenIdle(ctx, alone, b.plan.PostRound)
 		if err != nil {
 			return err
 		}
-		beside, err := b.undisturbed(ctx, moving, b.plan.PostRound)
+		beside, err := b.measureWhenIdle(ctx, moving, b.plan.PostRound)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 	for name, url := range map[string]string{"owner": d.OwnerURL, "superuser": d.RootURL} {
 		t.Run(name, func(t *testing.T) {
 			conn := testkit.Connect(t, url)
-			putLead(t, conn, uuid.New(), false, testkit.Began())
+			putLead(t, conn, uuid.New(), false, testkit.StartTime())
 			exec(t, conn, `INSERT INTO audit_events (at, actor, role, action, object_kind, object_id, partner_id, reason, address, request_id, outcome, prev_hash, hash)
 				VALUES (now(), 'somebody', '', 'partner.approve', 'partner', '', NULL, '', '', '', 'done', sha256($1), sha256($1))`, []byte(name))
 			for _, table := range []string{"ledger_entries", "consents", "audit_events"} {
@@ -37,7 +37,7 @@ func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
-	partner, day := uuid.New(), testkit.Began()
+	partner, day := uuid.New(), testkit.StartTime()
 	old := putLead(t, app, partner, true, day)
 	onTheDot := putLead(t, app, partner, true, day.Add(time.Hour))
 	ordinary := putLead(t, app, partner, false, day)
@@ -74,7 +74,7 @@ func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
 func TestAnOrdinaryLeadDoesNotBecomeDeletable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
-	putLead(t, app, uuid.New(), false, testkit.Began())
+	putLead(t, app, uuid.New(), false, testkit.StartTime())
 	exec(t, owner, `UPDATE leads SET sandbox = true`)
 	refuses(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
 	if n := value[int](t, app, `SELECT count(*) FROM leads`); n != 1 {
@@ -88,7 +88,7 @@ func TestSandboxLeadsGoQuicklyBesideALongLedger(t *testing.T) {
 	const leads, entries = 1_000, 30_000
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
-	day := testkit.Began()
+	day := testkit.StartTime()
 	exec(t, app, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
 		SELECT gen_random_uuid(), gen_random_uuid(), 'adjustment', n::text, 1, 'GBP', now() FROM generate_series(1, $1::int) n`, entries)
 	batch := &pgx.Batch{}

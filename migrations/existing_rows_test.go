@@ -46,9 +46,12 @@ func TestStepsFillExistingRows(t *testing.T) {
 			kept:  "A partner",
 		},
 		{
-			step: 13, rows: func(t *testing.T, conn *pgx.Conn) { putLead(t, conn, uuid.New(), false, testkit.Began()) },
-			query: `SELECT amount_minor || ',' || note || ',' || made_by FROM ledger_entries`, want: "4560,,",
-			back: `SELECT amount_minor::text FROM ledger_entries`, kept: "4560",
+			step:  13,
+			rows:  func(t *testing.T, conn *pgx.Conn) { putLead(t, conn, uuid.New(), false, testkit.StartTime()) },
+			query: `SELECT amount_minor || ',' || note || ',' || made_by FROM ledger_entries`,
+			want:  "4560,,",
+			back:  `SELECT amount_minor::text FROM ledger_entries`,
+			kept:  "4560",
 		},
 		{
 			step: 21,

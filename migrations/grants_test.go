@@ -174,14 +174,14 @@ func TestGrantsOnColumns(t *testing.T) {
 	}
 }
 
-func TestTheServiceIsRefused(t *testing.T) {
+func TestServiceRoleIsDenied(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	partner := uuid.New()
 	exec(t, app, insertPartner, partner, "a-partner")
 	exec(t, app, insertAccount, uuid.New(), partner, "an-account")
 	exec(t, app, insertSecret, uuid.New(), partner)
-	putLead(t, app, partner, false, testkit.Began())
+	putLead(t, app, partner, false, testkit.StartTime())
 	for _, sql := range []string{
 		`UPDATE ledger_entries SET amount_minor = 1`, `DELETE FROM ledger_entries`, `TRUNCATE ledger_entries`,
 		`UPDATE consents SET disclosure_text = ''`, `DELETE FROM consents`, `TRUNCATE consents`,

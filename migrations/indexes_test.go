@@ -24,7 +24,7 @@ const (
 func TestALeadAccruesOnce(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner := uuid.New()
-	lead := putLead(t, app, partner, false, testkit.Began())
+	lead := putLead(t, app, partner, false, testkit.StartTime())
 	refuses(t, app, uniqueViolation, "ledger_entries_by_lead_once", insertAnyEntry, lead, partner, "accrual", 4560)
 	exec(t, app, insertAnyEntry, lead, partner, "return", -4560)
 	exec(t, app, insertAnyEntry, lead, partner, "adjustment", 100)
@@ -40,7 +40,7 @@ func TestALeadAccruesOnce(t *testing.T) {
 func TestAnEntryIsMadeOnce(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner, other := uuid.New(), uuid.New()
-	lead := putLead(t, app, partner, false, testkit.Began())
+	lead := putLead(t, app, partner, false, testkit.StartTime())
 	for kind, minor := range map[string]int{"return": -4560, "adjustment": 100, "payment": -100} {
 		exec(t, app, insertSameEntry, lead, partner, kind, minor)
 		refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, kind, minor)
@@ -73,7 +73,7 @@ func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
 	upTo(t, owner, 14)
 	partner := uuid.New()
-	lead := putLead(t, conn, partner, false, testkit.Began())
+	lead := putLead(t, conn, partner, false, testkit.StartTime())
 	exec(t, conn, insertSameEntry, lead, partner, "return", -4560)
 	for _, step := range []struct {
 		to            int64

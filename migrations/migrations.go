@@ -34,7 +34,7 @@ func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
 		return nil, err
 	}
 	if changes {
-		turns = polite{turns}
+		turns = lockTimeoutLocker{turns}
 	}
 	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(turns),
 		goose.WithGoMigrations(riverTables()))

@@ -56,16 +56,16 @@ func TestStep18TermsFromBeforeAgreedAt(t *testing.T) {
 	exec(t, conn, insertPartner, before, "before")
 	exec(t, conn, insertPartner, after, "after")
 	const insert = `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, $2)`
-	exec(t, conn, insert, before, testkit.Began())
+	exec(t, conn, insert, before, testkit.StartTime())
 	for range 2 {
 		upTo(t, owner, step)
-		if at := value[time.Time](t, conn, `SELECT agreed_at FROM partner_prices WHERE partner_id = '`+before.String()+`'`); !at.Equal(testkit.Began()) {
+		if at := value[time.Time](t, conn, `SELECT agreed_at FROM partner_prices WHERE partner_id = '`+before.String()+`'`); !at.Equal(testkit.StartTime()) {
 			t.Errorf("agreed at %s", at)
 		}
 		downTo(t, owner, step-1)
 	}
 	upTo(t, owner, step)
-	exec(t, conn, insert, after, testkit.Began())
+	exec(t, conn, insert, after, testkit.StartTime())
 	if !value[bool](t, conn, `SELECT agreed_at > now() - interval '1 minute' FROM partner_prices WHERE partner_id = '`+after.String()+`'`) {
 		t.Error("new terms were not agreed just now")
 	}

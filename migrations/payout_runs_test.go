@@ -25,7 +25,7 @@ const (
 // entry is a ledger entry of a lead of its own.
 func entry(t *testing.T, conn *pgx.Conn) int64 {
 	t.Helper()
-	lead := putLead(t, conn, uuid.New(), false, testkit.Began())
+	lead := putLead(t, conn, uuid.New(), false, testkit.StartTime())
 	return value[int64](t, conn, `SELECT id FROM ledger_entries WHERE lead_id = $1`, lead)
 }
 
@@ -98,7 +98,7 @@ func TestGuardsLookAtTheRealTables(t *testing.T) {
 	refuses(t, conn, integrityViolation, "pricing_rules_immutable", `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
 }
 
-func TestARunThatIsNotPaidLetsGo(t *testing.T) {
+func TestUnpaidRunReleasesEntries(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	run, next := uuid.New(), uuid.New()

@@ -19,7 +19,7 @@ const (
 )
 
 // A result that was kept stays as it is; it may lose its file, and be settled.
-func TestAKeptReconciliationStays(t *testing.T) {
+func TestSavedReconciliationIsRetained(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
 		t.Run(name, func(t *testing.T) {

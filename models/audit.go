@@ -10,8 +10,8 @@ import (
 type AuditOutcome string
 
 const (
-	AuditDone    AuditOutcome = "done"
-	AuditRefused AuditOutcome = "refused"
+	AuditDone     AuditOutcome = "done"
+	AuditRejected AuditOutcome = "refused"
 )
 
 // AuditEvent is an action of staff, of an operator or of the service itself. Before

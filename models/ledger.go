@@ -51,7 +51,7 @@ type ReturnState string
 const (
 	ReturnOpen     ReturnState = "open"
 	ReturnAccepted ReturnState = "accepted"
-	ReturnRefused  ReturnState = "refused"
+	ReturnRejected ReturnState = "refused"
 )
 
 // Return asks for what a lead earned back; accepted, the ledger has its mirror.

@@ -48,9 +48,9 @@ type Partner struct {
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// House is the partner of unsigned posts that name nobody (D13). The first
+// PlatformIDs is the partner of unsigned posts that name nobody (D13). The first
 // migration makes it.
-var House = struct{ Partner, Account uuid.UUID }{
+var PlatformIDs = struct{ Partner, Account uuid.UUID }{
 	uuid.MustParse("00000000-0000-7000-8000-000000000001"),
 	uuid.MustParse("00000000-0000-7000-8000-000000000002"),
 }

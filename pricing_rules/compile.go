@@ -39,14 +39,14 @@ type Table struct {
 	prices     [][Classes]int64 // by industry × market
 }
 
-// notBought stands in prices for an excluded cell.
-const notBought = -1
+// excludedPrice stands in prices for an excluded cell.
+const excludedPrice = -1
 
 // Price is one look-up. The indexes are those of the table's own taxonomy and
 // markets; others panic, as an index into a slice does.
 func (t *Table) Price(industry, market int, class Class) Cell {
 	cell := Cell{Currency: t.currencies[market]}
-	if minor := t.prices[industry*len(t.currencies)+market][class]; minor != notBought {
+	if minor := t.prices[industry*len(t.currencies)+market][class]; minor != excludedPrice {
 		cell.Minor = minor
 	} else {
 		cell.Excluded = true
@@ -139,7 +139,7 @@ func (t *Table) fill() Problems {
 			for class := range Class(Classes) {
 				minor, f := t.evaluate(t.index.resolve(industry, market, class), market)
 				if f.kind != sound {
-					bad.add(f, spot{industry, market, class})
+					bad.add(f, cellIndex{industry, market, class})
 				}
 				row[class] = minor
 			}
@@ -153,7 +153,7 @@ func (t *Table) fill() Problems {
 func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 	currency := t.currencies[market]
 	if w.exclude != 0 && t.rule(w.exclude).Exclude == ExcludeTrue {
-		return notBought, flaw{}
+		return excludedPrice, flaw{}
 	}
 	if w.base == 0 {
 		return 0, flaw{kind: noBase, currency: currency}

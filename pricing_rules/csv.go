@@ -254,7 +254,7 @@ func FormatBases(to io.Writer, rows []BaseRow) error {
 	records := [][]string{baseColumns}
 	for _, row := range rows {
 		own, inherited := "", ""
-		if row.Base.Own {
+		if row.Base.Direct {
 			own = decimal(row.Base.Minor)
 		} else if row.Base.Rule >= 0 {
 			inherited = decimal(row.Base.Minor)

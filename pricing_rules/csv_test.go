@@ -137,7 +137,7 @@ f.yaml:4`},
 	}
 }
 
-func TestParseBasesRefuses(t *testing.T) {
+func TestParseBasesRejects(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	refuses(t, func(file string, data []byte) error { _, err := ParseBases(file, data, tax, markets); return err },
 		baseRefusals())
@@ -177,7 +177,7 @@ func TestBasesRoundTrip(t *testing.T) {
 			line := BaseLine{Line: len(rows) + 2, Target: target}
 			switch rapid.IntRange(0, 2).Draw(t, "base") {
 			case 0:
-				row.Base = Base{Minor: rapid.Int64Range(1, MaxAmount).Draw(t, "minor"), Own: true}
+				row.Base = Base{Minor: rapid.Int64Range(1, MaxAmount).Draw(t, "minor"), Direct: true}
 				line.Minor = row.Base.Minor
 			case 1:
 				row.Base, row.Source = Base{Minor: 4560}, "category home-services, country GB"
@@ -222,7 +222,7 @@ func TestFormatBases(t *testing.T) {
 	var text bytes.Buffer
 	err := FormatBases(&text, []BaseRow{
 		{Category: "home-services", Target: urgent, Currency: 1, Base: Base{Minor: 2050, Rule: 3}, Source: "every lead"},
-		{Category: "home-services", Target: gb, Currency: 1, Base: Base{Minor: 4560, Own: true}, Price: "45.60 GBP"},
+		{Category: "home-services", Target: gb, Currency: 1, Base: Base{Minor: 4560, Direct: true}, Price: "45.60 GBP"},
 		{Category: "home-services", Target: Target{Industry: "roofer", Country: "GB"}, Currency: 1, Base: Base{Rule: -1}, Price: "no price"},
 	})
 	const want = `category,industry,country,urgency,base,currency,inherited,source,price

@@ -200,7 +200,7 @@ func TestOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (Own{Adjustment: 500, Exclusions: list}).Excludes(plumber, c.country); got != c.want {
+		if got := (PartnerPricing{Adjustment: 500, Exclusions: list}).Excludes(plumber, c.country); got != c.want {
 			t.Errorf("%s in %s: %t, want %t", c.exclusions, c.country, got, c.want)
 		}
 	}

@@ -26,8 +26,8 @@ type flaw struct {
 	rule, other int32
 }
 
-// spot is one cell by its indexes.
-type spot struct {
+// cellIndex is one cell by its indexes.
+type cellIndex struct {
 	industry, market int
 	class            Class
 }
@@ -36,12 +36,12 @@ type spot struct {
 // thousands, and a report of thousands of lines is read by nobody.
 type flaws struct {
 	order []flaw
-	spots map[flaw][]spot
+	spots map[flaw][]cellIndex
 }
 
-func (fs *flaws) add(f flaw, s spot) {
+func (fs *flaws) add(f flaw, s cellIndex) {
 	if fs.spots == nil {
-		fs.spots = map[flaw][]spot{}
+		fs.spots = map[flaw][]cellIndex{}
 	}
 	if _, known := fs.spots[f]; !known {
 		fs.order = append(fs.order, f)
@@ -80,7 +80,7 @@ func (t *Table) describe(f flaw) string {
 
 // areas describes cells in as few texts as there are shapes: industries that miss
 // the same countries and classes share one. The spots come ordered by industry.
-func (t *Table) areas(spots []spot) []string {
+func (t *Table) areas(spots []cellIndex) []string {
 	var order []string
 	industries := map[string][]int{}
 	for len(spots) > 0 {
@@ -102,7 +102,7 @@ func (t *Table) areas(spots []spot) []string {
 }
 
 // shape describes the countries and classes of one industry's cells.
-func (t *Table) shape(spots []spot) string {
+func (t *Table) shape(spots []cellIndex) string {
 	masks := map[int]uint8{} // classes by market
 	var markets []int
 	for _, s := range spots {

@@ -53,7 +53,7 @@ func sameBasesAfterFormatting(t *testing.T, tax *Taxonomy, markets *Markets, lin
 		row := BaseRow{
 			Category: line.Target.Category,
 			Target:   line.Target,
-			Base:     Base{Minor: line.Minor, Own: line.Minor > 0, Rule: -1},
+			Base:     Base{Minor: line.Minor, Direct: line.Minor > 0, Rule: -1},
 		}
 		if industry, ok := tax.BySlug(line.Target.Industry); ok {
 			row.Category = tax.At(industry).Category

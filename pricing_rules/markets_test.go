@@ -58,7 +58,7 @@ func TestMarketsByCode(t *testing.T) {
 	}
 }
 
-func TestParseMarketsRefuses(t *testing.T) {
+func TestParseMarketsRejects(t *testing.T) {
 	const tail = "other: {name: Others, currency: GBP}\n"
 	refuses(t, func(file string, data []byte) error { _, err := ParseMarkets(file, data); return err }, []refusal{
 		{"empty", "", "f.yaml:1"},

@@ -112,7 +112,7 @@ f.yaml:3 "soon"`},
 	}
 }
 
-func TestParseCardRefusesRules(t *testing.T) {
+func TestParseCardRejectsRules(t *testing.T) {
 	cases := ruleRefusals()
 	for i := range cases {
 		cases[i].file = "rules:\n  - exclude: false\n  - " + cases[i].file + "\n"
@@ -127,7 +127,7 @@ func TestParseCardRefusesRules(t *testing.T) {
 	})
 }
 
-func TestParseCardRefusesFiles(t *testing.T) {
+func TestParseCardRejectsFiles(t *testing.T) {
 	refuses(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, []refusal{
 		{"empty", "", "f.yaml:1"},
 		{"no mapping", "- base: {GBP: 1}\n", "f.yaml:1"},
@@ -144,7 +144,7 @@ f.yaml:1`},
 	})
 }
 
-func TestLoadRefusesWhatDoesNotExist(t *testing.T) {
+func TestLoadRejectsWhatDoesNotExist(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	const all = "rules:\n  - base: {GBP: 10, EUR: 10, USD: 10, CAD: 10, AUD: 10}\n"
 	refuses(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, []refusal{

@@ -20,9 +20,9 @@ func (t Target) String() string { return Rule{}.For(t).Selector() }
 // the rule that gives it, -1 where none does. Own says that the rule's target is this
 // very one; else it is inherited from a broader one.
 type Base struct {
-	Minor int64
-	Rule  int
-	Own   bool
+	Minor  int64
+	Rule   int
+	Direct bool
 }
 
 // BaseOf is the base of a target, in the currency of its market: of the rules whose
@@ -39,7 +39,7 @@ func (t *Table) BaseOf(target Target) Base {
 			for _, class := range [...]int{s.class, anything} {
 				at := selector{scope, market, class}
 				if rule := t.index.at(at).base[currency]; rule != 0 {
-					return Base{Minor: t.rule(rule).Base[currency], Rule: int(rule) - 1, Own: at == s}
+					return Base{Minor: t.rule(rule).Base[currency], Rule: int(rule) - 1, Direct: at == s}
 				}
 			}
 		}

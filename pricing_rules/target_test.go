@@ -49,7 +49,7 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 			}
 		}
 		if holds && r.Base[currency] != 0 && rank > highest {
-			best, highest = Base{Minor: r.Base[currency], Rule: i, Own: r.Target() == target}, rank
+			best, highest = Base{Minor: r.Base[currency], Rule: i, Direct: r.Target() == target}, rank
 		}
 	}
 	return best
@@ -70,7 +70,7 @@ func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
 				t.Fatalf("%s: %+v, want %+v", target, got, want)
 			}
 			switch {
-			case got.Own:
+			case got.Direct:
 				own++
 			case got.Rule >= 0:
 				inherited++

@@ -63,7 +63,7 @@ func (p *platform) cutNetwork(t *testing.T, c *clients) {
 
 // disturb spoils what Postgres answers, until enough has been tried.
 func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
-	mend := p.network.Spoil(t, kind, attributes)
+	mend := p.network.AddFault(t, kind, attributes)
 	want := c.acknowledged.Load() + c.unanswered.Load() + 20
 	testkit.Eventually(t, back, "posts are tried with "+kind,
 		func() bool { return c.acknowledged.Load()+c.unanswered.Load() >= want })

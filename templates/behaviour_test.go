@@ -13,7 +13,7 @@ import (
 const focused = `document.activeElement.id`
 
 func keys(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 
 	p.Open(url + "/staff")
 	p.Press("/")
@@ -40,7 +40,7 @@ func keys(t *testing.T, chromium *browser.Browser, url string) {
 }
 
 func copies(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/audit")
 	p.Click(`[data-copy="st_01M7Q4Z8KX3F2V9N6T0B5RCWHD"]`)
 	p.Wait(`document.getElementById("announce").textContent === "Copied"`)
@@ -51,7 +51,7 @@ func copies(t *testing.T, chromium *browser.Browser, url string) {
 }
 
 func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{Width: 1280, Height: 1000})
+	p := chromium.Page(t, browser.Emulation{Width: 1280, Height: 1000})
 	p.Open(url + "/person")
 	p.Click(`[data-dialog="deactivate"]`)
 	p.Wait(`document.getElementById("deactivate").open && ` + focused + ` !== ""`)
@@ -71,7 +71,7 @@ func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
 // A form that comes back with mistakes has the focus on their summary, whose
 // links lead to the fields.
 func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url string) {
-	for _, look := range []browser.Look{{}, {NoScript: true}} {
+	for _, look := range []browser.Emulation{{}, {NoScript: true}} {
 		p := chromium.Page(t, look)
 		p.Open(url + "/staff-invite-errors")
 		p.Wait(focused + ` === "error-summary"`)
@@ -83,25 +83,25 @@ func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url stri
 // The system's colours may change while a page is open, and a person may choose
 // others than the system's.
 func coloursFollow(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/overview")
 	const dark = `getComputedStyle(document.querySelector("h1")).color === "rgb(232, 234, 238)"`
 	p.Wait("!(" + dark + ")")
-	p.See(browser.Look{Dark: true})
+	p.Emulate(browser.Emulation{Dark: true})
 	p.Wait(dark)
-	p.See(browser.Look{})
+	p.Emulate(browser.Emulation{})
 	p.Wait("!(" + dark + ")")
-	p.See(browser.Look{Dark: true})
+	p.Emulate(browser.Emulation{Dark: true})
 	browser.Eval[bool](p, `document.documentElement.dataset.theme = "light"; true`)
 	p.Wait("!(" + dark + ")")
-	p.See(browser.Look{})
+	p.Emulate(browser.Emulation{})
 	browser.Eval[bool](p, `document.documentElement.dataset.theme = "dark"; true`)
 	p.Wait(dark)
 }
 
 // The list and the address follow the filter; the field keeps the focus.
 func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/staff")
 	browser.Eval[bool](p, `document.querySelector(".bar").dataset.kept = ""; true`)
 	p.Type("#f-filter-q", "grace")
@@ -112,7 +112,7 @@ func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 	browser.Eval[bool](p, search+`.value = "broke"; true`)
 	p.Type("#f-filter-q", "n")
 	p.Wait(`!document.getElementById("load-error").hidden`)
-	if said := p.Complaints(); len(said) == 0 {
+	if said := p.ConsoleErrors(); len(said) == 0 {
 		t.Error("the browser did not notice that the list could not be loaded")
 	}
 	browser.Eval[bool](p, search+`.value = "signed ou"; true`)
@@ -121,7 +121,7 @@ func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 }
 
 func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{NoScript: true})
+	p := chromium.Page(t, browser.Emulation{NoScript: true})
 
 	p.Open(url + "/staff")
 	p.Type("#f-filter-q", "grace")
@@ -146,7 +146,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 	if got := p.Address(); !strings.HasSuffix(got, "/theme") {
 		t.Errorf("the theme's form led to %s", got)
 	}
-	narrow := chromium.Page(t, browser.Look{Width: 320, NoScript: true})
+	narrow := chromium.Page(t, browser.Emulation{Width: 320, NoScript: true})
 	narrow.Open(url + "/overview")
 	narrow.Click(".areas-narrow > summary")
 	narrow.Submit(`.areas-narrow a[href="/staff"]`)
@@ -157,7 +157,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 
 // What arrives shows by itself and is said once; while somebody reads it, it stays.
 func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/onboarding-waiting")
 	if got := p.Text("#arrivals .status"); got != "Waiting for the first post…" {
 		t.Errorf("it says %q", got)
@@ -177,7 +177,7 @@ func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
 		t.Error("the focus was lost to what came")
 	}
 
-	p = chromium.Page(t, browser.Look{NoScript: true})
+	p = chromium.Page(t, browser.Emulation{NoScript: true})
 	p.Open(url + "/onboarding-waiting")
 	p.Submit("#arrivals .without-js a")
 	if got := p.Address(); got != url+"/onboarding-waiting" {
@@ -187,7 +187,7 @@ func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
 
 // The current step is open, the others can be opened, with or without scripts.
 func stepsOpen(t *testing.T, chromium *browser.Browser, url string) {
-	for _, look := range []browser.Look{{}, {NoScript: true}} {
+	for _, look := range []browser.Emulation{{}, {NoScript: true}} {
 		p := chromium.Page(t, look)
 		p.Open(url + "/onboarding")
 		if open := browser.Eval[string](p, `[...document.querySelectorAll(".path details[open] h2")].map((h) => h.textContent).join()`); open != "Approve" {

@@ -55,13 +55,13 @@ func serve(t *testing.T) *httptest.Server {
 // colours only.
 var looks = []struct {
 	name    string
-	look    browser.Look
+	look    browser.Emulation
 	colours bool
 }{
-	{"light", browser.Look{}, false},
-	{"dark", browser.Look{Dark: true}, true},
-	{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, false},
-	{"narrow", browser.Look{Width: 320, Height: 700}, true},
+	{"light", browser.Emulation{}, false},
+	{"dark", browser.Emulation{Dark: true}, true},
+	{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, false},
+	{"narrow", browser.Emulation{Width: 320, Height: 700}, true},
 }
 
 // TestInBrowser tries the pages in one Chromium, side by side.
@@ -88,7 +88,7 @@ func TestInBrowser(t *testing.T) {
 	for part := range parts {
 		t.Run(fmt.Sprintf("pages/%d", part), func(t *testing.T) {
 			t.Parallel()
-			p := chromium.Page(t, browser.Look{})
+			p := chromium.Page(t, browser.Emulation{})
 			for i := part; i < len(names); i += parts {
 				p.At(names[i])
 				p.Open(server.URL + "/" + names[i])
@@ -102,8 +102,8 @@ func TestInBrowser(t *testing.T) {
 func tryLooks(p *browser.Page, name string) {
 	for _, one := range looks {
 		p.At(name + " " + one.name)
-		p.See(one.look)
-		p.Fits()
+		p.Emulate(one.look)
+		p.CheckNoOverflow()
 		if one.colours {
 			p.AxeColours()
 		} else {

@@ -25,10 +25,10 @@ func TestTextIsNeverMarkup(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x00"
 	const address = "javascript:alert(1)"
 	s := shell(hostile, "staff", ui.Link{Label: hostile, URL: address})
-	s.Person.Name, s.Lead, s.Path, s.Environment, s.Theme = hostile, hostile, hostile, hostile, hostile
+	s.Person.Name, s.Intro, s.Path, s.Environment, s.Theme = hostile, hostile, hostile, hostile, hostile
 	s.Notices = []ui.Notice{{Kind: hostile, Text: hostile}}
 	event := ui.AuditRow{
-		Who:       hostile,
+		Actor:     hostile,
 		Role:      hostile,
 		Action:    hostile,
 		Kind:      hostile,
@@ -91,7 +91,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 			RequestID:  hostile,
 			RetryURL:   address,
 		}),
-		"jump": ui.JumpNothing(ui.JumpView{Shell: s, Query: hostile, LeadsURL: address}),
+		"jump": ui.JumpNotFound(ui.JumpView{Shell: s, Query: hostile, LeadsURL: address}),
 	}
 	maps.Copy(pages, partnersOf(s, hostile, address))
 	maps.Copy(pages, pricesOf(s, hostile, address))
@@ -133,7 +133,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 		BaseURL:       text,
 		Approve:       text,
 		OnboardingURL: address,
-		Needs:         []ui.Need{{Text: text, URL: address, Detail: text}},
+		Attention:     []ui.AttentionItem{{Text: text, URL: address, Detail: text}},
 	}
 	return map[string]templ.Component{
 		"partners": partnersview.Partners(partnersview.PartnersView{
@@ -196,7 +196,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 				RevokeURL:  address,
 			}},
 		}),
-		"made": partnersview.SecretMade(partnersview.SecretMadeView{
+		"made": partnersview.SecretCreated(partnersview.SecretCreatedView{
 			Shell:       s,
 			PartnerName: text,
 			Label:       text,
@@ -219,14 +219,14 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Signature: text,
 			Result:    &diagnose.Diagnosis{Verdict: text, Fix: text, Notes: []string{text}, Signed: []byte(text)},
 		}),
-		"refusals": partnersview.PartnerRefusals(partnersview.PartnerRefusalsView{
+		"refusals": partnersview.PartnerRejections(partnersview.PartnerRejectionsView{
 			Head:     head,
 			Request:  text,
 			Kept:     text,
 			CheckURL: address,
-			Refusals: []partnersview.RefusalRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}},
+			Refusals: []partnersview.RejectionRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}},
 		}),
-		"handover": partnersview.PartnerHandover(partnersview.PartnerHandoverView{Head: head, Created: s.Now, CanWrite: true}),
+		"handover": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{Head: head, Created: s.Now, CanWrite: true}),
 		"link": partnersview.LinkCreated(partnersview.LinkCreatedView{
 			Shell:       s,
 			PartnerName: text,
@@ -341,7 +341,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 		}),
 		"edits": pricingview.DraftEdits(pricingview.DraftEditsView{
 			Head:  head,
-			Edits: []pricingview.EditRow{{Who: text, What: text, Undone: now, UndoneBy: text}},
+			Edits: []pricingview.EditRow{{Actor: text, What: text, Undone: now, UndoneBy: text}},
 		}),
 		"draft form": pricingview.DraftForm(pricingview.DraftFormView{
 			Shell:    s,
@@ -380,7 +380,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file, sum := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}, []payoutsview.Sum{{}}
-	work := ui.WorkStatus{State: "running", Phase: text, Failure: text, StopURL: address}
+	work := ui.JobStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := payoutsview.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := payoutsview.RunLive{
 		URL:        "/payouts/runs/" + text,
@@ -390,7 +390,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		Note:       text,
 		Reference:  text,
 		EndedWhy:   text,
-		Actions:    []payoutsview.RunAction{{What: text, Who: text}},
+		Actions:    []payoutsview.RunAction{{What: text, Actor: text}},
 		Work:       work,
 		EntriesURL: address,
 		Payments:   file,
@@ -411,7 +411,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Statements: []ui.Link{link},
 			AdjustURL:  address,
 			ReturnURL:  address,
-			WorkURL:    address,
+			JobsURL:    address,
 			Entries: []payoutsview.LedgerRow{{
 				Kind:       text,
 				Note:       text,
@@ -434,16 +434,16 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Balances: []payoutsview.BalanceRow{{Partner: link, Account: link}},
 		}),
 		"adjust": payoutsview.Adjust(payoutsview.AdjustView{
-			Shell:    s,
-			Partner:  text,
-			Name:     text,
-			Accounts: []ui.Option{{Value: text, Label: text}},
-			Own:      text,
-			Amount:   text,
-			Lead:     text,
-			Why:      text,
-			Cancel:   address,
-			Errors:   errors,
+			Shell:        s,
+			Partner:      text,
+			Name:         text,
+			Accounts:     []ui.Option{{Value: text, Label: text}},
+			AdjustmentID: text,
+			Amount:       text,
+			Lead:         text,
+			Why:          text,
+			Cancel:       address,
+			Errors:       errors,
 		}),
 		"unadjusted": payoutsview.Adjust(payoutsview.AdjustView{Shell: s, Name: text}),
 		"returns": payoutsview.Returns(payoutsview.ReturnsView{
@@ -490,7 +490,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		"run": payoutsview.Run(payoutsview.RunView{
 			Shell:    s,
 			Live:     run,
-			Conflict: &ui.Conflict{Who: text, Changes: []ui.Change{{Name: text, Before: text, After: text}}},
+			Conflict: &ui.Conflict{Actor: text, Changes: []ui.Change{{Name: text, Before: text, After: text}}},
 			Errors:   errors,
 		}),
 		"preparing": payoutsview.RunPart(preparing, now),

@@ -56,7 +56,7 @@ func TestReconciliationTextIsNeverMarkup(t *testing.T) {
 		NewURL:   address,
 		Discard:  &confirm,
 		Errors:   ui.Errors{{Field: hostile, Message: hostile}},
-		Conflict: &ui.Conflict{Who: hostile},
+		Conflict: &ui.Conflict{Actor: hostile},
 		Mapping: &reconciliationview.MappingForm{
 			Delimiter:  hostile,
 			Encoding:   hostile,

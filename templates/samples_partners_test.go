@@ -126,7 +126,7 @@ func partnerLists() map[string]templ.Component {
 func managers() []ui.Option {
 	return []ui.Option{
 		{Value: "", Label: "Nobody yet"},
-		{Value: "Grace Hopper", Label: "Grace Hopper", Chosen: true},
+		{Value: "Grace Hopper", Label: "Grace Hopper", Selected: true},
 		{Value: "Mary Somerville", Label: "Mary Somerville"},
 	}
 }
@@ -136,10 +136,10 @@ func modes() []ui.Option {
 		{Value: "default", Label: "Platform default", Hint: "Now: required. Follows the platform's configuration."},
 		{Value: "required", Label: "Required", Hint: "A post without a signature is refused."},
 		{
-			Value:  "report_only",
-			Label:  "Report only",
-			Chosen: true,
-			Hint:   "A post without a signature is accepted, and counted as one that would have been refused.",
+			Value:    "report_only",
+			Label:    "Report only",
+			Selected: true,
+			Hint:     "A post without a signature is accepted, and counted as one that would have been refused.",
 		},
 		{Value: "off", Label: "Off", Hint: "A post without a signature is accepted. Anybody who knows the partnerId can send one."},
 	}
@@ -183,7 +183,7 @@ func pending(tab string) partnersview.PartnerHead {
 	h := head(tab)
 	h.Status, h.Suspend, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", nil, "Approve", harbour+"/onboarding", "", ""
 	h.Created = ago(20 * time.Minute)
-	h.Needs = []ui.Need{
+	h.Attention = []ui.AttentionItem{
 		{Text: "No account yet", URL: harbour + "/accounts/new", Detail: "Without one every ping on its base URL and every post is refused."},
 		{Text: "No valid signing secret", URL: harbour + "/secrets/new", Detail: "Its signed posts are refused."},
 	}
@@ -252,7 +252,7 @@ func partnerTabs() map[string]templ.Component {
 	made.Errors = ui.Errors{{Field: "identifier", Message: "Another account is called harbour, which looks the same; choose another"}}
 	ofDefault.Default, ofDefault.Suspended, ofDefault.Sandbox = true, true, true
 	ofDefault.Conflict = &ui.Conflict{
-		Who:     "Mary Somerville",
+		Actor:   "Mary Somerville",
 		At:      ago(40 * time.Second),
 		Changes: []ui.Change{{Name: "status", Before: "active", After: "suspended"}},
 	}
@@ -277,8 +277,8 @@ func partnerTabs() map[string]templ.Component {
 	}
 	conflict, watcher := details, details
 	conflict.Conflict = &ui.Conflict{
-		Who: "Mary Somerville",
-		At:  ago(90 * time.Second),
+		Actor: "Mary Somerville",
+		At:    ago(90 * time.Second),
 		Changes: []ui.Change{
 			{Name: "payment terms", Before: "14 days", After: "30 days"},
 			{Name: "notes", After: "Calls on Mondays"},
@@ -289,13 +289,17 @@ func partnerTabs() map[string]templ.Component {
 		{Field: "name", Message: "Give it a name"},
 	}
 	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
-	bare := partnersview.PartnerDetailsView{Head: watched("Details"), Details: partners.Details{Name: "Harbour Leads"}, Locked: watcher.Locked}
+	bare := partnersview.PartnerDetailsView{
+		Head:    watched("Details"),
+		Details: partners.Details{Name: "Harbour Leads"},
+		Locked:  watcher.Locked,
+	}
 	audit := partnersview.PartnerAuditView{
 		Head:   head("Audit"),
 		Events: events()[:2],
 		Pager:  ui.Pager{Count: "2 events"},
 	}
-	handover := partnersview.PartnerHandoverView{
+	handover := partnersview.PartnerDocumentationView{
 		Head:     head("Documentation"),
 		Created:  ago(3 * 24 * time.Hour),
 		CanWrite: true,
@@ -326,8 +330,8 @@ func partnerTabs() map[string]templ.Component {
 			NextLabel:   "Continue onboarding",
 			NextURL:     harbour + "/onboarding",
 		}),
-		"partner-handover": partnersview.PartnerHandover(handover),
-		"partner-handover-none": partnersview.PartnerHandover(partnersview.PartnerHandoverView{
+		"partner-handover": partnersview.PartnerDocumentation(handover),
+		"partner-handover-none": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{
 			Head:     head("Documentation"),
 			CanWrite: true,
 		}),

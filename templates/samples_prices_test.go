@@ -41,8 +41,8 @@ func partnerPrices() map[string]templ.Component {
 	none, conflict, watcher, unread := view, view, view, view
 	none.Adjustment, none.Cap, none.Exclusions, none.LeadsToday, none.Capped, none.Changed, none.StepUp = "", "", "", 0, false, time.Time{}, ui.StepUp{}
 	conflict.Conflict = &ui.Conflict{
-		Who: "Mary Somerville",
-		At:  ago(20 * time.Second),
+		Actor: "Mary Somerville",
+		At:    ago(20 * time.Second),
 		Changes: []ui.Change{
 			{Name: "adjustment", Before: "+5.25 %", After: "-2.5 %"},
 			{Name: "daily cap", After: "400"},

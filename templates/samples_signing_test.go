@@ -40,7 +40,7 @@ func partnerSigning() map[string]templ.Component {
 	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All places are taken: take it from a partner that posts to its own base URL.", "100 of at most 100 partners use it"
 	silent.Head, silent.Forecast, silent.Accounts = pending("Signing"), partnersview.Forecast{}, nil
 	conflict.Conflict = &ui.Conflict{
-		Who:     "Mary Somerville",
+		Actor:   "Mary Somerville",
 		At:      ago(20 * time.Second),
 		Changes: []ui.Change{{Name: "signing mode", Before: "off", After: "report only"}},
 	}
@@ -168,10 +168,10 @@ func partnerSecrets() map[string]templ.Component {
 func ends(labels ...string) (all []ui.Option) {
 	for i, label := range labels {
 		all = append(all, ui.Option{
-			Value:  label,
-			Label:  label,
-			Chosen: i == 2,
-			Hint:   "Ends at " + now.Add(time.Duration(i*i*8)*time.Hour).Format("2006-01-02 15:04:05 UTC") + ".",
+			Value:    label,
+			Label:    label,
+			Selected: i == 2,
+			Hint:     "Ends at " + now.Add(time.Duration(i*i*8)*time.Hour).Format("2006-01-02 15:04:05 UTC") + ".",
 		})
 	}
 	return all
@@ -181,7 +181,7 @@ func secretForms() map[string]templ.Component {
 	in := func(title string) ui.Shell {
 		return shell(title, "partners", partnersCrumb, harbourCrumb)
 	}
-	made := partnersview.SecretMadeView{
+	made := partnersview.SecretCreatedView{
 		Shell:       in("A new secret for Harbour Leads"),
 		PartnerName: "Harbour Leads",
 		Label:       "live 2027",
@@ -209,13 +209,13 @@ func secretForms() map[string]templ.Component {
 	forced.Underway = "“live 2026” still retires, until 2026-11-22 18:02:44 UTC. Rotating again leaves the partner three secrets to tell apart; end the older one first, or go on all the same."
 	forced.Errors = ui.Errors{{Field: "force", Message: "Tick this to rotate while a rotation is under way"}}
 	retire := partnersview.RetireFormView{
-		Shell:  in("When live 2026 ends"),
-		Action: "/r/2",
-		Cancel: harbour + "?tab=secrets",
-		Label:  "live 2026",
-		Ends:   now.Add(23 * time.Hour),
-		Whens:  ends("Now", "In 1 hour", "In 24 hours", "In 7 days"),
-		StepUp: asked,
+		Shell:    in("When live 2026 ends"),
+		Action:   "/r/2",
+		Cancel:   harbour + "?tab=secrets",
+		Label:    "live 2026",
+		Ends:     now.Add(23 * time.Hour),
+		EndTimes: ends("Now", "In 1 hour", "In 24 hours", "In 7 days"),
+		StepUp:   asked,
 	}
 	last := retire
 	last.Last, last.Ends, last.Errors = true, time.Time{}, ui.Errors{{Field: "when", Message: "Choose when it ends"}}
@@ -224,8 +224,8 @@ func secretForms() map[string]templ.Component {
 		"secret-new-errors":    partnersview.SecretForm(wrong),
 		"secret-rotate":        partnersview.SecretForm(rotate),
 		"secret-rotate-forced": partnersview.SecretForm(forced),
-		"secret-made":          partnersview.SecretMade(made),
-		"secret-rotated":       partnersview.SecretMade(rotated),
+		"secret-made":          partnersview.SecretCreated(made),
+		"secret-rotated":       partnersview.SecretCreated(rotated),
 		"secret-retire":        partnersview.RetireForm(retire),
 		"secret-retire-last":   partnersview.RetireForm(last),
 	}

@@ -104,14 +104,14 @@ func roles() []ui.RoleChoice {
 			Value:    "manager",
 			Label:    "Account manager",
 			Hint:     "Takes on partners, their accounts and secrets.",
-			Chosen:   true,
+			Selected: true,
 			Scopable: true,
 			Some:     true,
 			Partners: "harbour-leads, north-raod",
 		},
 		{Value: "pricing", Label: "Pricing", Hint: "Drafts and publishes rate cards."},
 		{Value: "finance", Label: "Finance", Hint: "Reconciles, prepares and approves payouts.", Scopable: true},
-		{Value: "auditor", Label: "Auditor", Hint: "Reads everything but personal data, changes nothing.", Chosen: true, Scopable: true},
+		{Value: "auditor", Label: "Auditor", Hint: "Reads everything but personal data, changes nothing.", Selected: true, Scopable: true},
 	}
 }
 
@@ -155,7 +155,7 @@ func person() map[string]templ.Component {
 	inSessions.Tab, inSessions.Sessions, inSessions.RevokeAll = "sessions", sessions(false), "/staff/2/sessions/revoke-all"
 	inAudit.Tab, inAudit.Events, inAudit.Pager = "audit", events()[:2], ui.Pager{Count: "2 events"}
 	conflict.Conflict = &ui.Conflict{
-		Who:     "Mary Somerville",
+		Actor:   "Mary Somerville",
 		At:      ago(90 * time.Second),
 		Changes: []ui.Change{{Name: "Roles", Before: "Account manager", After: "Account manager, Finance"}},
 	}
@@ -163,7 +163,7 @@ func person() map[string]templ.Component {
 	own.Roles = roles()
 	for i := range own.Roles {
 		own.Roles[i].Locked = "not given"
-		if own.Roles[i].Chosen {
+		if own.Roles[i].Selected {
 			own.Roles[i].Locked = "for all partners"
 		}
 	}

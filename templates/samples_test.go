@@ -25,7 +25,7 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 // shell is what is around a page for somebody who may see everything.
 func shell(title, area string, above ...ui.Link) ui.Shell {
 	s := bare(title, "")
-	s.Person = ui.Person{Name: "Ada Lovelace", Role: "Administrator"}
+	s.Person = ui.User{Name: "Ada Lovelace", Role: "Administrator"}
 	s.Crumbs = above
 	for _, label := range []string{"Overview", "Partners", "Pricing", "Leads", "Payouts", "Reconciliation", "Audit", "Staff"} {
 		name := strings.ToLower(label)
@@ -37,7 +37,7 @@ func shell(title, area string, above ...ui.Link) ui.Shell {
 // bare is what is around a page for nobody in particular.
 func bare(title, lead string) ui.Shell {
 	return ui.Shell{
-		Title: title, Lead: lead, Environment: "development", Path: "/", Now: now,
+		Title: title, Intro: lead, Environment: "development", Path: "/", Now: now,
 		Assets: ui.Assets{
 			Style: assets.URL("console.css"), HTMX: assets.URL("htmx.min.js"),
 			Script: assets.URL("console.js"), Icon: assets.URL("icon.svg"),
@@ -46,7 +46,7 @@ func bare(title, lead string) ui.Shell {
 }
 
 func with(s ui.Shell, lead string) ui.Shell {
-	s.Lead = lead
+	s.Intro = lead
 	return s
 }
 
@@ -146,7 +146,7 @@ func signingIn() map[string]templ.Component {
 		"account-errors": accountview.Account(wrong),
 		"design":         designview.Design(designview.DesignView{Shell: shell("Design", "")}),
 		"keys":           ui.Keys(ui.KeysView{Shell: shell("Keys", "")}),
-		"jump-nothing":   ui.JumpNothing(ui.JumpView{Shell: shell("Nothing found", ""), Query: "ld_01M7ZZ"}),
+		"jump-nothing":   ui.JumpNotFound(ui.JumpView{Shell: shell("Nothing found", ""), Query: "ld_01M7ZZ"}),
 	}
 }
 
@@ -185,7 +185,7 @@ func overviews() map[string]templ.Component {
 			{Label: "7 d", URL: "/?range=7d"},
 			{Label: "30 d", URL: "/?range=30d"},
 		},
-		Needs: []ui.Need{
+		Attention: []ui.AttentionItem{
 			{Text: "Two secrets retire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
 			{Text: "One partner waits for approval", URL: "/partners?status=pending", Detail: "Tradewind Media, since 2 days"},
 			{Text: "38 posts without a signature", URL: "/traffic?outcome=unsigned", Detail: "cedar-house, in the last hour; enforcement is off"},
@@ -282,7 +282,7 @@ func events() []ui.AuditRow {
 	return []ui.AuditRow{
 		{
 			At:        ago(40 * time.Second),
-			Who:       "Ada Lovelace",
+			Actor:     "Ada Lovelace",
 			Role:      "Administrator",
 			Action:    "Changed roles",
 			Kind:      "staff",
@@ -298,7 +298,7 @@ func events() []ui.AuditRow {
 		},
 		{
 			At:        ago(4 * time.Minute),
-			Who:       "Grace Hopper",
+			Actor:     "Grace Hopper",
 			Role:      "Account manager",
 			Action:    "Rotated a secret",
 			Kind:      "partner",
@@ -311,7 +311,7 @@ func events() []ui.AuditRow {
 		},
 		{
 			At:        ago(2 * time.Hour),
-			Who:       "the system",
+			Actor:     "the system",
 			Role:      "maintenance",
 			Action:    "Removed expired partitions",
 			Kind:      "pings",
@@ -321,7 +321,7 @@ func events() []ui.AuditRow {
 		},
 		{
 			At:        ago(5 * time.Hour),
-			Who:       "Mary Somerville",
+			Actor:     "Mary Somerville",
 			Role:      "Finance",
 			Action:    "Approved a payout run",
 			Kind:      "payout run",
@@ -334,7 +334,7 @@ func events() []ui.AuditRow {
 		},
 		{
 			At:        ago(26 * time.Hour),
-			Who:       "katherine@pingpost.example",
+			Actor:     "katherine@pingpost.example",
 			Role:      "not signed in",
 			Action:    "Tried to sign in",
 			Outcome:   "failed",

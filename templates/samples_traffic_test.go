@@ -59,7 +59,7 @@ func partnerTraffic() map[string]templ.Component {
 	}
 	quiet.Traffic = []ui.TrafficStep{{Label: "18:00"}, {Label: "19:00"}}
 	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", harbour+"?tab=traffic"
-	refusals := partnersview.PartnerRefusalsView{
+	refusals := partnersview.PartnerRejectionsView{
 		Head: head("Refusals"),
 		Outcomes: []ui.Option{
 			{Value: "signature", Label: "Wrong signature"},
@@ -69,7 +69,7 @@ func partnerTraffic() map[string]templ.Component {
 		CheckURL: harbour + "/check",
 		State:    ui.ListState{ClearURL: harbour + "?tab=refusals"},
 		Pager:    ui.Pager{Count: "about 120 refusals", Older: "/o"},
-		Refusals: []partnersview.RefusalRow{
+		Refusals: []partnersview.RejectionRow{
 			{
 				At:        ago(20 * time.Second),
 				Endpoint:  "Post",
@@ -96,9 +96,9 @@ func partnerTraffic() map[string]templ.Component {
 		"partner-traffic":           partnersview.PartnerTraffic(full),
 		"partner-traffic-quiet":     partnersview.PartnerTraffic(quiet),
 		"partner-traffic-failed":    partnersview.PartnerTraffic(failed),
-		"partner-refusals":          partnersview.PartnerRefusals(refusals),
-		"partner-refusals-none":     partnersview.PartnerRefusals(none),
-		"partner-refusals-no-match": partnersview.PartnerRefusals(nothing),
+		"partner-refusals":          partnersview.PartnerRejections(refusals),
+		"partner-refusals-none":     partnersview.PartnerRejections(none),
+		"partner-refusals-no-match": partnersview.PartnerRejections(nothing),
 	}
 }
 

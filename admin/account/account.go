@@ -28,7 +28,7 @@ func (h *Handlers) showAccount(k *web.Request, status int, mistakes ui.Errors) e
 		Shell:        k.Shell("Your account"),
 		Name:         p.Name,
 		Email:        p.Email,
-		Roles:        web.ScopeWords(k.Access.Roles(p.ID), names),
+		Roles:        web.ScopeLabels(k.Access.Roles(p.ID), names),
 		SecondFactor: len(p.TOTPSealed) > 0,
 		EnrolledAt:   web.TimeOf(p.TOTPAt),
 		RecoveryLeft: int(left),

@@ -15,7 +15,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}}
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
+		Errors: mistakes,
 		Do: func() (string, error) {
 			err := h.Staff.SetPassword(k.R.Context(), k.By, k.Session, form.Get("current"), form.Get("password"))
 			if err != nil {

@@ -22,7 +22,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: post, Path: "/account/recovery-codes", Own: true, Creates: "/account", ShownOnce: true, Handle: h.newRecoveryCodes},
 		{Method: get, Path: "/account/confirm", Own: true, Handle: h.confirmPage},
 		{Method: post, Path: "/account/confirm", Own: true, Handle: h.confirm},
-		{Method: post, Path: "/account/sessions/{session}/end", Own: true, Handle: h.endOwnSession},
-		{Method: post, Path: "/account/sessions/end-others", Own: true, Handle: h.endOwnOthers},
+		{Method: post, Path: "/account/sessions/{session}/end", Own: true, Handle: h.revokeOwnSession},
+		{Method: post, Path: "/account/sessions/end-others", Own: true, Handle: h.revokeOtherSessions},
 	}
 }

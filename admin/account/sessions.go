@@ -5,7 +5,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-func (h *Handlers) endOwnSession(k *web.Request) error {
+func (h *Handlers) revokeOwnSession(k *web.Request) error {
 	session, err := web.PathID(k, "session", id.Session)
 	if err != nil {
 		return err
@@ -16,7 +16,7 @@ func (h *Handlers) endOwnSession(k *web.Request) error {
 	return k.Redirect("/account")
 }
 
-func (h *Handlers) endOwnOthers(k *web.Request) error {
+func (h *Handlers) revokeOtherSessions(k *web.Request) error {
 	if err := h.Staff.EndSessions(k.R.Context(), k.By, k.Session.Staff.ID, k.Session.ID); err != nil {
 		return err
 	}

@@ -44,15 +44,15 @@ import (
 // that the test moves.
 type Console struct {
 	*testkit.Database
-	URL          string
-	Time         *clock.Manual
-	StaffService *staff.Service
-	Jobs         *jobs.Queue
-	transport    *http.Transport
-	watcher      *snapshot.Watcher
-	People       map[models.Role]models.Staff
-	Options      admin.Options
-	Tried        uuid.UUID // the partner that routes are tried on
+	URL           string
+	Time          *clock.Manual
+	StaffService  *staff.Service
+	Jobs          *jobs.Queue
+	transport     *http.Transport
+	watcher       *snapshot.Watcher
+	People        map[models.Role]models.Staff
+	Options       admin.Options
+	SamplePartner uuid.UUID // the partner that routes are tried on
 }
 
 // Setup is how a console differs from the usual one.
@@ -71,7 +71,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	}
 	h := &Console{
 		Database: testkit.NewDatabase(t),
-		Time:     clock.NewManual(testkit.Began()),
+		Time:     clock.NewManual(testkit.StartTime()),
 		People:   map[models.Role]models.Staff{},
 	}
 	keys := testkit.PlatformKeys(t, 1)
@@ -95,24 +95,24 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
 	h.Options = admin.Options{
-		Environment:    k.Environment,
-		Clock:          h.Time,
-		Log:            slog.New(slog.DiscardHandler),
-		Access:         access,
-		Staff:          h.StaffService,
-		Audit:          audit.New(h.DB, h.Time),
-		Partners:       partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}),
-		Leads:          leads.NewReader(h.DB, keys, h.Time),
-		Jobs:           h.Jobs,
-		Payouts:        payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
-		Reconcile:      reconcile.NewService(h.DB, h.Time, h.Jobs, files),
-		Prices:         prices.WithPolicy(k.Policy),
-		Reporting:      reporting.NewReader(h.DB),
-		TrustedProxies: k.Proxies,
-		PublicURL:      "http://api.example",
-		Metrics:        httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"),
-		DefaultSigning: models.SigningRequired,
-		RefusalsKept:   500,
+		Environment:          k.Environment,
+		Clock:                h.Time,
+		Log:                  slog.New(slog.DiscardHandler),
+		Access:               access,
+		Staff:                h.StaffService,
+		Audit:                audit.New(h.DB, h.Time),
+		Partners:             partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}),
+		Leads:                leads.NewReader(h.DB, keys, h.Time),
+		Jobs:                 h.Jobs,
+		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
+		Reconcile:            reconcile.NewService(h.DB, h.Time, h.Jobs, files),
+		Prices:               prices.WithPolicy(k.Policy),
+		Reporting:            reporting.NewReader(h.DB),
+		TrustedProxies:       k.Proxies,
+		PublicURL:            "http://api.example",
+		Metrics:              httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost_console", "the console"),
+		DefaultSigning:       models.SigningRequired,
+		RejectionsPerPartner: 500,
 	}
 	handler, err := admin.New(h.Options)
 	if err != nil {
@@ -156,7 +156,7 @@ func (h *Console) Reload(t *testing.T) {
 // AddStaff adds an active user whose password is [Password].
 func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole) models.Staff {
 	t.Helper()
-	p, err := h.StaffService.Seed(t.Context(), audit.Operator, staff.NewPerson{
+	p, err := h.StaffService.Seed(t.Context(), audit.Operator, staff.NewMember{
 		Email: email,
 		Name:  nameOf(email),
 		Roles: roles,

@@ -61,7 +61,7 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 			partners.NewAccount{Identifier: slug + "-trial", Sandbox: true})
 	}
 	if err == nil {
-		var made partners.Created
+		var made partners.CreatedSecret
 		made, err = h.Options.Partners.CreateSecret(t.Context(), p, "live")
 		s.secret = made.ID
 	}
@@ -74,8 +74,8 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	return s
 }
 
-// Sell delivers a lead, a minute after the one before.
-func (s *ConsoleWithLeads) Sell(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
+// AddLead delivers a lead, a minute after the one before.
+func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
 	t.Helper()
 	s.Time.Advance(time.Minute)
 	now, keys := s.Time.Now(), testkit.PlatformKeys(t, 1)

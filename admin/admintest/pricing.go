@@ -169,7 +169,7 @@ func (h *Console) PricingManagerPrices() *ratecard.Service {
 // AddDraft makes a draft with rules.
 func (h *Console) AddDraft(t testing.TB, title string, rules ...pricingrules.Rule) models.RateCard {
 	t.Helper()
-	d, err := h.PricingManagerPrices().Begin(t.Context(), title, 0)
+	d, err := h.PricingManagerPrices().CreateDraft(t.Context(), title, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 	t.Helper()
 	var err error
-	if d.Draft, err = d.Service(models.PricingManager).Begin(t.Context(), "Spring prices", 0); err != nil {
+	if d.Draft, err = d.Service(models.PricingManager).CreateDraft(t.Context(), "Spring prices", 0); err != nil {
 		t.Fatal(err)
 	}
 	d.DraftURL = web.DraftURL(d.Draft.ID)
@@ -244,11 +244,11 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sheet, err := d.Options.Prices.CompileCard(t.Context(), now.RateCard)
+	sheet, err := d.Options.Prices.ExamineCard(t.Context(), now.RateCard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if base := sheet.Table.BaseOf(pricingrules.Target{Industry: industry, Country: "GB"}); base.Own {
+	if base := sheet.Table.BaseOf(pricingrules.Target{Industry: industry, Country: "GB"}); base.Direct {
 		return base.Minor
 	}
 	return 0

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// deeds are what the audit trail tells of, for its filter; a dot at the end stands
+// actionFilters are what the audit trail tells of, for its filter; a dot at the end stands
 // for all that begin so.
-var deeds = []ui.Option{
+var actionFilters = []ui.Option{
 	{Value: "login", Label: "Signing in"},
 	{Value: "confirm", Label: "Confirming it is still them"},
 	{Value: "staff.", Label: "Staff"},
@@ -55,7 +55,7 @@ func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, nil) 
 func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 	q := k.R.URL.Query()
 	f, mistakes := auditFilter(q)
-	var found audit.Found
+	var found audit.ListResult
 	if len(mistakes) == 0 {
 		var err error
 		if found, err = h.Audit.List(k.R.Context(), k.Scope, f, web.KeyPage(q)); err != nil {
@@ -68,9 +68,9 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 		Object:  q.Get("object"),
 		From:    q.Get("from"),
 		To:      q.Get("to"),
-		Actions: web.Chosen(deeds, q.Get("action")),
-		Kinds:   web.Chosen(objectKinds, q.Get("kind")),
-		Outcomes: web.Chosen([]ui.Option{
+		Actions: web.SelectOption(actionFilters, q.Get("action")),
+		Kinds:   web.SelectOption(objectKinds, q.Get("kind")),
+		Outcomes: web.SelectOption([]ui.Option{
 			{Value: "done", Label: "Done"},
 			{Value: "refused", Label: "Refused"},
 		}, q.Get("outcome")),
@@ -97,7 +97,7 @@ func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
 		Kind:   web.SearchText(q, "kind"),
 		Object: web.SearchText(q, "object"),
 	}
-	if outcome := models.AuditOutcome(q.Get("outcome")); outcome == models.AuditDone || outcome == models.AuditRefused {
+	if outcome := models.AuditOutcome(q.Get("outcome")); outcome == models.AuditDone || outcome == models.AuditRejected {
 		f.Outcome = outcome
 	}
 	f.From, f.Until, mistakes = web.DateRange(q)
@@ -115,7 +115,7 @@ func (h *Handlers) auditVerify(k *web.Request) error {
 		Kind:   "audit",
 		After:  map[string]any{"intact": verdict.Intact(), "events": verdict.Events, "head": verdict.Head},
 	}
-	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
+	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
 	k.Scope, _ = k.ScopeOf(web.ReadAudit)

@@ -16,7 +16,7 @@ func TestAuditPages(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Auditor)
 	for range 120 {
-		if err := h.Options.Audit.Done(t.Context(), audit.Operator, audit.Event{Action: "partner.status", Kind: "partner", Object: "pt_1", After: map[string]any{"note": "<script>alert(1)</script>"}}); err != nil {
+		if err := h.Options.Audit.LogDone(t.Context(), audit.Operator, audit.Event{Action: "partner.status", Kind: "partner", Object: "pt_1", After: map[string]any{"note": "<script>alert(1)</script>"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) workList(k *web.Request) error { return h.showWork(k, http.StatusOK) }
+func (h *Handlers) list(k *web.Request) error { return h.show(k, http.StatusOK) }
 
-func (h *Handlers) showWork(k *web.Request, status int) error {
+func (h *Handlers) show(k *web.Request, status int) error {
 	q := k.R.URL.Query()
 	all, newer, older, err := h.Jobs.List(k.R.Context(), k.Scope, k.Session.Staff.ID, web.KeyPage(q))
 	if err != nil {
 		return err
 	}
 	v := view.ListView{Shell: k.Shell("Long work", ui.Link{Label: "Ledger", URL: "/payouts"})}
-	if v.Rows, err = h.workRows(k, all...); err != nil {
+	if v.Rows, err = h.rows(k, all...); err != nil {
 		return err
 	}
 	if n := len(all); n > 0 {
@@ -33,8 +33,8 @@ func (h *Handlers) showWork(k *web.Request, status int) error {
 	return k.Show(status, view.List(v))
 }
 
-// theWork is the piece that the address names.
-func (h *Handlers) theWork(k *web.Request) (w models.Work, err error) {
+// job is the piece that the address names.
+func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	number, err := strconv.ParseInt(k.R.PathValue("id"), 10, 64)
 	if err != nil || number < 1 {
 		return w, web.ErrNotFound
@@ -43,26 +43,26 @@ func (h *Handlers) theWork(k *web.Request) (w models.Work, err error) {
 	return w, web.OrNotFound(err)
 }
 
-// workLive is a row of the list, which comes anew by itself.
-func (h *Handlers) workLive(k *web.Request) error {
-	w, err := h.theWork(k)
+// live is a row of the list, which comes anew by itself.
+func (h *Handlers) live(k *web.Request) error {
+	w, err := h.job(k)
 	if err != nil {
 		return err
 	}
-	rows, err := h.workRows(k, w)
+	rows, err := h.rows(k, w)
 	if err != nil {
 		return err
 	}
 	return k.Show(http.StatusOK, view.Line(rows[0], k.Now))
 }
 
-var workKinds = map[models.WorkKind]string{
+var jobKinds = map[models.JobKind]string{
 	models.WorkReconciliation: "Reconciliation",
 	models.WorkPayoutRun:      "Payout run",
 	models.WorkExport:         "Export of the ledger",
 }
 
-func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Row, err error) {
+func (h *Handlers) rows(k *web.Request, all ...models.Job) (rows []view.Row, err error) {
 	var whose []uuid.UUID
 	for _, w := range all {
 		if w.PartnerID != nil {
@@ -71,18 +71,18 @@ func (h *Handlers) workRows(k *web.Request, all ...models.Work) (rows []view.Row
 	}
 	names, err := web.NamesOfPartners(k, whose)
 	for _, w := range all {
-		rows = append(rows, h.workRow(k, w, names))
+		rows = append(rows, h.row(k, w, names))
 	}
 	return rows, err
 }
 
-func (h *Handlers) workRow(k *web.Request, w models.Work, names web.PartnerNames) view.Row {
+func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) view.Row {
 	number := strconv.FormatInt(w.ID, 10)
 	row := view.Row{
 		LiveURL: "/work/" + number + "/live",
 		Key:     number,
-		Kind:    workKinds[w.Kind],
-		For:     h.workObject(k, w),
+		Kind:    jobKinds[w.Kind],
+		For:     h.object(k, w),
 		AskedBy: w.AskedBy,
 		Asked:   w.AskedAt,
 		Ended:   web.TimeOf(w.EndedAt),
@@ -94,8 +94,8 @@ func (h *Handlers) workRow(k *web.Request, w models.Work, names web.PartnerNames
 	return row
 }
 
-// workObject is what the work is for, with its page where this person may see it.
-func (h *Handlers) workObject(k *web.Request, w models.Work) ui.Link {
+// object is what the work is for, with its page where this person may see it.
+func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 	switch w.Kind {
 	case models.WorkPayoutRun:
 		l := ui.Link{Label: payouts.RunID(w.ObjectID)}
@@ -118,8 +118,8 @@ func (h *Handlers) workObject(k *web.Request, w models.Work) ui.Link {
 	}
 }
 
-func (h *Handlers) cancelWork(k *web.Request) error {
-	w, err := h.theWork(k)
+func (h *Handlers) cancel(k *web.Request) error {
+	w, err := h.job(k)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (h *Handlers) cancelWork(k *web.Request) error {
 	err = h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID)
 	if f := apperr.As(err); f != nil && f.Code == apperr.Conflict {
 		k.Notices = append(k.Notices, web.Notice{Kind: "warn", Text: "It had ended already: this is how it ended."})
-		return h.showWork(k, http.StatusConflict)
+		return h.show(k, http.StatusConflict)
 	}
 	if err != nil {
 		return web.OrNotFound(err)

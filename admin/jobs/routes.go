@@ -17,8 +17,8 @@ type Handlers struct {
 // ask for an export may stop that one; for others' work it takes more (mayStop).
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.workList},
-		{Method: http.MethodGet, Path: "/work/{id}/live", Needs: web.ReadPayouts, Handle: h.workLive},
-		{Method: http.MethodPost, Path: "/work/{id}/cancel", Needs: web.ExportPayouts, Handle: h.cancelWork},
+		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.list},
+		{Method: http.MethodGet, Path: "/work/{id}/live", Needs: web.ReadPayouts, Handle: h.live},
+		{Method: http.MethodPost, Path: "/work/{id}/cancel", Needs: web.ExportPayouts, Handle: h.cancel},
 	}
 }

@@ -32,9 +32,9 @@ func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes 
 		}
 	}
 	return view.FindForm{
-		By:        web.Chosen(leadKeys, by),
+		By:        web.SelectOption(leadKeys, by),
 		Value:     value,
-		Countries: web.Chosen(countries, country),
+		Countries: web.SelectOption(countries, country),
 		Errors:    mistakes,
 	}
 }
@@ -44,7 +44,7 @@ func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes 
 func (h *Handlers) findLead(k *web.Request) error {
 	f := k.R.PostForm
 	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
-	var found leads.Found
+	var found leads.SearchResult
 	err := error(apperr.New(apperr.Invalid, "value", "Type what to look up: it is compared as a whole."))
 	office, what := h.Leads.By(k.By), "e-mail address"
 	switch {
@@ -55,7 +55,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 		what = "phone number"
 		found, err = office.FindPhone(k.R.Context(), k.Scope, value, country)
 	default:
-		if to := h.PageOf(k, value); to != "" {
+		if to := h.URLForID(k, value); to != "" {
 			return k.Redirect(to)
 		}
 		err = apperr.New(apperr.Invalid, "no_lead",

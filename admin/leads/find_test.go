@@ -16,7 +16,7 @@ import (
 func TestFindLead(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
-	first, second, alone := s.Sell(t, s.Harbour, admintest.JoContact, nil), s.Sell(t, s.Other, admintest.JoContact, nil), s.Sell(t, s.Harbour, admintest.SamContact, nil)
+	first, second, alone := s.AddLead(t, s.Harbour, admintest.JoContact, nil), s.AddLead(t, s.Other, admintest.JoContact, nil), s.AddLead(t, s.Harbour, admintest.SamContact, nil)
 	b := s.SignedInAs(t, models.AccountManager)
 	find := func(by, value, country string) admintest.Response {
 		t.Helper()
@@ -65,7 +65,7 @@ func TestFindLead(t *testing.T) {
 	}
 }
 
-func TestFindLeadRefuses(t *testing.T) {
+func TestFindLeadRejects(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
 	b := s.SignedInAs(t, models.Finance)
@@ -105,7 +105,7 @@ func TestFindLeadRefuses(t *testing.T) {
 func TestJumpToALead(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
-	lead := s.Sell(t, s.Harbour, admintest.JoContact, nil)
+	lead := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
 	for role, want := range map[models.Role]string{
 		models.Finance:        web.LeadURL(lead.ID),
 		models.PricingManager: web.LeadURL(lead.ID),

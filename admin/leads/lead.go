@@ -20,7 +20,7 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	l, err := h.Leads.Page(k.R.Context(), k.Scope, lead)
+	l, err := h.Leads.Get(k.R.Context(), k.Scope, lead)
 	if err != nil {
 		return web.OrNotFound(err)
 	}
@@ -50,7 +50,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Shell:         k.Shell("Lead: "+l.Industry+", "+l.Country, allLeads),
 		ID:            id.Format(id.Lead, l.ID),
 		TransactionID: l.TransactionID,
-		States:        stateWords(erased, l.Sandbox, in(models.ReturnAccepted)),
+		States:        stateLabels(erased, l.Sandbox, in(models.ReturnAccepted)),
 		Price:         money.Amount{Minor: l.PriceMinor, Currency: currency},
 		Received:      l.ReceivedAt,
 		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
@@ -89,15 +89,19 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
-		step, detail := view.Step{At: e.At, Event: string(e.Kind), What: web.Title(string(e.Kind))}, web.Fields(&e.Detail)
+		step, detail := view.Step{
+			At:    e.At,
+			Event: string(e.Kind),
+			What:  web.Title(string(e.Kind)),
+		}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case models.EventDelivered:
-			step.What, step.Detail = "Stored and answered", "Request "+web.ValueWords(detail, "request_id")
+			step.What, step.Detail = "Stored and answered", "Request "+web.FieldText(detail, "request_id")
 		case models.EventReturned:
-			step.Reason = web.ValueWords(detail, "reason")
+			step.Reason = web.FieldText(detail, "reason")
 			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
 			if k.MayAt(web.ReadPayouts, l.PartnerID) {
-				step.More = returnLink(web.ValueWords(detail, "return"))
+				step.More = returnLink(web.FieldText(detail, "return"))
 			}
 		}
 		steps = append(steps, step)

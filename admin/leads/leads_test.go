@@ -23,10 +23,10 @@ import (
 func TestLeadsList(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
-	first := s.Sell(t, s.Harbour, admintest.JoContact, nil)
-	trial := s.Sell(t, s.Harbour, admintest.SamContact,
+	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
-	others := s.Sell(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.Industry, l.Country = "roofer", "DE" })
+	others := s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.Industry, l.Country = "roofer", "DE" })
 	b := s.SignedInAs(t, models.Finance)
 	all := map[string]models.Lead{"first": first, "trial": trial, "others": others}
 	for query, want := range map[string]string{
@@ -87,7 +87,7 @@ func TestLeadsPages(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
 	for range leadpages.LeadsPage + 2 {
-		s.Sell(t, s.Harbour, admintest.JoContact, nil)
+		s.AddLead(t, s.Harbour, admintest.JoContact, nil)
 	}
 	b := s.SignedInAs(t, models.Finance)
 	older := b.Get(t, "/leads?state=delivered").Link("next")
@@ -104,7 +104,7 @@ func TestLeadsPages(t *testing.T) {
 func TestLeadPage(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
-	lead := s.Sell(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
+	lead := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
 	page := "/leads/" + admintest.LeadIDOf(lead)
 	secret := testkit.Value[string](t, s.Database,
 		`SELECT prefix || '…' || last_four FROM signing_secrets WHERE id = $1`, lead.SecretID)
@@ -141,11 +141,11 @@ func TestLeadPage(t *testing.T) {
 	}
 }
 
-func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
+func TestLeadPageShowsReturnsAndErasure(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
-	lead := s.Sell(t, s.Harbour, admintest.JoContact, nil)
-	trial := s.Sell(t, s.Harbour, admintest.SamContact,
+	lead := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	b := s.SignedInAs(t, models.Finance)
 	says := func(l models.Lead, wants ...string) {
@@ -174,7 +174,7 @@ func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
 		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
 		lead.ID)
 	says(lead, `data-contact="erased"`, `data-state="erased"`, `data-bytes="0"`, "I agree to be called about my request.")
-	late := s.Sell(t, s.Harbour, admintest.SamContact, nil)
+	late := s.AddLead(t, s.Harbour, admintest.SamContact, nil)
 	says(late, asks)
 	s.Time.Advance(s.Options.Payouts.Policy().ReturnWindow + time.Second)
 	b = s.SignedInAs(t, models.Finance)
@@ -185,7 +185,7 @@ func TestLeadPageTellsOfReturnsAndErasure(t *testing.T) {
 func TestLeadsOfOnePartner(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
-	own, others := s.Sell(t, s.Harbour, admintest.JoContact, nil), s.Sell(t, s.Other, admintest.JoContact, nil)
+	own, others := s.AddLead(t, s.Harbour, admintest.JoContact, nil), s.AddLead(t, s.Other, admintest.JoContact, nil)
 	s.AddStaff(t, "own@example.com", models.StaffRole{Role: models.Finance, PartnerID: &s.Harbour.ID})
 	s.Reload(t)
 	b := s.NewClient(t)

@@ -50,14 +50,14 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		Country:    web.Short(q.Get("country")),
 		From:       web.Short(q.Get("from")),
 		To:         web.Short(q.Get("to")),
-		Industries: web.Chosen(web.Labels(industries), q.Get("industry")),
-		States:     web.Chosen(leadStates, q.Get("state")),
+		Industries: web.SelectOption(web.Labels(industries), q.Get("industry")),
+		States:     web.SelectOption(leadStates, q.Get("state")),
 		Leads:      h.leadRows(k, found.Rows),
 		State: ui.ListState{
 			Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"),
 			ClearURL: "/leads",
 		},
-		Looked: found.Looked,
+		Looked: found.ScannedTo,
 		Pager:  web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
@@ -123,14 +123,14 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 			Industry: l.Industry,
 			Country:  l.Country,
 			Price:    l.Price,
-			States:   stateWords(l.State == models.LeadErased, l.Sandbox, l.Returned),
+			States:   stateLabels(l.State == models.LeadErased, l.Sandbox, l.Returned),
 		})
 	}
 	return rows
 }
 
-// stateWords say what became of a lead.
-func stateWords(erased, sandbox, returned bool) (words []string) {
+// stateLabels say what became of a lead.
+func stateLabels(erased, sandbox, returned bool) (words []string) {
 	if sandbox {
 		words = append(words, leads.StateSandbox)
 	}

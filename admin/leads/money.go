@@ -104,13 +104,13 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 	if err != nil {
 		return q, err
 	}
-	sheet, err := h.Prices.CompileCard(k.R.Context(), card)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), card)
 	if err != nil {
 		return q, err
 	}
-	var own partners.OwnPrice
+	var own partners.Pricing
 	if l.QuotedPartner != nil {
-		if own, err = h.Partners.OwnPrice(k.R.Context(), models.Partner{ID: *l.QuotedPartner}); err != nil {
+		if own, err = h.Partners.Pricing(k.R.Context(), models.Partner{ID: *l.QuotedPartner}); err != nil {
 			return q, err
 		}
 	}
@@ -118,7 +118,7 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 		Industry: l.Industry,
 		Country:  l.QuotedCountry,
 		Urgency:  l.Urgency,
-	}, pricingrules.Own{Adjustment: own.Adjustment})
+	}, pricingrules.PartnerPricing{Adjustment: own.Adjustment})
 	if f := apperr.As(err); f != nil && f.Code == apperr.Invalid {
 		q.Why = "The industry is no longer in the taxonomy: the steps to the price cannot be shown."
 		return q, nil

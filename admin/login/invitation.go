@@ -35,7 +35,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the password again."}}
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
+		Errors: mistakes,
 		Do: func() (string, error) {
 			if _, err := h.Staff.Accept(k.R.Context(), k.By, token, form.Get("password")); err != nil {
 				return "", err

@@ -175,7 +175,7 @@ func TestThrottledLogin(t *testing.T) {
 	}
 	p := from("198.51.100.1")
 	if p.Status != http.StatusTooManyRequests || p.Header.Get("Retry-After") != "30" ||
-		!strings.Contains(p.Body, ui.Wait(30)) || len(p.Values("data-errors")) != 1 ||
+		!strings.Contains(p.Body, ui.RetryDelayText(30)) || len(p.Values("data-errors")) != 1 ||
 		!strings.Contains(p.Body, `value="auditor@example.com"`) {
 		t.Errorf("%d, Retry-After %q: %s", p.Status, p.Header.Get("Retry-After"), p.Text())
 	}
@@ -227,14 +227,14 @@ func TestInvitation(t *testing.T) {
 		t.Errorf("%+v, %v", found.Roles, err)
 	}
 	account := guest.Get(t, "/account")
-	for _, role := range web.ScopeWords(found.Roles, web.PartnerNames{partner: "harbour-leads"}) {
+	for _, role := range web.ScopeLabels(found.Roles, web.PartnerNames{partner: "harbour-leads"}) {
 		if !strings.Contains(account.Body, "<li>"+role+"</li>") {
 			t.Errorf("%q is not among the roles: %s", role, account.Text())
 		}
 	}
 	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") ||
 		!strings.Contains(p.Body, "p, auditor, audit, verify") ||
-		!strings.Contains(p.Body, web.PermissionWords(web.PublishPricing)) {
+		!strings.Contains(p.Body, web.PermissionLabel(web.PublishPricing)) {
 		t.Errorf("%s", p.Text())
 	}
 }

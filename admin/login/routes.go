@@ -29,6 +29,6 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: post, Path: "/logout", Own: true, Handle: h.logout},
 		{Method: get, Path: "/account/second-factor", Own: true, Handle: h.enrolPage},
 		{Method: post, Path: "/account/second-factor", Own: true, Handle: h.enrol},
-		{Method: post, Path: "/account/recovery-codes/kept", Own: true, Handle: h.codesKept},
+		{Method: post, Path: "/account/recovery-codes/kept", Own: true, Handle: h.confirmRecoveryCodes},
 	}
 }

@@ -35,7 +35,7 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 	}
 	s := k.Shell("Set up a second factor")
 	if !k.SignedIn() {
-		s.Lead = "Your role needs one: nothing else is open until it is there."
+		s.Intro = "Your role needs one: nothing else is open until it is there."
 	}
 	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{
 		Shell:  s,
@@ -66,7 +66,7 @@ func (h *Handlers) enrol(k *web.Request) error {
 	})
 }
 
-func (h *Handlers) codesKept(k *web.Request) error { return k.Redirect("/") }
+func (h *Handlers) confirmRecoveryCodes(k *web.Request) error { return k.Redirect("/") }
 
 func grouped(secret string) string {
 	var groups []string

@@ -14,7 +14,7 @@ import (
 )
 
 func (h *Handlers) overview(k *web.Request) error {
-	r, links := web.ChosenRange(k, "/?")
+	r, links := web.SelectedRange(k, "/?")
 	v := view.View{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
@@ -28,33 +28,33 @@ func (h *Handlers) overview(k *web.Request) error {
 	}
 	v.Tiles, v.Payouts = tiles(f), f.Payouts
 	for _, one := range f.Refusals {
-		v.Refusals = append(v.Refusals, ui.Bar{Label: web.RefusalWords(one), Count: one.Count})
+		v.Refusals = append(v.Refusals, ui.Bar{Label: web.RejectionLabel(one), Count: one.Count})
 	}
-	if v.Needs, err = h.needs(k); err != nil {
+	if v.Attention, err = h.attention(k); err != nil {
 		return err
 	}
 	return k.Show(http.StatusOK, view.Page(v))
 }
 
-// needs is what waits for a person.
-func (h *Handlers) needs(k *web.Request) ([]ui.Need, error) {
-	partners, err := h.partnersNeed(k)
+// attention is what waits for a person.
+func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
+	partners, err := h.partnerAttention(k)
 	if err != nil {
 		return nil, err
 	}
-	pricing, err := h.pricingNeeds(k)
+	pricing, err := h.pricingAttention(k)
 	if err != nil {
 		return nil, err
 	}
-	payouts, err := h.payoutsNeed(k)
+	payouts, err := h.payoutAttention(k)
 	return slices.Concat(partners, pricing, payouts), err
 }
 
 // failedFor is how long work that failed is told of.
 const failedFor = 24 * time.Hour
 
-// payoutsNeed is what waits for a decision of this person, and what failed.
-func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
+// payoutAttention is what waits for a decision of this person, and what failed.
+func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	ctx := k.R.Context()
 	if sc, ok := k.ScopeOf(web.ApprovePayouts); ok {
 		open, err := h.Payouts.OpenReturns(ctx, sc)
@@ -62,8 +62,8 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 			return nil, err
 		}
 		if open > 0 {
-			all = append(all, ui.Need{
-				Text:   web.CountWords(open, false, "return waits", "returns wait") + " for a decision",
+			all = append(all, ui.AttentionItem{
+				Text:   web.CountText(open, false, "return waits", "returns wait") + " for a decision",
 				URL:    "/payouts/returns?state=open",
 				Detail: "Until then the ledger stays as it is.",
 			})
@@ -73,7 +73,7 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 			return nil, err
 		}
 		for _, r := range runs {
-			all = append(all, ui.Need{
+			all = append(all, ui.AttentionItem{
 				Text:   "A payout run in " + r.Currency + " waits for approval",
 				URL:    web.RunURL(r.ID),
 				Detail: r.Preparer + " prepared it.",
@@ -86,8 +86,8 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 			return nil, err
 		}
 		if failed > 0 {
-			all = append(all, ui.Need{
-				Text:   web.CountWords(failed, false, "piece of long work", "pieces of long work") + " failed",
+			all = append(all, ui.AttentionItem{
+				Text:   web.CountText(failed, false, "piece of long work", "pieces of long work") + " failed",
 				URL:    "/work",
 				Detail: "In the last 24 hours.",
 			})
@@ -99,8 +99,8 @@ func (h *Handlers) payoutsNeed(k *web.Request) (all []ui.Need, err error) {
 // proposalsListed is how many partners' proposed prices the overview lists.
 const proposalsListed = 20
 
-// pricingNeeds are the drafts and the proposed partner prices that this user may approve.
-func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
+// pricingAttention are the drafts and the proposed partner prices that this user may approve.
+func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	if !k.May(web.PublishPricing) {
 		return nil, nil
 	}
@@ -110,7 +110,7 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 	}
 	for _, d := range drafts {
 		if d.State == models.RateCardSubmitted && d.Submitter != k.By.Name {
-			all = append(all, ui.Need{
+			all = append(all, ui.AttentionItem{
 				Text:   web.DraftName(d.RateCard) + " waits for approval",
 				URL:    web.DraftURL(d.ID) + "?tab=publish",
 				Detail: d.Submitter + " submitted these prices.",
@@ -120,7 +120,7 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 	sc, _ := k.ScopeOf(web.PublishPricing)
 	proposed, err := h.Partners.PriceProposals(k.R.Context(), sc, k.Session.Staff.ID, proposalsListed)
 	for _, p := range proposed {
-		all = append(all, ui.Need{
+		all = append(all, ui.AttentionItem{
 			Text:   "Price change for " + p.Name + " needs approval",
 			URL:    web.PartnerURL(p.ID) + "?tab=prices",
 			Detail: "The current prices apply until it is approved.",
@@ -129,8 +129,8 @@ func (h *Handlers) pricingNeeds(k *web.Request) (all []ui.Need, err error) {
 	return all, err
 }
 
-// partnersNeed is what waits for a person at the partners that this one looks after.
-func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
+// partnerAttention is what waits for a person at the partners that this one looks after.
+func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {
 		return nil, nil
@@ -141,8 +141,8 @@ func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
 		return nil, err
 	}
 	if pending > 0 {
-		all = append(all, ui.Need{
-			Text:   web.CountWords(pending, false, "partner waits", "partners wait") + " for approval",
+		all = append(all, ui.AttentionItem{
+			Text:   web.CountText(pending, false, "partner waits", "partners wait") + " for approval",
 			URL:    "/partners?status=pending",
 			Detail: "Until then they get no price.",
 		})
@@ -152,7 +152,7 @@ func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
 		return nil, err
 	}
 	for _, e := range ending {
-		all = append(all, ui.Need{
+		all = append(all, ui.AttentionItem{
 			Text:   e.Name + ": every secret ends",
 			URL:    web.PartnerURL(e.Partner) + "?tab=secrets",
 			Detail: "The last one at " + web.Minute(e.Ends) + "; then its signed posts are refused.",
@@ -163,8 +163,8 @@ func (h *Handlers) partnersNeed(k *web.Request) (all []ui.Need, err error) {
 		return nil, err
 	}
 	for _, u := range unsigned {
-		all = append(all, ui.Need{
-			Text:   u.Name + ": " + web.CountWords(u.Leads, false, "unsigned lead", "unsigned leads"),
+		all = append(all, ui.AttentionItem{
+			Text:   u.Name + ": " + web.CountText(u.Leads, false, "unsigned lead", "unsigned leads"),
 			URL:    web.PartnerURL(u.Partner) + "?tab=signing",
 			Detail: "In the last 24 hours.",
 		})

@@ -29,7 +29,7 @@ func (h *Handlers) accountPage(k *web.Request) error {
 	return h.showAccountForm(k, http.StatusOK, p, a, view.AccountFormView{
 		Name:      a.Name,
 		Suspended: a.Status == models.AccountSuspended,
-		Signing:   web.Chosen(h.modes(k, models.SigningInherit), string(a.SigningMode)),
+		Signing:   web.SelectOption(h.modes(k, models.SigningInherit), string(a.SigningMode)),
 		Version:   a.RowVersion,
 	})
 }
@@ -69,7 +69,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormVersion(k), change)
+			return web.PartnerURL(p.ID), h.partners(k).SetAccount(k.R.Context(), k.Scope, a.ID, web.FormRowVersion(k), change)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if a, err = h.accountOf(k, p); err != nil {
@@ -83,7 +83,7 @@ func (h *Handlers) changeAccount(k *web.Request) error {
 				Name:      web.Short(change.Name),
 				Suspended: change.Status == models.AccountSuspended,
 				Version:   r.Version,
-				Signing:   web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
+				Signing:   web.SelectOption(h.modes(k, models.SigningInherit), f.Get("signing")),
 				Conflict:  r.Conflict,
 				Errors:    r.Errors,
 			})

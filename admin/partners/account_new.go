@@ -22,7 +22,7 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 	// The first is for trying out: its leads pay nobody (D25).
 	v := view.AccountFormView{
 		Sandbox: len(all) == 0,
-		Signing: web.Chosen(h.modes(k, models.SigningInherit), string(models.SigningInherit)),
+		Signing: web.SelectOption(h.modes(k, models.SigningInherit), string(models.SigningInherit)),
 	}
 	if len(all) == 0 {
 		v.Identifier, v.Name = p.Slug+"-sandbox", "Sandbox"
@@ -39,7 +39,7 @@ func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, 
 	return k.Show(status, view.AccountForm(v))
 }
 
-func (h *Handlers) accountNew(k *web.Request) error {
+func (h *Handlers) createAccount(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (h *Handlers) accountNew(k *web.Request) error {
 				Identifier: web.Short(n.Identifier),
 				Name:       web.Short(n.Name),
 				Sandbox:    n.Sandbox,
-				Signing:    web.Chosen(h.modes(k, models.SigningInherit), f.Get("signing")),
+				Signing:    web.SelectOption(h.modes(k, models.SigningInherit), f.Get("signing")),
 				StepUp:     r.StepUp,
 				Errors:     r.Errors,
 			})

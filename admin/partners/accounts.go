@@ -38,7 +38,7 @@ func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) 
 			Default:    a.IsDefault,
 			Sandbox:    a.Sandbox,
 			Status:     string(a.Status),
-			Signing:    h.accountModeWords(k, a.SigningMode, p),
+			Signing:    h.accountModeLabel(k, a.SigningMode, p),
 		}
 		if canWrite {
 			row.URL = web.PartnerURL(p.ID) + "/accounts/" + row.ID
@@ -48,12 +48,12 @@ func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) 
 	return rows, err
 }
 
-func (h *Handlers) accountModeWords(k *web.Request, m models.SigningMode, p models.Partner) string {
+func (h *Handlers) accountModeLabel(k *web.Request, m models.SigningMode, p models.Partner) string {
 	if m != models.SigningInherit {
 		return plainMode(m) + " (its own)"
 	}
 	if p.SigningMode == models.SigningDefault {
-		return h.modeWords(k, p.SigningMode)
+		return h.modeLabel(k, p.SigningMode)
 	}
 	return plainMode(p.SigningMode) + " (as the partner)"
 }

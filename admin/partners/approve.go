@@ -16,7 +16,7 @@ func (h *Handlers) approve(k *web.Request) error {
 func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.PartnerStatus) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return h.back(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), to)
+			return h.returnPath(k, web.PartnerURL(p.ID)), h.partners(k).SetStatusAt(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), to)
 		},
 		Show: func(r web.Rejected) error {
 			for _, one := range r.Errors {
@@ -31,8 +31,8 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 	})
 }
 
-// back is where a form wants to return to, one of the partner's own pages.
-func (h *Handlers) back(k *web.Request, partner string) string {
+// returnPath is where a form wants to return to, one of the partner's own pages.
+func (h *Handlers) returnPath(k *web.Request, partner string) string {
 	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
 		return to
 	}

@@ -53,7 +53,7 @@ func (h *Handlers) check(k *web.Request) error {
 	if len(v.Errors) > 0 {
 		return h.showCheck(k, http.StatusUnprocessableEntity, p, v)
 	}
-	found, err := h.partners(k).CheckSignature(k.R.Context(), k.Scope, p, v.Timestamp, v.Body, v.Signature)
+	found, err := h.partners(k).DiagnoseSignature(k.R.Context(), k.Scope, p, v.Timestamp, v.Body, v.Signature)
 	if err != nil {
 		return err
 	}

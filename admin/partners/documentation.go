@@ -14,7 +14,7 @@ func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	v := view.PartnerHandoverView{Head: head, CanWrite: head.CanWrite}
+	v := view.PartnerDocumentationView{Head: head, CanWrite: head.CanWrite}
 	link, there, err := h.Partners.Link(k.R.Context(), k.Scope, p)
 	if err != nil {
 		return err
@@ -22,11 +22,11 @@ func (h *Handlers) documentationTab(k *web.Request, p models.Partner) error {
 	if there {
 		v.Created = link.CreatedAt
 	}
-	return k.Show(http.StatusOK, view.PartnerHandover(v))
+	return k.Show(http.StatusOK, view.PartnerDocumentation(v))
 }
 
-// makeLink shows the link that it creates, this once.
-func (h *Handlers) makeLink(k *web.Request) error {
+// createLink shows the link that it creates, this once.
+func (h *Handlers) createLink(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (h *Handlers) makeLink(k *web.Request) error {
 		NextLabel:   "Done",
 		NextURL:     url + "?tab=documentation",
 	}
-	if to := h.back(k, url); to != url {
+	if to := h.returnPath(k, url); to != url {
 		v.NextLabel, v.NextURL = "Continue onboarding", to
 	}
 	return k.ShowSecret(http.StatusOK, view.LinkCreated(v))

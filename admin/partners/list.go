@@ -50,9 +50,9 @@ func (h *Handlers) partnersList(k *web.Request) error {
 	v := view.PartnersView{
 		Shell:     k.Shell("Partners"),
 		Search:    q.Get("q"),
-		Statuses:  web.Chosen(partnerStatuses, q.Get("status")),
-		Managers:  web.Chosen(web.Labels(managers), q.Get("manager")),
-		Modes:     web.Chosen(h.modes(k, models.SigningDefault), q.Get("signing")),
+		Statuses:  web.SelectOption(partnerStatuses, q.Get("status")),
+		Managers:  web.SelectOption(web.Labels(managers), q.Get("manager")),
+		Modes:     web.SelectOption(h.modes(k, models.SigningDefault), q.Get("signing")),
 		SortName:  sort("name", false),
 		SortLeads: sort("leads", false),
 		SortSeen:  sort("seen", false),
@@ -70,7 +70,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 			URL:         web.PartnerURL(p.ID),
 			Status:      string(p.Status),
 			Manager:     p.AccountManager,
-			Signing:     h.modeWords(k, p.SigningMode),
+			Signing:     h.modeLabel(k, p.SigningMode),
 			Leads:       p.Leads,
 			Payouts:     p.Payouts,
 			LastTraffic: p.LastTraffic,
@@ -81,7 +81,7 @@ func (h *Handlers) partnersList(k *web.Request) error {
 
 func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	p := web.CursorPager("/partners", q, found.Newer, found.Older)
-	p.Count = web.CountWords(found.Count, found.More, "partner", "partners")
+	p.Count = web.CountText(found.Count, found.More, "partner", "partners")
 	return p
 }
 
@@ -113,8 +113,8 @@ func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 
 func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m), "_", " ") }
 
-// modeWords is a partner's signing mode with where it comes from.
-func (h *Handlers) modeWords(k *web.Request, m models.SigningMode) string {
+// modeLabel is a partner's signing mode with where it comes from.
+func (h *Handlers) modeLabel(k *web.Request, m models.SigningMode) string {
 	if m == models.SigningDefault {
 		return plainMode(h.DefaultSigning) + " (default)"
 	}
@@ -140,7 +140,7 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	}
 	slices.Sort(names)
 	options := append([]ui.Option{{Value: "", Label: "Nobody yet"}}, web.Labels(slices.Compact(names))...)
-	return web.Chosen(options, now), nil
+	return web.SelectOption(options, now), nil
 }
 
 // partners is the service on behalf of whoever asks.

@@ -10,7 +10,7 @@ import (
 )
 
 func (h *Handlers) partnerNewPage(k *web.Request) error {
-	v := view.PartnerNewView{Modes: web.Chosen(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
+	v := view.PartnerNewView{Modes: web.SelectOption(h.modes(k, models.SigningDefault), string(models.SigningDefault))}
 	return h.showPartnerNew(k, http.StatusOK, v, k.Session.Staff.Name)
 }
 
@@ -23,7 +23,7 @@ func (h *Handlers) showPartnerNew(k *web.Request, status int, v view.PartnerNewV
 	return k.Show(status, view.PartnerNew(v))
 }
 
-func (h *Handlers) partnerNew(k *web.Request) error {
+func (h *Handlers) createPartner(k *web.Request) error {
 	f, signing := k.R.PostForm, models.SigningMode(k.R.PostForm.Get("signing"))
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpWhen(web.AcceptsUnsigned(signing)),
@@ -42,7 +42,7 @@ func (h *Handlers) partnerNew(k *web.Request) error {
 				Name:      web.Short(f.Get("name")),
 				Slug:      web.Short(f.Get("slug")),
 				LegalName: web.Short(f.Get("legal_name")),
-				Modes:     web.Chosen(h.modes(k, models.SigningDefault), f.Get("signing")),
+				Modes:     web.SelectOption(h.modes(k, models.SigningDefault), f.Get("signing")),
 				StepUp:    r.StepUp,
 				Errors:    r.Errors,
 			}, web.Short(f.Get("manager")))

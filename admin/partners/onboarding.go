@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// arrivalsWithin is how far back the page of a new partner looks.
-const arrivalsWithin = 24 * time.Hour
+// recentActivityWindow is how far back the page of a new partner looks.
+const recentActivityWindow = 24 * time.Hour
 
 func (h *Handlers) onboardingPage(k *web.Request) error {
 	p, err := h.partner(k)
@@ -66,7 +66,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 			Title:       "Give it an account",
 			Text:        "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
 			Done:        len(s.accounts) > 0,
-			Detail:      accountWords(s.accounts),
+			Detail:      accountText(s.accounts),
 			ActionURL:   head.URL + "/accounts/new",
 			ActionLabel: "Make an account",
 		},
@@ -117,7 +117,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 	return all
 }
 
-func accountWords(all []models.Account) string {
+func accountText(all []models.Account) string {
 	var words []string
 	for _, a := range all {
 		kind := ""
@@ -143,7 +143,7 @@ func (h *Handlers) onboardingLive(k *web.Request) error {
 }
 
 func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.OnboardingLive, err error) {
-	all, err := h.Reporting.Activity(k.R.Context(), k.Scope, p.ID, k.Now.Add(-arrivalsWithin), 10)
+	all, err := h.Reporting.Activity(k.R.Context(), k.Scope, p.ID, k.Now.Add(-recentActivityWindow), 10)
 	if err != nil {
 		return v, err
 	}
@@ -172,8 +172,8 @@ func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, 
 		e := view.LiveEvent{
 			At:   a.At,
 			Kind: "bad",
-			What: web.Title(a.Endpoint) + " refused: " + web.ReasonWords(a.Outcome),
-			Fix:  web.Reasons[a.Outcome].Fix,
+			What: web.Title(a.Endpoint) + " refused: " + web.ReasonLabel(a.Outcome),
+			Fix:  web.RejectionReasons[a.Outcome].Fix,
 		}
 		if len(a.Fields) > 0 {
 			e.Detail = "Fields: " + strings.Join(a.Fields, ", ")

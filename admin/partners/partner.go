@@ -43,7 +43,7 @@ func (h *Handlers) partnerTabs() []partnerTab {
 		{"secrets", "Secrets", h.secretsTab},
 		{"prices", "Prices", h.pricesTab},
 		{"traffic", "Traffic", h.trafficTab},
-		{"refusals", "Refusals", h.refusalsTab},
+		{"refusals", "Refusals", h.rejectionsTab},
 		{"documentation", "Documentation", h.documentationTab},
 		{"audit", "Audit", h.partnerAuditTab},
 	}
@@ -99,8 +99,8 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 	if err != nil {
 		return v, err
 	}
-	v.Needs = state.needs(p, v.URL, k.Now)
-	if !state.sells() {
+	v.Attention = state.attention(p, v.URL, k.Now)
+	if !state.hasSignedPost() {
 		v.OnboardingURL = v.URL + "/onboarding"
 	}
 	return v, nil

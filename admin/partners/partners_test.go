@@ -247,7 +247,7 @@ func TestSecrets(t *testing.T) {
 		t.Helper()
 		p := o.Get(t, o.PartnerURL+"?tab=secrets")
 		want := []string{"pending", "active", state} // of the partner and its secrets
-		if ends := `datetime="` + ui.Machine(o.Time.Now().Add(age)) + `"`; !slices.Equal(p.Values("data-state"), want) || !strings.Contains(p.Body, ends) || !admintest.ShownLabel.MatchString(p.Body) {
+		if ends := `datetime="` + ui.RFC3339(o.Time.Now().Add(age)) + `"`; !slices.Equal(p.Values("data-state"), want) || !strings.Contains(p.Body, ends) || !admintest.ShownLabel.MatchString(p.Body) {
 			t.Errorf("states %q, want %q, and %s: %s", p.Values("data-state"), want, ends, p.Text())
 		}
 	}
@@ -375,7 +375,7 @@ func TestPartnersList(t *testing.T) {
 }
 
 // Why a request was refused is found by its id, and says what to mend.
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	requests := make([]uuid.UUID, 120)
@@ -398,7 +398,7 @@ func TestRefusals(t *testing.T) {
 		strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonWords("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonLabel("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}
 	if p := o.Get(t, o.PartnerURL+"?tab=refusals&request=rq_nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {

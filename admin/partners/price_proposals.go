@@ -12,7 +12,7 @@ import (
 )
 
 // proposedPrices returns the change that is waiting for approval, or nil.
-func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.OwnPrice) (*view.PriceProposal, error) {
+func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.Pricing) (*view.PriceProposal, error) {
 	waiting, err := h.Partners.PriceProposal(k.R.Context(), p)
 	if err != nil || waiting == nil {
 		return nil, err
@@ -63,9 +63,9 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 		},
 		Show: func(r web.Rejected) error {
 			if f := apperr.As(r.Err); f != nil && f.Code == apperr.Forbidden {
-				web.AuditRefusal(k, f)
+				web.AuditRejection(k, f)
 			}
-			own, err := h.Partners.OwnPrice(k.R.Context(), p)
+			own, err := h.Partners.Pricing(k.R.Context(), p)
 			if err != nil {
 				return err
 			}

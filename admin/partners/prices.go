@@ -34,14 +34,17 @@ func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
 			Hidden: "None of your roles lets you see prices. An administrator gives roles.",
 		}))
 	}
-	own, err := h.Partners.OwnPrice(k.R.Context(), p)
+	own, err := h.Partners.Pricing(k.R.Context(), p)
 	if err != nil {
 		return err
 	}
-	return h.showPrices(k, http.StatusOK, p, own, pricesForm{PriceForm: own.Form(), Rejected: web.Rejected{Version: own.Version}})
+	return h.showPrices(k, http.StatusOK, p, own, pricesForm{
+		PriceForm: own.Form(),
+		Rejected:  web.Rejected{Version: own.Version},
+	})
 }
 
-func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own partners.OwnPrice, f pricesForm) error {
+func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own partners.Pricing, f pricesForm) error {
 	head, err := h.head(k, p, "prices")
 	if err != nil {
 		return err
@@ -77,7 +80,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		return err
 	}
 	v.Capped = own.DailyLeadCap > 0 && v.LeadsToday >= int64(own.DailyLeadCap)
-	if v.Example, err = h.priceExample(k, own.Own); err != nil {
+	if v.Example, err = h.priceExample(k, own.PartnerPricing); err != nil {
 		return err
 	}
 	return k.Show(status, view.PartnerPrices(v))
@@ -85,7 +88,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 
 // priceExample prices one lead for whoever has prices of its own. The rate card's part
 // of it is for those who may see the rate card.
-func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.PartnerPriceExample, error) {
+func (h *Handlers) priceExample(k *web.Request, own pricingrules.PartnerPricing) (*view.PartnerPriceExample, error) {
 	if !k.May(web.ReadPricing) {
 		return nil, nil
 	}
@@ -93,7 +96,7 @@ func (h *Handlers) priceExample(k *web.Request, own pricingrules.Own) (*view.Par
 	if err != nil {
 		return nil, err
 	}
-	sheet, err := h.Prices.CompileCard(k.R.Context(), card)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), card)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +119,7 @@ func (h *Handlers) setPrices(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	own, err := h.Partners.OwnPrice(k.R.Context(), p)
+	own, err := h.Partners.Pricing(k.R.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -126,11 +129,11 @@ func (h *Handlers) setPrices(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			err := h.partners(k).SetOwnPrice(k.R.Context(), k.Scope, p.ID, web.FormVersion(k), f.PriceForm, h.Prices.Taxonomy())
+			err := h.partners(k).SetPricing(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k), f.PriceForm, h.Prices.Taxonomy())
 			return web.PartnerURL(p.ID) + "?tab=prices", err
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
-			if own, err = h.Partners.OwnPrice(k.R.Context(), p); err != nil {
+			if own, err = h.Partners.Pricing(k.R.Context(), p); err != nil {
 				return 0, nil, err
 			}
 			conflict, err = web.ConflictOf(k, audit.Filter{

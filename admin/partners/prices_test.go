@@ -141,7 +141,7 @@ func TestBadPartnerPrices(t *testing.T) {
 			t.Errorf("%s: %d, errors at %q: %s", name, p.Status, p.Errors(), p.Text())
 		}
 		// Each error of the domain is in the summary, in its order.
-		err := o.Options.Partners.SetOwnPrice(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{
+		err := o.Options.Partners.SetPricing(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{
 			Adjustment:   form.Get("adjustment"),
 			DailyLeadCap: form.Get("cap"),
 			Exclusions:   form.Get("exclusions"),

@@ -35,11 +35,11 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 	return s, err
 }
 
-// sells reports whether a signed post has been taken.
-func (s progress) sells() bool { return len(s.used) > 0 }
+// hasSignedPost reports whether a signed post has been taken.
+func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
 
-// lastEnds is when the last of the secrets ends; zero where one does not, or none is.
-func (s progress) lastEnds() (at time.Time) {
+// lastSecretEnd is when the last of the secrets ends; zero where one does not, or none is.
+func (s progress) lastSecretEnd() (at time.Time) {
 	for _, one := range s.secrets {
 		if one.RetiresAt == nil {
 			return time.Time{}
@@ -51,10 +51,10 @@ func (s progress) lastEnds() (at time.Time) {
 	return at
 }
 
-// needs is what waits for a person.
-func (s progress) needs(p models.Partner, url string, now time.Time) (all []ui.Need) {
+// attention is what waits for a person.
+func (s progress) attention(p models.Partner, url string, now time.Time) (all []ui.AttentionItem) {
 	need := func(text, path, detail string) {
-		all = append(all, ui.Need{Text: text, URL: url + path, Detail: detail})
+		all = append(all, ui.AttentionItem{Text: text, URL: url + path, Detail: detail})
 	}
 	if len(s.accounts) == 0 {
 		need("No account yet", "/accounts/new", "Without one every ping on its base URL and every post is refused.")
@@ -65,7 +65,7 @@ func (s progress) needs(p models.Partner, url string, now time.Time) (all []ui.N
 	if len(s.secrets) == 0 && p.Status == models.PartnerApproved && p.SigningMode != models.SigningOff {
 		need("No valid signing secret", "/secrets/new", "Its signed posts are refused.")
 	}
-	if ends := s.lastEnds(); !ends.IsZero() && ends.Sub(now) < 7*24*time.Hour {
+	if ends := s.lastSecretEnd(); !ends.IsZero() && ends.Sub(now) < 7*24*time.Hour {
 		need("Every secret ends", "?tab=secrets",
 			"The last one at "+ends.UTC().Format("2006-01-02 15:04 UTC")+
 				"; after that its signed posts are refused. Make one that stays.")

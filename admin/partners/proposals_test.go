@@ -18,7 +18,7 @@ var proposalField = regexp.MustCompile(`name="proposal" value="([^"]+)"`)
 
 // Where prices take two people, a partner's own are proposed by one and approved by
 // another, who proves to be there.
-func TestPartnerPricesTakeTwo(t *testing.T) {
+func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
 	o := admintest.ConsoleWithPartner{Console: h, PartnerID: h.AddPartner(t, "harbour-leads")}

@@ -16,38 +16,38 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
+func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 	head, err := h.head(k, p, "refusals")
 	if err != nil {
 		return err
 	}
 	q := k.R.URL.Query()
-	v := view.PartnerRefusalsView{
+	v := view.PartnerRejectionsView{
 		Head:     head,
 		Request:  web.Short(q.Get("request")),
-		Outcomes: web.Chosen(web.RefusalOptions(slices.Sorted(maps.Keys(web.Reasons))), q.Get("outcome")),
+		Outcomes: web.SelectOption(web.RejectionOptions(slices.Sorted(maps.Keys(web.RejectionReasons))), q.Get("outcome")),
 		State:    ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
-		Kept:     "the newest " + ui.Number(int64(h.RefusalsKept)) + " are kept",
+		Kept:     "the newest " + ui.Number(int64(h.RejectionsPerPartner)) + " are kept",
 	}
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
 	}
-	f := reporting.RefusalFilter{Partner: p.ID, Outcome: web.SearchText(q, "outcome")}
+	f := reporting.RejectionFilter{Partner: p.ID, Outcome: web.SearchText(q, "outcome")}
 	if text := strings.TrimSpace(q.Get("request")); text != "" {
 		if f.Request, err = id.Parse(id.Request, text); err != nil {
 			f.Request = uuid.Max // what is no id is nobody's
 		}
 	}
-	found, err := h.Reporting.Refusals(k.R.Context(), k.Scope, f, web.KeyPage(q))
+	found, err := h.Reporting.Rejections(k.R.Context(), k.Scope, f, web.KeyPage(q))
 	if err != nil {
 		return err
 	}
 	for _, r := range found.Refusals {
-		v.Refusals = append(v.Refusals, view.RefusalRow{
+		v.Refusals = append(v.Refusals, view.RejectionRow{
 			At:        r.At,
 			Endpoint:  web.Title(r.Endpoint),
-			Outcome:   web.Title(web.ReasonWords(r.Outcome)),
-			Fix:       web.Reasons[r.Outcome].Fix,
+			Outcome:   web.Title(web.ReasonLabel(r.Outcome)),
+			Fix:       web.RejectionReasons[r.Outcome].Fix,
 			Fields:    r.Fields,
 			RequestID: id.Format(id.Request, r.RequestID),
 		})
@@ -55,5 +55,5 @@ func (h *Handlers) refusalsTab(k *web.Request, p models.Partner) error {
 	if n := len(found.Refusals); n > 0 {
 		v.Pager = web.KeyPager(head.URL, q, found.Newer, found.Older, found.Refusals[0].ID, found.Refusals[n-1].ID)
 	}
-	return k.Show(http.StatusOK, view.PartnerRefusals(v))
+	return k.Show(http.StatusOK, view.PartnerRejections(v))
 }

@@ -16,15 +16,15 @@ import (
 
 // Handlers answers the pages and forms of partners.
 type Handlers struct {
-	Audit          *audit.Log
-	DefaultSigning models.SigningMode // of partners without their own
-	Log            *slog.Logger
-	Partners       *partners.Service
-	Prices         *ratecard.Service
-	PublicURL      string // origin of the base URLs handed to partners
-	RefusalsKept   int    // for each partner
-	Reporting      *reporting.Reader
-	Staff          *staff.Service
+	Audit                *audit.Log
+	DefaultSigning       models.SigningMode // of partners without their own
+	Log                  *slog.Logger
+	Partners             *partners.Service
+	Prices               *ratecard.Service
+	PublicURL            string // origin of the base URLs handed to partners
+	RejectionsPerPartner int    // for each partner
+	Reporting            *reporting.Reader
+	Staff                *staff.Service
 }
 
 // Routes are the pages and forms about partners.
@@ -33,7 +33,14 @@ func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: get, Path: "/partners", Needs: web.ReadPartners, Handle: h.partnersList},
 		{Method: get, Path: "/partners/new", Needs: web.CreatePartners, Handle: h.partnerNewPage},
-		{Method: post, Path: "/partners/new", Needs: web.CreatePartners, Creates: "/partners/{object}", Form: "/partners/new", Handle: h.partnerNew},
+		{
+			Method:  post,
+			Path:    "/partners/new",
+			Needs:   web.CreatePartners,
+			Creates: "/partners/{object}",
+			Form:    "/partners/new",
+			Handle:  h.createPartner,
+		},
 		{Method: get, Path: "/partners/{id}", Needs: web.ReadPartners, Handle: h.partnerPage},
 		{Method: get, Path: "/partners/{id}/onboarding", Needs: web.WritePartners, Handle: h.onboardingPage},
 		{Method: get, Path: "/partners/{id}/onboarding/live", Needs: web.WritePartners, Handle: h.onboardingLive},
@@ -49,7 +56,7 @@ func (h *Handlers) Routes() []web.Route {
 			Needs:   web.WritePartners,
 			Creates: "/partners/{id}",
 			Form:    "/partners/{id}/accounts/new",
-			Handle:  h.accountNew,
+			Handle:  h.createAccount,
 		},
 		{Method: get, Path: "/partners/{id}/accounts/{account}", Needs: web.WritePartners, Handle: h.accountPage},
 		{
@@ -70,7 +77,7 @@ func (h *Handlers) Routes() []web.Route {
 			Needs:     web.WritePartners,
 			Creates:   "/partners/{id}?tab=documentation",
 			ShownOnce: true,
-			Handle:    h.makeLink,
+			Handle:    h.createLink,
 		},
 		{Method: post, Path: "/partners/{id}/link/revoke", Needs: web.WritePartners, Handle: h.revokeLink},
 		{Method: get, Path: "/partners/{id}/secrets/new", Needs: web.WriteSecrets, Handle: h.secretNewPage},
@@ -81,7 +88,7 @@ func (h *Handlers) Routes() []web.Route {
 			Creates:   "/partners/{id}?tab=secrets",
 			ShownOnce: true,
 			Form:      "/partners/{id}/secrets/new",
-			Handle:    h.secretNew,
+			Handle:    h.createSecret,
 		},
 		{Method: get, Path: "/partners/{id}/secrets/rotate", Needs: web.WriteSecrets, Handle: h.secretRotatePage},
 		{
@@ -91,17 +98,17 @@ func (h *Handlers) Routes() []web.Route {
 			Creates:   "/partners/{id}?tab=secrets",
 			ShownOnce: true,
 			Form:      "/partners/{id}/secrets/rotate",
-			Handle:    h.secretRotate,
+			Handle:    h.rotateSecret,
 		},
-		{Method: get, Path: "/partners/{id}/secrets/{secret}/retire", Needs: web.WriteSecrets, Handle: h.retirePage},
+		{Method: get, Path: "/partners/{id}/secrets/{secret}/retire", Needs: web.WriteSecrets, Handle: h.retireSecretPage},
 		{
 			Method: post,
 			Path:   "/partners/{id}/secrets/{secret}/retire",
 			Needs:  web.WriteSecrets,
 			Form:   "/partners/{id}/secrets/{secret}/retire",
-			Handle: h.retire,
+			Handle: h.retireSecret,
 		},
-		{Method: get, Path: "/partners/{id}/secrets/{secret}/revoke", Needs: web.WriteSecrets, Handle: h.revokePage},
-		{Method: post, Path: "/partners/{id}/secrets/{secret}/revoke", Needs: web.WriteSecrets, Handle: h.revoke},
+		{Method: get, Path: "/partners/{id}/secrets/{secret}/revoke", Needs: web.WriteSecrets, Handle: h.revokeSecretPage},
+		{Method: post, Path: "/partners/{id}/secrets/{secret}/revoke", Needs: web.WriteSecrets, Handle: h.revokeSecret},
 	}
 }

@@ -42,15 +42,15 @@ func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
 		return err
 	}
 	if rotate {
-		if v.Underway, err = h.underway(k, p); err != nil {
+		if v.Underway, err = h.rotationWarning(k, p); err != nil {
 			return err
 		}
 	}
 	return k.Show(http.StatusOK, view.SecretForm(v))
 }
 
-// underway says why a rotation would have to be forced.
-func (h *Handlers) underway(k *web.Request, p models.Partner) (string, error) {
+// rotationWarning says why a rotation would have to be forced.
+func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, error) {
 	secrets, err := h.Partners.Secrets(k.R.Context(), p)
 	for _, s := range secrets {
 		if partners.StateOf(s, k.Now) == partners.StateRetiring {
@@ -61,8 +61,8 @@ func (h *Handlers) underway(k *web.Request, p models.Partner) (string, error) {
 	return "", err
 }
 
-func (h *Handlers) secretNew(k *web.Request) error {
-	return h.makeSecret(k, false, func(p models.Partner) (partners.Created, error) {
+func (h *Handlers) createSecret(k *web.Request) error {
+	return h.submitSecret(k, false, func(p models.Partner) (partners.CreatedSecret, error) {
 		f := k.R.PostForm
 		if f.Get("import") != "" {
 			return h.partners(k).ImportSecret(k.R.Context(), p, f.Get("label"), f.Get("import"))
@@ -71,8 +71,8 @@ func (h *Handlers) secretNew(k *web.Request) error {
 	})
 }
 
-// makeSecret shows what it made, this once.
-func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.Created, error)) error {
+// submitSecret shows what it made, this once.
+func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.CreatedSecret, error)) error {
 	p, err := h.partner(k)
 	if err != nil {
 		return err
@@ -82,14 +82,14 @@ func (h *Handlers) makeSecret(k *web.Request, rotate bool, do func(models.Partne
 		mistakes = append(mistakes, errOverlapChoice)
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := do(p)
 			if err != nil || k.R.PostForm.Get("import") != "" { // whoever typed it has it
 				return web.PartnerURL(p.ID) + "?tab=secrets", err
 			}
-			return "", h.showMade(k, p, made, rotate)
+			return "", h.showCreated(k, p, made, rotate)
 		},
 		Show: func(r web.Rejected) error { return h.secretRefused(k, r.Status, p, rotate, r.Errors) },
 	})
@@ -104,16 +104,16 @@ func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, r
 	v.Label, v.Errors = web.Short(k.R.PostForm.Get("label")), mistakes
 	if rotate {
 		v.Overlaps = h.overlapOptions(k, k.R.PostForm.Get("overlap"))
-		if v.Underway, err = h.underway(k, p); err != nil {
+		if v.Underway, err = h.rotationWarning(k, p); err != nil {
 			return err
 		}
 	}
 	return k.Show(status, view.SecretForm(v))
 }
 
-func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Created, rotated bool) error {
+func (h *Handlers) showCreated(k *web.Request, p models.Partner, made partners.CreatedSecret, rotated bool) error {
 	url := web.PartnerURL(p.ID)
-	v := view.SecretMadeView{
+	v := view.SecretCreatedView{
 		Shell:       k.Shell("The new secret", allPartners, ui.Link{Label: p.Name, URL: url}),
 		PartnerName: p.Name,
 		Label:       made.Label,
@@ -132,8 +132,8 @@ func (h *Handlers) showMade(k *web.Request, p models.Partner, made partners.Crea
 	if there {
 		v.LinkCreated = link.CreatedAt
 	}
-	if s, err := h.progress(k, p); err == nil && !s.sells() {
+	if s, err := h.progress(k, p); err == nil && !s.hasSignedPost() {
 		v.NextLabel, v.NextURL = "Done: go on bringing the partner on", url+"/onboarding"
 	}
-	return k.ShowSecret(http.StatusOK, view.SecretMade(v))
+	return k.ShowSecret(http.StatusOK, view.SecretCreated(v))
 }

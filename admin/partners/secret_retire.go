@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) retirePage(k *web.Request) error {
+func (h *Handlers) retireSecretPage(k *web.Request) error {
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err
@@ -31,13 +31,13 @@ func (h *Handlers) showRetire(
 			Label: "Secrets",
 			URL:   url + "?tab=secrets",
 		}),
-		Action: url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire",
-		Cancel: url + "?tab=secrets",
-		Label:  s.Label,
-		Whens:  h.overlapOptions(k, when),
-		Last:   last,
-		StepUp: web.StepUp(k),
-		Errors: mistakes,
+		Action:   url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire",
+		Cancel:   url + "?tab=secrets",
+		Label:    s.Label,
+		EndTimes: h.overlapOptions(k, when),
+		Last:     last,
+		StepUp:   web.StepUp(k),
+		Errors:   mistakes,
 	}
 	if s.RetiresAt != nil {
 		v.Ends = *s.RetiresAt
@@ -45,7 +45,7 @@ func (h *Handlers) showRetire(
 	return k.Show(status, view.RetireForm(v))
 }
 
-func (h *Handlers) retire(k *web.Request) error {
+func (h *Handlers) retireSecret(k *web.Request) error {
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err
@@ -57,8 +57,8 @@ func (h *Handlers) retire(k *web.Request) error {
 		mistakes = append(mistakes, ui.FieldError{Field: "when", Message: errOverlapChoice.Message})
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RetireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
 		},

@@ -35,7 +35,7 @@ func (h *Handlers) revokeView(
 	return v, err
 }
 
-func (h *Handlers) revokePage(k *web.Request) error {
+func (h *Handlers) revokeSecretPage(k *web.Request) error {
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err
@@ -51,14 +51,14 @@ func (h *Handlers) showRevoke(k *web.Request, status int, p models.Partner, s mo
 	return k.Show(status, ui.Confirm(*v))
 }
 
-func (h *Handlers) revoke(k *web.Request) error {
+func (h *Handlers) revokeSecret(k *web.Request) error {
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: web.CheckTypedName(k, p.Slug),
-		StepUp:   web.StepUpRequired,
+		Errors: web.CheckTypedName(k, p.Slug),
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RevokeSecret(k.R.Context(), p, s.ID)
 		},

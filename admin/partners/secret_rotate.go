@@ -8,8 +8,8 @@ import (
 
 func (h *Handlers) secretRotatePage(k *web.Request) error { return h.secretPage(k, true) }
 
-func (h *Handlers) secretRotate(k *web.Request) error {
-	return h.makeSecret(k, true, func(p models.Partner) (partners.Created, error) {
+func (h *Handlers) rotateSecret(k *web.Request) error {
+	return h.submitSecret(k, true, func(p models.Partner) (partners.CreatedSecret, error) {
 		f := k.R.PostForm
 		length, _ := overlapOf(f.Get("overlap"))
 		return h.partners(k).RotateSecret(k.R.Context(), p, f.Get("label"), length, f.Get("force") == "yes")

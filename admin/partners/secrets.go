@@ -35,7 +35,7 @@ func (h *Handlers) overlapOptions(k *web.Request, value string) (all []ui.Option
 		if o.length == 0 {
 			hint = "At once: posts signed with it are refused from now on."
 		}
-		all = append(all, ui.Option{Value: o.name, Label: o.label, Hint: hint, Chosen: o.name == value})
+		all = append(all, ui.Option{Value: o.name, Label: o.label, Hint: hint, Selected: o.name == value})
 	}
 	return all
 }

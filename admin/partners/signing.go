@@ -35,8 +35,8 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	}
 	v := view.PartnerSigningView{
 		Head:     head,
-		Modes:    web.Chosen(h.modes(k, models.SigningDefault), f.mode),
-		Mode:     h.modeWords(k, p.SigningMode),
+		Modes:    web.SelectOption(h.modes(k, models.SigningDefault), f.mode),
+		Mode:     h.modeLabel(k, p.SigningMode),
 		Shared:   f.shared,
 		Version:  f.Version,
 		StepUp:   web.StepUp(k),
@@ -100,7 +100,7 @@ func (h *Handlers) setSigning(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormVersion(k),
+			err := h.partners(k).SetSigning(k.R.Context(), k.Scope, p.ID, web.FormRowVersion(k),
 				models.SigningMode(f.mode), f.shared)
 			return web.PartnerURL(p.ID) + "?tab=signing", err
 		},

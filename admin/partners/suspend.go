@@ -38,7 +38,7 @@ func (h *Handlers) suspend(k *web.Request) error {
 		return err
 	}
 	if mistake := web.CheckTypedName(k, p.Slug); len(mistake) > 0 {
-		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, web.FormVersion(k), mistake)))
+		return k.Show(http.StatusUnprocessableEntity, ui.Confirm(*h.suspendView(k, p, web.FormRowVersion(k), mistake)))
 	}
 	return h.setStatus(k, p, models.PartnerSuspended)
 }

@@ -19,7 +19,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	r, links := web.ChosenRange(k, head.URL+"?tab=traffic&")
+	r, links := web.SelectedRange(k, head.URL+"?tab=traffic&")
 	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
@@ -50,7 +50,7 @@ func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"
 	}
-	return "≤ " + ui.Took(d)
+	return "≤ " + ui.DurationText(d)
 }
 
 func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRow) {
@@ -59,7 +59,7 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 		total[o.Endpoint] += o.Count
 	}
 	for _, o := range all {
-		words, kind, refused := web.OutcomeWords(o.Outcome)
+		words, kind, refused := web.OutcomeLabel(o.Outcome)
 		row := view.OutcomeRow{
 			Endpoint: web.Title(o.Endpoint),
 			Outcome:  web.Title(words),
@@ -80,7 +80,7 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	total, rejected := map[string]int64{}, map[string]int64{}
 	for _, o := range all {
 		total[o.Endpoint] += o.Count
-		_, _, bad := web.OutcomeWords(o.Outcome)
+		_, _, bad := web.OutcomeLabel(o.Outcome)
 		switch {
 		case bad:
 			rejected[o.Endpoint] += o.Count

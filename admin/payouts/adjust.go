@@ -26,19 +26,19 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 // which the same adjustment sent twice is one.
 func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.AdjustView{
-		Shell:      k.Shell("Adjust a balance", allEntries),
-		Partner:    web.Short(f.Get("partner")),
-		Own:        f.Get("own"),
-		Amount:     web.Short(f.Get("amount")),
-		Lead:       web.Short(f.Get("lead")),
-		Why:        f.Get("why"),
-		Currencies: currencyOptions(f.Get("currency")),
-		Cancel:     "/payouts",
-		StepUp:     web.StepUp(k),
-		Errors:     mistakes,
+		Shell:        k.Shell("Adjust a balance", allEntries),
+		Partner:      web.Short(f.Get("partner")),
+		AdjustmentID: f.Get("own"),
+		Amount:       web.Short(f.Get("amount")),
+		Lead:         web.Short(f.Get("lead")),
+		Why:          f.Get("why"),
+		Currencies:   currencyOptions(f.Get("currency")),
+		Cancel:       "/payouts",
+		StepUp:       web.StepUp(k),
+		Errors:       mistakes,
 	}
-	if _, err := id.Parse(id.Adjustment, v.Own); err != nil {
-		v.Own = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
+	if _, err := id.Parse(id.Adjustment, v.AdjustmentID); err != nil {
+		v.AdjustmentID = id.Format(id.Adjustment, h.Payouts.NewAdjustmentID())
 	}
 	p, err := h.partnerNamed(k, f, "partner")
 	switch {
@@ -64,7 +64,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 			v.Accounts = append(v.Accounts, ui.Option{Value: id.Format(id.Account, a.ID), Label: a.Identifier})
 		}
 	}
-	v.Accounts = web.Chosen(v.Accounts, f.Get("account"))
+	v.Accounts = web.SelectOption(v.Accounts, f.Get("account"))
 	return k.Show(status, view.Adjust(v))
 }
 
@@ -72,8 +72,8 @@ func (h *Handlers) adjust(k *web.Request) error {
 	f := k.R.PostForm
 	a, mistakes := readAdjustment(f)
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
 			if errors.Is(err, payouts.ErrAdjusted) { // before this one, or at once with it
@@ -104,7 +104,7 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 		mistakes = append(mistakes, ui.FieldError{Field: name, Message: message})
 	}
 	var err error
-	if a.Own, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {
+	if a.ID, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {
 		mistake("", "The form was not whole: send it again.")
 	}
 	if a.Account, err = id.Parse(id.Account, f.Get("account")); err != nil {
@@ -121,7 +121,7 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 			mistake("lead", "A lead's id begins with ld_ and has 26 letters and digits.")
 		}
 	}
-	a.Why = f.Get("why")
+	a.Reason = f.Get("why")
 	return a, mistakes
 }
 
@@ -130,7 +130,7 @@ func (h *Handlers) sameAdjustment(k *web.Request, a payouts.NewAdjustment) (bool
 	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
 	last, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, f, postgres.Page{Size: web.PageSize})
 	for _, e := range last {
-		if e.Reference == id.Format(id.Adjustment, a.Own) {
+		if e.Reference == id.Format(id.Adjustment, a.ID) {
 			return e.AmountMinor == a.Amount.Minor, nil
 		}
 	}

@@ -34,8 +34,8 @@ func (h *Handlers) prepareExport(k *web.Request) error {
 	return k.Redirect(web.ExportURL(e.ID))
 }
 
-// ownExport is the one that the address names, for whoever asked for it.
-func (h *Handlers) ownExport(k *web.Request) (e models.Export, err error) {
+// requestedExport is the one that the address names, for whoever asked for it.
+func (h *Handlers) requestedExport(k *web.Request) (e models.Export, err error) {
 	export, err := web.PathID(k, "id", id.Export)
 	if err != nil {
 		return e, err
@@ -65,7 +65,7 @@ func (h *Handlers) exportLive(k *web.Request) error {
 }
 
 func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
-	e, err := h.ownExport(k)
+	e, err := h.requestedExport(k)
 	if err != nil {
 		return v, err
 	}
@@ -78,7 +78,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		LiveURL: web.ExportURL(e.ID) + "/live",
 		ID:      id.Format(id.Export, e.ID),
 		Asked:   e.MadeAt,
-		Until:   e.MadeAt.Add(payouts.ExportsKept),
+		Until:   e.MadeAt.Add(payouts.ExportRetention),
 	}
 	if found {
 		v.Work = web.JobStatus(k, work)
@@ -87,7 +87,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		v.File = ui.Download{
 			URL:   v.URL + "/file",
 			Label: "Fetch the file",
-			Holds: "CSV, " + web.CountWords(e.Rows, false, "entry", "entries") + ", no personal data.",
+			Holds: "CSV, " + web.CountText(e.Rows, false, "entry", "entries") + ", no personal data.",
 		}
 	}
 	return v, nil
@@ -95,7 +95,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 
 // exportFile sends the file that was prepared; that it was asked for is written down already.
 func (h *Handlers) exportFile(k *web.Request) error {
-	e, err := h.ownExport(k)
+	e, err := h.requestedExport(k)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (h *Handlers) exportFile(k *web.Request) error {
 	}
 	defer file.Close()
 	object := id.Format(id.Export, e.ID)
-	return h.takenCSV(k, "ledger-"+object, audit.Event{
+	return h.sendAuditedCSV(k, "ledger-"+object, audit.Event{
 		Action: "ledger.fetch",
 		Kind:   "export",
 		Object: object,

@@ -28,8 +28,8 @@ func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (mode
 	return p, err
 }
 
-// named reads a filter by an id; what is none is what no row has.
-func named(q url.Values, name string, kind id.Kind) uuid.UUID {
+// idFilter reads a filter by an id; what is none is what no row has.
+func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	text := strings.TrimSpace(q.Get(name))
 	if text == "" {
 		return uuid.Nil
@@ -52,7 +52,7 @@ func currencyOptions(code string) []ui.Option {
 	for c := money.GBP; c.Valid(); c++ {
 		all = append(all, ui.Option{Value: c.String(), Label: c.String()})
 	}
-	return web.Chosen(all, code)
+	return web.SelectOption(all, code)
 }
 
 // pagerBetween leads to what is before the first and after the last of a page of n rows.

@@ -35,8 +35,8 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// chosenEntries is a filter of the ledger as the service takes it, with whom it is about.
-type chosenEntries struct {
+// ledgerSelection is a filter of the ledger as the service takes it, with whom it is about.
+type ledgerSelection struct {
 	payouts.Filter
 	partner  models.Partner
 	mistakes []web.Notice
@@ -44,11 +44,11 @@ type chosenEntries struct {
 
 // ledgerFilter reads the filter of an address or of a form. One that cannot be read is
 // told, and chooses nothing.
-func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f chosenEntries, err error) {
+func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection, err error) {
 	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
 		return f, err
 	}
-	f.Partner, f.Lead, f.Run = f.partner.ID, named(q, "lead", id.Lead), named(q, "run", id.Payout)
+	f.Partner, f.Lead, f.Run = f.partner.ID, idFilter(q, "lead", id.Lead), idFilter(q, "run", id.Payout)
 	f.Kind, f.Open = models.EntryKind(web.SearchText(q, "kind")), q.Get("open") != ""
 	if f.Account, err = h.accountNamed(k, f.partner, web.SearchText(q, "account")); err != nil {
 		return f, err
@@ -100,7 +100,7 @@ func (h *Handlers) ledgerPage(k *web.Request) error {
 	return h.showLedger(k, http.StatusOK, q, f)
 }
 
-func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosenEntries) error {
+func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledgerSelection) error {
 	entries, newer, older, err := h.Payouts.Entries(k.R.Context(), k.Scope, f.Filter, web.KeyPage(q))
 	if err != nil {
 		return err
@@ -119,12 +119,12 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosen
 		Run:        web.Short(q.Get("run")),
 		From:       web.Short(q.Get("from")),
 		To:         web.Short(q.Get("to")),
-		Kinds:      web.Chosen(entryKinds, q.Get("kind")),
+		Kinds:      web.SelectOption(entryKinds, q.Get("kind")),
 		Currencies: currencyOptions(q.Get("currency")),
-		Opens:      web.Chosen(openOptions, q.Get("open")),
+		Opens:      web.SelectOption(openOptions, q.Get("open")),
 		State:      ui.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"},
 		Export:     h.ledgerExport(k, q, n, more),
-		WorkURL:    "/work",
+		JobsURL:    "/work",
 	}
 	if k.May(web.WritePayouts) {
 		v.AdjustURL, v.ReturnURL = "/payouts/adjust?partner="+web.Escape(f.partner.Slug), "/payouts/returns/new"
@@ -135,7 +135,7 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosen
 	if len(entries) > 0 {
 		v.Pager = web.KeyPager("/payouts", q, newer, older, entries[0].ID, entries[len(entries)-1].ID)
 	}
-	v.Pager.Count = web.CountWords(n, more, "entry", "entries")
+	v.Pager.Count = web.CountText(n, more, "entry", "entries")
 	if err := h.ledgerSums(k, f, &v); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f chosen
 }
 
 // ledgerSums are of one partner, account, lead or run: of a whole ledger nobody waits for them.
-func (h *Handlers) ledgerSums(k *web.Request, f chosenEntries, v *view.LedgerView) error {
+func (h *Handlers) ledgerSums(k *web.Request, f ledgerSelection, v *view.LedgerView) error {
 	if len(v.Entries) == 0 || f.Partner == uuid.Nil && f.Account == uuid.Nil && f.Lead == uuid.Nil && f.Run == uuid.Nil {
 		return nil
 	}

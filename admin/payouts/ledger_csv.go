@@ -29,7 +29,7 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	e.CSV = ui.Download{
 		URL:   "/payouts/ledger.csv?" + filter.Encode(),
 		Label: "Export CSV",
-		Holds: "The current filter, " + web.CountWords(n, more, "entry", "entries") + ", no personal data.",
+		Holds: "The current filter, " + web.CountText(n, more, "entry", "entries") + ", no personal data.",
 	}
 	e.Large = more
 	return e
@@ -59,14 +59,14 @@ func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, 
 		e.Partner = uuid.Nil
 	}
 	return web.SendCSV(k, name, func(to io.Writer) error {
-		_, err := h.Payouts.CSV(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.Done(k.R.Context(), k.By, e) })
+		_, err := h.Payouts.CSV(k.R.Context(), k.Scope, f, to, func() error { return h.Audit.LogDone(k.R.Context(), k.By, e) })
 		return err
 	})
 }
 
-// takenCSV sends a file, once it is written down that it was taken.
-func (h *Handlers) takenCSV(k *web.Request, name string, e audit.Event, write func(to io.Writer) error) error {
-	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
+// sendAuditedCSV sends a file, once it is written down that it was taken.
+func (h *Handlers) sendAuditedCSV(k *web.Request, name string, e audit.Event, write func(to io.Writer) error) error {
+	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
 	return web.SendCSV(k, name, write)

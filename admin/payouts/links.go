@@ -20,7 +20,7 @@ func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.R
 // ledgerURL is a partner's part of the ledger. The house is found by its account alone: as
 // a partner it is none that people look after.
 func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
-	if partner == models.House.Partner {
+	if partner == models.PlatformIDs.Partner {
 		return "/payouts?account=" + id.Format(id.Account, account)
 	}
 	return "/payouts?partner=" + web.Escape(name)

@@ -14,8 +14,8 @@ import (
 // paymentColumns say what to pay to whom. Amounts are in major units.
 var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
 
-// paymentsAtOnce is how many payments are in memory while they are written.
-const paymentsAtOnce = 500
+// paymentBatchSize is how many payments are in memory while they are written.
+const paymentBatchSize = 500
 
 func (h *Handlers) paymentsCSV(k *web.Request) error {
 	r, err := h.run(k)
@@ -33,7 +33,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		Object: name,
 		After:  map[string]any{"payments": r.Payouts},
 	}
-	return h.takenCSV(k, "payments-"+name, e, func(to io.Writer) error {
+	return h.sendAuditedCSV(k, "payments-"+name, e, func(to io.Writer) error {
 		w := csv.NewWriter(to)
 		if err := w.Write(paymentColumns); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 
 // eachPayment goes through what a run pays, some accounts at a time.
 func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
-	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentsAtOnce}
+	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentBatchSize}
 	for {
 		all, _, more, err := h.Payouts.Statements(k.R.Context(), k.Scope, q)
 		if err != nil {

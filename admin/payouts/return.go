@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// theReturn is the one that the address names.
-func (h *Handlers) theReturn(k *web.Request) (r models.Return, err error) {
+// requestedReturn is the one that the address names.
+func (h *Handlers) requestedReturn(k *web.Request) (r models.Return, err error) {
 	object, err := web.PathID(k, "id", id.Return)
 	if err != nil {
 		return r, err
@@ -26,7 +26,7 @@ func (h *Handlers) theReturn(k *web.Request) (r models.Return, err error) {
 }
 
 func (h *Handlers) returnPage(k *web.Request) error {
-	r, err := h.theReturn(k)
+	r, err := h.requestedReturn(k)
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ func (h *Handlers) acceptReturn(k *web.Request) error {
 	return h.decideReturn(k, h.payouts(k).AcceptReturn)
 }
 
-func (h *Handlers) refuseReturn(k *web.Request) error {
-	return h.decideReturn(k, h.payouts(k).RefuseReturn)
+func (h *Handlers) rejectReturn(k *web.Request) error {
+	return h.decideReturn(k, h.payouts(k).RejectReturn)
 }
 
 type decision = func(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error
 
 func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
-	ret, err := h.theReturn(k)
+	ret, err := h.requestedReturn(k)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
 			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))
 		},
 		Show: func(r web.Rejected) error {
-			if ret, err = h.theReturn(k); err != nil { // somebody else may have decided
+			if ret, err = h.requestedReturn(k); err != nil { // somebody else may have decided
 				return err
 			}
 			return h.showReturn(k, r.Status, ret, r.Errors)

@@ -27,17 +27,17 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 		Shell:    k.Shell("Return a lead", allReturns),
 		Lead:     web.Short(f.Get("lead")),
 		Evidence: f.Get("evidence"),
-		Window:   web.CountWords(int64(days), false, "day", "days"),
+		Window:   web.CountText(int64(days), false, "day", "days"),
 		Errors:   mistakes,
 	}
 	for _, r := range payouts.Reasons {
 		v.Reasons = append(v.Reasons, ui.Option{Value: string(r.Reason), Label: web.Title(r.Words)})
 	}
-	v.Reasons = web.Chosen(v.Reasons, f.Get("reason"))
+	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	if v.Lead == "" {
 		return k.Show(status, view.ReturnNew(v))
 	}
-	lead, there, err := h.earned(k, named(f, "lead", id.Lead))
+	lead, there, err := h.earned(k, idFilter(f, "lead", id.Lead))
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 	return k.Show(status, view.ReturnNew(v))
 }
 
-func (h *Handlers) returnNew(k *web.Request) error {
+func (h *Handlers) requestReturn(k *web.Request) error {
 	f := k.R.PostForm
 	var mistakes ui.Errors
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
@@ -58,7 +58,7 @@ func (h *Handlers) returnNew(k *web.Request) error {
 		mistakes = ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}}
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
+		Errors: mistakes,
 		Do: func() (string, error) {
 			r, err := h.payouts(k).RequestReturn(k.R.Context(), k.Scope, lead, models.ReturnReason(f.Get("reason")),
 				f.Get("evidence"))

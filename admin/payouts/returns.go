@@ -16,7 +16,7 @@ import (
 var returnStates = []ui.Option{
 	{Value: string(models.ReturnOpen), Label: "Waits for a decision"},
 	{Value: string(models.ReturnAccepted), Label: "Accepted"},
-	{Value: string(models.ReturnRefused), Label: "Refused"},
+	{Value: string(models.ReturnRejected), Label: "Refused"},
 }
 
 func (h *Handlers) returnsPage(k *web.Request) error {
@@ -27,7 +27,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	}
 	query := payouts.ReturnQuery{
 		Partner: partner.ID,
-		Lead:    named(q, "lead", id.Lead),
+		Lead:    idFilter(q, "lead", id.Lead),
 		State:   models.ReturnState(web.SearchText(q, "state")),
 		Before:  cursor(q, "before", id.Return),
 		After:   cursor(q, "after", id.Return),
@@ -50,7 +50,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 		Tabs:    h.payoutTabs(k, "returns"),
 		Partner: web.Short(q.Get("partner")),
 		Lead:    web.Short(q.Get("lead")),
-		States:  web.Chosen(returnStates, q.Get("state")),
+		States:  web.SelectOption(returnStates, q.Get("state")),
 		State:   ui.ListState{Filtered: web.IsFiltered(q, "state", "partner", "lead"), ClearURL: "/payouts/returns"},
 	}
 	if k.May(web.WritePayouts) {

@@ -81,14 +81,14 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		StepUp:          web.StepUp(k),
 		Errors:          mistakes,
 		ApprovalBlocked: approvalBlocked(k, r),
-		CanPay:          k.Everywhere(web.ApprovePayouts) && payouts.CheckPay(r) == nil,
-		CanCancel:       k.Everywhere(web.WritePayouts) && payouts.CheckCancel(r) == nil,
+		CanPay:          k.MayForAllPartners(web.ApprovePayouts) && payouts.CheckPay(r) == nil,
+		CanCancel:       k.MayForAllPartners(web.WritePayouts) && payouts.CheckCancel(r) == nil,
 	}
-	if k.Everywhere(web.ExportPayouts) && payouts.CheckPayments(r) == nil {
+	if k.MayForAllPartners(web.ExportPayouts) && payouts.CheckPayments(r) == nil {
 		v.Payments = ui.Download{
 			URL:   url + "/payments.csv",
 			Label: "Payments CSV",
-			Holds: "What to pay to whom: " + web.CountWords(int64(r.Payouts), false, "payment", "payments") +
+			Holds: "What to pay to whom: " + web.CountText(int64(r.Payouts), false, "payment", "payments") +
 				", with each partner's legal name.",
 		}
 	}
@@ -105,7 +105,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 
 // approvalBlocked returns the reason why the user cannot approve the run, or "".
 func approvalBlocked(k *web.Request, r models.PayoutRun) string {
-	if !k.Everywhere(web.ApprovePayouts) {
+	if !k.MayForAllPartners(web.ApprovePayouts) {
 		return "It waits for somebody who may approve payouts."
 	}
 	if err := payouts.CheckApprove(r, k.By.Staff); err != nil {
@@ -133,7 +133,7 @@ func runActions(r models.PayoutRun) (all []view.RunAction) {
 		{"Paid by", r.Payer, r.PaidAt},
 	} {
 		if d.at != nil {
-			all = append(all, view.RunAction{What: d.what, Who: d.who, At: *d.at})
+			all = append(all, view.RunAction{What: d.what, Actor: d.who, At: *d.at})
 		}
 	}
 	return all
@@ -170,7 +170,7 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	if err != nil {
 		return err
 	}
-	v.Outcomes = web.Chosen(outcomeOptions(r.State), q.Get("outcome"))
+	v.Outcomes = web.SelectOption(outcomeOptions(r.State), q.Get("outcome"))
 	v.List = ui.ListState{Filtered: web.IsFiltered(q, "outcome"), ClearURL: v.URL}
 	for _, s := range all {
 		v.Statements = append(v.Statements, view.StatementRow{
@@ -193,9 +193,9 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 // sent twice, it finds its own deed done.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
-	conflict := &ui.Conflict{Who: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
+	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
 	if last.StaffID != nil && *last.StaffID == k.Session.Staff.ID {
-		conflict.Who, conflict.Already = "You", last.Action == action
+		conflict.Actor, conflict.Already = "You", last.Action == action
 	}
 	return conflict, err
 }

@@ -12,7 +12,7 @@ func (h *Handlers) approveRun(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k))
+			return web.RunURL(run.ID), h.payouts(k).ApproveRun(k.R.Context(), k.Scope, run.ID, web.FormRowVersion(k))
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {

@@ -28,15 +28,15 @@ func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun,
 			Label: payouts.RunID(r.ID),
 			URL:   web.RunURL(r.ID),
 		}),
-		Action:      web.RunURL(r.ID) + "/cancel",
-		Consequence: "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
-		AskReason:   true,
-		StepUp:      web.StepUp(k),
-		Submit:      "Cancel the run",
-		Cancel:      web.RunURL(r.ID),
-		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
-		Reason:      k.R.PostForm.Get("reason"),
-		Errors:      mistakes,
+		Action:        web.RunURL(r.ID) + "/cancel",
+		Consequence:   "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
+		RequireReason: true,
+		StepUp:        web.StepUp(k),
+		Submit:        "Cancel the run",
+		Cancel:        web.RunURL(r.ID),
+		Hidden:        []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
+		Reason:        k.R.PostForm.Get("reason"),
+		Errors:        mistakes,
 	}))
 }
 
@@ -48,7 +48,7 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k),
+			return web.RunURL(run.ID), h.payouts(k).CancelRun(k.R.Context(), k.Scope, run.ID, web.FormRowVersion(k),
 				k.R.PostForm.Get("reason"))
 		},
 		FieldOf: web.Field("reason"),

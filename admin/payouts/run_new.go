@@ -26,15 +26,15 @@ func (h *Handlers) runNewPage(k *web.Request) error {
 }
 
 func (h *Handlers) showRunNew(k *web.Request, status int, v view.RunNewView) error {
-	if err := h.wholePlatform(k); err != nil {
+	if err := h.requirePlatformScope(k); err != nil {
 		return err
 	}
 	v.Shell, v.StepUp = k.Shell("New payout run", allRuns), web.StepUp(k)
 	return k.Show(status, view.RunNew(v))
 }
 
-func (h *Handlers) runNew(k *web.Request) error {
-	if err := h.wholePlatform(k); err != nil {
+func (h *Handlers) beginRun(k *web.Request) error {
+	if err := h.requirePlatformScope(k); err != nil {
 		return err
 	}
 	f := k.R.PostForm
@@ -46,8 +46,8 @@ func (h *Handlers) runNew(k *web.Request) error {
 	}
 	n, mistakes := readRun(f)
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			r, err := h.payouts(k).BeginRun(k.R.Context(), k.Scope, n)
 			return web.RunURL(r.ID), err

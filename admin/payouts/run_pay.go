@@ -44,7 +44,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if run.RowVersion != web.FormVersion(k) || payouts.CheckPay(run) != nil {
+	if run.RowVersion != web.FormRowVersion(k) || payouts.CheckPay(run) != nil {
 		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
 	}
 	var mistakes ui.Errors
@@ -56,10 +56,10 @@ func (h *Handlers) payRun(k *web.Request) error {
 		})
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormVersion(k),
+			return web.RunURL(run.ID), h.payouts(k).PayRun(k.R.Context(), k.Scope, run.ID, web.FormRowVersion(k),
 				k.R.PostForm.Get("reference"))
 		},
 		Show: func(r web.Rejected) error {

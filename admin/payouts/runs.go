@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// wholePlatform has what is the whole platform's be no page for whoever sees a part of it.
-func (h *Handlers) wholePlatform(k *web.Request) error {
+// requirePlatformScope has what is the whole platform's be no page for whoever sees a part of it.
+func (h *Handlers) requirePlatformScope(k *web.Request) error {
 	if !k.Scope.All() {
 		return web.ErrNotFound
 	}
@@ -19,7 +19,7 @@ func (h *Handlers) wholePlatform(k *web.Request) error {
 }
 
 func (h *Handlers) runsPage(k *web.Request) error {
-	if err := h.wholePlatform(k); err != nil {
+	if err := h.requirePlatformScope(k); err != nil {
 		return err
 	}
 	q := k.R.URL.Query()
@@ -29,7 +29,7 @@ func (h *Handlers) runsPage(k *web.Request) error {
 		return err
 	}
 	v := view.RunsView{Shell: k.Shell("Payout runs"), Tabs: h.payoutTabs(k, "runs")}
-	if k.Everywhere(web.WritePayouts) {
+	if k.MayForAllPartners(web.WritePayouts) {
 		v.NewURL = "/payouts/runs/new"
 	}
 	for _, r := range all {

@@ -232,15 +232,15 @@ func TestOwnExportIsStopped(t *testing.T) {
 
 // The house is nobody's partner: its leads and entries are there, and lead to no page of
 // its own that is not.
-func TestHouseInTheLedger(t *testing.T) {
+func TestLedgerShowsPlatformAccount(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	lead := c.DeliverLead(t, admintest.Payee{
-		Partner: models.Partner{ID: models.House.Partner},
-		Account: models.Account{ID: models.House.Account},
+		Partner: models.Partner{ID: models.PlatformIDs.Partner},
+		Account: models.Account{ID: models.PlatformIDs.Account},
 	}, money.Amount{Minor: 700, Currency: money.GBP})
 	c.Time.Advance(time.Minute) // so that it is before a cutoff
-	own := "/payouts?account=" + id.Format(id.Account, models.House.Account)
+	own := "/payouts?account=" + id.Format(id.Account, models.PlatformIDs.Account)
 	c.RunJobs(t)
 	at := c.PreparedRun(t, "")
 	c.Post(t, "/payouts/returns/new", url.Values{
@@ -248,17 +248,17 @@ func TestHouseInTheLedger(t *testing.T) {
 		"reason":   {"fraud"},
 		"evidence": {"x"},
 	})
-	statement := at + "/statements/" + id.Format(id.Partner, models.House.Partner)
+	statement := at + "/statements/" + id.Format(id.Partner, models.PlatformIDs.Partner)
 	run := strings.TrimPrefix(at, "/payouts/runs/")
 	c.Get(t, "/payouts/balances").Expect(t, "balances", http.StatusOK, `href="`+own+`"`)
 	c.Get(t, statement).Expect(t, "the statement", http.StatusOK, `href="`+own+"&amp;run="+run+`"`)
 	c.Get(t, own+"&run="+run).Expect(t, "its entries", http.StatusOK, admintest.LeadID(lead))
-	slug := testkit.Value[string](t, c.Database, `SELECT slug FROM partners WHERE id = $1`, models.House.Partner)
+	slug := testkit.Value[string](t, c.Database, `SELECT slug FROM partners WHERE id = $1`, models.PlatformIDs.Partner)
 	c.Get(t, "/payouts/returns").Expect(t, "returns", http.StatusOK, admintest.LeadID(lead), slug)
 	for _, path := range []string{"/payouts", "/payouts/balances", "/payouts/returns", statement, "/leads",
 		web.LeadURL(lead), "/audit"} {
 		p := c.Get(t, path)
-		if p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(models.House.Partner)) ||
+		if p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(models.PlatformIDs.Partner)) ||
 			strings.Contains(p.Body, "partner="+slug) {
 			t.Errorf("%s: %d, leads to a page of the house", path, p.Status)
 		}

@@ -79,7 +79,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Entries CSV",
-			Holds: "The " + web.CountWords(entries, false, "entry", "entries") +
+			Holds: "The " + web.CountText(entries, false, "entry", "entries") +
 				" that the run closes, and their payments. No personal data.",
 		}
 	}
@@ -123,6 +123,6 @@ func (h *Handlers) statementCSV(k *web.Request) error {
 		return err
 	}
 	name := payouts.RunID(s.Run.ID)
-	return h.streamEntries(k, payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}, "statement-"+name+"-"+web.FileWord(s.Partner.Slug),
+	return h.streamEntries(k, payouts.Filter{Run: s.Run.ID, Partner: s.Partner.ID}, "statement-"+name+"-"+web.FileNamePart(s.Partner.Slug),
 		audit.Event{Action: "ledger.export", Kind: "ledger", Object: name, Partner: s.Partner.ID})
 }

@@ -34,35 +34,35 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	default:
 		wrong = ui.FieldError{Code: "choice", Message: "Choose one of these."}
 	}
-	e := entered{bulk: view.BulkForm{
-		Bys:    web.Chosen(bulkWays(nil, market.Currency.String()), f.Get("by")),
-		Amount: web.Short(f.Get("amount")),
-		Error:  wrong.Message,
-		Open:   true,
+	e := gridInput{bulk: view.BulkForm{
+		Operations: web.SelectOption(bulkWays(nil, market.Currency.String()), f.Get("by")),
+		Amount:     web.Short(f.Get("amount")),
+		Error:      wrong.Message,
+		Open:       true,
 	}}
 	if wrong.Message != "" {
 		wrong.Field = "amount"
 		e.errors = ui.Errors{wrong}
 		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
-	if d.RowVersion != web.FormVersion(k) {
-		return h.refusedCells(k, selection,
+	if d.RowVersion != web.FormRowVersion(k) {
+		return h.showCellErrors(k, selection,
 			apperr.New(apperr.Conflict, "changed",
 				"Somebody else changed this draft meanwhile: look at the change, then decide again."),
 			e)
 	}
-	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
 	changes, lines := bulkChanges(b, h.Prices.Grid(sheet, nil, selection))
 	if len(changes.made) == 0 {
-		return h.refusedCells(k, selection, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
+		return h.showCellErrors(k, selection, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
 	}
-	what += viewWords(selection)
+	what += viewText(selection)
 	if f.Get("apply") == "yes" {
-		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormVersion(k), what, changes.made); err != nil {
-			return h.refusedCells(k, selection, err, e)
+		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes.made); err != nil {
+			return h.showCellErrors(k, selection, err, e)
 		}
 		return k.Redirect(gridURL(d, selection))
 	}
@@ -84,22 +84,22 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 	all.passed = industriesOf(rows) - len(made)
 	for _, one := range made {
 		row := was[one.Target]
-		if row.Base.Own && row.Base.Minor == one.Minor {
+		if row.Base.Direct && row.Base.Minor == one.Minor {
 			continue
 		}
 		all.made = append(all.made, one)
 		lines = append(lines, view.CellChange{
 			Cell:      one.Target.Industry,
-			Old:       baseWords(row),
+			Old:       baseText(row),
 			New:       money.Amount{Minor: one.Minor, Currency: row.Currency}.String(),
-			Inherited: row.Base.Rule >= 0 && !row.Base.Own,
+			Inherited: row.Base.Rule >= 0 && !row.Base.Direct,
 		})
 	}
 	return all, lines
 }
 
-// baseWords is a row's base.
-func baseWords(row ratecard.GridRow) string {
+// baseText is a row's base.
+func baseText(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return "none"
 	}
@@ -112,7 +112,7 @@ func (h *Handlers) askBulk(
 	f := k.R.PostForm
 	shown := min(len(lines), shownChanges)
 	return k.Show(http.StatusOK, view.DraftBulk(view.DraftBulkView{
-		Shell: k.Shell("Change "+web.CountWords(int64(len(lines)), false, "base", "bases"), allPricing, ui.Link{
+		Shell: k.Shell("Change "+web.CountText(int64(len(lines)), false, "base", "bases"), allPricing, ui.Link{
 			Label: web.DraftName(d.RateCard),
 			URL:   web.DraftURL(d.ID),
 		}),
@@ -122,7 +122,7 @@ func (h *Handlers) askBulk(
 		Changes: lines[:shown],
 		More:    len(lines) - shown,
 		Passed:  all.passed,
-		Submit:  "Change " + web.CountWords(int64(len(lines)), false, "base", "bases"),
+		Submit:  "Change " + web.CountText(int64(len(lines)), false, "base", "bases"),
 		Hidden: []ui.Hidden{
 			{Name: "version", Value: strconv.Itoa(d.RowVersion)},
 			{Name: "mode", Value: "bulk"},

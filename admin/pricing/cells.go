@@ -65,7 +65,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 		mistakes = ui.Errors{wrong}
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
+		Errors: mistakes,
 		Do: func() (string, error) {
 			if err := h.prices(k).SetBase(k.R.Context(), d.ID, target, was, minor); err != nil {
 				return "", err
@@ -73,7 +73,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 			return "", h.cellSaved(k, d, selection, target, key)
 		},
 		Show: func(r web.Rejected) error {
-			e := entered{
+			e := gridInput{
 				typed: map[string]string{key: web.Short(f.Get("base"))},
 				wrong: map[string]string{key: r.Message()},
 			}
@@ -91,12 +91,12 @@ func (h *Handlers) cellSaved(
 	if k.R.PostForm.Get("part") == "" {
 		return k.Redirect(gridURL(d, selection) + "#f-base-" + key)
 	}
-	return h.showCell(k, http.StatusOK, selection, target, entered{})
+	return h.showCell(k, http.StatusOK, selection, target, gridInput{})
 }
 
 // showCell shows the grid, or a script the rows, as they are now.
 func (h *Handlers) showCell(
-	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e entered,
+	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e gridInput,
 ) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *Handlers) showCell(
 	return k.Show(status, view.DraftGridPart(v))
 }
 
-func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, selection ratecard.GridView, e entered) error {
+func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, selection ratecard.GridView, e gridInput) error {
 	v, err := h.draftGrid(k, d, selection, e)
 	if err != nil {
 		return err
@@ -149,8 +149,8 @@ func (h *Handlers) draftCells(k *web.Request) error {
 	return web.ErrForm
 }
 
-// refusedCells shows the grid again with what was wrong, over what was typed.
-func (h *Handlers) refusedCells(k *web.Request, selection ratecard.GridView, err error, e entered) error {
+// showCellErrors shows the grid again with what was wrong, over what was typed.
+func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, err error, e gridInput) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		d, err := h.draft(k)
 		if err != nil {
@@ -158,20 +158,20 @@ func (h *Handlers) refusedCells(k *web.Request, selection ratecard.GridView, err
 		}
 		message := r.Message()
 		if r.Status == http.StatusConflict {
-			message += " " + lastTouch(d)
+			message += " " + lastChangeText(d)
 		}
 		e.errors = append(ui.Errors{{Code: r.Errors[0].Code, Message: message}}, e.errors...)
 		return h.showGridOf(k, r.Status, d, selection, e)
 	}})
 }
 
-// lastTouch says who changed a draft last: whose change a stale form met.
-func lastTouch(d ratecard.Draft) string {
+// lastChangeText says who changed a draft last: whose change a stale form met.
+func lastChangeText(d ratecard.Draft) string {
 	return fmt.Sprintf("The last change was by %s, at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
 }
 
-// lockedWords says why a draft's rules cannot be changed; "" where this person can.
-func (h *Handlers) lockedWords(k *web.Request, d ratecard.Draft) string {
+// lockedText says why a draft's rules cannot be changed; "" where this person can.
+func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	switch d.State {
 	case models.RateCardDraft:
 		if !k.May(web.WritePricing) {

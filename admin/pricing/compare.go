@@ -47,7 +47,7 @@ func countOutliers(changes []pricingrules.Change) (n int) {
 }
 
 // comparison is the cells that differ, the largest change first.
-func comparison(old, now *ratecard.CompiledCard) []pricingrules.Change {
+func comparison(old, now *ratecard.ExaminedCard) []pricingrules.Change {
 	changes := pricingrules.Diff(old.Table, now.Table)
 	slices.SortStableFunc(changes, func(a, b pricingrules.Change) int { return cmp.Compare(changeSize(b), changeSize(a)) })
 	return changes
@@ -114,10 +114,10 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 		Counts:     compareCounts(changes),
 		Outliers:   countOutliers(changes),
 		Percent:    outlierPercent,
-		Countries:  web.Chosen(h.marketOptions(k), q.Get("country")),
-		Urgencies:  web.Chosen(urgencyOptions(), q.Get("urgency")),
-		Categories: web.Chosen(h.categoryOptions(k), q.Get("category")),
-		Only:       web.Chosen([]ui.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
+		Countries:  web.SelectOption(h.marketOptions(k), q.Get("country")),
+		Urgencies:  web.SelectOption(urgencyOptions(), q.Get("urgency")),
+		Categories: web.SelectOption(h.categoryOptions(k), q.Get("category")),
+		Only:       web.SelectOption([]ui.Option{{Value: "outliers", Label: "Outliers"}}, q.Get("only")),
 	}
 	for _, name := range keep {
 		if value := q.Get(name); value != "" {
@@ -130,7 +130,7 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
 	v.Rows, v.Pager = h.compareRows(k, part), web.CursorPager(path, q, before, after)
 	v.Pager.BySize = true
-	v.Pager.Count = web.CountWords(int64(len(left)), false, "price", "prices")
+	v.Pager.Count = web.CountText(int64(len(left)), false, "price", "prices")
 	return v
 }
 
@@ -197,11 +197,11 @@ func (h *Handlers) comparePage(k *web.Request) error {
 	if len(v.Errors) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))
 	}
-	old, err := h.Prices.CompileCard(k.R.Context(), a)
+	old, err := h.Prices.ExamineCard(k.R.Context(), a)
 	if err != nil {
 		return err
 	}
-	now, err := h.Prices.CompileCard(k.R.Context(), b)
+	now, err := h.Prices.ExamineCard(k.R.Context(), b)
 	if err != nil {
 		return err
 	}

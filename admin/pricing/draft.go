@@ -66,7 +66,7 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 		Edits:       int64(d.Edits),
 		Version:     d.RowVersion,
 		EffectiveAt: web.TimeOf(d.EffectiveAt),
-		Locked:      h.lockedWords(k, d),
+		Locked:      h.lockedText(k, d),
 		CanWrite:    open && k.May(web.WritePricing),
 		CanPublish:  k.May(web.PublishPricing),
 	}
@@ -106,11 +106,11 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 		return d, nil
 	}
 	_ = k.Redirect(web.DraftURL(d.ID))
-	return d, web.ErrAnswered
+	return d, web.ErrResponseWritten
 }
 
-// under is what stands around a form's page of a draft.
-func (h *Handlers) under(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
+// draftShell is what stands around a form's page of a draft.
+func (h *Handlers) draftShell(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
 	return k.Shell(title, allPricing, ui.Link{
 		Label: web.DraftName(d.RateCard),
 		URL:   fmt.Sprint(web.DraftURL(d.ID), "?tab=", tab),

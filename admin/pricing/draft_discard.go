@@ -11,7 +11,7 @@ import (
 )
 
 func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mistakes ui.Errors) ui.ConfirmView {
-	address, lost := web.DraftURL(d.ID), "Its "+web.CountWords(int64(d.Edits), false, "edit", "edits")+" will not be published."
+	address, lost := web.DraftURL(d.ID), "Its "+web.CountText(int64(d.Edits), false, "edit", "edits")+" will not be published."
 	if d.Edits == 0 {
 		lost = "Nothing was changed in it."
 	}
@@ -48,13 +48,13 @@ func (h *Handlers) discard(k *web.Request) error {
 		return err
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: web.CheckTypedName(k, "discard"),
+		Errors: web.CheckTypedName(k, "discard"),
 		Do: func() (string, error) {
-			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, web.FormVersion(k))
+			return "/pricing", h.prices(k).Discard(k.R.Context(), d.ID, web.FormRowVersion(k))
 		},
 		Show: func(r web.Rejected) error {
 			if web.IsStale(r.Err) {
-				r.Errors[0].Message += " " + lastTouch(d)
+				r.Errors[0].Message += " " + lastChangeText(d)
 				r.Version = d.RowVersion
 			}
 			return k.Show(r.Status, ui.Confirm(h.discardView(k, d, r.Version, r.Errors)))

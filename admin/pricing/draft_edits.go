@@ -25,7 +25,7 @@ func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
 	for _, e := range found {
 		v.Edits = append(v.Edits, view.EditRow{
 			At:       e.At,
-			Who:      e.Editor,
+			Actor:    e.Editor,
 			What:     e.What,
 			Rules:    e.Rules,
 			Undone:   web.TimeOf(e.UndoneAt),

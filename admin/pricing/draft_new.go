@@ -41,7 +41,7 @@ func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) 
 	return card, web.OrNotFound(err)
 }
 
-func (h *Handlers) draftNew(k *web.Request) error {
+func (h *Handlers) createDraft(k *web.Request) error {
 	f := k.R.PostForm
 	from := 0
 	if f.Get("from") != "" {
@@ -53,7 +53,7 @@ func (h *Handlers) draftNew(k *web.Request) error {
 	}
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			made, err := h.prices(k).Begin(k.R.Context(), f.Get("title"), from)
+			made, err := h.prices(k).CreateDraft(k.R.Context(), f.Get("title"), from)
 			return web.DraftURL(made.ID), err
 		},
 		Show: func(r web.Rejected) error {

@@ -26,7 +26,7 @@ func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, 
 	return k.Show(status, view.DraftForm(v))
 }
 
-func (h *Handlers) draftTitle(k *web.Request) error {
+func (h *Handlers) renameDraft(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (h *Handlers) draftTitle(k *web.Request) error {
 	title := k.R.PostForm.Get("title")
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
-			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, web.FormVersion(k), title)
+			return web.DraftURL(d.ID), h.prices(k).Rename(k.R.Context(), d.ID, web.FormRowVersion(k), title)
 		},
 		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) error {

@@ -17,7 +17,7 @@ func (h *Handlers) draftUndo(k *web.Request) error {
 	}
 	selection := h.gridView(k)
 	if err := h.prices(k).Undo(k.R.Context(), d.ID, edit); err != nil {
-		return h.refusedCells(k, selection, err, entered{})
+		return h.showCellErrors(k, selection, err, gridInput{})
 	}
 	return k.Redirect(gridURL(d, selection))
 }

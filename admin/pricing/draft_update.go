@@ -17,30 +17,30 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormVersion(k))
+		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormRowVersion(k))
 		if err != nil || len(kept) == 0 {
 			return web.DraftURL(d.ID) + "?tab=preview", err
 		}
-		return "", h.showKept(k, kept)
+		return "", h.showMergeConflicts(k, kept)
 	})
 }
 
-// showKept shows what a draft that was brought up to date could not take over.
-func (h *Handlers) showKept(k *web.Request, kept []ratecard.Conflict) error {
+// showMergeConflicts shows what a draft that was brought up to date could not take over.
+func (h *Handlers) showMergeConflicts(k *web.Request, kept []ratecard.Conflict) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}
-	v := view.PublishKeptView{}
+	v := view.MergeConflictsView{}
 	if v.Head, err = h.draftHead(k, d, "publish"); err != nil {
 		return err
 	}
 	for _, one := range kept {
-		row := view.PublishKept{Target: one.Target.String(), Yours: "taken out"}
+		row := view.MergeConflict{Target: one.Target.String(), Yours: "taken out"}
 		if one.Yours != nil {
-			row.Yours = strings.Join(effectWords(*one.Yours), ", ")
+			row.Yours = strings.Join(effectTexts(*one.Yours), ", ")
 		}
 		v.Kept = append(v.Kept, row)
 	}
-	return k.Show(http.StatusOK, view.PublishKeptPage(v))
+	return k.Show(http.StatusOK, view.MergeConflicts(v))
 }

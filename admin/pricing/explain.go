@@ -95,7 +95,7 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 }
 
 // explainOwn is what the partner that the address names has of its own.
-func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingrules.Own, err error) {
+func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingrules.PartnerPricing, err error) {
 	ref := strings.TrimSpace(v.Partner)
 	if ref == "" {
 		return own, nil
@@ -115,16 +115,16 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	if err != nil {
 		return own, err
 	}
-	has, err := h.Partners.OwnPrice(k.R.Context(), p)
+	has, err := h.Partners.Pricing(k.R.Context(), p)
 	if err != nil {
 		return own, err
 	}
 	v.Seller = ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID) + "?tab=prices"}
-	return pricingrules.Own{Adjustment: has.Adjustment, Exclusions: has.Exclusions}, nil
+	return pricingrules.PartnerPricing{Adjustment: has.Adjustment, Exclusions: has.Exclusions}, nil
 }
 
-func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with explained, own pricingrules.Own) error {
-	sheet, err := h.Prices.CompileCard(k.R.Context(), with.card)
+func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with explained, own pricingrules.PartnerPricing) error {
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), with.card)
 	if err != nil {
 		return err
 	}

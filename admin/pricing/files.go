@@ -27,12 +27,12 @@ func exports(address string, v ratecard.GridView, industries, rules int) (bases,
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
 		Label: "CSV",
-		Holds: "bases and prices of the " + web.CountWords(int64(industries), false, "industry", "industries") + " shown",
+		Holds: "bases and prices of the " + web.CountText(int64(industries), false, "industry", "industries") + " shown",
 	}
 	card = ui.Download{
 		URL:   address + "/export?format=" + kindYAML,
 		Label: "YAML",
-		Holds: "all " + web.CountWords(int64(rules), false, "rule", "rules"),
+		Holds: "all " + web.CountText(int64(rules), false, "rule", "rules"),
 	}
 	return bases, card
 }
@@ -55,7 +55,7 @@ func (h *Handlers) draftExport(k *web.Request) error {
 
 // export sends a card, or a view of its grid, and writes down that it was taken.
 func (h *Handlers) export(k *web.Request, card models.RateCard, name string) error {
-	sheet, err := h.Prices.CompileCard(k.R.Context(), card)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), card)
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,9 @@ func (h *Handlers) export(k *web.Request, card models.RateCard, name string) err
 		if err := writeBases(&file, rows); err != nil {
 			return err
 		}
-		kind, name = "text/csv; charset=utf-8", name+"-"+web.FileWord(view.Country)+"-"+web.FileWord(orWord(view.Urgency, "any"))
-		after["rows"], after["what"] = len(rows), viewWords(view)
+		kind, name = "text/csv; charset=utf-8", name+"-"+web.FileNamePart(view.Country)+"-"+
+			web.FileNamePart(orWord(view.Urgency, "any"))
+		after["rows"], after["what"] = len(rows), viewText(view)
 	default:
 		return apperr.New(apperr.Invalid, "format", "A rate card is exported as csv or yaml.")
 	}
@@ -81,7 +82,7 @@ func (h *Handlers) export(k *web.Request, card models.RateCard, name string) err
 		after["version"] = card.Version
 	}
 	e := audit.Event{Action: "pricing.export", Kind: "rate_card", Object: ratecard.ID(card.ID), After: after}
-	if err := h.Audit.Done(k.R.Context(), k.By, e); err != nil {
+	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err
 	}
 	v := k.W.Header()

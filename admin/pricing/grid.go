@@ -52,9 +52,9 @@ func gridURL(d ratecard.Draft, v ratecard.GridView) string {
 
 func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string) view.GridFilter {
 	return view.GridFilter{
-		Countries:  web.Chosen(h.marketOptions(k), v.Country),
-		Urgencies:  web.Chosen(urgencyOptions(), v.Urgency),
-		Categories: web.Chosen(h.categoryOptions(k), v.Category),
+		Countries:  web.SelectOption(h.marketOptions(k), v.Country),
+		Urgencies:  web.SelectOption(urgencyOptions(), v.Urgency),
+		Categories: web.SelectOption(h.categoryOptions(k), v.Category),
 		Search:     v.Search,
 		Filtered:   web.IsFiltered(k.R.URL.Query(), gridFilters...),
 		ClearURL:   clear,
@@ -64,7 +64,7 @@ func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string)
 // grid is a view's rows as a page shows them. Its market may be none: then it is empty.
 func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.GridView) view.PriceGrid {
 	g := view.PriceGrid{
-		Caption:   "Prices by industry, " + viewWords(v),
+		Caption:   "Prices by industry, " + viewText(v),
 		Market:    v.Country,
 		PriceHead: "Price, " + v.Urgency,
 		State:     ui.ListState{Filtered: true},
@@ -92,7 +92,7 @@ func gridRow(row ratecard.GridRow) view.PriceRow {
 		}
 	}
 	switch base := baseFigure(row); {
-	case row.Base.Own:
+	case row.Base.Direct:
 		r.Base, r.Was = base, row.Base.Minor
 	case base != "":
 		r.Inherited, r.Source = base, "from "+row.Source
@@ -111,8 +111,8 @@ func rowKey(row ratecard.GridRow) string {
 	return row.Target.Industry
 }
 
-// viewWords says in words which part of a grid a view is.
-func viewWords(v ratecard.GridView) string {
+// viewText says in words which part of a grid a view is.
+func viewText(v ratecard.GridView) string {
 	words := []string{v.Country, "any urgency"}
 	if v.Urgency != "" {
 		words[1] = v.Urgency
@@ -142,7 +142,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	if err != nil {
 		return web.OrNotFound(err)
 	}
-	sheet, err := h.Prices.CompileCard(ctx, live)
+	sheet, err := h.Prices.ExamineCard(ctx, live)
 	if err != nil {
 		return err
 	}
@@ -181,18 +181,18 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Home(v))
 }
 
-// entered is what a person typed into a grid and what is wrong with it, by the row.
-type entered struct {
+// gridInput is what a person typed into a grid and what is wrong with it, by the row.
+type gridInput struct {
 	typed, wrong map[string]string
 	errors       ui.Errors
 	bulk         view.BulkForm
 }
 
 func (h *Handlers) gridTab(k *web.Request, d ratecard.Draft) error {
-	return h.showGrid(k, http.StatusOK, d, entered{})
+	return h.showGrid(k, http.StatusOK, d, gridInput{})
 }
 
-func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e entered) error {
+func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e gridInput) error {
 	v, err := h.draftGrid(k, d, h.gridView(k), e)
 	if err != nil {
 		return err
@@ -202,9 +202,9 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e ente
 
 // draftGrid is a view of a draft's grid, with what was typed where it was refused.
 func (h *Handlers) draftGrid(
-	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e entered,
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e gridInput,
 ) (v view.DraftGridView, err error) {
-	sheet, live, err := h.sheets(k, d)
+	sheet, live, err := h.compiledCards(k, d)
 	if err != nil {
 		return v, err
 	}
@@ -216,7 +216,7 @@ func (h *Handlers) draftGrid(
 	v.Grid.State.ClearURL = address
 	v.CSV, v.YAML = exports(address, selection, v.Shown, len(sheet.Card.Rules))
 	v.Errors, v.Bulk = e.errors, e.bulk
-	v.Bulk.Bys = bulkWays(v.Bulk.Bys, v.Grid.Currency)
+	v.Bulk.Operations = bulkWays(v.Bulk.Operations, v.Grid.Currency)
 	if !v.Head.CanWrite {
 		return v, nil
 	}

@@ -51,8 +51,8 @@ func (h *Handlers) importPage(k *web.Request) error {
 
 func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u upload, v view.ImportView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Cancel, v.Version = h.under(k, d, "Import prices", "grid"), address+"/import", address, d.RowVersion
-	v.Kinds = web.Chosen([]ui.Option{
+	v.Shell, v.Action, v.Cancel, v.Version = h.draftShell(k, d, "Import prices", "grid"), address+"/import", address, d.RowVersion
+	v.Kinds = web.SelectOption([]ui.Option{
 		{
 			Value: kindCSV,
 			Label: "Bases, as CSV",
@@ -215,7 +215,7 @@ func (i imported) nothing() bool { return len(i.changes) == 0 && i.rules == 0 }
 // read makes of a file what it would do. The error is the engine's Problems where the
 // file is wrong.
 func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported, err error) {
-	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return i, err
 	}
@@ -237,7 +237,7 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 	lines, err := pricingrules.ParseBases(u.name, []byte(u.text), h.Prices.Taxonomy(), h.Prices.Markets())
 	for _, line := range lines {
 		was, own := sheet.Table.BaseOf(line.Target), int64(0)
-		if was.Own {
+		if was.Direct {
 			own = was.Minor
 		}
 		if own == line.Minor {
@@ -248,14 +248,14 @@ func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported,
 		i.bases = append(i.bases, ratecard.BaseChange{Target: line.Target, Minor: line.Minor})
 		i.changes = append(i.changes, view.CellChange{
 			Cell: line.Target.String(),
-			Old:  ownWords(own, currency),
-			New:  ownWords(line.Minor, currency),
+			Old:  directPriceText(own, currency),
+			New:  directPriceText(line.Minor, currency),
 		})
 	}
 	return i, err
 }
 
-func ownWords(minor int64, c money.Currency) string {
+func directPriceText(minor int64, c money.Currency) string {
 	if minor == 0 {
 		return "inherited"
 	}

@@ -49,13 +49,13 @@ func (i imported) summary(u upload) string {
 		return "The draft has all that " + what + " says: nothing would change."
 	case u.kind == kindYAML && len(i.changes) == 0:
 		return fmt.Sprintf("With %s, %s would be new, different or gone; no price would change.", what,
-			web.CountWords(int64(i.rules), false, "rule", "rules"))
+			web.CountText(int64(i.rules), false, "rule", "rules"))
 	case u.kind == kindYAML:
 		return fmt.Sprintf("With %s, %s would change; %s would be new, different or gone.", what,
-			web.CountWords(int64(len(i.changes)), false, "price", "prices"),
-			web.CountWords(int64(i.rules), false, "rule", "rules"))
+			web.CountText(int64(len(i.changes)), false, "price", "prices"),
+			web.CountText(int64(i.rules), false, "rule", "rules"))
 	}
-	return fmt.Sprintf("With %s, %s would change.", what, web.CountWords(int64(len(i.changes)), false, "base", "bases"))
+	return fmt.Sprintf("With %s, %s would change.", what, web.CountText(int64(len(i.changes)), false, "base", "bases"))
 }
 
 // submit is the button that applies it; "" where there is nothing to apply.
@@ -64,9 +64,9 @@ func (i imported) submit() string {
 	case i.nothing():
 		return ""
 	case len(i.changes) == 0:
-		return "Apply " + web.CountWords(int64(i.rules), false, "change of a rule", "changes of rules")
+		return "Apply " + web.CountText(int64(i.rules), false, "change of a rule", "changes of rules")
 	}
-	return "Apply " + web.CountWords(int64(len(i.changes)), false, "change", "changes")
+	return "Apply " + web.CountText(int64(len(i.changes)), false, "change", "changes")
 }
 
 // applyImport does what the dry run showed, to the draft that it was shown for.

@@ -13,7 +13,7 @@ import (
 
 // paste gives a column of rows their bases. Each line names its row, a tab, and the cell.
 func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
-	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 	for _, row := range h.Prices.Grid(sheet, nil, selection) {
 		rows[rowKey(row)] = row
 	}
-	e := entered{typed: map[string]string{}, wrong: map[string]string{}}
+	e := gridInput{typed: map[string]string{}, wrong: map[string]string{}}
 	var changes []ratecard.BaseChange
 	for i, line := range strings.Split(strings.ReplaceAll(k.R.PostForm.Get("lines"), "\r\n", "\n"), "\n") {
 		key, text, _ := strings.Cut(line, "\t")
@@ -51,19 +51,19 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 		}
 	}
 	if len(e.errors) > 0 {
-		return h.refusedCells(k, selection,
-			apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.keepTyped())
+		return h.showCellErrors(k, selection,
+			apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.markUnsaved())
 	}
-	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewWords(selection))
-	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormVersion(k), what, changes); err != nil {
-		return h.refusedCells(k, selection, err, e.keepTyped())
+	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewText(selection))
+	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes); err != nil {
+		return h.showCellErrors(k, selection, err, e.markUnsaved())
 	}
 	return k.Redirect(gridURL(d, selection))
 }
 
-// keepTyped leaves in their cells the amounts that nothing is wrong with, too: nothing
+// markUnsaved leaves in their cells the amounts that nothing is wrong with, too: nothing
 // was saved of them.
-func (e entered) keepTyped() entered {
+func (e gridInput) markUnsaved() gridInput {
 	for key := range e.typed {
 		if e.wrong[key] == "" {
 			e.wrong[key] = "Not saved."

@@ -10,19 +10,19 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// previewMost bounds the lists of problems and warnings; their counts are told in full.
-const previewMost = 20
+// previewLimit bounds the lists of problems and warnings; their counts are told in full.
+const previewLimit = 20
 
 // preview is what publishing a draft would do: measured from the version that it is based
 // on, so that what others published since is not taken for the draft's.
 type preview struct {
-	draft, base *ratecard.CompiledCard
+	draft, base *ratecard.ExaminedCard
 	changes     []pricingrules.Change
 	inversions  []pricingrules.Inversion // that the base has not
 }
 
 func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err error) {
-	if p.draft, err = h.Prices.CompileCard(k.R.Context(), d.RateCard); err != nil {
+	if p.draft, err = h.Prices.ExamineCard(k.R.Context(), d.RateCard); err != nil {
 		return p, err
 	}
 	p.base = p.draft // of the very first version, which is based on none
@@ -31,7 +31,7 @@ func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err err
 		if err != nil {
 			return p, err
 		}
-		if p.base, err = h.Prices.CompileCard(k.R.Context(), base); err != nil {
+		if p.base, err = h.Prices.ExamineCard(k.R.Context(), base); err != nil {
 			return p, err
 		}
 	}
@@ -71,9 +71,9 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 	v := view.PreviewView{
 		Head:           head,
 		Problems:       previewProblems(head, p.draft),
-		MoreProblems:   max(0, len(p.draft.Problems)-previewMost),
-		Inversions:     p.inversions[:min(len(p.inversions), previewMost)],
-		MoreInversions: max(0, len(p.inversions)-previewMost),
+		MoreProblems:   max(0, len(p.draft.Problems)-previewLimit),
+		Inversions:     p.inversions[:min(len(p.inversions), previewLimit)],
+		MoreInversions: max(0, len(p.inversions)-previewLimit),
 		Table:          h.compareTable(k, head.URL, p.changes, "tab"),
 	}
 	v.Table.Caption = "Prices that the draft changes, the largest change first"
@@ -83,8 +83,8 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 
 // previewProblems are what blocks publishing, each with the rule to mend where it is one
 // rule's, and this person may change it.
-func previewProblems(head view.DraftHead, sheet *ratecard.CompiledCard) (all []view.PreviewProblem) {
-	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewMost)] {
+func previewProblems(head view.DraftHead, sheet *ratecard.ExaminedCard) (all []view.PreviewProblem) {
+	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewLimit)] {
 		one := view.PreviewProblem{Text: web.Title(p.Message)}
 		if p.Rule >= 0 {
 			one.Rule = sheet.Card.Rules[p.Rule].Selector()

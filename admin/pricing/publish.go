@@ -72,11 +72,11 @@ func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, er
 	if err != nil {
 		return nil, err
 	}
-	old, err := h.Prices.CompileCard(k.R.Context(), base)
+	old, err := h.Prices.ExamineCard(k.R.Context(), base)
 	if err != nil {
 		return nil, err
 	}
-	now, err := h.Prices.CompileCard(k.R.Context(), live)
+	now, err := h.Prices.ExamineCard(k.R.Context(), live)
 	if err != nil {
 		return nil, err
 	}
@@ -104,17 +104,17 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	f := publishForm{note: k.R.PostForm.Get("note"), at: k.R.PostForm.Get("at")}
 	at, wrong := web.PublishTime(f.at)
 	if wrong != "" {
-		f.Version, f.Errors = web.FormVersion(k), ui.Errors{{Field: "at", Message: wrong}}
+		f.Version, f.Errors = web.FormRowVersion(k), ui.Errors{{Field: "at", Message: wrong}}
 		return h.showPublish(k, http.StatusUnprocessableEntity, d, f)
 	}
 	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
-		card, err := h.prices(k).Publish(k.R.Context(), d.ID, web.FormVersion(k), f.note, at)
-		return released(card), err
+		card, err := h.prices(k).Publish(k.R.Context(), d.ID, web.FormRowVersion(k), f.note, at)
+		return publishedURL(card), err
 	})
 }
 
-// released is the page of what a draft has become.
-func released(card models.RateCard) string {
+// publishedURL is the page of what a draft has become.
+func publishedURL(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
 		return web.VersionURL(card.Version)
 	}

@@ -11,18 +11,18 @@ func (h *Handlers) approveDraft(k *web.Request) error {
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.StepUpRequired, func() (string, error) {
-		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormVersion(k))
-		return released(card), err
+		card, err := h.prices(k).Approve(k.R.Context(), d.ID, web.FormRowVersion(k))
+		return publishedURL(card), err
 	})
 }
 
-func (h *Handlers) takeBack(k *web.Request) error {
+func (h *Handlers) withdrawDraft(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormVersion(k))
+		return web.DraftURL(d.ID) + "?tab=publish", h.prices(k).Withdraw(k.R.Context(), d.ID, web.FormRowVersion(k))
 	})
 }

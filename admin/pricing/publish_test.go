@@ -153,7 +153,7 @@ func TestPublishingAnEditedDraft(t *testing.T) {
 }
 
 // Where the policy asks for two, nobody publishes alone.
-func TestPublishingTakesTwo(t *testing.T) {
+func TestPublishingRequiresTwoUsers(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
 	d.AddColleague(t)

@@ -32,7 +32,7 @@ func (h *Handlers) showReplay(k *web.Request, status int, d ratecard.Draft, days
 	}
 	v := view.ReplayView{
 		Head:     head,
-		Days:     web.Chosen(replayDays, days),
+		Days:     web.SelectOption(replayDays, days),
 		CanStart: k.May(web.WritePricing),
 		Errors:   mistakes,
 	}
@@ -91,7 +91,7 @@ func (h *Handlers) replayPart(k *web.Request, d ratecard.Draft) (v view.ReplayLi
 	return v, err
 }
 
-func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*view.ReplayResult, error) {
+func (h *Handlers) replayResult(k *web.Request, r *ratecard.ReplayResult) (*view.ReplayResult, error) {
 	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return nil, err
@@ -124,9 +124,9 @@ func (h *Handlers) replayResult(k *web.Request, r *ratecard.Replayed) (*view.Rep
 	return v, nil
 }
 
-func replayLine(l ratecard.Line, name string) view.ReplayLine {
+func replayLine(l ratecard.ReplayLine, name string) view.ReplayLine {
 	currency, _ := money.ParseCurrency(l.Currency) // the replay wrote it
-	sums := func(f ratecard.Figures) view.ReplaySums {
+	sums := func(f ratecard.ReplayTotals) view.ReplaySums {
 		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 		return view.ReplaySums{
 			Count:      f.Count,

@@ -40,12 +40,12 @@ func (h *Handlers) Routes() []web.Route {
 			Needs:   web.WritePricing,
 			Creates: "/pricing/drafts/{object}",
 			Form:    "/pricing/drafts/new?from={from}",
-			Handle:  h.draftNew,
+			Handle:  h.createDraft,
 		},
 		{Method: get, Path: "/pricing/drafts/{id}", Needs: web.ReadPricing, Handle: h.draftPage},
 		{Method: get, Path: "/pricing/drafts/{id}/export", Needs: web.ReadPricing, Handle: h.draftExport},
 		{Method: get, Path: "/pricing/drafts/{id}/title", Needs: web.WritePricing, Handle: h.draftTitlePage},
-		{Method: post, Path: "/pricing/drafts/{id}/title", Needs: web.WritePricing, Form: "/pricing/drafts/{id}/title", Handle: h.draftTitle},
+		{Method: post, Path: "/pricing/drafts/{id}/title", Needs: web.WritePricing, Form: "/pricing/drafts/{id}/title", Handle: h.renameDraft},
 		{Method: get, Path: "/pricing/drafts/{id}/discard", Needs: web.WritePricing, Handle: h.discardPage},
 		{Method: post, Path: "/pricing/drafts/{id}/discard", Needs: web.WritePricing, Handle: h.discard},
 		{Method: post, Path: "/pricing/drafts/{id}/cell", Needs: web.WritePricing, Handle: h.draftCell},
@@ -58,7 +58,7 @@ func (h *Handlers) Routes() []web.Route {
 			Needs:   web.WritePricing,
 			Creates: "/pricing/drafts/{id}?tab=rules",
 			Form:    "/pricing/drafts/{id}/rules/new",
-			Handle:  h.ruleNew,
+			Handle:  h.addRule,
 		},
 		{Method: get, Path: "/pricing/drafts/{id}/rules/{position}", Needs: web.WritePricing, Handle: h.rulePage},
 		{
@@ -82,23 +82,23 @@ func (h *Handlers) Routes() []web.Route {
 			Handle: h.publishDraft,
 		},
 		{Method: post, Path: "/pricing/drafts/{id}/approve", Needs: web.PublishPricing, Handle: h.approveDraft},
-		{Method: post, Path: "/pricing/drafts/{id}/take-back", Needs: web.PublishPricing, Handle: h.takeBack},
+		{Method: post, Path: "/pricing/drafts/{id}/take-back", Needs: web.PublishPricing, Handle: h.withdrawDraft},
 	}
 }
 
 // prices is the service on behalf of the person who asks.
 func (h *Handlers) prices(k *web.Request) *ratecard.Service { return h.Prices.By(k.By) }
 
-// sheets are the rules of a draft and of the version in force.
-func (h *Handlers) sheets(k *web.Request, d ratecard.Draft) (draft, live *ratecard.CompiledCard, err error) {
+// compiledCards are the rules of a draft and of the version in force.
+func (h *Handlers) compiledCards(k *web.Request, d ratecard.Draft) (draft, live *ratecard.ExaminedCard, err error) {
 	card, err := h.Prices.Current(k.R.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	if live, err = h.Prices.CompileCard(k.R.Context(), card); err != nil {
+	if live, err = h.Prices.ExamineCard(k.R.Context(), card); err != nil {
 		return nil, nil, err
 	}
-	draft, err = h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	draft, err = h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	return draft, live, err
 }
 

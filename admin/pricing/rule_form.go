@@ -118,7 +118,7 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func (h *Handlers) rulePage(k *web.Request) error {
 // showRule is the form of the rule at a position, 0 for a new one, with f in its fields.
 func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Submit = h.under(k, d, "New rule", "rules"), address+"/rules/new", "Add the rule"
+	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "New rule", "rules"), address+"/rules/new", "Add the rule"
 	if position > 0 {
 		v.Action = fmt.Sprintf("%s/rules/%d", address, position)
-		v.Shell, v.RemoveURL, v.Submit = h.under(k, d, "Change a rule", "rules"), v.Action+"/remove", "Change the rule"
+		v.Shell, v.RemoveURL, v.Submit = h.draftShell(k, d, "Change a rule", "rules"), v.Action+"/remove", "Change the rule"
 	}
 	v.Cancel = address + "?tab=rules"
 	var industries []string
@@ -146,7 +146,7 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	v.Categories = orAny("Any category", h.categoryOptions(k), f.Get("category"))
 	v.Countries = orAny("Any country", h.marketOptions(k), f.Get("country"))
 	v.Urgences = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
-	v.Exclusions = web.Chosen([]ui.Option{
+	v.Exclusions = web.SelectOption([]ui.Option{
 		{Value: "", Label: "As broader rules say"},
 		{Value: "yes", Label: "Not bought"},
 		{Value: "no", Label: "Bought, whatever a broader rule excludes"},
@@ -166,10 +166,10 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 
 // orAny puts the choice of any before options.
 func orAny(any string, options []ui.Option, value string) []ui.Option {
-	return web.Chosen(append([]ui.Option{{Label: any}}, options...), value)
+	return web.SelectOption(append([]ui.Option{{Label: any}}, options...), value)
 }
 
-func (h *Handlers) ruleNew(k *web.Request) error {
+func (h *Handlers) addRule(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 	f := k.R.PostForm
 	rule, mistakes := h.readRule(k, f)
 	return h.submitRule(k, d, position, mistakes, f, func() error {
-		return h.prices(k).PutRule(k.R.Context(), d.ID, web.FormVersion(k), position, rule)
+		return h.prices(k).PutRule(k.R.Context(), d.ID, web.FormRowVersion(k), position, rule)
 	})
 }
 
@@ -202,9 +202,9 @@ func (h *Handlers) submitRule(
 	k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error,
 ) error {
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		Do:       func() (string, error) { return web.DraftURL(d.ID) + "?tab=rules", do() },
-		Reload:   h.reloadDraft(k, &d),
+		Errors: mistakes,
+		Do:     func() (string, error) { return web.DraftURL(d.ID) + "?tab=rules", do() },
+		Reload: h.reloadDraft(k, &d),
 		Show: func(r web.Rejected) error {
 			if errors.Is(web.OrNotFound(r.Err), web.ErrNotFound) {
 				return web.ErrNotFound

@@ -13,7 +13,7 @@ func (h *Handlers) removeRule(k *web.Request) error {
 	if !ok {
 		return web.ErrNotFound
 	}
-	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -22,6 +22,6 @@ func (h *Handlers) removeRule(k *web.Request) error {
 		return web.ErrNotFound
 	}
 	return h.submitRule(k, d, position, nil, ruleForm(sheet.Card.Rules[at]), func() error {
-		return h.prices(k).DropRule(k.R.Context(), d.ID, web.FormVersion(k), position)
+		return h.prices(k).DropRule(k.R.Context(), d.ID, web.FormRowVersion(k), position)
 	})
 }

@@ -23,7 +23,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	if err != nil {
 		return err
 	}
-	sheet, err := h.Prices.CompileCard(k.R.Context(), d.RateCard)
+	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	v := view.DraftRulesView{
 		Head:   head,
 		Search: q.Get("q"),
-		Only:   web.Chosen([]ui.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
+		Only:   web.SelectOption([]ui.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
 		State:  ui.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
 	}
 	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)
@@ -43,7 +43,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 }
 
 // ruleRows are the rules that hold a word, in their order, with what is wrong with each.
-func ruleRows(sheet *ratecard.CompiledCard, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
+func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {
 		if p.Rule >= 0 {
@@ -54,7 +54,7 @@ func ruleRows(sheet *ratecard.CompiledCard, head view.DraftHead, word string, on
 		row := view.RuleRow{
 			Number:   i + 1,
 			Selector: rule.Selector(),
-			Effects:  effectWords(rule),
+			Effects:  effectTexts(rule),
 			Note:     rule.Note,
 			Problems: wrong[i],
 		}
@@ -73,7 +73,7 @@ func ruleRows(sheet *ratecard.CompiledCard, head view.DraftHead, word string, on
 // pageOfRules cuts a page out of rules that are all at hand: after the rule that older
 // names, or before the one that newer names.
 func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
-	count, page := web.CountWords(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
+	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
 	from := 0
 	for page.OlderThan > 0 && from < len(rows) && int64(rows[from].Number) <= page.OlderThan {
 		from++
@@ -94,13 +94,13 @@ func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow
 	return shown, p
 }
 
-// effectWords says what a rule does, an effect a line.
-func effectWords(r pricingrules.Rule) (words []string) {
+// effectTexts says what a rule does, an effect a line.
+func effectTexts(r pricingrules.Rule) (words []string) {
 	for _, one := range []struct {
 		name    string
 		amounts pricingrules.Amounts
 	}{{"base", r.Base}, {"floor", r.Floor}, {"ceiling", r.Ceiling}} {
-		if text := amountWords(one.amounts); text != "" {
+		if text := amountText(one.amounts); text != "" {
 			words = append(words, one.name+" "+text)
 		}
 	}
@@ -117,7 +117,7 @@ func effectWords(r pricingrules.Rule) (words []string) {
 	return words
 }
 
-func amountWords(a pricingrules.Amounts) string {
+func amountText(a pricingrules.Amounts) string {
 	var words []string
 	for _, c := range money.Currencies {
 		if a[c] != 0 {

@@ -228,7 +228,7 @@ func TestBadPricingForms(t *testing.T) {
 
 // A form that is shown again because of a mistake keeps the version that it was opened with:
 // submitted once more, it does not overwrite what somebody else changed meanwhile.
-func TestMistakeKeepsVersion(t *testing.T) {
+func TestRejectedFormKeepsVersion(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.AddStaff(t, "colleague@example.com", models.StaffRole{Role: models.PricingManager})

@@ -61,11 +61,11 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 	if err != nil || len(earlier) == 0 {
 		return err
 	}
-	old, err := h.Prices.CompileCard(k.R.Context(), earlier[0])
+	old, err := h.Prices.ExamineCard(k.R.Context(), earlier[0])
 	if err != nil {
 		return err
 	}
-	now, err := h.Prices.CompileCard(k.R.Context(), card)
+	now, err := h.Prices.ExamineCard(k.R.Context(), card)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,13 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// keepResult makes the dry run the result.
-func (h *Handlers) keepResult(k *web.Request) error {
+// saveResult makes the dry run the result.
+func (h *Handlers) saveResult(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
 	}
 	return h.submit(k, r, nil, func() (string, error) {
-		return reconciliationURL(r.ID), h.reconciliations(k).Keep(k.R.Context(), k.Scope, r.ID, web.FormVersion(k))
+		return reconciliationURL(r.ID), h.reconciliations(k).Save(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k))
 	})
 }

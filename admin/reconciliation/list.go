@@ -42,8 +42,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	}
 	v := view.ListView{
 		Shell:    k.Shell("Reconciliation"),
-		Partners: web.Chosen(partners, q.Get("partner")),
-		States:   web.Chosen(reconciliationStates, q.Get("state")),
+		Partners: web.SelectOption(partners, q.Get("partner")),
+		States:   web.SelectOption(reconciliationStates, q.Get("state")),
 		State:    ui.ListState{Filtered: web.IsFiltered(q, "partner", "state"), ClearURL: "/reconciliation"},
 	}
 	if k.May(web.WriteReconciliation) {
@@ -80,7 +80,7 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 	query.After, _ = id.Parse(id.Reconciliation, q.Get("after"))
 	if state := q.Get("state"); state != "" {
 		query.State = models.ReconciliationState(state)
-		none = chosenOf(reconciliationStates, state) == ""
+		none = selectedLabel(reconciliationStates, state) == ""
 	}
 	if name := web.SearchText(q, "partner"); name != "" {
 		p, err := h.Partners.Find(k.R.Context(), k.Scope, name)
@@ -94,8 +94,8 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
 }
 
-// chosenOf is what an option says, "" where there is none of this value.
-func chosenOf(options []ui.Option, value string) string {
+// selectedLabel is what an option says, "" where there is none of this value.
+func selectedLabel(options []ui.Option, value string) string {
 	for _, o := range options {
 		if o.Value == value {
 			return o.Label

@@ -29,7 +29,7 @@ const inColumn = "in:"
 // mappingOf is what the form begins with: what was compared last, else what suggests itself.
 func (h *Handlers) mappingOf(k *web.Request, r reconcile.Reconciliation) (*mapping, error) {
 	if r.Mapping != nil {
-		return &mapping{Mapping: *r.Mapping, from: dayWords(r.PeriodFrom), to: dayWords(r.PeriodTo)}, nil
+		return &mapping{Mapping: *r.Mapping, from: dayText(r.PeriodFrom), to: dayText(r.PeriodTo)}, nil
 	}
 	s, err := h.Reconcile.Suggest(k.R.Context(), r)
 	m := &mapping{Mapping: s.Mapping, remembered: s.Remembered}
@@ -91,7 +91,7 @@ func (h *Handlers) compareList(k *web.Request) error {
 	from, _ := time.Parse(time.DateOnly, m.from) // what is no day is refused as none
 	to, _ := time.Parse(time.DateOnly, m.to)
 	return h.submit(k, r, m, func() (string, error) {
-		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, web.FormVersion(k), m.Mapping, from, to)
+		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k), m.Mapping, from, to)
 		return reconciliationURL(r.ID), fixedIsCurrency(err)
 	})
 }
@@ -122,16 +122,16 @@ func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
 	}
 	var columns []ui.Option
 	for _, c := range p.Columns {
-		holds := holdsWords(c)
+		holds := contentsText(c)
 		f.Columns = append(f.Columns, view.Column{Name: c.Name, Filled: c.Filled, Holds: holds})
 		columns = append(columns, ui.Option{Value: c.Name, Label: c.Name + " (" + holds + ")"})
 	}
 	choose := []ui.Option{{Label: "Choose a column"}}
-	f.LeadIDs = web.Chosen(append(choose, columns...), m.LeadID)
-	f.Amounts = web.Chosen(append(choose, columns...), m.Amount)
-	f.Dates = web.Chosen(append([]ui.Option{{Label: "No dates"}}, columns...), m.Date)
+	f.LeadIDs = web.SelectOption(append(choose, columns...), m.LeadID)
+	f.Amounts = web.SelectOption(append(choose, columns...), m.Amount)
+	f.Dates = web.SelectOption(append([]ui.Option{{Label: "No dates"}}, columns...), m.Date)
 	f.Currencies = currencyChoices(p, m)
-	f.Coverages = web.Chosen(coverages, string(cmp.Or(m.Coverage, reconcile.FileCoverage)))
+	f.Coverages = web.SelectOption(coverages, string(cmp.Or(m.Coverage, reconcile.FileCoverage)))
 	if m.Amount != "" {
 		f.Numbers = formChoices(openNumbers(p, m.Amount), m.Numbers,
 			func(form reconcile.NumberForm) string { return numberHints[form] })
@@ -163,7 +163,7 @@ func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 	all := []ui.Option{{Label: "Choose the currency, or its column"}}
 	var others []ui.Option
 	for _, c := range p.Columns {
-		choice := ui.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + holdsWords(c) + ")"}
+		choice := ui.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + contentsText(c) + ")"}
 		if len(c.Currencies) > 0 {
 			all = append(all, choice)
 		} else {
@@ -176,11 +176,11 @@ func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 	all = append(all, others...)
 	switch {
 	case m.Currency != "":
-		return web.Chosen(all, inColumn+m.Currency)
+		return web.SelectOption(all, inColumn+m.Currency)
 	case m.Fixed.Valid():
-		return web.Chosen(all, m.Fixed.String())
+		return web.SelectOption(all, m.Fixed.String())
 	}
-	return web.Chosen(all, "")
+	return web.SelectOption(all, "")
 }
 
 var numberHints = map[reconcile.NumberForm]string{
@@ -211,16 +211,16 @@ func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []u
 	for _, form := range possible {
 		all = append(all, ui.Option{Value: string(form), Label: string(form), Hint: hint(form)})
 	}
-	return web.Chosen(all, string(value))
+	return web.SelectOption(all, string(value))
 }
 
-// holdsWords says what a column holds.
-func holdsWords(c reconcile.Column) string {
+// contentsText says what a column holds.
+func contentsText(c reconcile.Column) string {
 	switch {
 	case c.Filled == 0:
 		return "nothing"
 	case c.LeadIDs > 0:
-		return web.CountWords(int64(c.LeadIDs), false, "leadId", "leadIds")
+		return web.CountText(int64(c.LeadIDs), false, "leadId", "leadIds")
 	case len(c.Currencies) > 0:
 		return "currencies: " + strings.Join(c.Currencies, ", ")
 	case len(c.Days) == 1:

@@ -48,7 +48,7 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 	first := []ui.Option{{Label: "Choose a partner"}}
 	return k.Show(status, view.New(view.NewView{
 		Shell:    k.Shell("Reconcile a list", allReconciliations),
-		Partners: web.Chosen(append(first, partners...), partner),
+		Partners: web.SelectOption(append(first, partners...), partner),
 		Errors:   mistakes,
 		MaxBytes: reconcile.MaxFile,
 		TooLarge: errListSize.Message,
@@ -79,7 +79,7 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 
 // takeList reads the form's parts in their order: its key, whose list it is, then the list.
 func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconciliation, err error) {
-	web.LongBody(k)
+	web.AllowSlowBody(k)
 	parts, err := k.R.MultipartReader()
 	if err != nil {
 		return "", made, web.ErrForm.WithCause(err)

@@ -35,13 +35,13 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 		ID:       reconcile.ID(r.ID),
 		Partner:  ui.Link{Label: r.PartnerName},
 		FileName: r.FileName,
-		FileSize: sizeWords(r.FileSize),
+		FileSize: sizeText(r.FileSize),
 		Rows:     r.Profile.Rows,
 		State:    string(r.State),
 		Maker:    r.Maker,
 		Made:     r.MadeAt,
-		From:     dayWords(r.PeriodFrom),
-		To:       dayWords(r.PeriodTo),
+		From:     dayText(r.PeriodFrom),
+		To:       dayText(r.PeriodTo),
 		AsOf:     web.TimeOf(r.AsOf),
 		Keeper:   r.Keeper,
 		Kept:     web.TimeOf(r.KeptAt),
@@ -180,18 +180,18 @@ func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *map
 	})
 }
 
-func dayWords(day *time.Time) string {
+func dayText(day *time.Time) string {
 	if day == nil {
 		return ""
 	}
 	return day.Format(time.DateOnly)
 }
 
-// sizeWords is a file's size as a person says it.
-func sizeWords(bytes int64) string {
+// sizeText is a file's size as a person says it.
+func sizeText(bytes int64) string {
 	switch {
 	case bytes < 1<<10:
-		return web.CountWords(bytes, false, "byte", "bytes")
+		return web.CountText(bytes, false, "byte", "bytes")
 	case bytes < 1<<20:
 		return fmt.Sprintf("%.1f KB", float64(bytes)/(1<<10))
 	}

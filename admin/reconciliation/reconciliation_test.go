@@ -20,7 +20,7 @@ import (
 )
 
 // What is no list, or whose it is not known, is said beside its field; nothing of it stays.
-func TestListsThatAreRefused(t *testing.T) {
+func TestListsThatAreRejected(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead := id.Format(id.Lead, uuid.New())

@@ -116,7 +116,7 @@ func linesFile(address string, f models.Finding, name string, lines int64) ui.Do
 	return ui.Download{
 		URL:   to,
 		Label: "CSV",
-		Holds: name + ", " + web.CountWords(lines, false, "row", "rows") +
+		Holds: name + ", " + web.CountText(lines, false, "row", "rows") +
 			", with notes and who wrote them; no contact data of leads",
 	}
 }
@@ -207,7 +207,7 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 		Theirs:   amountIfAny(l.TheirsMinor, l.Currency),
 		Ours:     amountIfAny(l.OursMinor, l.OurCurrency),
 		Received: web.TimeOf(l.ReceivedAt),
-		Why:      whyWords(l),
+		Why:      findingReason(l),
 		Note:     l.Note,
 		Settler:  l.Settler,
 		Settled:  l.SettledAt,
@@ -245,8 +245,8 @@ func amountIfAny(minor *int64, code *string) *money.Amount {
 	return &sum
 }
 
-// whyWords says why a line has its finding, where the finding does not.
-func whyWords(l reconcile.Line) string {
+// findingReason says why a line has its finding, where the finding does not.
+func findingReason(l reconcile.Line) string {
 	switch {
 	case l.Finding == models.Duplicated && l.FirstRow != nil:
 		return "Row " + ui.Number(int64(*l.FirstRow)) + " has it already."

@@ -152,7 +152,7 @@ func checkExports(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 }
 
 // What the columns are is asked where it is open, and what is missing is said there.
-func TestMappingsThatAreRefused(t *testing.T) {
+func TestMappingsThatAreRejected(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, _ := b.Deliver(t, b.Harbour())

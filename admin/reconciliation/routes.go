@@ -47,7 +47,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: get, Path: "/reconciliation/{id}/live", Needs: web.ReadReconciliation, Handle: h.comparisonLive},
 		{Method: post, Path: "/reconciliation/{id}/compare", Needs: web.WriteReconciliation, Form: "/reconciliation/{id}", Handle: h.compareList},
 		{Method: post, Path: "/reconciliation/{id}/stop", Needs: web.WriteReconciliation, Handle: h.stopComparison},
-		{Method: post, Path: "/reconciliation/{id}/keep", Needs: web.WriteReconciliation, Handle: h.keepResult},
+		{Method: post, Path: "/reconciliation/{id}/keep", Needs: web.WriteReconciliation, Handle: h.saveResult},
 		{Method: get, Path: "/reconciliation/{id}/discard", Needs: web.WriteReconciliation, Handle: h.discardResultPage},
 		{Method: post, Path: "/reconciliation/{id}/discard", Needs: web.WriteReconciliation, Handle: h.discardResult},
 		{Method: get, Path: "/reconciliation/{id}/lines/{line}/settle", Needs: web.WriteReconciliation, Handle: h.settlePage},

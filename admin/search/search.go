@@ -13,7 +13,7 @@ import (
 // jump leads to whatever an id names.
 func (h *Handlers) jump(k *web.Request) error {
 	q := strings.TrimSpace(k.R.URL.Query().Get("q"))
-	if to := h.pageOf(k, q); to != "" {
+	if to := h.urlForID(k, q); to != "" {
 		return k.Redirect(to)
 	}
 	v := ui.JumpView{Shell: k.Shell("Nothing to jump to"), Query: web.Short(q)}
@@ -24,11 +24,11 @@ func (h *Handlers) jump(k *web.Request) error {
 		// It stands in the address already; it need not stand in the page as well.
 		v.Personal, v.Query, v.Shell.Path = true, "", "/"
 	}
-	return k.Show(http.StatusNotFound, ui.JumpNothing(v))
+	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))
 }
 
-// pageOf is the page of an id; of what has no page of its own, its audit trail.
-func (h *Handlers) pageOf(k *web.Request, text string) string {
+// urlForID is the page of an id; of what has no page of its own, its audit trail.
+func (h *Handlers) urlForID(k *web.Request, text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.May(web.ReadStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)
 	}

@@ -36,7 +36,7 @@ func TestJump(t *testing.T) {
 		}
 	}
 	// A rate card's id leads to the draft, or to the version that it became.
-	draft, err := h.Options.Prices.Begin(t.Context(), "Spring", 0)
+	draft, err := h.Options.Prices.CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// staffAccess answers what a person may do, and why.
-func (h *Handlers) staffAccess(k *web.Request) error {
-	p, err := h.person(k)
+// accessPage answers what a person may do, and why.
+func (h *Handlers) accessPage(k *web.Request) error {
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}
@@ -30,12 +30,12 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 	}
 	everywhere, somewhere := map[authz.Permission]bool{}, map[authz.Permission]bool{}
 	for _, g := range k.Access.Explain(p.ID) {
-		what, where := web.PermissionWords(g.Permission), "all partners"
+		what, where := web.PermissionLabel(g.Permission), "all partners"
 		if g.Partner == nil {
 			everywhere[g.Permission] = true
 		} else {
 			somewhere[g.Permission] = true
-			what, _ = web.Divide(g.Permission)
+			what, _ = web.PermissionLabelsByScope(g.Permission)
 			where = names.Of(*g.Partner)
 		}
 		if what != "" {
@@ -57,9 +57,9 @@ func (h *Handlers) staffAccess(k *web.Request) error {
 			continue
 		}
 		listed[line.Permission] = true
-		what, role := web.PermissionWords(line.Permission), k.RolesThat(line.Permission)
+		what, role := web.PermissionLabel(line.Permission), k.RoleNamesGranting(line.Permission)
 		if somewhere[line.Permission] {
-			_, what = web.Divide(line.Permission)
+			_, what = web.PermissionLabelsByScope(line.Permission)
 			role += ", for all partners"
 		}
 		if what != "" {

@@ -72,17 +72,17 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 	_, may, mayNot := page("finance-of-harbour@example.com")
 	_, full, _ := page("finance@example.com")
 	for _, p := range []authz.Permission{web.ReadPayouts, web.WritePayouts, web.ApprovePayouts} {
-		everywhere := web.PermissionWords(p)
-		some, rest := web.Divide(p)
+		everywhere := web.PermissionLabel(p)
+		some, rest := web.PermissionLabelsByScope(p)
 		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) ||
 			!slices.Contains(may, some) || !slices.Contains(mayNot, rest) {
 			t.Errorf("%s: may %q, may not %q", everywhere, may, mayNot)
 		}
 	}
 	_, may, mayNot = page("account_manager-of-harbour@example.com")
-	some, rest := web.Divide(web.ReadPricing)
+	some, rest := web.PermissionLabelsByScope(web.ReadPricing)
 	if !slices.Contains(may, some) || !slices.Contains(mayNot, rest) ||
-		!slices.Contains(mayNot, web.PermissionWords(web.CreatePartners)) {
+		!slices.Contains(mayNot, web.PermissionLabel(web.CreatePartners)) {
 		t.Errorf("may %q, may not %q", may, mayNot)
 	}
 	manager := h.NewClient(t)

@@ -10,10 +10,10 @@ import (
 )
 
 // confirmView is a confirmation about a person, of the version that they had when it was opened.
-type confirmView = func(k *web.Request, p staff.Person, version int, mistakes ui.Errors) *ui.ConfirmView
+type confirmView = func(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView
 
 func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
-	p, err := h.person(k)
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}
@@ -23,9 +23,9 @@ func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
 // confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
 // makes the change with do, which returns what Do of a [web.Form] returns.
 func (h *Handlers) confirmed(
-	k *web.Request, confirm confirmView, do func(staff.Person) (next string, err error),
+	k *web.Request, confirm confirmView, do func(staff.Member) (next string, err error),
 ) error {
-	p, err := h.person(k)
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}
@@ -37,12 +37,12 @@ func (h *Handlers) confirmed(
 		})
 	}
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
-		Do:       func() (string, error) { return do(p) },
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
+		Do:     func() (string, error) { return do(p) },
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {
-				return h.refusedOnPage(k, p, r.Err)
+				return h.showRejected(k, p, r.Err)
 			}
 			return k.Show(r.Status, ui.Confirm(*confirm(k, p, r.Version, r.Errors)))
 		},

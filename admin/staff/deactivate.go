@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) deactivateView(k *web.Request, p staff.Person, version int, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) deactivateView(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "deactivate",
@@ -27,7 +27,7 @@ func (h *Handlers) deactivateView(k *web.Request, p staff.Person, version int, m
 func (h *Handlers) deactivatePage(k *web.Request) error { return h.confirmPageOf(k, h.deactivateView) }
 
 func (h *Handlers) deactivate(k *web.Request) error {
-	return h.confirmed(k, h.deactivateView, func(p staff.Person) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
+	return h.confirmed(k, h.deactivateView, func(p staff.Member) (string, error) {
+		return web.StaffURL(p.ID), h.Staff.Deactivate(k.R.Context(), k.By, p.ID, web.FormRowVersion(k))
 	})
 }

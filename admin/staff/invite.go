@@ -9,16 +9,16 @@ import (
 	view "github.com/pingpost/pingpost/templates/staff"
 )
 
-func (h *Handlers) staffInvitePage(k *web.Request) error {
-	return h.showStaffInvite(k, http.StatusOK, view.StaffInviteView{Roles: roleChoices(nil, nil)})
+func (h *Handlers) invitePage(k *web.Request) error {
+	return h.showInvite(k, http.StatusOK, view.StaffInviteView{Roles: roleChoices(nil, nil)})
 }
 
-func (h *Handlers) showStaffInvite(k *web.Request, status int, v view.StaffInviteView) error {
+func (h *Handlers) showInvite(k *web.Request, status int, v view.StaffInviteView) error {
 	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite somebody", allStaff), "/staff/invite", "/staff", web.StepUp(k)
 	return k.Show(status, view.StaffInvite(v))
 }
 
-func (h *Handlers) staffInvite(k *web.Request) error {
+func (h *Handlers) invite(k *web.Request) error {
 	form := k.R.PostForm
 	typed := view.StaffInviteView{
 		Email: web.Short(form.Get("email")),
@@ -31,10 +31,10 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 	}
 	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewPerson{
+			made, err := h.Staff.Invite(k.R.Context(), k.By, staff.NewMember{
 				Email: form.Get("email"),
 				Name:  form.Get("name"),
 				Roles: roles,
@@ -54,7 +54,7 @@ func (h *Handlers) staffInvite(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			typed.Errors = r.Errors
-			return h.showStaffInvite(k, r.Status, typed)
+			return h.showInvite(k, r.Status, typed)
 		},
 	})
 }

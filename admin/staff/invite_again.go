@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) inviteAgainView(k *web.Request, p staff.Person, _ int, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) inviteAgainView(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("New invitation for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "invite",
@@ -26,7 +26,7 @@ func (h *Handlers) inviteAgainPage(k *web.Request) error {
 }
 
 func (h *Handlers) inviteAgain(k *web.Request) error {
-	return h.confirmed(k, h.inviteAgainView, func(p staff.Person) (string, error) {
+	return h.confirmed(k, h.inviteAgainView, func(p staff.Member) (string, error) {
 		made, err := h.Staff.RenewInvitation(k.R.Context(), k.By, p.ID)
 		if err != nil {
 			return "", err

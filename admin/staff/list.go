@@ -16,7 +16,7 @@ var staffFilters = []string{"q", "role", "status"}
 
 var allStaff = ui.Link{Label: "Staff", URL: "/staff"}
 
-func (h *Handlers) staffList(k *web.Request) error {
+func (h *Handlers) listPage(k *web.Request) error {
 	q := k.R.URL.Query()
 	all, err := h.Staff.List(k.R.Context())
 	if err != nil {
@@ -26,12 +26,12 @@ func (h *Handlers) staffList(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	people := slices.DeleteFunc(all, func(p staff.Person) bool { return !matches(p, q.Get("q"), q.Get("role"), q.Get("status")) })
+	people := slices.DeleteFunc(all, func(p staff.Member) bool { return !matches(p, q.Get("q"), q.Get("role"), q.Get("status")) })
 	v := view.StaffListView{
 		Shell:  k.Shell("Staff"),
 		Search: q.Get("q"),
-		Roles:  web.Chosen(roleOptions(), q.Get("role")),
-		Statuses: web.Chosen([]ui.Option{
+		Roles:  web.SelectOption(roleOptions(), q.Get("role")),
+		Statuses: web.SelectOption([]ui.Option{
 			{Value: "active", Label: "Active"},
 			{Value: "invited", Label: "Invited"},
 			{Value: "deactivated", Label: "Deactivated"},
@@ -39,7 +39,7 @@ func (h *Handlers) staffList(k *web.Request) error {
 		State:    ui.ListState{Filtered: web.IsFiltered(q, staffFilters...), ClearURL: "/staff"},
 		SortName: web.SortLink("/staff", q, staffFilters, "name", true),
 		SortSeen: web.SortLink("/staff", q, staffFilters, "seen", false),
-		Pager:    ui.Pager{Count: peopleWords(len(people))},
+		Pager:    ui.Pager{Count: countText(len(people))},
 	}
 	if k.May(web.WriteStaff) {
 		v.InviteURL = "/staff/invite"
@@ -50,7 +50,7 @@ func (h *Handlers) staffList(k *web.Request) error {
 			Name:         p.Name,
 			Email:        p.Email,
 			URL:          web.StaffURL(p.ID),
-			Roles:        web.ScopeWords(p.Roles, names),
+			Roles:        web.ScopeLabels(p.Roles, names),
 			SecondFactor: p.SecondFactor(),
 			LastSeen:     p.SeenAt,
 			Status:       string(p.Status),
@@ -59,7 +59,7 @@ func (h *Handlers) staffList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.StaffList(v))
 }
 
-func matches(p staff.Person, search, role, status string) bool {
+func matches(p staff.Member, search, role, status string) bool {
 	search = strings.ToLower(strings.TrimSpace(search))
 	return (search == "" || strings.Contains(strings.ToLower(p.Name+"\n"+p.Email), search)) &&
 		(status == "" || string(p.Status) == status) &&
@@ -67,17 +67,17 @@ func matches(p staff.Person, search, role, status string) bool {
 }
 
 // sortPeople sorts what comes by name.
-func sortPeople(people []staff.Person, by string) {
+func sortPeople(people []staff.Member, by string) {
 	switch strings.TrimPrefix(by, "-") {
 	case "seen":
-		slices.SortStableFunc(people, func(a, b staff.Person) int { return a.SeenAt.Compare(b.SeenAt) })
+		slices.SortStableFunc(people, func(a, b staff.Member) int { return a.SeenAt.Compare(b.SeenAt) })
 	}
 	if strings.HasPrefix(by, "-") {
 		slices.Reverse(people)
 	}
 }
 
-func peopleWords(n int) string {
+func countText(n int) string {
 	if n == 1 {
 		return "1 person"
 	}

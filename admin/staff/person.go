@@ -13,10 +13,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// person is whom the address names; one that is none of this kind is no page.
-func (h *Handlers) person(k *web.Request) (staff.Person, error) {
+// member is whom the address names; one that is none of this kind is no page.
+func (h *Handlers) member(k *web.Request) (staff.Member, error) {
 	if _, err := web.PathID(k, "id", id.Staff); err != nil {
-		return staff.Person{}, err
+		return staff.Member{}, err
 	}
 	p, err := h.Staff.Find(k.R.Context(), k.R.PathValue("id"))
 	return p, web.OrNotFound(err)
@@ -28,15 +28,15 @@ type personForm struct {
 	web.Rejected
 }
 
-func (h *Handlers) staffPage(k *web.Request) error {
-	p, err := h.person(k)
+func (h *Handlers) memberPage(k *web.Request) error {
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}
-	return h.showPerson(k, http.StatusOK, p, nil)
+	return h.showMember(k, http.StatusOK, p, nil)
 }
 
-func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *personForm) error {
+func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *personForm) error {
 	names, err := web.AllPartnerNames(k)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 	}
 	if v.Locked != "" {
 		for i := range v.Roles {
-			v.Roles[i].Locked = "Given: " + yesOrNo(v.Roles[i].Chosen)
+			v.Roles[i].Locked = "Given: " + yesOrNo(v.Roles[i].Selected)
 		}
 	}
 	if err := h.fillTab(k, &v, p); err != nil {
@@ -89,21 +89,21 @@ func (h *Handlers) showPerson(k *web.Request, status int, p staff.Person, f *per
 	return k.Show(status, view.StaffPerson(v))
 }
 
-// refusedOnPage shows a rule that refuses on the person's page; Forbidden ones and
+// showRejected shows a rule that refuses on the person's page; Forbidden ones and
 // the last administrator's are in the audit trail too.
-func (h *Handlers) refusedOnPage(k *web.Request, p staff.Person, err error) error {
+func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		f := apperr.As(r.Err)
 		if f.Code == apperr.NotFound {
 			return r.Err
 		}
-		web.AuditRefusal(k, f)
+		web.AuditRejection(k, f)
 		fresh, err := h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID))
 		if err != nil {
 			return err
 		}
 		k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: r.Message()})
-		return h.showPerson(k, r.Status, fresh, nil)
+		return h.showMember(k, r.Status, fresh, nil)
 	}})
 }
 
@@ -115,7 +115,7 @@ func yesOrNo(yes bool) string {
 }
 
 // fillTab reads what the open tab shows.
-func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Person) error {
+func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Member) error {
 	switch v.Tab {
 	case "sessions":
 		sessions, err := h.Staff.Sessions(k.R.Context(), p.ID)

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) reactivateView(k *web.Request, p staff.Person, version int, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) reactivateView(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reactivate",
@@ -26,7 +26,7 @@ func (h *Handlers) reactivateView(k *web.Request, p staff.Person, version int, m
 func (h *Handlers) reactivatePage(k *web.Request) error { return h.confirmPageOf(k, h.reactivateView) }
 
 func (h *Handlers) reactivate(k *web.Request) error {
-	return h.confirmed(k, h.reactivateView, func(p staff.Person) (string, error) {
-		return web.StaffURL(p.ID), h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormVersion(k))
+	return h.confirmed(k, h.reactivateView, func(p staff.Member) (string, error) {
+		return web.StaffURL(p.ID), h.Staff.Reactivate(k.R.Context(), k.By, p.ID, web.FormRowVersion(k))
 	})
 }

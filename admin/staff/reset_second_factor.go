@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) resetView(k *web.Request, p staff.Person, _ int, mistakes ui.Errors) *ui.ConfirmView {
+func (h *Handlers) resetView(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
 		Shell:       k.Shell("Reset the second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reset",
@@ -24,7 +24,7 @@ func (h *Handlers) resetView(k *web.Request, p staff.Person, _ int, mistakes ui.
 func (h *Handlers) resetPage(k *web.Request) error { return h.confirmPageOf(k, h.resetView) }
 
 func (h *Handlers) reset(k *web.Request) error {
-	return h.confirmed(k, h.resetView, func(p staff.Person) (string, error) {
+	return h.confirmed(k, h.resetView, func(p staff.Member) (string, error) {
 		return web.StaffURL(p.ID), h.Staff.ResetSecondFactor(k.R.Context(), k.By, p.ID)
 	})
 }

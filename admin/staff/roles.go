@@ -45,13 +45,13 @@ func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.Rol
 			if given.Role != r {
 				continue
 			}
-			c.Chosen = true
+			c.Selected = true
 			if given.PartnerID != nil {
 				at = append(at, names.Of(*given.PartnerID))
 			}
 		}
 		everywhere := slices.ContainsFunc(roles, func(g models.StaffRole) bool { return g.Role == r && g.PartnerID == nil })
-		c.Some = c.Chosen && !everywhere
+		c.Some = c.Selected && !everywhere
 		slices.Sort(at)
 		c.Partners = strings.Join(at, ", ")
 		all = append(all, c)
@@ -62,7 +62,7 @@ func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.Rol
 // typedRoles are the boxes as they were sent.
 func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	for _, c := range roleChoices(nil, nil) {
-		c.Chosen = slices.Contains(form["role"], c.Value)
+		c.Selected = slices.Contains(form["role"], c.Value)
 		c.Some, c.Partners = form.Get("scope-"+c.Value) == "some", web.Short(form.Get("partners-"+c.Value))
 		all = append(all, c)
 	}
@@ -111,8 +111,8 @@ func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRol
 	return roles, mistakes
 }
 
-func (h *Handlers) staffRoles(k *web.Request) error {
-	p, err := h.person(k)
+func (h *Handlers) setRoles(k *web.Request) error {
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 	typed := personForm{roles: typedRoles(form)}
 	roles, mistakes := readRoles(form, names)
 	return web.Submit(k, web.Form{
-		Mistakes: mistakes,
-		StepUp:   web.StepUpRequired,
+		Errors: mistakes,
+		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormVersion(k), roles)
+			return web.StaffURL(p.ID), h.Staff.SetRoles(k.R.Context(), k.By, p.ID, web.FormRowVersion(k), roles)
 		},
 		Reload: func() (version int, conflict *ui.Conflict, err error) {
 			if p, err = h.Staff.Find(k.R.Context(), id.Format(id.Staff, p.ID)); err != nil {
@@ -138,10 +138,10 @@ func (h *Handlers) staffRoles(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && r.Conflict == nil {
-				return h.refusedOnPage(k, p, r.Err)
+				return h.showRejected(k, p, r.Err)
 			}
 			typed.Rejected = r
-			return h.showPerson(k, r.Status, p, &typed)
+			return h.showMember(k, r.Status, p, &typed)
 		},
 	})
 }

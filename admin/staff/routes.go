@@ -19,8 +19,8 @@ type Handlers struct {
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/staff", Needs: web.ReadStaff, Handle: h.staffList},
-		{Method: get, Path: "/staff/invite", Needs: web.WriteStaff, Handle: h.staffInvitePage},
+		{Method: get, Path: "/staff", Needs: web.ReadStaff, Handle: h.listPage},
+		{Method: get, Path: "/staff/invite", Needs: web.WriteStaff, Handle: h.invitePage},
 		{
 			Method:    post,
 			Path:      "/staff/invite",
@@ -28,11 +28,11 @@ func (h *Handlers) Routes() []web.Route {
 			Creates:   "/staff/{object}",
 			ShownOnce: true,
 			Form:      "/staff/invite",
-			Handle:    h.staffInvite,
+			Handle:    h.invite,
 		},
-		{Method: get, Path: "/staff/{id}", Needs: web.ReadStaff, Handle: h.staffPage},
-		{Method: get, Path: "/staff/{id}/access", Needs: web.ReadStaff, Handle: h.staffAccess},
-		{Method: post, Path: "/staff/{id}/roles", Needs: web.WriteStaff, Form: "/staff/{id}", Handle: h.staffRoles},
+		{Method: get, Path: "/staff/{id}", Needs: web.ReadStaff, Handle: h.memberPage},
+		{Method: get, Path: "/staff/{id}/access", Needs: web.ReadStaff, Handle: h.accessPage},
+		{Method: post, Path: "/staff/{id}/roles", Needs: web.WriteStaff, Form: "/staff/{id}", Handle: h.setRoles},
 		{Method: get, Path: "/staff/{id}/deactivate", Needs: web.WriteStaff, Handle: h.deactivatePage},
 		{Method: post, Path: "/staff/{id}/deactivate", Needs: web.WriteStaff, Handle: h.deactivate},
 		{Method: get, Path: "/staff/{id}/reactivate", Needs: web.WriteStaff, Handle: h.reactivatePage},

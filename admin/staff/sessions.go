@@ -8,7 +8,7 @@ import (
 )
 
 func (h *Handlers) endSession(k *web.Request) error {
-	p, err := h.person(k)
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (h *Handlers) endSession(k *web.Request) error {
 }
 
 func (h *Handlers) endSessions(k *web.Request) error {
-	p, err := h.person(k)
+	p, err := h.member(k)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func TestRolesAreInForce(t *testing.T) {
 		!slices.Equal(p.Values("data-roles"), []string{"administrator auditor"}) || strings.Contains(p.Body, "data-everywhere") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
-	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
+	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Auditor}}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,9 +17,9 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	for i, e := range events {
 		rows[i] = ui.AuditRow{
 			At:        e.At,
-			Who:       e.Actor,
+			Actor:     e.Actor,
 			Role:      strings.ReplaceAll(e.Role, "_", " "),
-			Action:    actionWords(e.Action),
+			Action:    actionLabel(e.Action),
 			Code:      e.Action,
 			Kind:      strings.ReplaceAll(e.ObjectKind, "_", " "),
 			Object:    e.ObjectID,
@@ -36,7 +36,7 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 			rows[i].ObjectURL = "/pricing/drafts/" + e.ObjectID
 		case e.ObjectKind == "reconciliation" && e.PartnerID != nil && k.MayAt(ReadReconciliation, *e.PartnerID):
 			rows[i].ObjectURL = "/reconciliation/" + e.ObjectID
-		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.Everywhere(ReadPayouts):
+		case e.ObjectKind == "payout_run" && e.ObjectID != "" && k.MayForAllPartners(ReadPayouts):
 			rows[i].ObjectURL = "/payouts/runs/" + e.ObjectID
 		case e.ObjectKind == "return" && e.PartnerID != nil && k.MayAt(ReadPayouts, *e.PartnerID):
 			rows[i].ObjectURL = "/payouts/returns/" + e.ObjectID
@@ -47,8 +47,8 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	return rows
 }
 
-// actionWords makes "staff.reset_second_factor" a phrase.
-func actionWords(action string) string {
+// actionLabel makes "staff.reset_second_factor" a phrase.
+func actionLabel(action string) string {
 	return strings.NewReplacer(".", ": ", "_", " ").Replace(action)
 }
 
@@ -65,8 +65,8 @@ func Changes(before, after *string) (all []ui.Change) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		all = append(all, ui.Change{
 			Name:   strings.ReplaceAll(name, "_", " "),
-			Before: ValueWords(was, name),
-			After:  ValueWords(is, name),
+			Before: FieldText(was, name),
+			After:  FieldText(is, name),
 		})
 	}
 	return all
@@ -81,8 +81,8 @@ func Fields(text *string) map[string]any {
 	return out
 }
 
-// ValueWords writes a field of an audit event, or "" if it has none.
-func ValueWords(fields map[string]any, name string) string {
+// FieldText writes a field of an audit event, or "" if it has none.
+func FieldText(fields map[string]any, name string) string {
 	value, there := fields[name]
 	if !there {
 		return ""

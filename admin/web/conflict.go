@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// FormVersion returns the object's version that a form was opened with, or 0, which is stale.
-func FormVersion(k *Request) int {
+// FormRowVersion returns the object's version that a form was opened with, or 0, which is stale.
+func FormRowVersion(k *Request) int {
 	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
 	return max(n, 0)
 }
@@ -28,9 +28,9 @@ func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) 
 		return nil, err
 	}
 	if last.ID == 0 {
-		return &ui.Conflict{Who: "Somebody", At: at}, nil
+		return &ui.Conflict{Actor: "Somebody", At: at}, nil
 	}
-	return &ui.Conflict{Who: last.Actor, At: last.At, Changes: Changes(last.Before, last.After)}, nil
+	return &ui.Conflict{Actor: last.Actor, At: last.At, Changes: Changes(last.Before, last.After)}, nil
 }
 
 // LastChange returns the newest audit event of a change, or a zero event if there is none.

@@ -67,9 +67,9 @@ func New(o Options, routes []Route) (http.Handler, error) {
 		Metrics:   o.Metrics,
 		Refuse:    c.refuse,
 	}
-	engine.Use(c.secure, c.refuseOtherSites())
+	engine.Use(c.secure, c.rejectCrossSite())
 	engine.NoRoute(c.serve(Route{Open: true, Handle: func(*Request) error { return ErrNotFound }}))
-	engine.NoMethod(c.serve(Route{Open: true, Handle: refuseMethod}))
+	engine.NoMethod(c.serve(Route{Open: true, Handle: rejectMethod}))
 	httpserver.Get(engine, "/assets/*file", c.http.Endpoint("/assets", func(g *gin.Context, rec *httpserver.Record) error {
 		rec.Outcome = outcomeOK
 		assets.Handler().ServeHTTP(g.Writer, g.Request)
@@ -85,10 +85,10 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	return engine, nil
 }
 
-// refuseOtherSites refuses what a page of another site asks a browser to send.
-func (c *Console) refuseOtherSites() gin.HandlerFunc {
+// rejectCrossSite refuses what a page of another site asks a browser to send.
+func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
-	refuse := c.serve(Route{Open: true, Handle: func(*Request) error { return errForeign }})
+	refuse := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
 	return func(g *gin.Context) {
 		if protection.Check(g.Request) != nil {
 			refuse(g)
@@ -97,8 +97,8 @@ func (c *Console) refuseOtherSites() gin.HandlerFunc {
 	}
 }
 
-// refuseMethod names the methods that the address takes. HEAD goes without saying.
-func refuseMethod(k *Request) error {
+// rejectMethod names the methods that the address takes. HEAD goes without saying.
+func rejectMethod(k *Request) error {
 	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "),
 		func(m string) bool { return m == http.MethodHead })
 	slices.Sort(allow)
@@ -106,11 +106,11 @@ func refuseMethod(k *Request) error {
 	return errMethod
 }
 
-// requestWithin bounds the work of one page, longWithin that of a file on its way in
+// requestTimeout bounds the work of one page, transferTimeout that of a file on its way in
 // or out.
 const (
-	requestWithin = 30 * time.Second
-	longWithin    = time.Hour
+	requestTimeout  = 30 * time.Second
+	transferTimeout = time.Hour
 )
 
 // secure gives every answer the headers that keep a browser from doing more with it
@@ -136,5 +136,5 @@ func (k *Request) Production() bool { return k.console.production() }
 
 func (c *Console) production() bool { return c.Environment == "production" }
 
-// ErrAnswered is what a handler returns when the response has been written already.
-var ErrAnswered = errors.New("answered already")
+// ErrResponseWritten is what a handler returns when the response has been written already.
+var ErrResponseWritten = errors.New("answered already")

@@ -20,7 +20,7 @@ import (
 var (
 	errSignIn    = apperr.New(apperr.Unauthorized, "sign_in", "Sign in first.")
 	ErrForbidden = apperr.New(apperr.Forbidden, "role", "None of your roles allows this.")
-	errForeign   = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
+	errCrossSite = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "page", "There is nothing here.")
 	ErrForm      = apperr.New(apperr.Invalid, "form", "The form could not be read.")
 	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB.")
@@ -48,7 +48,7 @@ func statusOf(f *apperr.Error) int {
 // fail answers an error with a page. What is not a fault is logged, and told as a
 // service that is not ready: nearly always it is the database.
 func (k *Request) fail(err error) {
-	if errors.Is(err, ErrAnswered) || k.answered || errors.Is(k.submitted(), ErrAnswered) {
+	if errors.Is(err, ErrResponseWritten) || k.responseWritten || errors.Is(k.submitted(), ErrResponseWritten) {
 		return
 	}
 	f := apperr.As(err)
@@ -76,10 +76,10 @@ func (k *Request) fail(err error) {
 	}
 	switch f.Code {
 	case apperr.Forbidden:
-		AuditRefusal(k, f)
+		AuditRejection(k, f)
 		if errors.Is(f, ErrForbidden) {
-			v.Permission = PermissionWords(k.Route.Needs)
-			for _, r := range k.Access.RolesThat(k.Route.Needs) {
+			v.Permission = PermissionLabel(k.Route.Needs)
+			for _, r := range k.Access.RolesGranting(k.Route.Needs) {
 				v.Roles = append(v.Roles, string(r))
 			}
 			_, v.Everywhere = k.ScopeOf(k.Route.Needs)
@@ -97,12 +97,12 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// AuditRefusal records in the audit trail that the user was refused.
-func AuditRefusal(k *Request, f *apperr.Error) {
+// AuditRejection records in the audit trail that the user was refused.
+func AuditRejection(k *Request, f *apperr.Error) {
 	if !k.SignedIn() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.R.Context()), requestWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.R.Context()), requestTimeout)
 	defer cancel()
 	e := audit.Event{
 		Action: k.Route.action(),
@@ -113,7 +113,7 @@ func AuditRefusal(k *Request, f *apperr.Error) {
 	if k.Route.Needs != (authz.Permission{}) {
 		e.Reason += ": " + k.Route.Needs.String()
 	}
-	if err := k.console.Audit.Refused(ctx, k.By, e); err != nil {
+	if err := k.console.Audit.LogRejected(ctx, k.By, e); err != nil {
 		k.console.Log.Error("a refusal is not in the audit trail", "request_id", k.By.RequestID, "error", err.Error())
 	}
 }
@@ -123,7 +123,7 @@ func AuditRefusal(k *Request, f *apperr.Error) {
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {
-		back = keepForm(k)
+		back = saveForm(k)
 	}
 	if back != "" && back != "/" && path != "/" {
 		path += "?next=" + Escape(back)
@@ -170,7 +170,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 		return 0, "", err
 	}
 	if f.RetryAfter > 0 {
-		message = " Wait " + ui.Wait(SetRetryAfter(k, f)) + "."
+		message = " Wait " + ui.RetryDelayText(SetRetryAfter(k, f)) + "."
 	}
 	status = statusOf(f)
 	if f.Code == apperr.Invalid {
@@ -182,7 +182,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 // objectURL is the page of the payout run that an error names, or "" if this person may
 // not see it.
 func objectURL(k *Request, object string) string {
-	if run, err := id.Parse(id.Payout, object); err == nil && k.Everywhere(ReadPayouts) {
+	if run, err := id.Parse(id.Payout, object); err == nil && k.MayForAllPartners(ReadPayouts) {
 		return RunURL(run)
 	}
 	return ""
@@ -201,7 +201,11 @@ func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) 
 // fieldErrors are an error's texts at the fields that it names, or one text above the form.
 func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	for _, field := range apperr.As(err).Fields {
-		all = append(all, ui.FieldError{Field: strings.Join(field.Path, "-"), Message: field.Message, Code: string(field.Code)})
+		all = append(all, ui.FieldError{
+			Field:   strings.Join(field.Path, "-"),
+			Message: field.Message,
+			Code:    string(field.Code),
+		})
 	}
 	if len(all) == 0 {
 		e := ui.FieldError{Message: message, Code: apperr.As(err).Reason}

@@ -12,8 +12,8 @@ import (
 // order of the checks, mistakes, step-up, conflicts and the page that follows are the same
 // for all.
 type Form struct {
-	Mistakes ui.Errors // found in the values; the change is not made then
-	StepUp   StepUpRule
+	Errors ui.Errors // found in the values; the change is not made then
+	StepUp StepUpRule
 	// Do makes the change. It returns the address of the page that follows, or "" when it
 	// has written the response itself.
 	Do func() (next string, err error)
@@ -70,7 +70,7 @@ func (r Rejected) Message() string {
 
 // Submit submits a form.
 func Submit(k *Request, f Form) error {
-	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Mistakes, Version: FormVersion(k)}
+	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Errors, Version: FormRowVersion(k)}
 	proof, err := applyStepUp(k, f.StepUp, &r)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func Submit(k *Request, f Form) error {
 
 // Reject shows a form again because of an error. An error that no form shows is returned.
 func Reject(k *Request, err error, f Form) error {
-	return f.reject(k, err, Rejected{Version: FormVersion(k)})
+	return f.reject(k, err, Rejected{Version: FormRowVersion(k)})
 }
 
 func (f Form) reject(k *Request, err error, r Rejected) error {

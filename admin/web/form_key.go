@@ -45,11 +45,11 @@ func (k *Request) submitted() error {
 	if err != nil || !found {
 		return err
 	}
-	k.answered = true
+	k.responseWritten = true
 	if err := k.Redirect(created(k, object)); err != nil {
 		return err
 	}
-	return ErrAnswered
+	return ErrResponseWritten
 }
 
 // created is the address of what a form created before, with a notice that says so. In

@@ -14,8 +14,8 @@ func AcceptsUnsigned(m models.SigningMode) bool {
 	return m == models.SigningOff || m == models.SigningReportOnly
 }
 
-// CountWords writes a count with its noun: "1 event", "more than 10,000 events".
-func CountWords(n int64, bounded bool, one, many string) string {
+// CountText writes a count with its noun: "1 event", "more than 10,000 events".
+func CountText(n int64, bounded bool, one, many string) string {
 	switch {
 	case bounded:
 		return "more than " + ui.Number(n) + " " + many
@@ -42,8 +42,8 @@ func TimeOf(at *time.Time) time.Time {
 	return *at
 }
 
-// FileWord removes everything from a text but ASCII letters, digits and hyphens, for file names.
-func FileWord(text string) string {
+// FileNamePart removes everything from a text but ASCII letters, digits and hyphens, for file names.
+func FileNamePart(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r

@@ -30,11 +30,11 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 	return from, to, mistakes
 }
 
-// Chosen marks one of a filter's options.
-func Chosen(options []ui.Option, value string) []ui.Option {
+// SelectOption marks one of a filter's options.
+func SelectOption(options []ui.Option, value string) []ui.Option {
 	options = slices.Clone(options)
 	for i := range options {
-		options[i].Chosen = options[i].Value == value
+		options[i].Selected = options[i].Value == value
 	}
 	return options
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // JobStatus shows a job's progress, and the address that stops it if the user may.
-func JobStatus(k *Request, w models.Work) ui.WorkStatus {
-	s := ui.WorkStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
+func JobStatus(k *Request, w models.Job) ui.JobStatus {
+	s := ui.JobStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
 	if s.Open() && MayStopJob(k, w) {
 		s.StopURL = "/work/" + strconv.FormatInt(w.ID, 10) + "/cancel"
 	}
@@ -18,12 +18,12 @@ func JobStatus(k *Request, w models.Work) ui.WorkStatus {
 
 // MayStopJob reports whether the user may stop a job: their own, or one of a partner for which
 // they may write payouts.
-func MayStopJob(k *Request, w models.Work) bool {
+func MayStopJob(k *Request, w models.Job) bool {
 	switch {
 	case w.StaffID != nil && *w.StaffID == k.Session.Staff.ID:
 		return true
 	case w.PartnerID == nil:
-		return k.Everywhere(WritePayouts)
+		return k.MayForAllPartners(WritePayouts)
 	}
 	return k.MayAt(WritePayouts, *w.PartnerID)
 }

@@ -21,11 +21,11 @@ func KeyPage(q url.Values) audit.Page {
 }
 
 // AuditPager keeps the filter and names the first or last event of this page.
-func AuditPager(path string, q url.Values, found audit.Found) (p ui.Pager) {
+func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) {
 	if n := len(found.Events); n > 0 {
 		p = KeyPager(path, q, found.Newer, found.Older, found.Events[0].ID, found.Events[n-1].ID)
 	}
-	p.Count = CountWords(found.Count, found.CountBounded, "event", "events")
+	p.Count = CountText(found.Count, found.CountBounded, "event", "events")
 	return p
 }
 

@@ -38,8 +38,8 @@ func ConcernsPlatform(p authz.Permission) bool {
 	return p.Object == "staff" || p.Object == "pricing" || p == VerifyAudit || p == CreatePartners
 }
 
-// permissionWords says the policy's permissions in words, as they end the sentence "may …".
-var permissionWords = map[string]string{
+// permissionLabels says the policy's permissions in words, as they end the sentence "may …".
+var permissionLabels = map[string]string{
 	"overview, read":        "see the overview",
 	"audit, read":           "see the audit trail",
 	"audit, verify":         "verify the audit trail",
@@ -62,25 +62,25 @@ var permissionWords = map[string]string{
 	"reconciliation, write": "reconcile the lists of partners",
 }
 
-// PermissionWords completes the sentence "may …".
-func PermissionWords(p authz.Permission) string { return permissionWords[p.String()] }
+// PermissionLabel completes the sentence "may …".
+func PermissionLabel(p authz.Permission) string { return permissionLabels[p.String()] }
 
-// divided are the permissions of which a role for some partners gives a part.
-var divided = map[authz.Permission]struct{ some, rest string }{
+// partialPermissions are the permissions of which a role for some partners gives a part.
+var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ReadPricing:    {"see the prices agreed with the partner", "see prices"},
 	ReadPayouts:    {"see the ledger, balances, returns and statements", "see payout runs"},
 	WritePayouts:   {"return leads and adjust balances", "prepare payouts"},
 	ApprovePayouts: {"accept or reject returns", "approve and pay payouts"},
 }
 
-// Divide says what a role for some partners gives of a permission, and what is left to a
+// PermissionLabelsByScope says what a role for some partners gives of a permission, and what is left to a
 // role for all partners. Either is "" where it is nothing.
-func Divide(p authz.Permission) (some, rest string) {
-	if parts, ok := divided[p]; ok {
+func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
+	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest
 	}
 	if ConcernsPlatform(p) {
-		return "", PermissionWords(p)
+		return "", PermissionLabel(p)
 	}
-	return PermissionWords(p), ""
+	return PermissionLabel(p), ""
 }

@@ -21,8 +21,8 @@ var ranges = []Range{
 	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
 }
 
-// ChosenRange returns the range named in the query, and the links to all ranges.
-func ChosenRange(k *Request, path string) (r Range, links []ui.Tab) {
+// SelectedRange returns the range named in the query, and the links to all ranges.
+func SelectedRange(k *Request, path string) (r Range, links []ui.Tab) {
 	chosen := 1
 	for i, one := range ranges {
 		if k.R.URL.Query().Get("range") == one.name {

@@ -7,11 +7,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// why says in words why a request was refused, and what the partner changes.
-type why struct{ words, Fix string }
+// rejectionReason says in words why a request was refused, and what the partner changes.
+type rejectionReason struct{ words, Fix string }
 
-// Reasons are by the counters' names for them.
-var Reasons = map[string]why{
+// RejectionReasons are by the counters' names for them.
+var RejectionReasons = map[string]rejectionReason{
 	"json":               {"no valid JSON", "Send one JSON object in UTF-8, with each name once and nothing after it."},
 	"payload":            {"a field is missing or wrong", "Mend the fields that are named; the answer that they got says how."},
 	"quote_owner":        {"the quote is another partner's", "Post on quotes that were asked for at the same base URL: a sandbox account's are for it alone."},
@@ -49,30 +49,30 @@ var outcomes = map[string]struct{ words, kind string }{
 	"replayed_would_be_refused":  {"answered again, unsigned; would have been refused", "warn"},
 }
 
-func ReasonWords(outcome string) string {
-	if known, ok := Reasons[outcome]; ok {
+func ReasonLabel(outcome string) string {
+	if known, ok := RejectionReasons[outcome]; ok {
 		return known.words
 	}
 	return strings.ReplaceAll(outcome, "_", " ")
 }
 
-// OutcomeWords says how a request ended, and how good that is.
-func OutcomeWords(outcome string) (words, kind string, refused bool) {
+// OutcomeLabel says how a request ended, and how good that is.
+func OutcomeLabel(outcome string) (words, kind string, refused bool) {
 	if known, ok := outcomes[outcome]; ok {
 		return known.words, known.kind, false
 	}
-	return ReasonWords(outcome), "bad", true
+	return ReasonLabel(outcome), "bad", true
 }
 
-// RefusalOptions are the reasons as a filter.
-func RefusalOptions(names []string) (all []ui.Option) {
+// RejectionOptions are the reasons as a filter.
+func RejectionOptions(names []string) (all []ui.Option) {
 	for _, name := range names {
-		all = append(all, ui.Option{Value: name, Label: Title(ReasonWords(name))})
+		all = append(all, ui.Option{Value: name, Label: Title(ReasonLabel(name))})
 	}
 	return all
 }
 
-// RefusalWords says where and why.
-func RefusalWords(r reporting.Refusal) string {
-	return Title(r.Endpoint) + ": " + ReasonWords(r.Reason)
+// RejectionLabel says where and why.
+func RejectionLabel(r reporting.RejectionCount) string {
+	return Title(r.Endpoint) + ": " + ReasonLabel(r.Reason)
 }

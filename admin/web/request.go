@@ -24,16 +24,16 @@ import (
 type Request struct {
 	console *Console
 	User
-	W        http.ResponseWriter
-	R        *http.Request
-	Route    Route
-	Now      time.Time
-	Scope    scope.Scope // where the route's permission holds
-	By       audit.Actor // the user, as the audit trail names them
-	Notices  []Notice
-	restored *staff.KeptForm    // the values to restore in the page's form, or nil
-	logged   *httpserver.Record // for the access log and the metrics
-	answered bool               // with a redirect to what an earlier submission created
+	W               http.ResponseWriter
+	R               *http.Request
+	Route           Route
+	Now             time.Time
+	Scope           scope.Scope // where the route's permission holds
+	By              audit.Actor // the user, as the audit trail names them
+	Notices         []Notice
+	restored        *staff.SavedForm   // the values to restore in the page's form, or nil
+	logged          *httpserver.Record // for the access log and the metrics
+	responseWritten bool               // with a redirect to what an earlier submission created
 }
 
 // MaxForm bounds a form's size in bytes.
@@ -75,7 +75,7 @@ func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Req
 	for _, p := range g.Params {
 		k.R.SetPathValue(p.Key, p.Value)
 	}
-	k.By = audit.Actor{Name: audit.Nobody.Name, RequestID: rec.IDText}
+	k.By = audit.Actor{Name: audit.Anonymous.Name, RequestID: rec.IDText}
 	if address, err := netip.ParseAddr(g.ClientIP()); err == nil {
 		k.By.Address = address.Unmap().WithZone("").String()
 	}
@@ -155,7 +155,7 @@ func (k *Request) Show(status int, page templ.Component) error {
 	if k.restored != nil {
 		page = restoredPage(page, k.restored)
 	}
-	if k.openedByAnotherSite() {
+	if k.isCrossSiteNavigation() {
 		k.W.Header().Set(gzhttp.HeaderNoCompression, "cross-site")
 	}
 	k.console.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -176,9 +176,9 @@ func (k *Request) ShowSecret(status int, page templ.Component) error {
 	return k.Show(status, page)
 }
 
-// openedByAnotherSite reports whether the browser says that another site made the request.
+// isCrossSiteNavigation reports whether the browser says that another site made the request.
 // That site may have chosen the address, and with it a part of the page.
-func (k *Request) openedByAnotherSite() bool {
+func (k *Request) isCrossSiteNavigation() bool {
 	switch k.R.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
 		return false

@@ -46,18 +46,18 @@ var noFormKept = Notice{
 	Text: "You were signed out while this form was open. Your entries are no longer available.",
 }
 
-// neverKept are the fields of which no value is kept.
-var neverKept = []string{"password", "again", "current", "proof", "code", "import"}
+// unsavedFields are the fields of which no value is kept.
+var unsavedFields = []string{"password", "again", "current", "proof", "code", "import"}
 
-// keptHidden are the hidden fields that are restored. The version detects concurrent
+// savedHiddenFields are the hidden fields that are restored. The version detects concurrent
 // changes; the keys prevent a second submission from creating again.
-var keptHidden = []string{"version", "own", ui.FormKeyField}
+var savedHiddenFields = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// keepForm keeps what was typed into a form whose session has expired, and returns the
+// saveForm keeps what was typed into a form whose session has expired, and returns the
 // page that shows it after the same user has logged in again, or "" if nothing is kept.
-func keepForm(k *Request) string {
+func saveForm(k *Request) string {
 	if k.Route.Form == "" || k.Session.Stage != "" {
 		return ""
 	}
@@ -79,10 +79,10 @@ func keepForm(k *Request) string {
 			return created(k, object)
 		}
 	}
-	for _, name := range neverKept {
+	for _, name := range unsavedFields {
 		values.Del(name)
 	}
-	if err := k.console.Staff.KeepForm(k.R.Context(), person, staff.KeptForm{Action: k.R.URL.Path, Values: values}); err != nil {
+	if err := k.console.Staff.SaveForm(k.R.Context(), person, staff.SavedForm{Action: k.R.URL.Path, Values: values}); err != nil {
 		k.console.Log.Error("keeping a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 		return ""
 	}
@@ -107,7 +107,7 @@ func withQuery(path, name, value string) string {
 // restore takes the form that is kept for this person, for the page that shows it.
 func restore(k *Request) (err error) {
 	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
-		k.restored, err = k.console.Staff.TakeForm(k.R.Context(), k.Session.Staff.ID)
+		k.restored, err = k.console.Staff.TakeSavedForm(k.R.Context(), k.Session.Staff.ID)
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func restoreNotice(k *Request) (n Notice, ok bool) {
 }
 
 // restoredPage is a page with kept values in its form.
-func restoredPage(page templ.Component, f *staff.KeptForm) templ.Component {
+func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		var out bytes.Buffer
 		if err := page.Render(ctx, &out); err != nil {
@@ -139,7 +139,7 @@ func restoredPage(page templ.Component, f *staff.KeptForm) templ.Component {
 
 // fillIn writes kept values into the page's form of the same address. Every kind of
 // control is set as a person would set it, and of hidden fields those that are kept.
-func fillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
+func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func fillIn(page []byte, f *staff.KeptForm) ([]byte, error) {
 // set gives a control its value.
 func set(n *html.Node, values url.Values, next map[string]int) {
 	name := attribute(n, "name")
-	if name == "" || slices.Contains(neverKept, name) {
+	if name == "" || slices.Contains(unsavedFields, name) {
 		return
 	}
 	take := func() (value string, ok bool) {
@@ -192,7 +192,7 @@ func set(n *html.Node, values url.Values, next map[string]int) {
 			mark(n, "checked", slices.Contains(values[name], attribute(n, "value")))
 		case "password", "file", "submit":
 		case "hidden":
-			if !slices.Contains(keptHidden, name) {
+			if !slices.Contains(savedHiddenFields, name) {
 				return
 			}
 			fallthrough

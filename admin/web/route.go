@@ -19,7 +19,7 @@ type Route struct {
 	Limit        int64               // of a request's bytes, where it is not that of a form
 	Long         bool                // a file on its way in or out: may take longer than a page
 	Creates      string              // the page of what the form creates, see [created]; a form sent twice leads there
-	Form         string              // the page that shows the form, where it can be restored; see [keepForm]
+	Form         string              // the page that shows the form, where it can be restored; see [saveForm]
 	ShownOnce    bool                // the form's answer shows a secret that is not shown again
 	Handle       func(*Request) error
 }
@@ -44,9 +44,9 @@ func (r Route) live() bool { return strings.HasSuffix(r.Path, "/live") }
 // within bounds how long the route may take.
 func (r Route) within() time.Duration {
 	if r.Long {
-		return longWithin
+		return transferTimeout
 	}
-	return requestWithin
+	return requestTimeout
 }
 
 // action names the route in the audit trail.

@@ -11,7 +11,7 @@ import (
 // SessionRow shows a session; base is the address of the list of sessions.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
 	row := ui.SessionRow{
-		Device:   deviceWords(device(s.UserAgent)),
+		Device:   deviceLabel(device(s.UserAgent)),
 		Address:  s.Address,
 		Started:  s.CreatedAt,
 		LastSeen: s.SeenAt,
@@ -40,7 +40,7 @@ func device(agent string) (browser, system string) {
 	return browser, system
 }
 
-func deviceWords(browser, system string) string {
+func deviceLabel(browser, system string) string {
 	switch {
 	case browser == "" && system == "":
 		return "Unknown device"

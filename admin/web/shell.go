@@ -62,7 +62,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	if n, ok := submittedNotices[k.R.URL.Query().Get("submitted")]; ok {
 		s.Notices = append(s.Notices, n)
 	}
-	s.Person = ui.Person{Name: k.Session.Staff.Name, Role: k.roleWords()}
+	s.Person = ui.User{Name: k.Session.Staff.Name, Role: k.roleLabel()}
 	for _, a := range areas {
 		if k.May(a.needs) {
 			s.Nav = append(s.Nav, ui.NavItem{
@@ -89,8 +89,8 @@ func (k *Request) inArea(path string) bool {
 	return here == path || path != "/" && strings.HasPrefix(here, path+"/")
 }
 
-// ScopeWords says roles with where they hold.
-func ScopeWords(roles []models.StaffRole, slugs PartnerNames) []string {
+// ScopeLabels says roles with where they hold.
+func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 	words := make([]string, len(roles))
 	for i, r := range roles {
 		words[i] = staff.RoleName(r.Role) + " for all partners"

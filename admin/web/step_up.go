@@ -19,7 +19,7 @@ func RequireStepUp(k *Request) error {
 	if err := k.Redirect("/account/confirm?next=" + Escape(next)); err != nil {
 		return err
 	}
-	return ErrAnswered
+	return ErrResponseWritten
 }
 
 // StepUp reports whether a form needs a step-up, and whether a code is accepted for it.

@@ -23,14 +23,14 @@ func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 		Name:  "accepted",
 		Label: "Accepted",
 		Value: Share(priced, pings),
-		Note:  "of " + CountWords(pings, false, "ping", "pings") + ", including rejected",
+		Note:  "of " + CountText(pings, false, "ping", "pings") + ", including rejected",
 		URL:   url,
 	}
 }
 
 // PostsTile shows the number of posts.
 func PostsTile(all, retries, rejected int64) ui.StatTile {
-	note := "including " + CountWords(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
+	note := "including " + CountText(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 

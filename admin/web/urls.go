@@ -21,7 +21,7 @@ func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead
 
 // PartnerLink links to a partner's page if the user may see it. The platform account has no page.
 func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {
-	if partner == models.House.Partner || !k.MayAt(ReadPartners, partner) {
+	if partner == models.PlatformIDs.Partner || !k.MayAt(ReadPartners, partner) {
 		return ui.Link{Label: name}
 	}
 	return ui.Link{Label: name, URL: PartnerURL(partner)}
@@ -45,7 +45,7 @@ func StatementURL(run, partner uuid.UUID) string {
 func RunLink(k *Request, e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
-	case k.Everywhere(ReadPayouts):
+	case k.MayForAllPartners(ReadPayouts):
 		link.URL = RunURL(e.Run)
 	case e.RunState != models.RunPreparing && k.MayAt(ReadPayouts, e.PartnerID):
 		link.URL = StatementURL(e.Run, e.PartnerID)

@@ -39,15 +39,15 @@ func (u User) MayAt(p authz.Permission, partner uuid.UUID) bool {
 	return ok && at.Allows(partner)
 }
 
-// Everywhere reports whether the user has a permission at every partner.
-func (u User) Everywhere(p authz.Permission) bool {
+// MayForAllPartners reports whether the user has a permission at every partner.
+func (u User) MayForAllPartners(p authz.Permission) bool {
 	at, ok := u.ScopeOf(p)
 	return ok && at.All()
 }
 
 // roleFor returns the role that gives the user a permission, for the audit trail.
 func (u User) roleFor(p authz.Permission) string {
-	may := u.Access.RolesThat(p)
+	may := u.Access.RolesGranting(p)
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {
 		if slices.Contains(may, r.Role) {
 			return string(r.Role)
@@ -56,8 +56,8 @@ func (u User) roleFor(p authz.Permission) string {
 	return ""
 }
 
-// roleWords names the user's roles, each once.
-func (u User) roleWords() string {
+// roleLabel names the user's roles, each once.
+func (u User) roleLabel() string {
 	var words []string
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {
 		if name := staff.RoleName(r.Role); len(words) == 0 || words[len(words)-1] != name {
@@ -70,10 +70,10 @@ func (u User) roleWords() string {
 	return strings.Join(words, ", ")
 }
 
-// RolesThat names the roles that give a permission.
-func (u User) RolesThat(p authz.Permission) string {
+// RoleNamesGranting names the roles that give a permission.
+func (u User) RoleNamesGranting(p authz.Permission) string {
 	var names []string
-	for _, r := range u.Access.RolesThat(p) {
+	for _, r := range u.Access.RolesGranting(p) {
 		names = append(names, staff.RoleName(r))
 	}
 	return strings.Join(names, " or ")

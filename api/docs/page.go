@@ -78,7 +78,7 @@ type sample struct {
 type errorRow struct {
 	Status, Message string
 	Where           []string
-	Cause, Mend     []span
+	Cause, Fix      []span
 }
 
 type industryGroup struct {
@@ -255,7 +255,7 @@ func errorRows(paths node) []errorRow {
 func newErrorRow(status string, example node) errorRow {
 	return errorRow{
 		Status: status, Message: example.get("value").text("message"),
-		Cause: spans(example.text("summary")), Mend: spans(example.text("description")),
+		Cause: spans(example.text("summary")), Fix: spans(example.text("description")),
 	}
 }
 

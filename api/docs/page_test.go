@@ -187,7 +187,7 @@ func TestDocsPageIsComplete(t *testing.T) {
 	}
 }
 
-func TestRenderDocsRefuses(t *testing.T) {
+func TestRenderDocsRejects(t *testing.T) {
 	o := options(t)
 	whole := string(o.Document)
 	for name, c := range map[string]struct{ document, publicURL string }{

@@ -117,7 +117,7 @@ func TestPartnerPageIsComplete(t *testing.T) {
 }
 
 // What a partner reads of itself is as it is set up.
-func TestPartnerPageTellsTheConfiguration(t *testing.T) {
+func TestPartnerPageShowsConfiguration(t *testing.T) {
 	suspended, own, trialAsDefault := paid("northgate-old"), paid("northgate-own"), trial("northgate-trial")
 	suspended.Status, own.SigningMode, trialAsDefault.IsDefault = models.AccountSuspended, models.SigningOff, true
 	pending, reporting := northgate, northgate

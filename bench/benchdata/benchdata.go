@@ -47,7 +47,7 @@ type Filler struct {
 	Taxonomy *pricingrules.Taxonomy
 	Now      time.Time
 	// Tell hears how far it is: of what, how many there are, of how many.
-	Tell func(what string, there, of int)
+	OnProgress func(what string, there, of int)
 }
 
 // Fill adds what is missing to reach the plan. It may be stopped and run again.
@@ -75,7 +75,7 @@ func (f *Filler) partners(ctx context.Context, want int) error {
 			return err
 		}
 		there += n
-		f.Tell("partners", there, want)
+		f.OnProgress("partners", there, want)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 		return err
 	}
 	key.Zero() // the rows only name it
-	wrapper, version, err := envelope.Origin(key.Wrapped)
+	wrapper, version, err := envelope.ParseWrapped(key.Wrapped)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 			b.times, b.references, b.noise, key.Wrapped, wrapper, version, f.digestPrefix(), f.Now.Add(-24*time.Hour)); err != nil {
 			return postgres.Translate(err)
 		}
-		f.Tell("leads", there, want)
+		f.OnProgress("leads", there, want)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (f *Filler) pings(ctx context.Context, want int) error {
 			return postgres.Translate(err)
 		}
 		there += n
-		f.Tell("pings", there, want)
+		f.OnProgress("pings", there, want)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 // roleVariable in the environment makes a copy of this program a child.
 const roleVariable = "PINGPOST_BENCH_ROLE"
 
-// stopWithin is past every wait of a role that ends in order.
-const stopWithin = 45 * time.Second
+// stopTimeout is past every wait of a role that ends in order.
+const stopTimeout = 45 * time.Second
 
 // Role is what a child does. Its context ends when the parent has let go of it.
 type Role func(ctx context.Context, l *Link) error
@@ -115,7 +115,7 @@ func Start(ctx context.Context, role string, job any) (*Process, error) {
 		return nil, err
 	}
 	cmd.Cancel = in.Close
-	cmd.WaitDelay = stopWithin
+	cmd.WaitDelay = stopTimeout
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the %s process: %w", role, err)
 	}
@@ -149,7 +149,7 @@ func (p *Process) failed(err error) error {
 // Stop lets go of the child and waits until it has ended.
 func (p *Process) Stop() error {
 	_ = p.in.Close()
-	kill := time.AfterFunc(stopWithin, func() { _ = p.cmd.Process.Kill() })
+	kill := time.AfterFunc(stopTimeout, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
 	if err := p.cmd.Wait(); err != nil {
 		return fmt.Errorf("the %s process: %w", p.role, err)

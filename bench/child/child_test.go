@@ -59,7 +59,7 @@ func TestValuesGoBothWays(t *testing.T) {
 	}
 }
 
-func TestFailureIsTold(t *testing.T) {
+func TestReceiveReportsChildFailure(t *testing.T) {
 	for _, role := range []string{"fail", "a role that there is not"} {
 		p, err := Start(t.Context(), role, nil)
 		if err != nil {

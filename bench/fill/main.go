@@ -83,7 +83,7 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 	}
 	f := benchdata.Filler{
 		DB: db, Keys: keys, Wrappers: wrappers.Wrappers, Taxonomy: taxonomy, Now: clock.System{}.Now(),
-		Tell: func(what string, there, of int) { fmt.Fprintf(progress, "%d of %d %s\n", there, of, what) },
+		OnProgress: func(what string, there, of int) { fmt.Fprintf(progress, "%d of %d %s\n", there, of, what) },
 	}
 	return f.Fill(ctx, plan)
 }

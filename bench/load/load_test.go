@@ -72,7 +72,7 @@ func TestOnceSendsEachOnce(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreCountedAndShown(t *testing.T) {
+func TestRejectionsAreCountedAndShown(t *testing.T) {
 	var served atomic.Int64
 	address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		if served.Add(1)%10 == 0 {

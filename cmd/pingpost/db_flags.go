@@ -31,13 +31,13 @@ func newDBFlags(c *cobra.Command) *dbFlags {
 	return r
 }
 
-// again repeats the flags that were given, for a command that is to follow this one.
-func (r *dbFlags) again() (flags string) {
+// args repeats the flags that were given, for a command that is to follow this one.
+func (r *dbFlags) args() (flags string) {
 	if r.dataDir != "" {
-		flags += " --data-dir " + shellWord(r.dataDir)
+		flags += " --data-dir " + shellQuote(r.dataDir)
 	}
 	if r.config != "" {
-		flags += " --config " + shellWord(r.config)
+		flags += " --config " + shellQuote(r.config)
 	}
 	return flags
 }
@@ -51,7 +51,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	}
 	if dir == "" {
 		cfg, err := config.Load(source(r.config, config.Serve, need...))
-		return cfg, nil, orDataDir(err)
+		return cfg, nil, suggestDataDir(err)
 	}
 	running, err := devstack.ReadRunning(dir)
 	if err != nil {
@@ -64,8 +64,8 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	return cfg, &running, nil
 }
 
-// orDataDir tells whoever gave no database of the way that needs none.
-func orDataDir(err error) error {
+// suggestDataDir tells whoever gave no database of the way that needs none.
+func suggestDataDir(err error) error {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, p := range problems {
 		if p.Path == "database.url" && p.Origin == "" {

@@ -85,7 +85,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	fmt.Fprintf(os.Stderr, "starting on %s …\n", f.dataDir)
 	stack, err := devstack.Start(ctx, devstack.Options{
 		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, SecondPerson: cfg.Pricing.SecondPerson,
-		Tell: func(text string) { fmt.Fprintln(os.Stderr, text) },
+		OnProgress: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	app.PaceCollector()
+	app.TuneGC()
 	node, err := app.Start(ctx, app.Options{
 		Config: cfg, Environment: "development", Clock: service, Log: os.Stderr, Listeners: listeners,
 	})
@@ -234,7 +234,7 @@ func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c c
 		return d, err
 	}
 	defer db.Close()
-	if d.partners, err = s.Demonstrate(ctx, partners.NewService(db, keys, c), keys); err != nil {
+	if d.partners, err = s.SeedPartners(ctx, partners.NewService(db, keys, c), keys); err != nil {
 		return d, err
 	}
 	d.staff, err = s.Staff(ctx, staff.NewService(db, keys, c, staff.Settings{}))

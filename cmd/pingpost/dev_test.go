@@ -177,8 +177,8 @@ func signedAgain(t *testing.T, d *development) {
 
 // byCommand runs the operator's command that the welcome shows.
 func byCommand(t *testing.T, d *development) {
-	_, rest, _ := strings.Cut(d.stdout.String(), shellWord(binary))
-	line, _, _ := strings.Cut(shellWord(binary)+rest, "\n")
+	_, rest, _ := strings.Cut(d.stdout.String(), shellQuote(binary))
+	line, _, _ := strings.Cut(shellQuote(binary)+rest, "\n")
 	if list := shell(t, line); !strings.HasPrefix(list, "SLUG") || !strings.Contains(list, d.Partners[0].Slug) {
 		t.Errorf("%s prints %s", line, list)
 	}

@@ -30,8 +30,8 @@ func keysCommand() *cobra.Command {
 	return group("keys", "The keys that leads and secrets are under", keysStatus(), keysRewrap(), keysRotate(), keysReseal())
 }
 
-// keyRing is everything that is under keys, and the keys.
-type keyRing struct {
+// keyServices is everything that is under keys, and the keys.
+type keyServices struct {
 	cfg      *config.Config
 	dev      bool // of a running dev
 	db       *postgres.DB
@@ -42,9 +42,9 @@ type keyRing struct {
 	staff    *staff.Service
 }
 
-// onKeys opens the database and the keys of the configuration; those of a running
+// withKeys opens the database and the keys of the configuration; those of a running
 // dev in the role that the command needs.
-func onKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyRing) error) error {
+func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func onKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyRing) error)
 	if err != nil {
 		return err
 	}
-	return use(&keyRing{
+	return use(&keyServices{
 		cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool),
 		partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{}),
 	})
@@ -101,7 +101,7 @@ func keysStatus() *cobra.Command {
 	c := &cobra.Command{Use: "status", Short: "Count what is under each key", Args: exactly(0, "nothing")}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
+		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
 			v, err := k.status(c.Context())
 			if err != nil {
 				return err
@@ -115,9 +115,9 @@ func keysStatus() *cobra.Command {
 	return c
 }
 
-func (k *keyRing) status(ctx context.Context) (statusView, error) {
+func (k *keyServices) status(ctx context.Context) (statusView, error) {
 	v := statusView{WriteWith: k.wrappers.Wrappers.Writer()}
-	wrapper, version, err := k.wrappers.Wrappers.Newest(ctx)
+	wrapper, version, err := k.wrappers.Wrappers.CurrentKeyVersion(ctx)
 	if err != nil {
 		v.Problem = err.Error()
 	}
@@ -141,7 +141,7 @@ func (k *keyRing) status(ctx context.Context) (statusView, error) {
 	return v, err
 }
 
-func (k *keyRing) platformStatus(ctx context.Context) ([]platformKeyView, error) {
+func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, error) {
 	secrets, err := k.partners.SealUses(ctx)
 	if err != nil {
 		return nil, err
@@ -219,11 +219,11 @@ It goes in batches under full load, may be stopped at any time, and run again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
+		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
 			if err := k.mayDecrypt(c.Context()); err != nil {
 				return err
 			}
-			wrapper, version, err := k.wrappers.Wrappers.Newest(c.Context())
+			wrapper, version, err := k.wrappers.Wrappers.CurrentKeyVersion(c.Context())
 			if err != nil {
 				return err
 			}
@@ -249,7 +249,7 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, flags, devvault.Rewrap, func(k *keyRing) error {
+		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
 			if err := k.mayDecrypt(c.Context()); err != nil {
 				return err
 			}
@@ -283,7 +283,7 @@ func keysRotate() *cobra.Command {
 	c := &cobra.Command{Use: "rotate", Short: "Make a new version of the key in Vault", Args: exactly(0, "nothing")}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return onKeys(c, flags, devvault.Rotate, func(k *keyRing) error {
+		return withKeys(c, flags, devvault.Rotate, func(k *keyServices) error {
 			if k.wrappers.Vault == nil {
 				return errors.New("there is no Vault to rotate in: set vault.address; the local key is rotated by moving to another wrapper")
 			}
@@ -302,7 +302,7 @@ func keysRotate() *cobra.Command {
 }
 
 // mayDecrypt fails if Vault is configured with an identity that cannot move leads.
-func (k *keyRing) mayDecrypt(ctx context.Context) error {
+func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	if k.wrappers.Vault == nil {
 		return nil
 	}
@@ -314,19 +314,19 @@ func (k *keyRing) mayDecrypt(ctx context.Context) error {
 
 // auditAction writes to the audit trail what was done to the keys. It was done in many
 // steps, or elsewhere, so that it cannot share a transaction with them.
-func (k *keyRing) auditAction(ctx context.Context, action string, what map[string]any) error {
+func (k *keyServices) auditAction(ctx context.Context, action string, what map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // what was done before somebody stopped it is told too
-	return audit.New(k.db, clock.System{}).Done(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: what})
+	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: what})
 }
 
 // move tells how far it is once a second.
-func (k *keyRing) move(tell io.Writer) *leads.KeyRotation {
+func (k *keyServices) move(tell io.Writer) *leads.KeyRotation {
 	due := onceASecond()
 	return &leads.KeyRotation{
 		Leads:    k.leads,
 		Wrappers: k.wrappers.Wrappers,
 		Clock:    clock.System{},
-		Tell: func(m leads.RotationProgress) {
+		OnProgress: func(m leads.RotationProgress) {
 			if due() {
 				fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
 			}

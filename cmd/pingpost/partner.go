@@ -68,7 +68,7 @@ func partnerCreate() *cobra.Command {
 				return printJSON(c.OutOrStdout(), viewPartner(partners.Summary{Partner: p}))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next:\n  %s\n  %s\n  pingpost partner approve %s%s\n",
-				id.Format(id.Partner, p.ID), p.Slug, addAccount(p, flags), addSecret(p, flags), p.Slug, flags.again())
+				id.Format(id.Partner, p.ID), p.Slug, addAccount(p, flags), addSecret(p, flags), p.Slug, flags.args())
 			return nil
 		})
 	}
@@ -76,11 +76,11 @@ func partnerCreate() *cobra.Command {
 }
 
 func addAccount(p models.Partner, r *dbFlags) string {
-	return "pingpost account create " + p.Slug + " PARTNER_ID" + r.again()
+	return "pingpost account create " + p.Slug + " PARTNER_ID" + r.args()
 }
 
 func addSecret(p models.Partner, r *dbFlags) string {
-	return "pingpost secret create " + p.Slug + r.again()
+	return "pingpost secret create " + p.Slug + r.args()
 }
 
 func partnerList() *cobra.Command {

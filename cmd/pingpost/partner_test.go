@@ -8,7 +8,7 @@ import (
 // nextSteps takes on a partner by the commands that are printed, one after the
 // other, and then takes its secret away.
 func nextSteps(t *testing.T, p *platform) {
-	fill := strings.NewReplacer("pingpost ", shellWord(binary)+" ", "PARTNER_ID", "eastgate-web")
+	fill := strings.NewReplacer("pingpost ", shellQuote(binary)+" ", "PARTNER_ID", "eastgate-web")
 	commands := func(text string) (found []string) {
 		for line := range strings.Lines(text) {
 			if _, command, printed := strings.Cut(line, "pingpost "); printed {

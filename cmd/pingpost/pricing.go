@@ -68,7 +68,7 @@ func (f *cardFlags) check(c *cobra.Command) error {
 }
 
 // compile reads and compiles the card, and names it.
-func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.CompiledCard, err error) {
+func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.ExaminedCard, err error) {
 	if f.draft == "" {
 		return compileVersion(ctx, s, f.version)
 	}
@@ -76,12 +76,12 @@ func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name stri
 	if err != nil {
 		return "", nil, err
 	}
-	compiled, err = s.CompileCard(ctx, d.RateCard)
+	compiled, err = s.ExamineCard(ctx, d.RateCard)
 	return "The draft " + ratecard.ID(d.ID) + " of a rate card.", compiled, err
 }
 
 // compileVersion reads the version with a number; 0 for the one in force.
-func compileVersion(ctx context.Context, s *ratecard.Service, n int) (name string, compiled *ratecard.CompiledCard, err error) {
+func compileVersion(ctx context.Context, s *ratecard.Service, n int) (name string, compiled *ratecard.ExaminedCard, err error) {
 	card, err := s.Current(ctx)
 	if n != 0 {
 		card, err = s.Version(ctx, n)
@@ -89,7 +89,7 @@ func compileVersion(ctx context.Context, s *ratecard.Service, n int) (name strin
 	if err != nil {
 		return "", nil, err
 	}
-	compiled, err = s.CompileCard(ctx, card)
+	compiled, err = s.ExamineCard(ctx, card)
 	return fmt.Sprintf("Version %d of the rate card.", card.Version), compiled, err
 }
 
@@ -144,7 +144,7 @@ func pricingImport() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(c.ErrOrStderr(), told+flags.again())
+				fmt.Fprintln(c.ErrOrStderr(), told+flags.args())
 			}
 			return printChanges(c.OutOrStdout(), pricingrules.Diff(live.Table, table))
 		})
@@ -175,7 +175,7 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 // comes next.
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
-		begun, err := s.BeginWithCard(ctx, title, what, card)
+		begun, err := s.CreateDraftWithCard(ctx, title, what, card)
 		if ratecard.IsNoChange(err) {
 			return "The version in force has these rules already, so no draft was made. To see it: pingpost pricing export", nil
 		}
@@ -191,11 +191,11 @@ func importCard(ctx context.Context, s *ratecard.Service, ref, title, what strin
 // publishNext is the command that publishes a draft, to be pasted.
 func publishNext(draft models.RateCard) string {
 	return fmt.Sprintf("The draft is %s; nothing is published: pingpost pricing publish --draft %s --note NOTE",
-		draftWords(draft), ratecard.ID(draft.ID))
+		draftText(draft), ratecard.ID(draft.ID))
 }
 
-// draftWords name a draft and whose it is.
-func draftWords(draft models.RateCard) string {
+// draftText name a draft and whose it is.
+func draftText(draft models.RateCard) string {
 	return fmt.Sprintf("%s (%s, by %s)", ratecard.ID(draft.ID), cmp.Or(draft.Title, "untitled"), draft.Author)
 }
 

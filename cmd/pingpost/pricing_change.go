@@ -70,7 +70,7 @@ func pricingSet() *cobra.Command {
 		return flags.prices(c.Context(), func(s *ratecard.Service) error {
 			target := pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}
 			change := ratecard.BaseChange{Target: target, Minor: minor}
-			what := changeWords(s, change)
+			what := changeText(s, change)
 			if *publish {
 				now, err := s.PublishBases(c.Context(), what, *note, []ratecard.BaseChange{change})
 				if err != nil {
@@ -82,16 +82,16 @@ func pricingSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s\n%s%s\n", what, publishNext(d), flags.again())
+			fmt.Fprintf(c.OutOrStdout(), "%s\n%s%s\n", what, publishNext(d), flags.args())
 			return nil
 		})
 	}
 	return c
 }
 
-// changeWords is what the history calls a change. A country without a market is
+// changeText is what the history calls a change. A country without a market is
 // refused before anybody reads it.
-func changeWords(s *ratecard.Service, change ratecard.BaseChange) string {
+func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{
 		Minor:    change.Minor,
@@ -104,7 +104,7 @@ func changeWords(s *ratecard.Service, change ratecard.BaseChange) string {
 func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange) (models.RateCard, error) {
 	d, err := draftFor(ctx, s, ref)
 	if errors.Is(err, errNoDrafts) {
-		return s.BeginWithBases(ctx, "", what, []ratecard.BaseChange{change})
+		return s.CreateDraftWithBases(ctx, "", what, []ratecard.BaseChange{change})
 	}
 	if err != nil {
 		return d.RateCard, err
@@ -137,7 +137,7 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 	for _, one := range open {
 		if one.State == models.RateCardDraft {
 			d = one
-			names = append(names, draftWords(one.RateCard))
+			names = append(names, draftText(one.RateCard))
 		}
 	}
 	switch len(names) {
@@ -239,7 +239,7 @@ func pricingExplain() *cobra.Command {
 }
 
 // ownPrice is what a partner has of its own; nothing for no partner.
-func ownPrice(ctx context.Context, r *dbFlags, ref string) (own pricingrules.Own, err error) {
+func ownPrice(ctx context.Context, r *dbFlags, ref string) (own pricingrules.PartnerPricing, err error) {
 	if ref == "" {
 		return own, nil
 	}
@@ -248,8 +248,8 @@ func ownPrice(ctx context.Context, r *dbFlags, ref string) (own pricingrules.Own
 		if err != nil {
 			return err
 		}
-		price, err := service.OwnPrice(ctx, p)
-		own = price.Own
+		price, err := service.Pricing(ctx, p)
+		own = price.PartnerPricing
 		return err
 	})
 	return own, err

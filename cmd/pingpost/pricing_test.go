@@ -90,7 +90,7 @@ func pasted(t *testing.T, text string) string {
 		t.Fatalf("no command is printed: %s", text)
 	}
 	command, _, _ = strings.Cut(command, "\n")
-	return shell(t, shellWord(binary)+" pricing publish "+strings.Replace(command, "NOTE", "'as agreed'", 1))
+	return shell(t, shellQuote(binary)+" pricing publish "+strings.Replace(command, "NOTE", "'as agreed'", 1))
 }
 
 // What is exported changes nothing when it is imported.

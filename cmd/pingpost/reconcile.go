@@ -111,7 +111,7 @@ func reconcileList(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *rec
 	if err != nil {
 		return err
 	}
-	progress := progressOn(c.ErrOrStderr(), same+mappingWords(m))
+	progress := progressOn(c.ErrOrStderr(), same+mappingText(m))
 	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m.Mapping, m.From, m.To, progress); err != nil {
 		return f.asked(err, r)
 	}
@@ -119,7 +119,7 @@ func reconcileList(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *rec
 		return err
 	}
 	if f.keep {
-		if err := s.Keep(ctx, scope.System, r.ID, r.RowVersion); err != nil {
+		if err := s.Save(ctx, scope.System, r.ID, r.RowVersion); err != nil {
 			return err
 		}
 		r.State = models.ReconciliationKept
@@ -267,7 +267,7 @@ func progressOn(w io.Writer, before string) func(phase string, done, total int64
 		case total == 0: // nobody knows how far it is
 			fmt.Fprintln(w, phase)
 		default:
-			fmt.Fprintf(w, "%s: %d of %s\n", phase, done, rowsInWords(total))
+			fmt.Fprintf(w, "%s: %d of %s\n", phase, done, rowsText(total))
 		}
 		last, tenths = phase, tenth
 	}

@@ -181,8 +181,8 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
-// mappingWords say how the list is read.
-func mappingWords(m reconcile.Suggestion) string {
+// mappingText say how the list is read.
+func mappingText(m reconcile.Suggestion) string {
 	var says []string
 	say := func(known bool, form string, values ...any) {
 		if known {
@@ -224,12 +224,12 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if r.State == models.ReconciliationKept {
 		became = "Kept as " + reconcile.ID(r.ID) + "."
 	}
-	_, err := fmt.Fprintf(w, "%s of %s, %s to %s, compared in %s. %s\n", rowsInWords(int64(r.Result.Rows)), r.Partner,
+	_, err := fmt.Fprintf(w, "%s of %s, %s to %s, compared in %s. %s\n", rowsText(int64(r.Result.Rows)), r.Partner,
 		r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
 	return err
 }
 
-func rowsInWords(n int64) string {
+func rowsText(n int64) string {
 	if n == 1 {
 		return "1 row"
 	}

@@ -62,7 +62,7 @@ func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Serv
 }
 
 // printCreated shows a new secret, the only time that it is shown.
-func printCreated(c *cobra.Command, asJSON bool, p models.Partner, made partners.Created) error {
+func printCreated(c *cobra.Command, asJSON bool, p models.Partner, made partners.CreatedSecret) error {
 	if asJSON {
 		v := viewSecret(p, made.SigningSecret, clock.System{}.Now())
 		v.Secret = made.Plain

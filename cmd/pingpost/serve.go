@@ -52,7 +52,7 @@ func serveCommand(unhook func()) *cobra.Command {
 		for _, w := range cfg.Warnings() {
 			log.Warn("configuration", "setting", w.Path, "problem", w.Text)
 		}
-		app.PaceCollector()
+		app.TuneGC()
 		node, err := app.Start(c.Context(), app.Options{
 			Config:      cfg,
 			Environment: "production",

@@ -37,7 +37,7 @@ type staffView struct {
 	Invitation   string             `json:"invitation,omitempty"` // the path that lets them choose a password
 }
 
-func viewStaff(p staff.Person, slugs map[uuid.UUID]string) staffView {
+func viewStaff(p staff.Member, slugs map[uuid.UUID]string) staffView {
 	v := staffView{
 		ID: id.Format(id.Staff, p.ID), Email: p.Email, Name: p.Name, Status: p.Status,
 		Roles: []string{}, SecondFactor: p.SecondFactor(), CreatedAt: p.CreatedAt,
@@ -101,7 +101,7 @@ func staffCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := p.staff.Invite(c.Context(), audit.Operator, staff.NewPerson{Email: args[0], Name: *name, Roles: wanted})
+			made, err := p.staff.Invite(c.Context(), audit.Operator, staff.NewMember{Email: args[0], Name: *name, Roles: wanted})
 			if err != nil {
 				return err
 			}

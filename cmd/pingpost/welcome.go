@@ -80,7 +80,7 @@ func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 		Slug, Secret, Now, AheadFlag        string
 		Ping, Post, Sign                    string
 	}{
-		ready: r, PublicURL: publicURL, DataDir: f.dataDir, Folder: shellWord(f.dataDir), Program: program(),
+		ready: r, PublicURL: publicURL, DataDir: f.dataDir, Folder: shellQuote(f.dataDir), Program: program(),
 		Slug: first.Slug, Secret: first.Secret, Now: "$(date +%s)",
 	}
 	if f.ahead != 0 {
@@ -108,12 +108,12 @@ func program() string {
 	if err != nil {
 		path = filepath.Base(os.Args[0])
 	}
-	return shellWord(path)
+	return shellQuote(path)
 }
 
-// shellWord puts a path in quotes where it has characters that a shell reads in
+// shellQuote puts a path in quotes where it has characters that a shell reads in
 // its own way.
-func shellWord(path string) string {
+func shellQuote(path string) string {
 	if !strings.ContainsAny(path, " \t'\"\\$`&;|<>()*?[]{}#!~") {
 		return path
 	}

@@ -107,7 +107,7 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	err = a.load(ctx)
 	switch {
-	case waitable(err):
+	case isRetryable(err):
 		a.serveFromSnapshot(err)
 	case err != nil:
 		a.db.Close()
@@ -166,7 +166,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
-	a.openJobs(keys)
+	a.newJobServices(keys)
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
 	return a.handlers(o, intake.Deps{
@@ -202,7 +202,7 @@ func (a *App) warnUnreadable(
 		if err != nil {
 			return d, err
 		}
-		secrets, prices := few(d.UnreadableSecrets()), few(d.UnreadablePrices())
+		secrets, prices := firstFew(d.UnreadableSecrets()), firstFew(d.UnreadablePrices())
 		if secrets != "" && secrets != toldSecrets {
 			a.log.Error("not readable with the configured platform keys", "what", secrets)
 		}
@@ -250,25 +250,25 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment:    o.Environment,
-		Clock:          a.clock,
-		Log:            a.log,
-		Access:         a.access,
-		Staff:          a.staff,
-		Audit:          a.audit,
-		Partners:       directory,
-		Prices:         prices,
-		Leads:          leads.NewReader(a.db, parts.Keys, a.clock),
-		Payouts:        a.payouts,
-		Reconcile:      a.reconcile,
-		Jobs:           a.queue,
-		Reporting:      reporting.NewReader(a.db),
-		PublicURL:      a.cfg.HTTP.PublicURL,
-		DefaultSigning: models.SigningMode(a.cfg.Signing.DefaultMode),
-		RefusalsKept:   a.cfg.Retention.RefusalsPerPartner,
-		TrustedProxies: proxies,
-		AccessLog:      a.accessLog(),
-		Metrics:        httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
+		Environment:          o.Environment,
+		Clock:                a.clock,
+		Log:                  a.log,
+		Access:               a.access,
+		Staff:                a.staff,
+		Audit:                a.audit,
+		Partners:             directory,
+		Prices:               prices,
+		Leads:                leads.NewReader(a.db, parts.Keys, a.clock),
+		Payouts:              a.payouts,
+		Reconcile:            a.reconcile,
+		Jobs:                 a.queue,
+		Reporting:            reporting.NewReader(a.db),
+		PublicURL:            a.cfg.HTTP.PublicURL,
+		DefaultSigning:       models.SigningMode(a.cfg.Signing.DefaultMode),
+		RejectionsPerPartner: a.cfg.Retention.RefusalsPerPartner,
+		TrustedProxies:       proxies,
+		AccessLog:            a.accessLog(),
+		Metrics:              httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),
 	})
 	if err != nil {
 		return err
@@ -277,7 +277,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 	if err != nil {
 		return err
 	}
-	a.api = httpserver.NewServer("api", o.Listeners.API, a.lettingGo(partnerAPI), a.cfg.HTTP, a.log)
+	a.api = httpserver.NewServer("api", o.Listeners.API, a.closeWhileDraining(partnerAPI), a.cfg.HTTP, a.log)
 	a.admin = httpserver.NewServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
 	a.ops = httpserver.NewServer("ops", o.Listeners.Ops, ops, a.cfg.HTTP, a.log)
 	return nil

@@ -122,8 +122,8 @@ func (k *Keys) state() string {
 
 const (
 	// leadKeysEvery is how old the answer about stored leads' keys may be.
-	leadKeysEvery  = 2 * time.Second
-	leadKeysWithin = 500 * time.Millisecond
+	leadKeysEvery   = 2 * time.Second
+	leadKeysTimeout = 500 * time.Millisecond
 )
 
 // leadKeys remembers which key versions the stored leads are under: the answer
@@ -140,7 +140,7 @@ func (a *App) leadKeysState(ctx context.Context) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now := (clock.System{}).Now(); now.Sub(k.asked) >= leadKeysEvery {
-		ctx, cancel := context.WithTimeout(ctx, leadKeysWithin)
+		ctx, cancel := context.WithTimeout(ctx, leadKeysTimeout)
 		defer cancel()
 		if uses, err := a.leads.Keys(ctx); err == nil {
 			k.asked, k.state = now, a.unreadLeads(uses)
@@ -162,7 +162,7 @@ func (a *App) unreadLeads(uses []leads.KeyUse) string {
 	if len(lost) == 0 {
 		return stateOK
 	}
-	return "there are leads under " + few(lost) + ", which is not configured: `pingpost keys status` counts them"
+	return "there are leads under " + firstFew(lost) + ", which is not configured: `pingpost keys status` counts them"
 }
 
 // registerKeyMetrics exposes the key wrapper's calls and the data keys held ready.

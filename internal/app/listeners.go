@@ -24,7 +24,7 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	}{{"api", c.APIAddr, &l.API}, {"admin", c.AdminAddr, &l.Admin}, {"ops", c.OpsAddr, &l.Ops}} {
 		opened, err := net.Listen("tcp", one.addr)
 		if err != nil {
-			failed = append(failed, notOpened(one.name, one.addr, err))
+			failed = append(failed, listenError(one.name, one.addr, err))
 			continue
 		}
 		*one.into = opened
@@ -36,8 +36,8 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	return l, nil
 }
 
-// notOpened says what keeps a listener from its address, and the mend.
-func notOpened(name, addr string, err error) error {
+// listenError says what keeps a listener from its address, and the mend.
+func listenError(name, addr string, err error) error {
 	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
 	mend := setting + " needs host:port or :port, the host a name or address of this machine"
 	switch {
@@ -72,9 +72,9 @@ func (l *Listeners) Close() {
 	}
 }
 
-// lettingGo tells clients of a node that is stopping to open their next
+// closeWhileDraining tells clients of a node that is stopping to open their next
 // connection elsewhere: one that is merely closed under a proxy loses a request.
-func (a *App) lettingGo(h http.Handler) http.Handler {
+func (a *App) closeWhileDraining(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.draining.Load() {
 			w.Header().Set("Connection", "close")

@@ -54,13 +54,13 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	}
 	b.buf = append(b.buf, line...)
 	if len(b.buf) >= logBuffer {
-		b.prompt()
+		b.signal()
 	}
 	return len(line), nil
 }
 
-// prompt has run flush now.
-func (b *lineBuffer) prompt() {
+// signal has run flush now.
+func (b *lineBuffer) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -133,26 +133,26 @@ func (b *lineBuffer) run(ctx context.Context) {
 	}
 }
 
-// promptHandler has the buffer flushed behind a warning or an error.
-type promptHandler struct {
+// flushHandler has the buffer flushed behind a warning or an error.
+type flushHandler struct {
 	slog.Handler
 	buffer *lineBuffer
 }
 
-func (h promptHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h flushHandler) Handle(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
-		h.buffer.prompt()
+		h.buffer.signal()
 	}
 	return err
 }
 
-func (h promptHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return promptHandler{h.Handler.WithAttrs(attrs), h.buffer}
+func (h flushHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return flushHandler{h.Handler.WithAttrs(attrs), h.buffer}
 }
 
-func (h promptHandler) WithGroup(name string) slog.Handler {
-	return promptHandler{h.Handler.WithGroup(name), h.buffer}
+func (h flushHandler) WithGroup(name string) slog.Handler {
+	return flushHandler{h.Handler.WithGroup(name), h.buffer}
 }
 
 // NewLogger logs without a buffer, in the configured format: for lines from
@@ -169,7 +169,7 @@ func newHandler(c config.Log, out io.Writer) slog.Handler {
 
 func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
 	buffer := newLineBuffer(out)
-	log := slog.New(promptHandler{newHandler(c, buffer), buffer})
+	log := slog.New(flushHandler{newHandler(c, buffer), buffer})
 	buffer.report = func(lines int64) { log.Warn("log lines lost", "lines", lines) }
 	return log, buffer
 }

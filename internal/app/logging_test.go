@@ -18,7 +18,7 @@ import (
 
 // A log that nobody reads costs lines, which are counted, and never a request
 // its time; what was kept comes out whole and in order once it is read.
-func TestNobodyWaitsForTheLog(t *testing.T) {
+func TestAccessLogDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	read, write := io.Pipe()
 	b := newLineBuffer(write)

@@ -9,18 +9,18 @@ import (
 
 const (
 	maintainEvery = time.Hour
-	// stepWithin bounds a step of retention from this side: the server's own time-out
+	// stepTimeout bounds a step of retention from this side: the server's own time-out
 	// does not help when the network between has gone. What is left of a step is
 	// done the next hour, and all of them end before it.
-	stepWithin = 6 * time.Minute
+	stepTimeout = 6 * time.Minute
 	// partitionsAhead are made before they are needed, in days.
-	partitionsAhead  = 7
-	partitionsWithin = 30 * time.Second
+	partitionsAhead   = 7
+	partitionsTimeout = 30 * time.Second
 )
 
 // ensurePartitions makes partitions ahead; the service needs the one of today to start.
 func (a *App) ensurePartitions(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, partitionsWithin)
+	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), partitionsAhead)
 }
@@ -50,7 +50,7 @@ func (a *App) retention(now time.Time) []step {
 }
 
 func (a *App) retain(ctx context.Context, s step) {
-	bounded, cancel := context.WithTimeout(ctx, stepWithin)
+	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	n, err := s.do(bounded)
 	if err != nil && ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (a *App) maintainHourly(ctx context.Context) {
 // owner has no hand in it, it shows later whether events were taken off the end
 // (pingpost audit verify --head).
 func (a *App) noteAuditHead(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(ctx, stepWithin)
+	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	event, head, err := a.audit.Head(bounded)
 	switch {

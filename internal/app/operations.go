@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	inspectWithin = time.Second
+	inspectTimeout = time.Second
 	// maxSkew is how far this machine's clock and the database's may differ.
 	maxSkew = 5 * time.Second
 )
@@ -102,7 +102,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
 	states["database"], states["commits"], states["schema"], states["clock"], states["key_wrapper"] = stateOK, *a.readiness.commits.Load(), stateOK, stateOK, a.keys.state()
-	ctx, cancel := context.WithTimeout(ctx, inspectWithin)
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *App) platformKeys() string {
 		return stateUnknown
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
-		return few(unread) + " cannot be read: is a platform key missing?"
+		return firstFew(unread) + " cannot be read: is a platform key missing?"
 	}
 	return stateOK
 }
@@ -155,8 +155,8 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	}{ready, states})
 }
 
-// few names the first of many.
-func few(names []string) string {
+// firstFew names the first of many.
+func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

@@ -11,8 +11,8 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitWithin bounds a trial commit. A post waits no longer for its own.
-	commitWithin = 3 * time.Second
+	// commitTimeout bounds a trial commit. A post waits no longer for its own.
+	commitTimeout = 3 * time.Second
 
 	stateUnknown = "not known"
 )
@@ -42,12 +42,12 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 // tryCommit finds out whether commits are confirmed, which a query cannot show
 // while a synchronous standby is away.
 func (a *App) tryCommit(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(ctx, commitWithin)
+	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	state := stateOK
 	switch err := a.db.Commit(bounded); {
 	case errors.Is(err, context.DeadlineExceeded):
-		state = "not confirmed within " + commitWithin.String() + ": check that the synchronous standby is running"
+		state = "not confirmed within " + commitTimeout.String() + ": check that the synchronous standby is running"
 	case err != nil:
 		state = err.Error()
 	}

@@ -34,7 +34,7 @@ type pingState struct {
 	Timelines   []postgres.Timeline
 	CardVersion int
 	Card        pricingrules.Card
-	Partners    partners.Excerpt
+	Partners    partners.PingDirectory
 }
 
 // snapshots stores a pingState on disk; with a nil file it stores nothing.
@@ -112,8 +112,8 @@ func (a *App) restoreSnapshot() string {
 	return snapshotUsed
 }
 
-// endSnapshot drops what was restored when it is too old.
-func (a *App) endSnapshot() {
+// expireSnapshot drops what was restored when it is too old.
+func (a *App) expireSnapshot() {
 	s := a.snapshots
 	if a.loaded.Load() || s.restored.IsZero() || a.clock.Now().Sub(s.restored) <= snapshotLife {
 		return

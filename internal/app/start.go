@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// answerWithin bounds the wait for the database's first answer: pings could be
+	// pingTimeout bounds the wait for the database's first answer: pings could be
 	// answered from the snapshot.
-	answerWithin = 5 * time.Second
-	loadEvery    = time.Second
-	// firstCountWithin bounds the wait of a starting node for its first count of capped
+	pingTimeout = 5 * time.Second
+	loadEvery   = time.Second
+	// firstCountTimeout bounds the wait of a starting node for its first count of capped
 	// partners' leads. Usually that takes milliseconds, and a restart quotes no partner
 	// that has reached its cap.
-	firstCountWithin = time.Second
+	firstCountTimeout = time.Second
 )
 
 // load checks the database and reads from it what the node serves. It may be
@@ -41,9 +41,9 @@ func (a *App) load(ctx context.Context) error {
 	// the cause is wrong platform keys, which waiting does not fix.
 	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
 		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced",
-			few(unread))
+			firstFew(unread))
 	}
-	first, cancel := context.WithTimeout(ctx, firstCountWithin)
+	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
 	_ = a.caps.Count(first) // no caps apply until a count succeeds, and Run reports that
 	if state := a.leadKeysState(ctx); state != stateOK {
@@ -56,7 +56,7 @@ func (a *App) load(ctx context.Context) error {
 
 // inspect refuses a database that the service must not use.
 func (a *App) inspect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if refused, ok := errors.AsType[*postgres.Err](err); ok && refused.SQLState != "" {
@@ -75,9 +75,9 @@ func (a *App) inspect(ctx context.Context) error {
 	return nil
 }
 
-// waitable reports whether an error of load ends by waiting for the database. A
+// isRetryable reports whether an error of load ends by waiting for the database. A
 // mistake in the configuration does not.
-func waitable(err error) bool {
+func isRetryable(err error) bool {
 	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }
 
@@ -99,14 +99,14 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 			a.log.Info("the database answers: posts are served")
 		case ctx.Err() != nil:
 			return false
-		case !waitable(err):
+		case !isRetryable(err):
 			a.failed <- err
 			return false
 		case err.Error() != logged:
 			logged = err.Error()
 			a.log.Warn("still waiting for the database", "error", logged)
 		}
-		a.endSnapshot()
+		a.expireSnapshot()
 	}
 	return true
 }

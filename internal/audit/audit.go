@@ -38,8 +38,8 @@ var (
 	Service = Actor{Name: "the service"}
 	// Operator is whoever runs a command on the service's machine.
 	Operator = Actor{Name: "the command line"}
-	// Nobody is known: a login that was refused.
-	Nobody = Actor{Name: "unknown"}
+	// Anonymous is known: a login that was refused.
+	Anonymous = Actor{Name: "unknown"}
 )
 
 // Event is an action. Before and After hold what changed, under the names of the
@@ -67,15 +67,15 @@ func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// Refused appends an action that was refused, in a transaction of its own.
-func (l *Log) Refused(ctx context.Context, by Actor, e Event) error {
+// LogRejected appends an action that was refused, in a transaction of its own.
+func (l *Log) LogRejected(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
-		return write(tx, l.clock.Now(), by, e, models.AuditRefused)
+		return write(tx, l.clock.Now(), by, e, models.AuditRejected)
 	})
 }
 
-// Done appends an action that changed nothing else in the database.
-func (l *Log) Done(ctx context.Context, by Actor, e Event) error {
+// LogDone appends an action that changed nothing else in the database.
+func (l *Log) LogDone(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error { return Write(tx, l.clock.Now(), by, e) })
 }
 

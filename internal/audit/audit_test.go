@@ -48,7 +48,7 @@ func newChain(t *testing.T) chain {
 
 func (c chain) write(t *testing.T, n int) {
 	t.Helper()
-	if err := c.Done(t.Context(), who, event(n)); err != nil {
+	if err := c.LogDone(t.Context(), who, event(n)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +71,7 @@ func TestChain(t *testing.T) {
 	for n := range 3 {
 		c.write(t, n)
 	}
-	if err := c.Refused(t.Context(), audit.Nobody, audit.Event{Action: "login"}); err != nil {
+	if err := c.LogRejected(t.Context(), audit.Anonymous, audit.Event{Action: "login"}); err != nil {
 		t.Fatal(err)
 	}
 	v := c.verify(t, "")
@@ -101,7 +101,7 @@ func TestEventRollsBackWithItsChange(t *testing.T) {
 	c := newChain(t)
 	undone := apperr.New(apperr.Conflict, "undone", "It is undone.")
 	err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
-		return errors.Join(audit.Write(tx, testkit.Began(), who, event(1)), undone)
+		return errors.Join(audit.Write(tx, testkit.StartTime(), who, event(1)), undone)
 	})
 	if !errors.Is(err, undone) {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestEventRollsBackWithItsChange(t *testing.T) {
 		if name == "no action" {
 			e.Action = ""
 		}
-		if err := c.Done(t.Context(), by, e); err == nil {
+		if err := c.LogDone(t.Context(), by, e); err == nil {
 			t.Errorf("%s: written", name)
 		}
 	}
@@ -127,7 +127,7 @@ func TestManyAtOnceAreOneChain(t *testing.T) {
 	for n := range 40 {
 		all.Go(func() {
 			err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
-				if err := audit.Write(tx, testkit.Began(), who, event(n)); err != nil || n%4 > 0 {
+				if err := audit.Write(tx, testkit.StartTime(), who, event(n)); err != nil || n%4 > 0 {
 					return err
 				}
 				return context.Canceled // undone
@@ -197,11 +197,11 @@ func TestList(t *testing.T) {
 		if n%2 == 1 {
 			e.Partner, e.Action = theirs, "secret.create"
 		}
-		if err := c.Done(t.Context(), who, e); err != nil {
+		if err := c.LogDone(t.Context(), who, e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list := func(sc scope.Scope, f audit.Filter, p audit.Page) (found audit.Found, objects string) {
+	list := func(sc scope.Scope, f audit.Filter, p audit.Page) (found audit.ListResult, objects string) {
 		t.Helper()
 		found, err := c.List(t.Context(), sc, f, p)
 		if err != nil {
@@ -239,7 +239,7 @@ func TestList(t *testing.T) {
 		"somebody else":     {scope.System, audit.Filter{Actor: "eve@example.com"}, ""},
 		"part of an e-mail": {scope.System, audit.Filter{Actor: "ADA@Exam"}, "9876543210"},
 		"not a wildcard":    {scope.System, audit.Filter{Actor: "ada%"}, ""},
-		"refusals":          {scope.System, audit.Filter{Outcome: models.AuditRefused}, ""},
+		"refusals":          {scope.System, audit.Filter{Outcome: models.AuditRejected}, ""},
 		"a wildcard is one": {scope.System, audit.Filter{Action: "%"}, ""},
 	} {
 		if _, objects := list(c.scope, c.f, audit.Page{Size: 20}); objects != c.want {

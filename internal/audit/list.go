@@ -34,8 +34,8 @@ type Page = postgres.Page
 // countBound is how far matching events are counted.
 const countBound = 10_000
 
-// Found is a page of events, the newest first.
-type Found struct {
+// ListResult is a page of events, the newest first.
+type ListResult struct {
 	Events       []models.AuditEvent
 	Newer, Older bool  // whether there are more on either side
 	Count        int64 // of all that match, up to a bound
@@ -43,7 +43,7 @@ type Found struct {
 }
 
 // List finds events. Whoever sees some partners only, sees the events of these.
-func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out Found, err error) {
+func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out ListResult, err error) {
 	q := f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{}))
 	if !sc.All() {
 		q = q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil))
@@ -55,10 +55,10 @@ func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out F
 	if out.CountBounded = out.Count > countBound; out.CountBounded {
 		out.Count = countBound
 	}
-	if err := p.Of(q.Session(&gorm.Session{})).Find(&out.Events).Error; err != nil {
+	if err := p.Apply(q.Session(&gorm.Session{})).Find(&out.Events).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
-	out.Events, out.Newer, out.Older = postgres.Cut(p, out.Events)
+	out.Events, out.Newer, out.Older = postgres.SplitPage(p, out.Events)
 	return out, nil
 }
 

@@ -28,14 +28,14 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 	write := func(by audit.Actor, objects ...string) error {
 		return c.Transaction(t.Context(), func(tx *gorm.DB) error {
 			for _, object := range objects {
-				if err := audit.Write(tx, testkit.Began(), by, audit.Event{Action: "partner.create", Kind: "partner", Object: object}); err != nil {
+				if err := audit.Write(tx, testkit.StartTime(), by, audit.Event{Action: "partner.create", Kind: "partner", Object: object}); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	if err := c.Refused(t.Context(), by, audit.Event{Action: "partner.create"}); err != nil {
+	if err := c.LogRejected(t.Context(), by, audit.Event{Action: "partner.create"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, found, err := c.Submitted(t.Context(), by.Staff, by.Form); found || err != nil {

@@ -36,17 +36,17 @@ type Permission struct{ Object, Action string }
 
 func (p Permission) String() string { return p.Object + ", " + p.Action }
 
-// Line is one of the policy: a role may do something.
-type Line struct {
+// PolicyRule is one of the policy: a role may do something.
+type PolicyRule struct {
 	Role models.Role
 	Permission
 	Number int // in the file
 }
 
 // Policy reads the embedded policy. Its error is a mistake in the file, by line.
-func Policy() ([]Line, error) { return parse(policyText) }
+func Policy() ([]PolicyRule, error) { return parse(policyText) }
 
-func parse(text string) (lines []Line, err error) {
+func parse(text string) (lines []PolicyRule, err error) {
 	seen := map[string]int{}
 	number := 0
 	for in := bufio.NewScanner(strings.NewReader(text)); in.Scan(); {
@@ -65,7 +65,7 @@ func parse(text string) (lines []Line, err error) {
 			return nil, fmt.Errorf("policy.csv, line %d: the same as line %d", number, before)
 		}
 		seen[line] = number
-		lines = append(lines, Line{models.Role(parts[1]), Permission{parts[2], parts[3]}, number})
+		lines = append(lines, PolicyRule{models.Role(parts[1]), Permission{parts[2], parts[3]}, number})
 	}
 	return lines, nil
 }
@@ -74,7 +74,7 @@ func parse(text string) (lines []Line, err error) {
 // whole after a change.
 type Access struct {
 	enforcer *casbin.Enforcer
-	policy   []Line
+	policy   []PolicyRule
 	roles    map[uuid.UUID][]models.StaffRole // of active staff
 	decided  sync.Map                         // of decision: the engine takes long where a person has many partners
 }
@@ -169,7 +169,7 @@ func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 
 // Grant is a permission with why it is one.
 type Grant struct {
-	Line
+	PolicyRule
 	Partner *uuid.UUID // nil for everywhere
 }
 
@@ -186,8 +186,8 @@ func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	return all
 }
 
-// RolesThat lists the roles that may do something: whom to ask.
-func (a *Access) RolesThat(p Permission) (roles []models.Role) {
+// RolesGranting lists the roles that may do something: whom to ask.
+func (a *Access) RolesGranting(p Permission) (roles []models.Role) {
 	for _, line := range a.policy {
 		if line.Permission == p {
 			roles = append(roles, line.Role)

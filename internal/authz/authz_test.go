@@ -84,7 +84,7 @@ func TestDecisionsAreThePolicys(t *testing.T) {
 		may := func(p Permission, where *uuid.UUID) bool {
 			return slices.ContainsFunc(rows, func(r models.StaffRole) bool {
 				return (r.PartnerID == nil || where != nil && *r.PartnerID == *where) &&
-					slices.ContainsFunc(policy, func(l Line) bool { return l.Role == r.Role && l.Permission == p })
+					slices.ContainsFunc(policy, func(l PolicyRule) bool { return l.Role == r.Role && l.Permission == p })
 			})
 		}
 		explained := a.Explain(staff)
@@ -115,7 +115,7 @@ func TestPolicyIsRead(t *testing.T) {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
 	for _, role := range models.Roles {
-		if !slices.ContainsFunc(lines, func(l Line) bool { return l.Role == role }) {
+		if !slices.ContainsFunc(lines, func(l PolicyRule) bool { return l.Role == role }) {
 			t.Errorf("%s may do nothing at all", role)
 		}
 	}
@@ -137,9 +137,9 @@ func TestPolicyIsRead(t *testing.T) {
 	}
 }
 
-func TestWhomToAsk(t *testing.T) {
+func TestRolesGranting(t *testing.T) {
 	a := access(t)
-	if got := a.RolesThat(Permission{"pricing", "publish"}); !slices.Equal(got, []models.Role{models.PricingManager}) {
+	if got := a.RolesGranting(Permission{"pricing", "publish"}); !slices.Equal(got, []models.Role{models.PricingManager}) {
 		t.Errorf("%v", got)
 	}
 	if sc, ok := a.Scope(uuid.New(), Permission{"overview", "read"}); ok || sc.Allows(uuid.New()) || sc.All() {

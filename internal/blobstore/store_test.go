@@ -27,7 +27,7 @@ func noise(n int) []byte {
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
 	c := blobstore.NewStore(d.DB, testkit.PlatformKeys(t, 1), now)
 	for _, size := range []int{0, 1, 512 << 10, 3<<20 + 17} {
 		want := noise(size)
@@ -57,7 +57,7 @@ func TestFiles(t *testing.T) {
 // What is in the database says nothing: it is sealed, and a part fits its place only.
 func TestFilesAreSealed(t *testing.T) {
 	t.Parallel()
-	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
 	c := blobstore.NewStore(d.DB, testkit.PlatformKeys(t, 1), now)
 	put := func(content []byte) uuid.UUID {
 		w, err := c.Create(t.Context(), now.Now().Add(time.Hour))
@@ -120,7 +120,7 @@ func TestFilesAreSealed(t *testing.T) {
 
 func TestFilesGo(t *testing.T) {
 	t.Parallel()
-	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
 	c := blobstore.NewStore(d.DB, testkit.PlatformKeys(t, 1), now)
 	w, err := c.Create(t.Context(), now.Now().Add(time.Hour))
 	if err != nil {

@@ -74,8 +74,8 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx: ctx}
 }
 
-// Look is how a page is looked at.
-type Look struct {
+// Emulation is how a page is looked at.
+type Emulation struct {
 	Width, Height int // 1280 by 800 when they are zero
 	Dark          bool
 	NoScript      bool
@@ -84,13 +84,13 @@ type Look struct {
 
 // Page opens an empty page with storage and cookies of its own. It is closed when
 // the test ends, which then fails for each complaint.
-func (b *Browser) Page(t testing.TB, look Look) *Page {
+func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	t.Helper()
 	ctx, closePage := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	p := &Page{t: t, ctx: ctx}
 	t.Cleanup(func() {
 		closePage()
-		for _, complaint := range p.Complaints() {
+		for _, complaint := range p.ConsoleErrors() {
 			t.Errorf("the browser complains: %s", complaint)
 		}
 	})
@@ -107,12 +107,12 @@ func (b *Browser) Page(t testing.TB, look Look) *Page {
 	call(p, log.Enable, cdp.Empty{})
 	call(p, runtime.Enable, cdp.Empty{})
 	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if each page were in front
-	p.See(look)
+	p.Emulate(look)
 	return p
 }
 
-// See changes how the page is looked at, without loading it again.
-func (p *Page) See(look Look) {
+// Emulate changes how the page is looked at, without loading it again.
+func (p *Page) Emulate(look Emulation) {
 	p.t.Helper()
 	scheme := "light"
 	if look.Dark {

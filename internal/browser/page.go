@@ -72,8 +72,8 @@ func (p *Page) listen(event any) {
 	}
 }
 
-// Complaints are what the browser said so far, and forgets them.
-func (p *Page) Complaints() []string {
+// ConsoleErrors are what the browser said so far, and forgets them.
+func (p *Page) ConsoleErrors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.complaints
@@ -110,8 +110,8 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// Hold presses the mouse on what the selector finds and does not let go: letGo does.
-func (p *Page) Hold(selector string) (letGo func()) {
+// MouseDown presses the mouse on what the selector finds and does not let go: letGo does.
+func (p *Page) MouseDown(selector string) (letGo func()) {
 	p.t.Helper()
 	at := Eval[[2]float64](p,
 		fmt.Sprintf(`(() => { const at = document.querySelector(%q).getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2] })()`,
@@ -202,9 +202,9 @@ func (p *Page) Wait(expression string) {
 	}
 }
 
-// Fits fails the test when the page is wider than the window, or a row of tabs scrolls
+// CheckNoOverflow fails the test when the page is wider than the window, or a row of tabs scrolls
 // up and down.
-func (p *Page) Fits() {
+func (p *Page) CheckNoOverflow() {
 	p.t.Helper()
 	wide := Eval[string](p, `(() => {
 		const root = document.documentElement, most = root.clientWidth;

@@ -30,7 +30,7 @@ func TestDistanceIsAMetric(t *testing.T) {
 	})
 }
 
-func TestPlainNameRefusesSecrets(t *testing.T) {
+func TestPlainNameRejectsSecrets(t *testing.T) {
 	for name, want := range map[string]bool{
 		"api_addr":              true,
 		"apiAddr":               true,

@@ -22,7 +22,7 @@ const overrideName = "PINGPOST_POSTGRES_BIN"
 // oldest is the first major version that the migrations work with.
 const oldest = 15
 
-const installMend = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or name the folder of its programs in " + overrideName
+const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or name the folder of its programs in " + overrideName
 
 // search says where Postgres is looked for.
 type search struct {
@@ -87,7 +87,7 @@ func (s search) find(want int) (binaries, error) {
 			want = newestDownload
 		}
 		if _, known := downloads(want); !known {
-			return binaries{}, fmt.Errorf("it needs Postgres %d, and this machine has none: %s", want, installMend)
+			return binaries{}, fmt.Errorf("it needs Postgres %d, and this machine has none: %s", want, installHint)
 		}
 		return binaries{major: want, download: true}, nil
 	}
@@ -214,7 +214,7 @@ func ownFolder(path string) error {
 	}
 	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("the folder %s, for downloads of Postgres, belongs to another user: remove it, or %s", path,
-			installMend)
+			installHint)
 	}
 	return os.Chmod(path, 0o700)
 }

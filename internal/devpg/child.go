@@ -56,10 +56,10 @@ func RunIfChild() {
 	if os.Getenv(marker) == "" {
 		return
 	}
-	os.Exit(runKeeper(os.Stdin, os.Stdout))
+	os.Exit(runSupervisor(os.Stdin, os.Stdout))
 }
 
-func runKeeper(in io.Reader, out io.Writer) (code int) {
+func runSupervisor(in io.Reader, out io.Writer) (code int) {
 	// Caught and dropped: the caller decides when Postgres stops, and says so by
 	// closing the input. Ignoring them instead would pass on to Postgres.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)

@@ -55,7 +55,7 @@ type Options struct {
 
 // Server is a running Postgres. The caller stops it.
 type Server struct {
-	keeper   *keeper
+	keeper   *supervisor
 	port     int
 	password string
 }
@@ -90,7 +90,7 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 		if j.Port, err = o.pick(attempt); err != nil {
 			return nil, err
 		}
-		k, password, err := keep(ctx, j, runAs)
+		k, password, err := startSupervisor(ctx, j, runAs)
 		if err == nil {
 			return &Server{keeper: k, port: j.Port, password: password}, nil
 		}

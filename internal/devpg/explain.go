@@ -32,10 +32,10 @@ func taken(port int) error {
 func (l layout) explain(err error, j job, found binaries) error {
 	if found.download && !exists(l.library()) {
 		return fmt.Errorf("no Postgres %d or newer was found on this machine, and it could not be downloaded (%w): %s",
-			oldest, err, installMend)
+			oldest, err, installHint)
 	}
 	text, _ := os.ReadFile(l.log()) // of this start alone
-	words := l.lastWords()
+	words := l.logTail()
 	switch {
 	case strings.Contains(err.Error(), "already listening"), bytes.Contains(text, []byte("could not bind")):
 		return taken(j.Port)
@@ -50,8 +50,8 @@ func (l layout) explain(err error, j job, found binaries) error {
 	}
 }
 
-// lastWords is the end of Postgres's log, each line on one of its own.
-func (l layout) lastWords() string {
+// logTail is the end of Postgres's log, each line on one of its own.
+func (l layout) logTail() string {
 	const most = 8
 	text, err := os.ReadFile(l.log())
 	if err != nil || len(text) == 0 {

@@ -33,7 +33,7 @@ func TestPortTakenLate(t *testing.T) {
 	}
 }
 
-func TestOtherFailuresAskForNoPort(t *testing.T) {
+func TestOtherListenErrorsSuggestNoPort(t *testing.T) {
 	l := layout(newFolder(t))
 	err := l.explain(errors.New("no log at all"), job{}, binaries{major: 15})
 	wantParts(t, err, "no log at all")

@@ -57,10 +57,10 @@ func prepare(dir string, runAs *account) (string, error) {
 			return "", err
 		}
 	}
-	return dir, handOver(dir, runAs)
+	return dir, chownTo(dir, runAs)
 }
 
-func handOver(dir string, runAs *account) error {
+func chownTo(dir string, runAs *account) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func write(t *testing.T, path, content string) {
 
 // One folder is damaged in every way, mended again, and keeps its data: what a
 // start refuses it must not touch.
-func TestFolderThatIsRefused(t *testing.T) {
+func TestFolderThatIsRejected(t *testing.T) {
 	o := stopped(t)
 	l := layout(o.DataDir)
 	version := filepath.Join(l.cluster(), "PG_VERSION")

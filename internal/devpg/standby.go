@@ -26,7 +26,7 @@ func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	if found.download {
-		return nil, errors.New("a standby needs pg_basebackup: " + installMend)
+		return nil, errors.New("a standby needs pg_basebackup: " + installHint)
 	}
 	l := layout(o.DataDir)
 	backup := exec.CommandContext(ctx, filepath.Join(found.folder, "pg_basebackup"), "--no-password", "--checkpoint=fast", "--no-sync", "--write-recovery-conf",

@@ -44,10 +44,10 @@ var demonstration = []Partner{
 		Accounts: []Account{{"tinker-main", true}, {"tinker-trial", false}}},
 }
 
-// Demonstrate makes the demonstration partners where they are missing and
+// SeedPartners makes the demonstration partners where they are missing and
 // returns them with their secrets, which are the same on every start. keys are
 // those that service seals with.
-func (s *Stack) Demonstrate(ctx context.Context, service *partners.Service, keys *keyring.Keys) ([]Partner, error) {
+func (s *Stack) SeedPartners(ctx context.Context, service *partners.Service, keys *keyring.Keys) ([]Partner, error) {
 	out := make([]Partner, 0, len(demonstration))
 	for _, p := range demonstration {
 		if err := s.demonstrate(ctx, service, keys, &p); err != nil {
@@ -84,7 +84,7 @@ func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys
 		return err
 	}
 	p.Secret = s.Keys.Secrets[p.Slug]
-	if !slices.ContainsFunc(secrets, func(one models.SigningSecret) bool { return shows(one, p.Secret) }) {
+	if !slices.ContainsFunc(secrets, func(one models.SigningSecret) bool { return isDisplayable(one, p.Secret) }) {
 		// None yet, or revoked or retired since. Written down before it is stored:
 		// the other way round it would be lost.
 		p.Secret = partners.GenerateSecret()
@@ -119,9 +119,9 @@ func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) err
 	return nil
 }
 
-// shows reports whether the row is the remembered secret, active and not
+// isDisplayable reports whether the row is the remembered secret, active and not
 // retiring: what is printed must work until the next start.
-func shows(row models.SigningSecret, remembered string) bool {
+func isDisplayable(row models.SigningSecret, remembered string) bool {
 	return row.State == models.SecretActive && row.RetiresAt == nil && remembered != "" &&
 		strings.HasPrefix(remembered, row.Prefix) && strings.HasSuffix(remembered, row.LastFour)
 }

@@ -67,7 +67,7 @@ type Options struct {
 	Ephemeral    bool // remove the folder at the end
 	Vault        bool // start a Vault too
 	SecondPerson bool // what other commands are to know of the configuration
-	Tell         func(string)
+	OnProgress   func(string)
 }
 
 // DefaultDataDir is .pingpost in the working folder. Postgres does not run as
@@ -129,7 +129,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 		return nil, err
 	}
 	if o.Vault {
-		if s.Vault, err = startVault(ctx, o.DataDir, o.Tell); err != nil {
+		if s.Vault, err = startVault(ctx, o.DataDir, o.OnProgress); err != nil {
 			return nil, err
 		}
 	}

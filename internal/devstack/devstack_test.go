@@ -71,7 +71,7 @@ func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partne
 	}
 	defer db.Close()
 	service := partners.NewService(db, keys, clock.System{})
-	made, err := s.Demonstrate(t.Context(), service, keys)
+	made, err := s.SeedPartners(t.Context(), service, keys)
 	if err == nil {
 		work(s, service, made)
 	}

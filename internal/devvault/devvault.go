@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	startWithin = 30 * time.Second
-	stopWithin  = 10 * time.Second
+	startTimeout = 30 * time.Second
+	stopTimeout  = 10 * time.Second
 	// starts are tried at most: another process may take the port in between.
 	starts = 3
 )
@@ -67,7 +67,7 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	}
 	said := make(chan error, 1)
 	go func() { said <- s.listen(out) }()
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
 	case err = <-said:
@@ -128,7 +128,7 @@ func (s *Server) Stop() error {
 	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // fails only for one that has ended
 	select {
 	case <-s.ended:
-	case <-time.After(stopWithin):
+	case <-time.After(stopTimeout):
 		s.cmd.Process.Kill() //nolint:errcheck // fails only for one that has ended
 		<-s.ended
 	}

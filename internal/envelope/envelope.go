@@ -119,7 +119,7 @@ func Seal(key DataKey, lead, partner uuid.UUID, plain []byte) (Envelope, error) 
 	if err != nil {
 		return Envelope{}, err
 	}
-	sealed := aead.Seal(buf[len(buf):], iv, plain, binding(lead, partner))
+	sealed := aead.Seal(buf[len(buf):], iv, plain, additionalData(lead, partner))
 	n := len(plain)
 	return Envelope{
 		Ciphertext: sealed[:n:n], AuthTag: sealed[n:], IV: iv, Salt: salt, Wrapped: key.Wrapped,
@@ -136,7 +136,7 @@ func Open(e Envelope, key [KeySize]byte, lead, partner uuid.UUID) ([]byte, error
 		return nil, err
 	}
 	sealed := append(append(make([]byte, 0, len(e.Ciphertext)+tagSize), e.Ciphertext...), e.AuthTag...)
-	plain, err := aead.Open(sealed[:0], e.IV, sealed, binding(lead, partner))
+	plain, err := aead.Open(sealed[:0], e.IV, sealed, additionalData(lead, partner))
 	if err != nil {
 		return nil, ErrNotOpened
 	}
@@ -153,8 +153,8 @@ func contentCipher(dataKey *[KeySize]byte, salt *[SaltSize]byte) (cipher.AEAD, e
 	return cipher.NewGCM(block)
 }
 
-// binding ties a contact record to its lead and partner, so that a row's
+// additionalData ties a contact record to its lead and partner, so that a row's
 // ciphertext does not open in another row.
-func binding(lead, partner uuid.UUID) []byte {
+func additionalData(lead, partner uuid.UUID) []byte {
 	return append(append(make([]byte, 0, 2*len(lead)), lead[:]...), partner[:]...)
 }

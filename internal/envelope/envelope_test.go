@@ -114,7 +114,7 @@ func TestEveryEnvelopeDiffers(t *testing.T) {
 	}
 }
 
-func TestLocalKeysAreToldApart(t *testing.T) {
+func TestLocalKeysHaveDistinctVersions(t *testing.T) {
 	one, two := local(t, 1), local(t, 2)
 	keys, err := NewDataKeys(t.Context(), one, 1)
 	if err != nil {
@@ -124,12 +124,12 @@ func TestLocalKeysAreToldApart(t *testing.T) {
 	if err != nil || !errors.Is(opened[0].Err, ErrNotWrapped) {
 		t.Errorf("another key unwrapped it: %v, %v", opened, err)
 	}
-	wrapper, version, err := Origin(keys[0].Wrapped)
+	wrapper, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil || wrapper != LocalName || len(version) != 8 || !one.Reads(version) || two.Reads(version) {
 		t.Errorf("origin %q %q, %v", wrapper, version, err)
 	}
 	for _, bad := range []string{"", "local", "local:", "local:x", "::", ":x:y"} {
-		if _, _, err := Origin([]byte(bad)); err == nil {
+		if _, _, err := ParseWrapped([]byte(bad)); err == nil {
 			t.Errorf("%q names an origin", bad)
 		}
 	}

@@ -105,7 +105,7 @@ func (p *Pool) take(waiting bool) (key DataKey, arrived <-chan struct{}, err err
 	defer p.mu.Unlock()
 	p.expire()
 	if len(p.ready) < poolLow {
-		p.prompt()
+		p.signal()
 	}
 	if len(p.ready) == 0 {
 		if p.failure != nil {
@@ -122,7 +122,7 @@ func (p *Pool) take(waiting bool) (key DataKey, arrived <-chan struct{}, err err
 	return key, nil, nil
 }
 
-func (p *Pool) prompt() {
+func (p *Pool) signal() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -242,7 +242,7 @@ func (p *Pool) call(ctx context.Context, n int) error {
 // add keeps keys of the newest key version alone. One that was asked for before
 // the first of that version, and comes with another, is late.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
-	_, version, err := Origin(keys[0].Wrapped)
+	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {
 		p.failure = err
 		return err

@@ -66,7 +66,7 @@ func fill(t testing.TB, p *Pool) {
 	}
 }
 
-func TestNoKeyIsGivenTwice(t *testing.T) {
+func TestPoolReturnsEachKeyOnce(t *testing.T) {
 	p, w, _ := newPool(t)
 	fill(t, p)
 	if w.most > poolBatch || w.calls != PoolSize/poolBatch {
@@ -252,7 +252,7 @@ func TestAnotherKeyVersionPurges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, version, _ := Origin(key.Wrapped); !w.inner.Reads(version) {
+		if _, version, _ := ParseWrapped(key.Wrapped); !w.inner.Reads(version) {
 			t.Fatalf("a key of version %s after the rotation", version)
 		}
 	}
@@ -283,14 +283,14 @@ func TestMove(t *testing.T) {
 			}
 			wrapped, plain = append(wrapped, keys[0].Wrapped), append(plain, keys[0].Plain)
 		}
-		for i, m := range w.Move(t.Context(), wrapped) {
+		for i, m := range w.Rewrap(t.Context(), wrapped) {
 			if bad[i] {
 				if !errors.Is(m.Err, ErrNotWrapped) || m.Wrapped != nil {
 					rt.Fatalf("%q was moved: %q, %v", wrapped[i], m.Wrapped, m.Err)
 				}
 				continue
 			}
-			if name, _, err := Origin(m.Wrapped); m.Err != nil || err != nil || name != "other" {
+			if name, _, err := ParseWrapped(m.Wrapped); m.Err != nil || err != nil || name != "other" {
 				rt.Fatalf("moved to %q (%v)", m.Wrapped, m.Err)
 			}
 			if one := w.Unwrap(t.Context(), [][]byte{m.Wrapped})[0]; one.Err != nil || one.Key != plain[i] {
@@ -298,7 +298,7 @@ func TestMove(t *testing.T) {
 			}
 		}
 	})
-	for _, m := range NewWrappers(nil, from).Move(t.Context(), [][]byte{nil}) {
+	for _, m := range NewWrappers(nil, from).Rewrap(t.Context(), [][]byte{nil}) {
 		if !errors.Is(m.Err, ErrNoWrapper) {
 			t.Errorf("without a writer: %v", m.Err)
 		}

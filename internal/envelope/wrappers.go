@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Origin names the wrapper and key version of a wrapped data key: "local",
+// ParseWrapped names the wrapper and key version of a wrapped data key: "local",
 // "5f1c09aa" of local:5f1c09aa:…; "vault", "v3" of vault:v3:….
-func Origin(wrapped []byte) (wrapper, version string, err error) {
+func ParseWrapped(wrapped []byte) (wrapper, version string, err error) {
 	parts := bytes.SplitN(wrapped, []byte(":"), 3)
 	if len(parts) != 3 || len(parts[0]) == 0 || len(parts[1]) == 0 {
 		return "", "", ErrNotWrapped
@@ -83,8 +83,8 @@ func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	return keys[0], nil
 }
 
-// Newest names the writing wrapper and the key version that it writes with now.
-func (w *Wrappers) Newest(ctx context.Context) (wrapper, version string, err error) {
+// CurrentKeyVersion names the writing wrapper and the key version that it writes with now.
+func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version string, err error) {
 	if w.writer == nil {
 		return "", "", ErrNoWrapper
 	}
@@ -93,7 +93,7 @@ func (w *Wrappers) Newest(ctx context.Context) (wrapper, version string, err err
 		return "", "", err
 	}
 	defer keys[0].Zero()
-	return Origin(keys[0].Wrapped)
+	return ParseWrapped(keys[0].Wrapped)
 }
 
 // Unwrap decrypts data keys, each with the wrapper that it names. A wrapper that
@@ -110,9 +110,9 @@ func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	return out
 }
 
-// Move brings data keys to the writing wrapper's newest key version: by its own
+// Rewrap brings data keys to the writing wrapper's newest key version: by its own
 // rewrapping where it wrapped them and can, otherwise by unwrapping and wrapping.
-func (w *Wrappers) Move(ctx context.Context, wrapped [][]byte) []Rewrapped {
+func (w *Wrappers) Rewrap(ctx context.Context, wrapped [][]byte) []Rewrapped {
 	out := make([]Rewrapped, len(wrapped))
 	if w.writer == nil {
 		for i := range out {
@@ -165,7 +165,7 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {
-		name, _, err := Origin(text)
+		name, _, err := ParseWrapped(text)
 		if _, configured := w.all[name]; err == nil && !configured {
 			err = fmt.Errorf("the key wrapper %q is not configured: %w", name, ErrNotWrapped)
 		}

@@ -74,7 +74,7 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 		default:
 			l.Refuse(c, rec, err)
 		}
-		l.logAndCount(c, rec, counted)
+		l.recordRequest(c, rec, counted)
 		rec.Cause = nil
 		records.Put(rec)
 		if errors.Is(err, http.ErrAbortHandler) {
@@ -86,7 +86,14 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 var noSniff = []string{"nosniff"}
 
 func (rec *Record) reset(route string, now time.Time) {
-	*rec = Record{Route: route, Start: now, ID: id.New(now), Body: rec.Body[:0], Answer: rec.Answer[:0], line: rec.line[:0]}
+	*rec = Record{
+		Route:  route,
+		Start:  now,
+		ID:     id.New(now),
+		Body:   rec.Body[:0],
+		Answer: rec.Answer[:0],
+		line:   rec.line[:0],
+	}
 	rec.IDText = id.Format(id.Request, rec.ID)
 }
 
@@ -106,9 +113,9 @@ func (l *Listener) protect(c *gin.Context, rec *Record, handle Handler) (err err
 	return handle(c, rec)
 }
 
-// logAndCount writes the access log's line for a request, an error's line for a failure of
+// recordRequest writes the access log's line for a request, an error's line for a failure of
 // ours, and counts the request in the metrics.
-func (l *Listener) logAndCount(c *gin.Context, rec *Record, counted *routeMetrics) {
+func (l *Listener) recordRequest(c *gin.Context, rec *Record, counted *routeMetrics) {
 	took := l.Clock.Now().Sub(rec.Start)
 	status := c.Writer.Status()
 	counted.observe(answer{status, rec.Outcome}, took)

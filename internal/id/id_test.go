@@ -41,7 +41,7 @@ func TestParseReadsLookAlikes(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	good := Format(Lead, uuid.Must(uuid.NewV7()))
 	for name, text := range map[string]string{
 		"empty": "", "prefix alone": "ld_", "another kind": "pt_" + good[3:], "short": good[:28],

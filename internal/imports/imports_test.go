@@ -18,9 +18,9 @@ import (
 
 const module = "github.com/pingpost/pingpost/"
 
-// floors are the levels of docs/architecture.md. A package imports only from
+// layers are the levels of docs/architecture.md. A package imports only from
 // lower ones, but for the sideways steps below.
-var floors = map[string]int{
+var layers = map[string]int{
 	"internal/apperr":           0,
 	"internal/id":               0,
 	"internal/money":            0,
@@ -95,17 +95,18 @@ var floors = map[string]int{
 	"cmd/pingpost":         10,
 }
 
-// outside are not part of the service: tests, benchmarks, tools.
-var outside = []string{"admin/admintest", "test", "internal/testkit", "internal/browser", "internal/imports", "bench", "soak"}
+// excludedPackages are not part of the service: tests, benchmarks, tools.
+var excludedPackages = []string{"admin/admintest", "test", "internal/testkit", "internal/browser", "internal/imports",
+	"bench", "soak"}
 
-// sideways are the imports allowed between packages of one floor.
-var sideways = map[string][]string{
+// sameLayerImports are the imports allowed between packages of one floor.
+var sameLayerImports = map[string][]string{
 	"internal/leads":     {"internal/partners", "internal/ratecard"},
 	"internal/reconcile": {"internal/payouts"},
 }
 
-// only lists who may import a library; anyone else may not.
-var only = map[string][]string{
+// allowedImporters lists who may import a library; anyone else may not.
+var allowedImporters = map[string][]string{
 	"github.com/gin-gonic/gin":      {"api", "admin", "internal/httpserver", "internal/app"},
 	"github.com/casbin/":            {"internal/authz"},
 	"github.com/hashicorp/vault/":   {"internal/transit", "internal/devvault"},
@@ -121,8 +122,8 @@ var only = map[string][]string{
 	"go.yaml.in/yaml/v4":            {"internal/yamldoc", "internal/config", "pricing_rules", "api/docs"},
 }
 
-// never lists libraries that a package must not import.
-var never = map[string][]string{
+// forbiddenImports lists libraries that a package must not import.
+var forbiddenImports = map[string][]string{
 	"api":   {"gorm.io/", "github.com/jackc/", module + "admin"},
 	"admin": {"gorm.io/", "github.com/jackc/", module + "api"},
 	// Pure: no I/O, no clock, no randomness, no logging.
@@ -175,7 +176,7 @@ func within(name string, list []string) bool {
 
 func TestEveryPackageHasItsFloor(t *testing.T) {
 	for _, p := range packages(t) {
-		if _, known := floors[p.ImportPath]; !known && !within(p.ImportPath, outside) {
+		if _, known := layers[p.ImportPath]; !known && !within(p.ImportPath, excludedPackages) {
 			t.Errorf("%s is on no floor: give it one here and in docs/architecture.md", p.ImportPath)
 		}
 	}
@@ -183,16 +184,16 @@ func TestEveryPackageHasItsFloor(t *testing.T) {
 
 func TestImportsGoDown(t *testing.T) {
 	for _, p := range packages(t) {
-		floor, known := floors[p.ImportPath]
+		floor, known := layers[p.ImportPath]
 		if !known {
 			continue
 		}
 		for _, imported := range p.Imports {
 			name, ours := strings.CutPrefix(imported, module)
-			if !ours || within(name, sideways[p.ImportPath]) {
+			if !ours || within(name, sameLayerImports[p.ImportPath]) {
 				continue
 			}
-			below, known := floors[name]
+			below, known := layers[name]
 			if !known {
 				t.Errorf("%s imports %s, which is not part of the service", p.ImportPath, name)
 			} else if below >= floor {
@@ -204,17 +205,17 @@ func TestImportsGoDown(t *testing.T) {
 
 func TestLibrariesStayWhereTheyBelong(t *testing.T) {
 	for _, p := range packages(t) {
-		if within(p.ImportPath, outside) {
+		if within(p.ImportPath, excludedPackages) {
 			continue
 		}
 		for _, imported := range p.Imports {
-			for library, users := range only {
+			for library, users := range allowedImporters {
 				if matches(imported, library) && !within(p.ImportPath, users) {
 					t.Errorf("%s imports %s, which only %s may", p.ImportPath, imported, strings.Join(users, ", "))
 				}
 			}
 			part, _, _ := strings.Cut(p.ImportPath, "/")
-			for _, banned := range slices.Concat(never[p.ImportPath], never[part]) {
+			for _, banned := range slices.Concat(forbiddenImports[p.ImportPath], forbiddenImports[part]) {
 				if matches(imported, banned) {
 					t.Errorf("%s must not import %s", p.ImportPath, imported)
 				}
@@ -244,7 +245,7 @@ func TestCallsStayWhereTheyBelong(t *testing.T) {
 		{"context", "Background", []string{"cmd/pingpost", "internal/app", "internal/devpg"}},
 	}
 	for _, p := range packages(t) {
-		if within(p.ImportPath, outside) {
+		if within(p.ImportPath, excludedPackages) {
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join("../..", p.ImportPath, "*.go"))

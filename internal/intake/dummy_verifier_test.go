@@ -13,7 +13,7 @@ import (
 
 // Whoever is unknown, not active or without a secret is refused after as much
 // work as whoever signs wrongly: the verifier of nobody's secret was asked.
-func TestNobodysSignatureIsVerifiedToo(t *testing.T) {
+func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	claim, err := signing.Check(signing.Headers{
 		Timestamp: []string{"1767323045"},

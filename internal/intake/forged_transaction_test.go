@@ -12,7 +12,7 @@ import (
 
 // A forged transactionId is refused while the database is away: it is asked for
 // nothing, so that forging costs the service nothing (D1).
-func TestAForgedTransactionAsksNoDatabase(t *testing.T) {
+func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := nodeOn(t, d)

@@ -200,5 +200,5 @@ func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Ti
 	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
 		return // nothing about it is recorded but the counter (D26)
 	}
-	in.Traffic.refuse(refusal{TrafficKey: k, request: request, at: start, fields: fields})
+	in.Traffic.recordRejection(rejection{TrafficKey: k, request: request, at: start, fields: fields})
 }

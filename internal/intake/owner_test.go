@@ -97,7 +97,8 @@ func houseAccount(t *testing.T, n *node) {
 		}
 		n.stores(t, oneLead, func() {
 			got := n.post(t, unsigned(shared, b))
-			if got.HMACVerified || got.Partner != models.House.Partner || n.bookedOn(t, got.LeadID) != models.House.Account {
+			if got.HMACVerified || got.Partner != models.PlatformIDs.Partner ||
+				n.bookedOn(t, got.LeadID) != models.PlatformIDs.Account {
 				t.Errorf("%s: verified %t, of partner %s", mode, got.HMACVerified, got.Partner)
 			}
 		})

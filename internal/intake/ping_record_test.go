@@ -102,7 +102,7 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 
 // A batch arrives as it was, in parts that are not too large, with one pause between
 // each two of them.
-func TestBatchGoesInParts(t *testing.T) {
+func TestBatchIsCopiedInParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		batch := bytes.Repeat([]byte("ping"), rapid.IntRange(0, copyPart).Draw(t, "quarters of the batch"))

@@ -17,7 +17,7 @@ import (
 // with the client's connection; a commit under way is not undone by that. Whatever
 // the post waits for, the answer comes within leads.Within.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, leads.Within)
+	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()
 	start := in.Clock.Now()
 	result, who, err := in.post(ctx, req, start)

@@ -29,7 +29,7 @@ func TestRecordedAsOffered(t *testing.T) {
 				ID: uuid.New(), Price: money.Amount{Minor: 1<<31 - 1, Currency: money.AUD}, Country: [2]byte{'Z', 'Z'},
 				TermID: 1072, Postcode: "〒100-0001 東京", CardVersion: 7, Partner: uuid.New(), Sandbox: true,
 			},
-			IssuedAt: testkit.Began().Add(123_456 * time.Microsecond),
+			IssuedAt: testkit.StartTime().Add(123_456 * time.Microsecond),
 			Urgency:  "dès que possible 🚰",
 			JobType:  `tab	"quote" \N \.`,
 			Budget:   "£500–£1,000\r\nou plus",
@@ -38,7 +38,7 @@ func TestRecordedAsOffered(t *testing.T) {
 		},
 		{
 			Quote:    quote.Quote{Price: money.Amount{Currency: money.EUR}, Country: [2]byte{'F', 'R'}, TermID: 1},
-			IssuedAt: testkit.Began(), Outcome: models.OutcomeExcluded,
+			IssuedAt: testkit.StartTime(), Outcome: models.OutcomeExcluded,
 		},
 	}
 	stop := run(t, n.Recorder.Run)

@@ -194,7 +194,7 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 		case err == nil:
 			r.written.Add(int64(rows))
 			return nil
-		case isRefusal(err):
+		case isServerRejection(err):
 			r.dropRefused.Add(int64(rows))
 			r.log.Error("the database refuses a batch of pings", "rows", rows, "error", err)
 			return nil
@@ -213,7 +213,7 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 // database goes away meanwhile, that is the failure, and the batch can wait.
 func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 	err := r.copy(ctx, batch)
-	if !isRefusal(err) {
+	if !isServerRejection(err) {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, copyTimeout)
@@ -221,13 +221,13 @@ func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 	switch failed := r.partitions(bounded); {
 	case failed == nil:
 		return r.copy(ctx, batch)
-	case !isRefusal(failed):
+	case !isServerRejection(failed):
 		return failed
 	}
 	return err
 }
 
-func isRefusal(err error) bool {
+func isServerRejection(err error) bool {
 	var refused *postgres.Err
 	return errors.As(err, &refused) && refused.SQLState != "" && !refused.Temporary()
 }

@@ -41,11 +41,11 @@ func run(t testing.TB, f func(context.Context)) (stop func()) {
 func newRecording(t testing.TB, d *testkit.Database) *node {
 	t.Helper()
 	log, lines := testkit.NewLog()
-	p := &testkit.Platform{DB: d, Time: clock.NewManual(testkit.Began()), Log: lines}
+	p := &testkit.Platform{DB: d, Time: clock.NewManual(testkit.StartTime()), Log: lines}
 	p.Recorder = intake.NewRecorder(d.Pool, log, 0, func(ctx context.Context) error {
 		return d.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
-	p.Traffic = intake.NewTraffic(d.Pool, log, testkit.KeptRefusals)
+	p.Traffic = intake.NewTraffic(d.Pool, log, testkit.RejectionsPerPartner)
 	return &node{Platform: p, sees: testkit.Connect(t, d.RootURL)}
 }
 
@@ -140,7 +140,7 @@ func TestDailyLimitDrops(t *testing.T) {
 	log, lines := testkit.NewLog()
 	n.Log = lines
 	n.Recorder = intake.NewRecorder(d.Pool, log, 1000, func(ctx context.Context) error {
-		return d.EnsurePingPartitions(ctx, testkit.Began(), 2)
+		return d.EnsurePingPartitions(ctx, testkit.StartTime(), 2)
 	})
 	stop := run(t, n.Recorder.Run)
 	limited := func(want int) {
@@ -202,7 +202,7 @@ func TestRecorderTriesOnceMoreWhenItStops(t *testing.T) {
 
 // A batch that the database will never take is dropped and counted, and does
 // not hold up those behind it.
-func TestRefusedBatchIsDropped(t *testing.T) {
+func TestRejectedBatchIsDropped(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	stop := run(t, n.Recorder.Run)

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// findWithin bounds what a rejection waits for the lead that it may name.
-const findWithin = time.Second
+// findTimeout bounds what a rejection waits for the lead that it may name.
+const findTimeout = time.Second
 
 // findReplay answers a post that the check of its quote rejects. If its partner has
 // delivered a lead on the transaction, the answer is that of any delivered
@@ -70,7 +70,7 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 		return leads.Receipt{}, errNotStored
 	}
 	defer gate.leave()
-	ctx, cancel := context.WithTimeout(ctx, findWithin)
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	return in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 }

@@ -171,7 +171,7 @@ func TestTheRowNamesTheKeyThatWrapsIt(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	row := n.storedLead(t, n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))).LeadID)
-	wrapper, version, err := n.Wrappers.Newest(t.Context())
+	wrapper, version, err := n.Wrappers.CurrentKeyVersion(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestChangedMeanwhile(t *testing.T) {
+func TestConcurrentChange(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	t.Run("unsigned meanwhile", func(t *testing.T) { unsignedMeanwhile(t, n) })

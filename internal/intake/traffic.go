@@ -52,7 +52,7 @@ type Traffic struct {
 
 	mu       sync.Mutex
 	tallies  map[minuteKey]*tally
-	refusals *refusalQueue
+	refusals *rejectionQueue
 }
 
 // NewTraffic keeps so many refusals for each partner.
@@ -90,8 +90,8 @@ func bucket(took time.Duration) int {
 	return len(models.LatencyBounds)
 }
 
-// refuse keeps a refusal that is a known partner's.
-func (t *Traffic) refuse(r refusal) {
+// recordRejection keeps a refusal that is a known partner's.
+func (t *Traffic) recordRejection(r rejection) {
 	if r.Partner == uuid.Nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 
 // putBackRefusals keeps them before those that came meanwhile: which are a
 // partner's newest is told by their order.
-func (t *Traffic) putBackRefusals(older *refusalQueue) {
+func (t *Traffic) putBackRefusals(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	newer := t.refusals
@@ -221,7 +221,7 @@ const trimRefusals = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
 	WHERE r.partner_id = p.id AND r.id <= (
 		SELECT k.id FROM refusals k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
 
-func (t *Traffic) writeRefusals(ctx context.Context, refusals *refusalQueue) error {
+func (t *Traffic) writeRefusals(ctx context.Context, refusals *rejectionQueue) error {
 	if refusals.size == 0 {
 		return nil
 	}

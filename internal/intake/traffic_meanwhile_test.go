@@ -17,7 +17,7 @@ import (
 // What a write could not bring in is added to what came while it was under way,
 // and stands before it: no count is lost, and which refusals are the newest stays
 // as it was.
-func TestWhatComesDuringAFailedWriteIsAddedToIt(t *testing.T) {
+func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := nodeOn(t, d)
@@ -29,11 +29,11 @@ func TestWhatComesDuringAFailedWriteIsAddedToIt(t *testing.T) {
 	}
 	n.refused(t, before, badTransactionID)
 	// Neither transaction begins: nothing of either can be in.
-	proxy.LoseAnswer("BEGIN", func() {
+	proxy.DropResponse("BEGIN", func() {
 		for range 2 {
 			n.Traffic.Count(k, n.Time.Now(), time.Hour)
 		}
-		proxy.LoseAnswer("BEGIN", func() { n.refused(t, meanwhile, badTransactionID) })
+		proxy.DropResponse("BEGIN", func() { n.refused(t, meanwhile, badTransactionID) })
 	})
 	n.Traffic.Flush(t.Context())
 	if n.Log.Count(`"level":"WARN"`) != 2 || len(n.counters(t)) != 0 {

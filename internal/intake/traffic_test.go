@@ -114,7 +114,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 }
 
 // What a partner would lose if it had to sign is told apart, retries included (D14).
-func TestUnsignedPostsAreCountedByWhatWouldBecomeOfThem(t *testing.T) {
+func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	for partner, outcomes := range map[*testkit.Partner][2]string{
@@ -170,7 +170,7 @@ func TestTwoWritersAdd(t *testing.T) {
 	const flushes, keys = 10, 30
 	var wg sync.WaitGroup
 	for range 2 {
-		writer := intake.NewTraffic(testkit.Open(t, n.DB.AppURL).Pool, log, testkit.KeptRefusals)
+		writer := intake.NewTraffic(testkit.Open(t, n.DB.AppURL).Pool, log, testkit.RejectionsPerPartner)
 		wg.Go(func() {
 			for range flushes {
 				for i := range keys {
@@ -241,7 +241,7 @@ func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	n := newRecording(t, d)
 	k := intake.TrafficKey{Endpoint: "ping", Outcome: "priced"}
 	n.Traffic.Count(k, n.Time.Now(), time.Second)
-	proxy.LoseAnswer("COMMIT", nil)
+	proxy.DropResponse("COMMIT", nil)
 	n.Traffic.Flush(t.Context())
 	if n.Traffic.Dropped() == 0 {
 		t.Error("what may be lost is not counted as dropped")
@@ -289,7 +289,7 @@ func TestJunkPushesOutNoOtherPartnersRejections(t *testing.T) {
 		p    testkit.Partner
 		want uuid.UUID
 		kept int
-	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.KeptRefusals}} {
+	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.RejectionsPerPartner}} {
 		if got := n.refusals(t, c.p); len(got) != c.kept || got[0].request != c.want {
 			t.Errorf("%s: kept %+v", c.p.Slug, got)
 		}

@@ -13,9 +13,9 @@ import (
 var errEnded = apperr.New(apperr.Conflict, "work_ended", "This has ended already: load the page again.")
 
 // change changes work that has not ended, whoever has it.
-func (q *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error {
-	result := tx.Model(&models.Work{}).Where("id = ? AND state IN ?", w.ID,
-		[]models.WorkState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
+	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
+		[]models.JobState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
 	if result.Error == nil && result.RowsAffected == 0 {
 		return errEnded
 	}
@@ -23,7 +23,7 @@ func (q *Queue) change(tx *gorm.DB, w models.Work, columns map[string]any) error
 }
 
 // end gives work up: cancelled, or failed for good. Nobody writes for it meanwhile.
-func (q *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure string) error {
+func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure string) error {
 	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (q *Queue) end(tx *gorm.DB, w models.Work, state models.WorkState, failure 
 }
 
 // fail gives work up for good, in nobody's name.
-func (q *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
+func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (q *Queue) fail(tx *gorm.DB, w models.Work, failure string) error {
 
 // auditChange writes how the work ended to the audit trail, as the last statement of its
 // transaction.
-func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models.Work, why string) error {
+func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models.Job, why string) error {
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
 		Action:  action,
 		Kind:    string(w.Kind),
@@ -53,7 +53,7 @@ func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models
 	})
 }
 
-func partnerOf(w models.Work) uuid.UUID {
+func partnerOf(w models.Job) uuid.UUID {
 	if w.PartnerID == nil {
 		return uuid.Nil
 	}

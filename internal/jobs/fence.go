@@ -29,17 +29,17 @@ const isOurs = `id = @id AND job_id = @job AND state = 'running'`
 
 func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.JobID} }
 
-// ErrLost says that the work was cancelled, or taken from this worker.
-var ErrLost = apperr.New(apperr.Conflict, "work_lost", "The work was cancelled, or another node took it over.")
+// ErrSuperseded says that the work was cancelled, or taken from this worker.
+var ErrSuperseded = apperr.New(apperr.Conflict, "work_lost", "The work was cancelled, or another node took it over.")
 
 // update changes the work's row while this run may write.
 func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 	if r.JobID == nil {
 		return nil
 	}
-	q := tx.Model(&models.Work{}).Where(isOurs, r.owner()).Updates(columns)
+	q := tx.Model(&models.Job{}).Where(isOurs, r.owner()).Updates(columns)
 	if q.Error == nil && q.RowsAffected == 0 {
-		return ErrLost
+		return ErrSuperseded
 	}
 	return q.Error
 }
@@ -54,9 +54,9 @@ func (r *Run) hold(tx *gorm.DB) error {
 		return err
 	}
 	var own int64
-	err := tx.Model(&models.Work{}).Where(isOurs, r.owner()).Count(&own).Error
+	err := tx.Model(&models.Job{}).Where(isOurs, r.owner()).Count(&own).Error
 	if err == nil && own == 0 {
-		return ErrLost
+		return ErrSuperseded
 	}
 	return err
 }

@@ -18,7 +18,7 @@ var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
 // visible narrows a query to what a person may see: of the partners in the scope, and
 // what they asked for themselves.
 func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
-	query := q.db.Gorm.WithContext(ctx).Model(&models.Work{})
+	query := q.db.Gorm.WithContext(ctx).Model(&models.Job{})
 	if !sc.All() {
 		query = query.Where("partner_id IN ? OR staff_id = ?", sc.IDs(), staff)
 	}
@@ -26,7 +26,7 @@ func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *g
 }
 
 // Get is a piece of work that the person may see.
-func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Work, err error) {
+func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Job, err error) {
 	result := q.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
 	if result.Error == nil && result.RowsAffected == 0 {
 		return w, errNotFound
@@ -36,7 +36,7 @@ func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number
 
 // Latest returns the newest work on an object; found is false if there is none. The caller
 // must be allowed to see the object.
-func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Work, found bool, err error) {
+func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, found bool, err error) {
 	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
 	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
 }
@@ -44,11 +44,11 @@ func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Work, fo
 // List is a page of work, the newest first.
 func (q *Queue) List(
 	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page,
-) (all []models.Work, newer, older bool, err error) {
-	if err := p.Of(q.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
+) (all []models.Job, newer, older bool, err error) {
+	if err := p.Apply(q.visible(ctx, sc, staff)).Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.Cut(p, all)
+	all, newer, older = postgres.SplitPage(p, all)
 	return all, newer, older, nil
 }
 

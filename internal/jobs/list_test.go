@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestWhoSeesWork(t *testing.T) {
+func TestGetChecksScope(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	mine, theirs := uuid.New(), uuid.New()
@@ -41,7 +41,7 @@ func TestWhoSeesWork(t *testing.T) {
 			}
 		}
 	}
-	s.db.Exec(t, `UPDATE work SET state = 'done', ended_at = $1 WHERE id = $2`, testkit.Began().Add(-40*24*time.Hour), one.ID)
+	s.db.Exec(t, `UPDATE work SET state = 'done', ended_at = $1 WHERE id = $2`, testkit.StartTime().Add(-40*24*time.Hour), one.ID)
 	if n, err := s.DeleteExpired(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d were forgotten: %v", n, err)
 	}

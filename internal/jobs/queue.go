@@ -1,7 +1,7 @@
 // Package jobs runs work that a page cannot wait for: payout runs, reconciliations,
 // large exports. A row in table work holds the state, progress and outcome that users
 // see. River assigns the work's job to a node, retries it and cancels it. The states
-// are those of models.WorkState.
+// are those of models.JobState.
 //
 // Only one job may write for a piece of work at a time: the one in the row's job_id.
 // Every transaction of a Run checks that it still is that job (Run.Step, Run.Commit).
@@ -10,9 +10,9 @@
 //
 // Its times: asked_at, started_at, beat_at and ended_at are the service's clock.
 // started_at is when the first attempt began. beat_at is when a worker last reported
-// progress; after silentFor without a report, another worker takes over. Cancel sets
+// progress; after heartbeatTimeout without a report, another worker takes over. Cancel sets
 // beat_at too, so that work whose cancellation failed halfway runs again after
-// silentFor. River's times are the system's clock. Ended work is deleted after keepEnded.
+// heartbeatTimeout. River's times are the system's clock. Ended work is deleted after keepEnded.
 package jobs
 
 import (
@@ -42,7 +42,7 @@ type Handler struct {
 	Do func(context.Context, *Run) error
 	// Undo brings what the work was for back to where it can be asked for again, in the
 	// transaction that gives the work up.
-	Undo func(tx *gorm.DB, w models.Work) error
+	Undo func(tx *gorm.DB, w models.Job) error
 	// Constraints are the errors for violations in the transactions of a Run and in Undo.
 	Constraints postgres.Constraints
 }
@@ -52,24 +52,24 @@ type Queue struct {
 	db       *postgres.DB
 	clock    clock.Clock
 	log      *slog.Logger
-	handlers map[models.WorkKind]Handler
+	handlers map[models.JobKind]Handler
 	river    *river.Client[*sql.Tx]
 }
 
 // NewQueue is a queue on the service's database. Handle its kinds before anything is asked.
 func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
-	q := &Queue{db: db, clock: c, log: log, handlers: map[models.WorkKind]Handler{}}
+	q := &Queue{db: db, clock: c, log: log, handlers: map[models.JobKind]Handler{}}
 	q.river = q.newRiver()
 	return q
 }
 
 // Handle says how a kind of work is done.
-func (q *Queue) Handle(kind models.WorkKind, by Handler) { q.handlers[kind] = by }
+func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by }
 
 // Enqueue puts work in, in the caller's transaction: it is done when that commits, and not
 // when it does not. partner is Nil for what is not one partner's.
-func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.WorkKind, object, partner uuid.UUID) (models.Work, error) {
-	w := models.Work{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: q.clock.Now()}
+func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) (models.Job, error) {
+	w := models.Job{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: q.clock.Now()}
 	if partner != uuid.Nil {
 		w.PartnerID = &partner
 	}

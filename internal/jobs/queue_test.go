@@ -36,7 +36,7 @@ type lineQueue struct {
 
 func newLineQueue(t *testing.T) *lineQueue {
 	t.Helper()
-	s := &lineQueue{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	s := &lineQueue{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.StartTime())}
 	s.by = testkit.Actor(t, s.db, "dmitri@example.com")
 	s.Queue = s.queue(t)
 	return s
@@ -59,9 +59,9 @@ func runs(t *testing.T, d *jobs.Queue) (stop func()) {
 	return stop
 }
 
-func (s *lineQueue) ask(t *testing.T, partner uuid.UUID) models.Work {
+func (s *lineQueue) ask(t *testing.T, partner uuid.UUID) models.Job {
 	t.Helper()
-	var w models.Work
+	var w models.Job
 	err := s.db.Transaction(t.Context(), func(tx *gorm.DB) (err error) {
 		w, err = s.Enqueue(tx, s.by, models.WorkExport, uuid.New(), partner)
 		return err
@@ -72,7 +72,7 @@ func (s *lineQueue) ask(t *testing.T, partner uuid.UUID) models.Work {
 	return w
 }
 
-func (s *lineQueue) get(t *testing.T, w models.Work) models.Work {
+func (s *lineQueue) get(t *testing.T, w models.Job) models.Job {
 	t.Helper()
 	now, err := s.Get(t.Context(), scope.Everywhere, uuid.Nil, w.ID)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *lineQueue) get(t *testing.T, w models.Work) models.Work {
 	return now
 }
 
-func (s *lineQueue) becomes(t *testing.T, w models.Work, state models.WorkState) models.Work {
+func (s *lineQueue) becomes(t *testing.T, w models.Job, state models.JobState) models.Job {
 	t.Helper()
 	testkit.Eventually(t, soon, "the work is "+string(state), func() bool { return s.get(t, w).State == state })
 	return s.get(t, w)
@@ -93,7 +93,12 @@ func (s *lineQueue) wrote(t *testing.T) int64 {
 }
 
 func line(tx *gorm.DB) error {
-	return tx.Create(&models.Export{ID: uuid.New(), StaffID: uuid.New(), Filter: "{}", MadeAt: testkit.Began()}).Error
+	return tx.Create(&models.Export{
+		ID:      uuid.New(),
+		StaffID: uuid.New(),
+		Filter:  "{}",
+		MadeAt:  testkit.StartTime(),
+	}).Error
 }
 
 func TestWorkIsDone(t *testing.T) {
@@ -115,7 +120,7 @@ func TestWorkIsDone(t *testing.T) {
 }
 
 // What is asked for in a transaction that does not commit is not done.
-func TestWorkIsAskedForWithItsTransaction(t *testing.T) {
+func TestEnqueueCommitsWithTransaction(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun := make(chan int64, 2)
@@ -123,7 +128,7 @@ func TestWorkIsAskedForWithItsTransaction(t *testing.T) {
 		begun <- r.ID
 		return r.Commit(ctx, func(*gorm.DB) error { return nil })
 	}})
-	var lost models.Work
+	var lost models.Job
 	err := s.db.Transaction(t.Context(), func(tx *gorm.DB) (err error) {
 		if lost, err = s.Enqueue(tx, s.by, models.WorkExport, uuid.New(), uuid.Nil); err != nil {
 			return err
@@ -152,7 +157,7 @@ func TestHandlerConstraints(t *testing.T) {
 	}
 	s.Handle(models.WorkExport, jobs.Handler{
 		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
-		Undo:        func(tx *gorm.DB, w models.Work) error { return twice(tx) },
+		Undo:        func(tx *gorm.DB, w models.Job) error { return twice(tx) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
 	})
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, s.ask(t, uuid.Nil).ID); !errors.Is(err, exists) {
@@ -184,7 +189,7 @@ func TestWorkIsCancelled(t *testing.T) {
 			ended <- r.Commit(context.WithoutCancel(ctx), line)
 			return ctx.Err()
 		},
-		Undo: func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
+		Undo: func(tx *gorm.DB, w models.Job) error { return tx.Exec(`DELETE FROM exports`).Error },
 	})
 	runs(t, s.Queue)
 	w := s.ask(t, uuid.Nil)
@@ -195,7 +200,7 @@ func TestWorkIsCancelled(t *testing.T) {
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, jobs.ErrLost) {
+	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
 		t.Errorf("its commit: %v", err)
 	}
 	if w = s.get(t, w); w.State != models.WorkCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {

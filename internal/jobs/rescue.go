@@ -17,15 +17,15 @@ import (
 const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
-// searchForDead gives work whose worker was not heard of to another. What that worker
+// rescueLoop gives work whose worker was not heard of to another. What that worker
 // may still be doing comes to nothing: its job is not the work's any more.
-func (q *Queue) searchForDead(ctx context.Context) {
+func (q *Queue) rescueLoop(ctx context.Context) {
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()
 	for {
 		var found []int64
 		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`,
-			q.clock.Now().Add(-silentFor)).Scan(&found).Error
+			q.clock.Now().Add(-heartbeatTimeout)).Scan(&found).Error
 		if err != nil && ctx.Err() == nil {
 			q.log.Warn("work of workers that died was not looked for", "error", postgres.Translate(err))
 		}
@@ -44,9 +44,9 @@ func (q *Queue) searchForDead(ctx context.Context) {
 
 func (q *Queue) rescue(ctx context.Context, work int64) error {
 	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var w models.Work
+		var w models.Job
 		result := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work,
-			q.clock.Now().Add(-silentFor)).Scan(&w)
+			q.clock.Now().Add(-heartbeatTimeout)).Scan(&w)
 		if result.Error != nil || result.RowsAffected == 0 {
 			return result.Error
 		}

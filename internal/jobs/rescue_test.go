@@ -15,7 +15,7 @@ import (
 
 // A worker that is not heard of loses its work to another node, and cannot write any
 // more, though it lives.
-func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
+func TestJobOfSilentWorkerIsRescued(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	first, late := make(chan *jobs.Run, 1), make(chan struct{})
@@ -38,12 +38,12 @@ func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
 	// The first one's heart goes on beating, and what it says is overwritten: it is as if
 	// it were not heard.
 	testkit.Eventually(t, soon, "it is taken up", func() bool {
-		s.db.Exec(t, `UPDATE work SET beat_at = $1 WHERE id = $2 AND attempt = 1`, testkit.Began().Add(-time.Hour), w.ID)
+		s.db.Exec(t, `UPDATE work SET beat_at = $1 WHERE id = $2 AND attempt = 1`, testkit.StartTime().Add(-time.Hour), w.ID)
 		return s.get(t, w).Attempt == 2
 	})
 	s.becomes(t, w, models.WorkDone)
 	close(late)
-	if err := silent.Commit(t.Context(), line); !errors.Is(err, jobs.ErrLost) {
+	if err := silent.Commit(t.Context(), line); !errors.Is(err, jobs.ErrSuperseded) {
 		t.Errorf("the first worker's commit: %v", err)
 	}
 	if n := s.wrote(t); n != 1 {
@@ -53,7 +53,7 @@ func TestWorkOfASilentWorkerIsTakenUp(t *testing.T) {
 
 // Work waits for a job that nobody will do: its node died between taking it and saying so,
 // or the queue gave it up.
-func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
+func TestStrandedJobIsRescued(t *testing.T) {
 	t.Parallel()
 	for name, job := range map[string]string{
 		"the node died":      `UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = '{dead}' WHERE id = $1`,
@@ -81,14 +81,14 @@ func TestWorkThatIsStrandedIsTakenUp(t *testing.T) {
 }
 
 // Work whose worker was lost has the attempts that are left, not five more.
-func TestRescuedWorkKeepsItsAttempts(t *testing.T) {
+func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
 	w := s.ask(t, uuid.Nil)
 	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.JobID)
 	s.db.Exec(t, `UPDATE work SET state = 'running', attempt = 4, beat_at = $1 WHERE id = $2`,
-		testkit.Began().Add(-time.Hour), w.ID)
+		testkit.StartTime().Add(-time.Hour), w.ID)
 	runs(t, s.Queue)
 	if w = s.becomes(t, w, models.WorkFailed); w.Attempt != 5 {
 		t.Errorf("failed after attempt %d, want 5", w.Attempt)

@@ -33,7 +33,7 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	river.AddWorker(workers, river.WorkFunc(q.do))
 	client, err := river.NewClient(riverdatabasesql.New(q.db.SQL), &river.Config{
 		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers,
-		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: atOnce}},
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxConcurrentJobs}},
 		FetchPollInterval: lookEvery, JobTimeout: -1, RetryPolicy: retryPolicy{},
 		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
 	})
@@ -56,7 +56,7 @@ func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
 
 // insertJob gives the work a new job with the attempts that are left, the only job that
 // may write from now on.
-func (q *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
+func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	own, ok := tx.Statement.ConnPool.(*sql.Tx)
 	if !ok {
 		return errors.New("work is asked for in a transaction")
@@ -67,14 +67,14 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Work) error {
 		return err
 	}
 	w.JobID = &inserted.Job.ID
-	return tx.Model(&models.Work{}).Where("id = ?", w.ID).Updates(map[string]any{
+	return tx.Model(&models.Job{}).Where("id = ?", w.ID).Updates(map[string]any{
 		"job_id": w.JobID,
 		"state":  models.WorkWaiting,
 	}).Error
 }
 
 // cancelJob has River cancel the work's job, and the context of its worker.
-func (q *Queue) cancelJob(tx *gorm.DB, w models.Work) error {
+func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	if w.JobID == nil {
 		return nil
 	}

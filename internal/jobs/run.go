@@ -16,7 +16,7 @@ import (
 
 // Run is a piece of work under way.
 type Run struct {
-	models.Work
+	models.Job
 	db    *postgres.DB
 	clock clock.Clock
 
@@ -27,9 +27,9 @@ type Run struct {
 
 // NewInlineRun is a run that nobody asked for at the queue: of the command line, which does the
 // work itself and is there to see it end.
-func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Work) *Run {
+func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	w.JobID = nil
-	return &Run{Work: w, db: db, clock: c}
+	return &Run{Job: w, db: db, clock: c}
 }
 
 // Progress says how far the work is: done of total, in whatever it counts; a total of 0
@@ -84,7 +84,7 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 			return postgres.Translate(err)
 		}
 		if q.RowsAffected() == 0 {
-			return ErrLost
+			return ErrSuperseded
 		}
 	}
 	if err := last(); err != nil {
@@ -95,7 +95,7 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 
 // beat writes down how far the work is until ctx ends.
 func (r *Run) beat(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
+	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -58,7 +58,7 @@ func TestCommitPgxOfLostWorkWritesNothing(t *testing.T) {
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, jobs.ErrLost) {
+	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
 		t.Errorf("CommitPgx returned %v, want ErrLost", err)
 	}
 	if w = s.get(t, w); w.State != models.WorkCancelled || s.wrote(t) != 0 {

@@ -17,41 +17,41 @@ import (
 )
 
 // The limits and times of work. Another worker takes over the work of a dead one within
-// silentFor and searchEvery of its last report.
+// heartbeatTimeout and searchEvery of its last report.
 const (
-	// atOnce is how many pieces of work a node does side by side: leads come first.
-	atOnce = 2
+	// maxConcurrentJobs is how many pieces of work a node does side by side: leads come first.
+	maxConcurrentJobs = 2
 	// maxAttempts is how many attempts work gets, over all its jobs, before it fails.
 	maxAttempts = 5
 
 	// lookEvery is how often a node looks for work. River's LISTEN would take one more
 	// connection of each node for good, to save a second of a job of minutes.
 	lookEvery = time.Second
-	// waitAtMost is how long a node waits, at last, before it tries a database again that
+	// maxRetryWait is how long a node waits, at last, before it tries a database again that
 	// did not answer when the node began to look.
-	waitAtMost = 30 * time.Second
+	maxRetryWait = 30 * time.Second
 
-	// beatEvery is how often a worker reports its progress. It is far below silentFor, so
+	// heartbeatInterval is how often a worker reports its progress. It is far below heartbeatTimeout, so
 	// that a few lost reports do not cost a worker its work.
-	beatEvery = time.Second
-	// silentFor is how long a worker may go without a report before another takes over.
-	silentFor = 20 * time.Second
+	heartbeatInterval = time.Second
+	// heartbeatTimeout is how long a worker may go without a report before another takes over.
+	heartbeatTimeout = 20 * time.Second
 	// searchEvery is how often a node looks for work of silent workers.
 	searchEvery = 5 * time.Second
 
-	// endWithin limits how long a worker takes to record how its attempt ended. It is
-	// less than stopWithin, so that workers can do so while their node stops.
-	endWithin = 5 * time.Second
-	// stopWithin limits how long a node waits for its workers when it stops.
-	stopWithin = 20 * time.Second
+	// endTimeout limits how long a worker takes to record how its attempt ended. It is
+	// less than stopTimeout, so that workers can do so while their node stops.
+	endTimeout = 5 * time.Second
+	// stopTimeout limits how long a node waits for its workers when it stops.
+	stopTimeout = 20 * time.Second
 )
 
 // Run does what is asked for until ctx ends. Nodes may do it side by side.
 func (q *Queue) Run(ctx context.Context) {
 	var search sync.WaitGroup
-	search.Go(func() { q.searchForDead(ctx) })
+	search.Go(func() { q.rescueLoop(ctx) })
 	defer search.Wait()
-	for wait := lookEvery; ctx.Err() == nil; wait = min(2*wait, waitAtMost) {
+	for wait := lookEvery; ctx.Err() == nil; wait = min(2*wait, maxRetryWait) {
 		err := q.river.Start(context.WithoutCancel(ctx))
 		if err == nil {
 			break
@@ -63,7 +63,7 @@ func (q *Queue) Run(ctx context.Context) {
 		}
 	}
 	<-ctx.Done()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := q.river.StopAndCancel(stopping); err != nil {
 		q.log.Warn("jobs did not stop in time", "error", err)
@@ -74,7 +74,7 @@ func (q *Queue) Run(ctx context.Context) {
 // more than a person may read.
 func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 	r, err := q.claim(ctx, j)
-	if errors.Is(err, ErrLost) {
+	if errors.Is(err, ErrSuperseded) {
 		return river.JobCancel(err)
 	}
 	if err != nil {
@@ -106,17 +106,17 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 // second worker while the first is alive, should River hand the job out twice.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
-	var w models.Work
+	var w models.Job
 	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = ?, beat_at = ?, started_at = coalesce(started_at, ?)
-		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-silentFor)).Scan(&w)
+		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
 	if result.Error != nil {
 		return nil, result.Error
 	}
 	if result.RowsAffected == 0 {
-		return nil, ErrLost
+		return nil, ErrSuperseded
 	}
 	return &Run{
-		Work: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock,
+		Job: w, db: q.db.WithConstraints(q.handlers[w.Kind].Constraints), clock: q.clock,
 		phase: w.Phase, done: w.Done, total: w.Total,
 	}, nil
 }
@@ -135,14 +135,14 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 // Both counts of attempts must agree (attemptOf). River reduces its own when it gets the
 // cause of the context, so settle reduces the row's.
 func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	final := apperr.As(err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrLost), errors.Is(context.Cause(ctx), river.ErrJobCancelledRemotely):
-		return river.JobCancel(ErrLost)
+	case errors.Is(err, ErrSuperseded), errors.Is(context.Cause(ctx), river.ErrJobCancelledRemotely):
+		return river.JobCancel(ErrSuperseded)
 	case ctx.Err() != nil: // the node stops: another one goes on
 		q.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
 		return context.Cause(ctx)
@@ -157,7 +157,8 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 			fmt.Sprintf("It failed %d times, the last time for a reason on our side. Ask for it again; when it fails again, the log has work %d.",
 				r.Attempt, r.ID))
 	}
-	q.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
+	q.log.Warn("work failed and is tried again", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error",
+		postgres.Translate(err))
 	q.saveState(ending, r, map[string]any{
 		"state":   models.WorkWaiting,
 		"failure": "The last try failed on our side; it is tried again.",
@@ -178,9 +179,9 @@ func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 		if err := r.update(tx, r.progress()); err != nil {
 			return err
 		}
-		return q.fail(tx, r.Work, failure)
+		return q.fail(tx, r.Job, failure)
 	})
-	if err != nil && !errors.Is(err, ErrLost) {
+	if err != nil && !errors.Is(err, ErrSuperseded) {
 		q.log.Error("the failure of work was not written down", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
 		return errors.New("that the work failed could not be written down")
 	}

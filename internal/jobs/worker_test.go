@@ -23,7 +23,7 @@ func TestWorkThatFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		do       func(r *jobs.Run) error
-		state    models.WorkState
+		state    models.JobState
 		attempts int
 		told     string
 		lines    int64
@@ -50,7 +50,7 @@ func TestWorkThatFails(t *testing.T) {
 					}
 					return r.Commit(ctx, line)
 				},
-				Undo:   func(tx *gorm.DB, w models.Work) error { return tx.Exec(`DELETE FROM exports`).Error },
+				Undo:   func(tx *gorm.DB, w models.Job) error { return tx.Exec(`DELETE FROM exports`).Error },
 				Object: id.Export,
 			})
 			runs(t, s.Queue)
@@ -135,7 +135,7 @@ func (s *lineQueue) long() *long {
 }
 
 // endsOnce lets the work go and checks that one worker did it.
-func (s *lineQueue) endsOnce(t *testing.T, l *long, w models.Work) {
+func (s *lineQueue) endsOnce(t *testing.T, l *long, w models.Job) {
 	t.Helper()
 	close(l.letGo)
 	if w = s.becomes(t, w, models.WorkDone); w.Attempt != 1 || l.runs.Load() != 1 || s.wrote(t) != 1 {

@@ -42,8 +42,8 @@ const (
 	File Purpose = "file"
 	// VaultCredential digests what a node logs in to Vault with.
 	VaultCredential Purpose = "vault-credential" //nolint:gosec // the name of a purpose
-	// KeptForm seals what staff typed into a form whose session had expired.
-	KeptForm Purpose = "kept-form"
+	// SavedForm seals what staff typed into a form whose session had expired.
+	SavedForm Purpose = "kept-form"
 	// Snapshot seals what a node keeps on disk for a restart.
 	Snapshot Purpose = "snapshot"
 
@@ -51,7 +51,7 @@ const (
 )
 
 var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential,
-	KeptForm, Snapshot}
+	SavedForm, Snapshot}
 
 // KeyID names a platform key: the first four bytes of a derived value that
 // reveals nothing of the key.

@@ -42,7 +42,7 @@ func TestSealedValuesOpenUnderAnyConfiguredKey(t *testing.T) {
 	}
 }
 
-func TestEveryChangedByteIsRefused(t *testing.T) {
+func TestEveryChangedByteIsRejected(t *testing.T) {
 	k := keys(t, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		plain := rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(t, "plain")
@@ -80,7 +80,7 @@ func TestDigestsNameTheirKey(t *testing.T) {
 	}
 }
 
-func TestNewKeysRefuses(t *testing.T) {
+func TestNewKeysRejects(t *testing.T) {
 	for name, raw := range map[string][][]byte{
 		"none": nil, "short": {key(1)[:31]}, "twice": {key(1), key(1)},
 	} {

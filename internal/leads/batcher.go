@@ -15,9 +15,9 @@ const (
 	// writers is how many groups are at the database at once. While they are at
 	// it the next ones form by themselves: nobody waits for company.
 	writers = 2
-	// commitWithin is how long before its deadline a post leaves the queue, so that
+	// commitTimeout is how long before its deadline a post leaves the queue, so that
 	// its group has time for the statement and the read-back.
-	commitWithin = readBackWithin + 500*time.Millisecond
+	commitTimeout = readBackTimeout + 500*time.Millisecond
 )
 
 var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record.")
@@ -68,7 +68,7 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 // with one client.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
-	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitWithin))
+	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
 	defer cancel()
 	return b.await(ctx, b.join(queued, d, deadline))
 }

@@ -8,11 +8,11 @@ import (
 
 // A post whose answer is there takes it. It does not go on to store what others
 // have brought since: under load that would never end.
-func TestAnAnswerThatIsThereIsTaken(t *testing.T) {
+func TestAwaitPrefersReadyResult(t *testing.T) {
 	for range 100 {
 		committed := 0
 		g := newBatcher(groupSize, writers, func(context.Context, []*waitingDelivery) { committed++ })
-		ctx, cancel := context.WithTimeout(t.Context(), Within)
+		ctx, cancel := context.WithTimeout(t.Context(), DeliverTimeout)
 		deadline, _ := ctx.Deadline()
 		mine := g.join(t.Context(), &Delivery{}, deadline)
 		g.take()

@@ -62,14 +62,14 @@ func (c Contact) seal(lead *models.Lead, key envelope.DataKey) error {
 		return err
 	}
 	lead.Ciphertext, lead.IV, lead.AuthTag, lead.Salt, lead.WrappedKey = e.Ciphertext, e.IV, e.AuthTag, e.Salt, e.Wrapped
-	lead.KeyWrapper, lead.KeyVersion, err = envelope.Origin(e.Wrapped)
+	lead.KeyWrapper, lead.KeyVersion, err = envelope.ParseWrapped(e.Wrapped)
 	return err
 }
 
 func consent(c payload.Consent) models.Consent {
 	row := models.Consent{
-		DisclosureText: given(c.DisclosureText), RecipientHash: given(c.RecipientHash),
-		FormCertURL: given(c.ThirdPartyFormCertURL), ThirdPartyLeadID: given(c.ThirdPartyLeadID),
+		DisclosureText: nilIfEmpty(c.DisclosureText), RecipientHash: nilIfEmpty(c.RecipientHash),
+		FormCertURL: nilIfEmpty(c.ThirdPartyFormCertURL), ThirdPartyLeadID: nilIfEmpty(c.ThirdPartyLeadID),
 	}
 	if c.HasAcknowledgedAt {
 		row.AcknowledgedAt = &c.AcknowledgedAt
@@ -77,7 +77,7 @@ func consent(c payload.Consent) models.Consent {
 	return row
 }
 
-func given(s string) *string {
+func nilIfEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}

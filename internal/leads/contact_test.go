@@ -37,8 +37,8 @@ func TestNewDeliverySealsTheContact(t *testing.T) {
 			t.Fatal(err)
 		}
 		lead := models.Lead{
-			ID:        id.NewV7(testkit.Began(), [10]byte{1}),
-			PartnerID: id.NewV7(testkit.Began(), [10]byte{2}),
+			ID:        id.NewV7(testkit.StartTime(), [10]byte{1}),
+			PartnerID: id.NewV7(testkit.StartTime(), [10]byte{2}),
 			Country:   "GB",
 		}
 		d, err := leads.NewDelivery(lead, post, keys, key)

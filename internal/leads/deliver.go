@@ -33,7 +33,7 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 // it. Deliver returns by ctx's deadline, or within Within if that is earlier.
 // Errors: ErrInactive, or a failure after which the same post may be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, Within)
+	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
 	got := s.group.deliver(ctx, d)
 	return got.receipt, got.stored, got.err
@@ -47,7 +47,7 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 		s.answer(ctx, rows, stored)
 	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
-	case len(rows) > 1 && postgres.Refused(err):
+	case len(rows) > 1 && postgres.IsInvalidData(err):
 		// One bad row fails alone: halve until it is found.
 		half := len(rows) / 2
 		s.commit(ctx, rows[:half])
@@ -73,7 +73,7 @@ const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', tru
 // the network in between is gone.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
-	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackWithin))
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackTimeout))
 	defer cancel()
 	batch := &pgx.Batch{} // one round trip and one transaction
 	batch.Queue(keepPlan)

@@ -221,7 +221,7 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 	}
 }
 
-func TestNothingOfWhoeverIsNoLongerActive(t *testing.T) {
+func TestDeliverRejectsInactiveSenders(t *testing.T) {
 	p := platform(t)
 	for name, change := range map[string]string{
 		"partner suspended": `UPDATE partners SET status = 'suspended' WHERE id = $1`,
@@ -260,7 +260,7 @@ func TestALostAnswerIsReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
-	proxy.LoseAnswer(string(d.Lead.ID[:]), nil)
+	proxy.DropResponse(string(d.Lead.ID[:]), nil)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
 	if err != nil || !isNew || receipt.LeadID != d.Lead.ID {
 		t.Fatalf("committed, yet %+v, new %v, %v", receipt, isNew, err)

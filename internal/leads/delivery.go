@@ -11,13 +11,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Within bounds a delivery and a lookup. It leaves a post's answer a second of the
+// DeliverTimeout bounds a delivery and a lookup. It leaves a post's answer a second of the
 // 5 that it may take (D27).
-const Within = 4 * time.Second
+const DeliverTimeout = 4 * time.Second
 
-// readBackWithin is the part of Within that is kept for the read-back of a commit
+// readBackTimeout is the part of Within that is kept for the read-back of a commit
 // whose outcome is unknown.
-const readBackWithin = time.Second
+const readBackTimeout = time.Second
 
 // Delivery is all that a post stores, at once or not at all.
 type Delivery struct {

@@ -9,7 +9,7 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	for i, d := range all {
 		group[i] = &waitingDelivery{delivery: d}
 	}
-	ctx, cancel := context.WithTimeout(ctx, Within)
+	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
 	s.commit(ctx, group)
 	errs := make([]error, len(all))
@@ -19,10 +19,10 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	return errs
 }
 
-// Looking is the reader that examines no more leads than these.
-func (o *Reader) Looking(everybodys, partners int) *Reader {
+// WithScanLimits is the reader that examines no more leads than these.
+func (o *Reader) WithScanLimits(everybodys, partners int) *Reader {
 	less := *o
-	less.look = look{everybodys, partners}
+	less.look = scanLimits{everybodys, partners}
 	return &less
 }
 

@@ -32,7 +32,7 @@ func (s *Store) findAll(ctx context.Context, transactions []uuid.UUID) (map[uuid
 	if len(transactions) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, Within)
+	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
 	return find(ctx, s.pool, transactions)
 }

@@ -15,7 +15,7 @@ const frozenFor = 5 * time.Second
 
 // A connection that has died without a word keeps no post waiting: the server's
 // time-out cannot be heard through it, so that the client has one of its own.
-func TestAFrozenConnectionIsGivenUp(t *testing.T) {
+func TestFrozenConnectionTimesOut(t *testing.T) {
 	t.Parallel()
 	t.Run("while it stores", func(t *testing.T) {
 		t.Parallel()
@@ -56,7 +56,7 @@ func frozen(t *testing.T) (p *testkit.Platform, freeze func(lead uuid.UUID)) {
 	thaw := make(chan struct{})
 	t.Cleanup(func() { close(thaw) })
 	return testkit.NewPlatform(t, db), func(lead uuid.UUID) {
-		proxy.LoseAnswer(string(lead[:]), func() { <-thaw })
+		proxy.DropResponse(string(lead[:]), func() { <-thaw })
 	}
 }
 

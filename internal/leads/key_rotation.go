@@ -32,17 +32,17 @@ type RotationProgress struct {
 // be stopped at any time and run again. After each batch it rests for twice as long
 // as that took: posts are in a hurry, and it is not.
 type KeyRotation struct {
-	Leads    *Store
-	Wrappers *envelope.Wrappers
-	Clock    clock.Clock
-	Tell     func(RotationProgress) // hears how far it is
+	Leads      *Store
+	Wrappers   *envelope.Wrappers
+	Clock      clock.Clock
+	OnProgress func(RotationProgress) // hears how far it is
 }
 
 // Rewrap brings the data keys of all leads to the writing wrapper's newest key
 // version. The contact records are not touched.
 func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	var done RotationProgress
-	wrapper, version, err := m.Wrappers.Newest(ctx)
+	wrapper, version, err := m.Wrappers.CurrentKeyVersion(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -54,7 +54,7 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 		if use.Wrapper == wrapper && use.Version == version {
 			continue
 		}
-		err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
+		err := m.run(ctx, &done, func(after uuid.UUID) (*rotationBatch, error) {
 			return m.Leads.moving(ctx, `key_wrapper = $3 AND key_version = $4`, after, use.Wrapper, use.Version)
 		}, m.rewrap)
 		if err != nil {
@@ -69,17 +69,17 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
 	first := keys.IDs()[0]
-	err := m.run(ctx, &done, func(after uuid.UUID) (*moving, error) {
+	err := m.run(ctx, &done, func(after uuid.UUID) (*rotationBatch, error) {
 		return m.Leads.moving(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`,
 			after, first[:])
-	}, func(ctx context.Context, b *moving) (RotationProgress, error) { return m.reseal(ctx, b, keys) })
+	}, func(ctx context.Context, b *rotationBatch) (RotationProgress, error) { return m.reseal(ctx, b, keys) })
 	return done, err
 }
 
 // run moves batch after batch until there is none.
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress,
-	next func(after uuid.UUID) (*moving, error), move func(context.Context, *moving) (RotationProgress, error),
+	next func(after uuid.UUID) (*rotationBatch, error), move func(context.Context, *rotationBatch) (RotationProgress, error),
 ) error {
 	for after := uuid.Nil; ; {
 		start := m.Clock.Now()
@@ -97,8 +97,8 @@ func (m *KeyRotation) run(
 		if err != nil {
 			return err
 		}
-		m.Tell(*done)
-		if err := rest(ctx, 2*m.Clock.Now().Sub(start)); err != nil {
+		m.OnProgress(*done)
+		if err := sleep(ctx, 2*m.Clock.Now().Sub(start)); err != nil {
 			return err
 		}
 	}
@@ -112,13 +112,13 @@ func (m *KeyRotation) withRetry(ctx context.Context, move func() (RotationProgre
 		if err == nil || tries == moveTries {
 			return moved, err
 		}
-		if err := rest(ctx, moveAgain); err != nil {
+		if err := sleep(ctx, moveAgain); err != nil {
 			return moved, err
 		}
 	}
 }
 
-func rest(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -127,13 +127,13 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// moving is a batch of leads on their way to another key.
-type moving struct {
+// rotationBatch is a batch of leads on their way to another key.
+type rotationBatch struct {
 	ids, partners []uuid.UUID
 	envelopes     []envelope.Envelope
 }
 
-func (b *moving) wrapped() [][]byte {
+func (b *rotationBatch) wrapped() [][]byte {
 	out := make([][]byte, len(b.envelopes))
 	for i := range b.envelopes {
 		out[i] = b.envelopes[i].Wrapped
@@ -142,7 +142,7 @@ func (b *moving) wrapped() [][]byte {
 }
 
 // moving reads the next batch of leads for which the condition holds.
-func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, args ...any) (*moving, error) {
+func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, args ...any) (*rotationBatch, error) {
 	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
 		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+
 		` ORDER BY id LIMIT $2`, append([]any{after, moveBatch}, args...)...)
@@ -150,7 +150,7 @@ func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, a
 		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
-	b := &moving{}
+	b := &rotationBatch{}
 	for rows.Next() {
 		var lead, partner uuid.UUID
 		var e envelope.Envelope

@@ -67,7 +67,12 @@ func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.
 }
 
 func mover(p *testkit.Platform, w *envelope.Wrappers) *leads.KeyRotation {
-	return &leads.KeyRotation{Leads: p.Leads, Wrappers: w, Clock: clock.System{}, Tell: func(leads.RotationProgress) {}}
+	return &leads.KeyRotation{
+		Leads:      p.Leads,
+		Wrappers:   w,
+		Clock:      clock.System{},
+		OnProgress: func(leads.RotationProgress) {},
+	}
 }
 
 func uses(t testing.TB, p *testkit.Platform) map[string]int64 {
@@ -156,7 +161,7 @@ func rotate(t testing.TB, v *testkit.Vault) {
 
 // A move that is stopped halfway loses nothing and goes on where it was; a lead
 // that cannot be moved is told and stays.
-func TestAMoveIsStoppedAndGoesOn(t *testing.T) {
+func TestKeyRotationStopsAndResumes(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
 	w := envelope.NewWrappers(v.Wrapper(t, devvault.Rewrap))
@@ -170,7 +175,7 @@ func TestAMoveIsStoppedAndGoesOn(t *testing.T) {
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		m := mover(p, w)
-		m.Tell = func(leads.RotationProgress) { stop() }
+		m.OnProgress = func(leads.RotationProgress) { stop() }
 		if _, err := m.Rewrap(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped: %v", err)
 		}
@@ -198,7 +203,7 @@ func TestAMoveWaitsForVault(t *testing.T) {
 	}
 	rotate(t, v)
 	m, told := mover(p, w), 0
-	m.Tell = func(leads.RotationProgress) {
+	m.OnProgress = func(leads.RotationProgress) {
 		if told++; told == 1 {
 			v.Seal(t)
 			go v.Unseal(t)

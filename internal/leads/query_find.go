@@ -26,8 +26,8 @@ const MaxFound = 100
 
 var errNoAccount = apperr.New(apperr.NotFound, "account", "Not Found")
 
-// Found are a person's leads, the newest first.
-type Found struct {
+// SearchResult are a person's leads, the newest first.
+type SearchResult struct {
 	Rows []Row
 	More bool
 }
@@ -47,9 +47,9 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 	return lead, postgres.Translate(err)
 }
 
-// requestWithin is how long after a request's id its lead's id is made at the latest:
+// requestWindow is how long after a request's id its lead's id is made at the latest:
 // the body arrives in between.
-const requestWithin = time.Minute
+const requestWindow = time.Minute
 
 // FindRequest finds the lead that a request delivered. Both ids hold their time, so the
 // search reads a minute of the primary key and needs no index of its own.
@@ -58,7 +58,7 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 	var partner uuid.UUID
 	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM lead_events e JOIN leads l ON l.id = e.lead_id
 		WHERE e.lead_id >= $1 AND e.lead_id < $2 AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $3`,
-		id.NewV7(at, [10]byte{}), id.NewV7(at.Add(requestWithin), [10]byte{}), id.Format(id.Request, request)).Scan(&lead, &partner)
+		id.NewV7(at, [10]byte{}), id.NewV7(at.Add(requestWindow), [10]byte{}), id.Format(id.Request, request)).Scan(&lead, &partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, errNotFound
 	}
@@ -68,9 +68,9 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 // FindEmail finds a person's leads by their address, in any letter case and with the
 // domain in its Unicode or its ASCII form. The audit trail records the search without
 // the address.
-func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (Found, error) {
+func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (SearchResult, error) {
 	if !payload.IsEmail(strings.TrimSpace(address)) {
-		return Found{}, unfit("email", "Type one whole e-mail address, such as name@example.com.")
+		return SearchResult{}, invalidField("email", "Type one whole e-mail address, such as name@example.com.")
 	}
 	var digests [][]byte
 	for _, form := range payload.EmailForms(address) {
@@ -82,10 +82,11 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 // FindPhone finds a person's leads by the number in its international form, or as it is
 // dialled in a country of two letters. It also compares the number as it was typed: one
 // that is not valid in its country is stored as sent. Without a + it needs the country.
-func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (Found, error) {
+func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
 	number = strings.TrimSpace(number)
 	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
-		return Found{}, unfit("country", "Choose the country of this number, or type it with + and the country code.")
+		return SearchResult{}, invalidField("country",
+			"Choose the country of this number, or type it with + and the country code.")
 	}
 	digests := o.keys.Digests(keyring.LookUp, []byte(number))
 	text, ok := payload.E164(number, country)
@@ -93,12 +94,13 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 		digests = append(digests, o.keys.Digests(keyring.LookUp, []byte(text))...)
 	}
 	if !ok && !strings.ContainsAny(number, "0123456789") {
-		return Found{}, unfit("phone", "Type a phone number: with + and the country's code, or as it is dialled in the country.")
+		return SearchResult{}, invalidField("phone",
+			"Type a phone number: with + and the country's code, or as it is dialled in the country.")
 	}
 	return o.find(ctx, sc, "phone", digests)
 }
 
-func unfit(field, message string) error {
+func invalidField(field, message string) error {
 	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
@@ -125,7 +127,7 @@ func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
 	return keys
 }
 
-func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f Found, err error) {
+func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f SearchResult, err error) {
 	var first uuid.UUID
 	err = o.db.Pool.QueryRow(ctx, `SELECT id FROM leads ORDER BY id LIMIT 1`).Scan(&first)
 	switch {
@@ -143,7 +145,7 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 		f.Rows = f.Rows[:MaxFound]
 	}
 	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
-	return f, audit.New(o.db, o.clock).Done(ctx, o.by, note)
+	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
 }
 
 // Account is the account of a "partnerId", matched exactly; a NotFound fault when there

@@ -27,7 +27,7 @@ func (o *leadReader) of(email, phone, e164 string) func(*leads.Delivery) {
 	}
 }
 
-func (o *leadReader) named(f leads.Found) (names string) {
+func (o *leadReader) named(f leads.SearchResult) (names string) {
 	for _, r := range f.Rows {
 		names += o.names[r.ID]
 	}
@@ -114,15 +114,15 @@ func TestFindAPerson(t *testing.T) {
 	o.add(t, "c", o.Required, o.of("sam@example.com", "12", ""))
 	o.erase(t, o.add(t, "d", o.Required, o.of("jo.bloggs@example.com", "", "+442079460018")))
 	all, mine := scope.Everywhere, scope.Partners(o.Required.ID)
-	email := func(text string) func(scope.Scope) (leads.Found, error) {
-		return func(sc scope.Scope) (leads.Found, error) { return o.FindEmail(t.Context(), sc, text) }
+	email := func(text string) func(scope.Scope) (leads.SearchResult, error) {
+		return func(sc scope.Scope) (leads.SearchResult, error) { return o.FindEmail(t.Context(), sc, text) }
 	}
-	phone := func(text, country string) func(scope.Scope) (leads.Found, error) {
-		return func(sc scope.Scope) (leads.Found, error) { return o.FindPhone(t.Context(), sc, text, country) }
+	phone := func(text, country string) func(scope.Scope) (leads.SearchResult, error) {
+		return func(sc scope.Scope) (leads.SearchResult, error) { return o.FindPhone(t.Context(), sc, text, country) }
 	}
 	for name, c := range map[string]struct {
 		sc   scope.Scope
-		find func(scope.Scope) (leads.Found, error)
+		find func(scope.Scope) (leads.SearchResult, error)
 		want string
 	}{
 		"an address under both keys":     {all, email("jo.bloggs@example.com"), "ba"},
@@ -221,7 +221,7 @@ func TestAPersonIsLookedUp(t *testing.T) {
 	}
 }
 
-func TestFindRefuses(t *testing.T) {
+func TestFindRejects(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	for text, find := range map[string]func(string) error{

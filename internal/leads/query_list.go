@@ -36,7 +36,7 @@ type Query struct {
 type Page struct {
 	Rows         []Row
 	Newer, Older uuid.UUID
-	Looked       time.Time
+	ScannedTo    time.Time
 }
 
 // List is a page of the leads in the scope. Identifiers are times, so that a page is a
@@ -61,7 +61,7 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 		page.Rows = page.Rows[:q.Size]
 		horizon = page.Rows[q.Size-1].ID
 	case horizon != uuid.Nil && len(page.Rows) < q.Size:
-		page.Looked = id.Time(horizon)
+		page.ScannedTo = id.Time(horizon)
 	}
 	if !w.up {
 		page.Newer, page.Older = q.After, horizon

@@ -127,7 +127,7 @@ func TestListFilters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || page.Newer != uuid.Nil ||
-				page.Older != uuid.Nil || !page.Looked.IsZero() {
+				page.Older != uuid.Nil || !page.ScannedTo.IsZero() {
 				t.Errorf("%q, want %q; %+v", got, c.want, page)
 			}
 		})
@@ -172,8 +172,8 @@ func TestListPagesBothWays(t *testing.T) {
 		}},
 		"within a period": {scope.Everywhere, leads.Query{
 			Industry: "roofer",
-			From:     testkit.Began().Add(5 * time.Minute),
-			To:       testkit.Began().Add(15 * time.Minute),
+			From:     testkit.StartTime().Add(5 * time.Minute),
+			To:       testkit.StartTime().Add(15 * time.Minute),
 		}, func(i int) bool { return i%3 == 0 && i >= 4 && i < 14 }},
 	} {
 		wanted := strings.Map(func(r rune) rune {
@@ -184,7 +184,7 @@ func TestListPagesBothWays(t *testing.T) {
 		}, want)
 		for _, look := range []int{1, 4, 7, 1000} {
 			t.Run(fmt.Sprintf("%s, %d at once", name, look), func(t *testing.T) {
-				by, q := o.Looking(look, look), c.q
+				by, q := o.WithScanLimits(look, look), c.q
 				q.Size = 3
 				down, pages := "", 0
 				var last leads.Page
@@ -194,8 +194,8 @@ func TestListPagesBothWays(t *testing.T) {
 					if pages++; pages > 100 {
 						t.Fatal("there is no end")
 					}
-					if !page.Looked.IsZero() && len(names) >= q.Size {
-						t.Errorf("a full page gave up at %s", page.Looked)
+					if !page.ScannedTo.IsZero() && len(names) >= q.Size {
+						t.Errorf("a full page gave up at %s", page.ScannedTo)
 					}
 					if page.Older == uuid.Nil {
 						break
@@ -236,8 +236,8 @@ func TestListExaminesSoManyLeads(t *testing.T) {
 		"everybody's": scope.Everywhere,
 		"a partner's": scope.Partners(o.Required.ID),
 	} {
-		page, names := o.list(t, o.Looking(5, 5), sc, leads.Query{Industry: "zebra", Size: 2})
-		if names != "" || page.Older != ids[len(ids)-5] || !page.Looked.Equal(id.Time(ids[len(ids)-5])) {
+		page, names := o.list(t, o.WithScanLimits(5, 5), sc, leads.Query{Industry: "zebra", Size: 2})
+		if names != "" || page.Older != ids[len(ids)-5] || !page.ScannedTo.Equal(id.Time(ids[len(ids)-5])) {
 			t.Errorf("%s: %q, %+v", name, names, page)
 		}
 	}

@@ -43,9 +43,9 @@ const fileSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_digest 
 		LEFT JOIN partners q ON q.id = l.quoted_partner LEFT JOIN signing_secrets s ON s.id = l.secret_id
 	WHERE l.id = $1`
 
-// Page reads a lead; a NotFound fault when there is none in the scope. The partner that
+// Get reads a lead; a NotFound fault when there is none in the scope. The partner that
 // its quote was made for is named where the scope has that one too.
-func (o *Reader) Page(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
+func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
 	e, shown := &f.Envelope, readableColumns()
 	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(fileSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
 		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey,

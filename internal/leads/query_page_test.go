@@ -19,7 +19,7 @@ func TestPageOfALead(t *testing.T) {
 		d.Lead.QuotedPartner, d.Lead.PhoneFlagged = &other, true
 		d.Consent.DisclosureText, d.Consent.FormCertURL = &text, &url
 	})
-	f, err := o.Page(t.Context(), scope.Everywhere, lead)
+	f, err := o.Get(t.Context(), scope.Everywhere, lead)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,17 +43,17 @@ func TestPageOfALead(t *testing.T) {
 		t.Error("something sealed was read")
 	}
 	// Whoever may not see the partner that it was quoted for is not told its name.
-	if f, err = o.Page(t.Context(), scope.Partners(o.Required.ID), lead); err != nil || f.QuotedFor != "" ||
+	if f, err = o.Get(t.Context(), scope.Partners(o.Required.ID), lead); err != nil || f.QuotedFor != "" ||
 		f.QuotedPartner != nil {
 		t.Errorf("%q, %v", f.QuotedFor, err)
 	}
 	o.erase(t, lead)
-	if f, err = o.Page(t.Context(), scope.Everywhere, lead); err != nil || f.State != "erased" ||
+	if f, err = o.Get(t.Context(), scope.Everywhere, lead); err != nil || f.State != "erased" ||
 		f.Envelope.Salt != 0 || f.ByEmail || f.Consent.LeadID != lead {
 		t.Errorf("erased: %+v, %v", f, err)
 	}
-	_, absent := o.Page(t.Context(), scope.Everywhere, uuid.New())
-	_, anothers := o.Page(t.Context(), scope.Partners(o.Off.ID), lead)
+	_, absent := o.Get(t.Context(), scope.Everywhere, uuid.New())
+	_, anothers := o.Get(t.Context(), scope.Partners(o.Off.ID), lead)
 	if !notFound(absent) || fmt.Sprint(absent) != fmt.Sprint(anothers) {
 		t.Errorf("%v; %v", absent, anothers)
 	}

@@ -65,9 +65,9 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 // partners share what there is to examine: then it is as far as all of them were
 // looked at.
 func (o *Reader) horizon(ctx context.Context, w window, size int) (last uuid.UUID, err error) {
-	c, each := w.conditions(), o.look.everybodys
+	c, each := w.conditions(), o.look.allPartners
 	if !w.all {
-		each = max(size+1, o.look.partners/len(w.partners))
+		each = max(size+1, o.look.onePartner/len(w.partners))
 	}
 	sql := w.each(c, fmt.Sprintf("OFFSET %d LIMIT 1", each-1)) + " ORDER BY one.id " + w.order() + " LIMIT 1"
 	err = o.db.Pool.QueryRow(ctx, sql, c.args...).Scan(&last)

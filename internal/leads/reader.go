@@ -14,18 +14,18 @@ type Reader struct {
 	keys  *keyring.Keys
 	clock clock.Clock
 	by    audit.Actor
-	look  look
+	look  scanLimits
 }
 
-// look is how many leads a page of the list examines at most. Those of some partners lie
+// scanLimits is how many leads a page of the list examines at most. Those of some partners lie
 // scattered among everybody's: a lead is a page of the disk then.
-type look struct{ everybodys, partners int }
+type scanLimits struct{ allPartners, onePartner int }
 
-var atMost = look{everybodys: 10_000, partners: 3_000}
+var defaultScanLimits = scanLimits{allPartners: 10_000, onePartner: 3_000}
 
 // NewReader is one on the service's database; keys make the digests of a look-up.
 func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
-	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, look: atMost}
+	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, look: defaultScanLimits}
 }
 
 // By is the reader on behalf of somebody.

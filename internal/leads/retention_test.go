@@ -16,7 +16,7 @@ func TestForgetBodiesAfterADay(t *testing.T) {
 		}
 		p.Time.Advance(time.Hour)
 	}
-	p.Time.Set(testkit.Began().Add(leads.KeepBodyDigest))
+	p.Time.Set(testkit.StartTime().Add(leads.KeepBodyDigest))
 	for _, c := range []struct {
 		later time.Duration
 		want  int64
@@ -43,7 +43,7 @@ func TestSandboxLeadsGoAfterAWeekAndOthersStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	week := testkit.Began().Add(leads.KeepSandbox)
+	week := testkit.StartTime().Add(leads.KeepSandbox)
 	for _, c := range []struct {
 		now  time.Time
 		want int64

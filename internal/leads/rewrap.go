@@ -22,17 +22,17 @@ const rewrapSQL = `UPDATE leads l SET
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
 	WHERE l.id = n.id AND l.wrapped_key = n.old`
 
-func (m *KeyRotation) rewrap(ctx context.Context, b *moving) (RotationProgress, error) {
+func (m *KeyRotation) rewrap(ctx context.Context, b *rotationBatch) (RotationProgress, error) {
 	var done RotationProgress
 	old := b.wrapped()
 	var ids []uuid.UUID
 	var from, to [][]byte
 	var wrappers, versions []string
-	for i, moved := range m.Wrappers.Move(ctx, old) {
+	for i, moved := range m.Wrappers.Rewrap(ctx, old) {
 		err := moved.Err
 		var wrapper, version string
 		if err == nil {
-			wrapper, version, err = envelope.Origin(moved.Wrapped)
+			wrapper, version, err = envelope.ParseWrapped(moved.Wrapped)
 		}
 		if err != nil {
 			if !errors.Is(err, envelope.ErrNotWrapped) {
@@ -56,7 +56,7 @@ const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.p
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
 	WHERE l.id = n.id AND l.salt IS NOT NULL`
 
-func (m *KeyRotation) reseal(ctx context.Context, b *moving, keys *keyring.Keys) (RotationProgress, error) {
+func (m *KeyRotation) reseal(ctx context.Context, b *rotationBatch, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
 	var ids []uuid.UUID
 	var emails, phones [][]byte

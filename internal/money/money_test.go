@@ -28,7 +28,7 @@ func TestDecimalRoundTrip(t *testing.T) {
 	})
 }
 
-func TestParseDecimalRefuses(t *testing.T) {
+func TestParseDecimalRejects(t *testing.T) {
 	for _, s := range []string{"", "-", ".5", "5.", "1.234", "1e3", "1,5", " 1", "+1", "0x1", "NaN", "99999999999999999999"} {
 		if got, err := ParseDecimal(s); err == nil {
 			t.Errorf("ParseDecimal(%q) = %d, want an error", s, got)

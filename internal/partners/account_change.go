@@ -38,7 +38,7 @@ func (c AccountChange) check() error {
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {
 		status = invalid("status", apperr.InvalidValue, "status", "An account is active or suspended.")
 	}
-	return together(checkName(c.Name, errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
+	return joinProblems(checkName(c.Name, errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
 }
 
 // FindAccount looks a partner's account up by its id in the prefixed form.
@@ -94,7 +94,7 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 // lockAccount reads an account and all of its partner's, whose row is the lock that
 // CreateAccount takes too.
 func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
-	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.House.Partner).Limit(1).Find(&had)
+	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
 	if found.Error != nil || found.RowsAffected == 0 {
 		return had, nil, orNoAccount(found.Error)
 	}

@@ -54,7 +54,7 @@ func TestSetAccount(t *testing.T) {
 	isFault(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change),
 		apperr.NotFound, "account")
 	isFault(t, "unknown", o.SetAccount(t.Context(), scope.System, uuid.New(), 1, change), apperr.NotFound, "account")
-	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.House.Account, 1, change),
+	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.PlatformIDs.Account, 1, change),
 		apperr.NotFound, "account")
 	isFault(t, "stale", o.SetAccount(t.Context(), scope.System, first.ID, 7, change), apperr.Conflict, "changed")
 	err := o.SetAccount(t.Context(), scope.System, first.ID, 1, partners.AccountChange{

@@ -45,7 +45,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 		if err != nil {
 			return err
 		}
-		if err := together(append(problems, taken)...); err != nil {
+		if err := joinProblems(append(problems, taken)...); err != nil {
 			return err
 		}
 		var others []models.Account

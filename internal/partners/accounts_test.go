@@ -45,7 +45,7 @@ func TestCreateAccount(t *testing.T) {
 	}
 }
 
-func TestCreateAccountRefuses(t *testing.T) {
+func TestCreateAccountRejects(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	o.account(t, p, "Harbour-Search")
@@ -182,10 +182,10 @@ func TestFailuresAreTranslated(t *testing.T) {
 			_, err := o.FindAccount(t.Context(), everybody, p, id.Format(id.Account, p.ID))
 			return err
 		},
-		"SharedAddresses": func() error { _, err := o.SharedAddresses(t.Context()); return err },
-		"RetireSecret":    func() error { return o.RetireSecret(t.Context(), p, p.ID, o.clock.Now()) },
-		"LastActive":      func() error { _, err := o.LastActive(t.Context(), p, p.ID); return err },
-		"CheckSignature":  func() error { _, err := o.CheckSignature(t.Context(), everybody, p, "1", "", ""); return err },
+		"SharedAddresses":   func() error { _, err := o.SharedAddresses(t.Context()); return err },
+		"RetireSecret":      func() error { return o.RetireSecret(t.Context(), p, p.ID, o.clock.Now()) },
+		"LastActive":        func() error { _, err := o.LastActive(t.Context(), p, p.ID); return err },
+		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everybody, p, "1", "", ""); return err },
 		"CreateAccount": func() error {
 			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "a"})
 			return err

@@ -15,9 +15,9 @@ import (
 const (
 	// countEvery leaves a count time to finish before the last one is a second old.
 	countEvery = 500 * time.Millisecond
-	// countWithin bounds a count on the client's side. The server's own timeout does
+	// countTimeout bounds a count on the client's side. The server's own timeout does
 	// not help when the network in between is gone.
-	countWithin = 6 * time.Second
+	countTimeout = 6 * time.Second
 )
 
 // Caps knows which partners have delivered their leads of the UTC day. Its count is at
@@ -87,15 +87,15 @@ func (c *Caps) Run(ctx context.Context) {
 // took reading many ledger entries, it adds them to daily_lead_counts, which keeps the
 // next counts cheap.
 func (c *Caps) Count(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, countWithin)
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	for {
 		now := c.clock.Now()
-		partners, entries, err := reachedCaps(ctx, c.db.Pool, dayOf(now), foldMost+1)
+		partners, entries, err := reachedCaps(ctx, c.db.Pool, dayOf(now), rollUpLimit+1)
 		if err != nil {
 			return err
 		}
-		behind := entries > foldMost
+		behind := entries > rollUpLimit
 		if !behind {
 			reached := make(map[uuid.UUID]bool, len(partners))
 			for _, p := range partners {

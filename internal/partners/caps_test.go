@@ -35,7 +35,7 @@ type counted struct {
 
 func openCaps(t *testing.T, db *testkit.Database) *counted {
 	t.Helper()
-	return openNode(t, db, clock.NewManual(testkit.Began()))
+	return openNode(t, db, clock.NewManual(testkit.StartTime()))
 }
 
 func openNode(t *testing.T, db *testkit.Database, now *clock.Manual) *counted {
@@ -87,7 +87,7 @@ func (c *counted) lead(t *testing.T, p models.Partner, at time.Time, sandbox boo
 func TestCapsCountTheDaysLeads(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
-	midnight := testkit.Began().Truncate(24 * time.Hour)
+	midnight := testkit.StartTime().Truncate(24 * time.Hour)
 	c.clock.Set(midnight.Add(24*time.Hour - time.Millisecond))
 	for _, step := range []struct {
 		name    string

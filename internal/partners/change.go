@@ -67,7 +67,7 @@ func (s *Service) change(
 // lockPartner takes the partner's row, behind which everything that is its own changes
 // one at a time. The lock is weaker than UPDATE: posts refer to the row and must not wait.
 func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Partner, err error) {
-	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.House.Partner).
+	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.PlatformIDs.Partner).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&row)
 	if found.Error == nil && found.RowsAffected == 0 {
 		return row, errNoPartner
@@ -107,12 +107,12 @@ func (s *Service) SetStatusAt(
 func (s *Service) SetSigning(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool,
 ) error {
-	if err := together(checkMode(mode, models.SigningDefault)); err != nil {
+	if err := joinProblems(checkMode(mode, models.SigningDefault)); err != nil {
 		return err
 	}
 	return s.change(ctx, sc, partner, version, "partner.signing", func(tx *gorm.DB, had models.Partner) (e edit, err error) {
 		if sharedAddress && !had.SharedAddress {
-			room, err := roomAtSharedAddress(tx)
+			room, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return e, err
 			}

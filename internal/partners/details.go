@@ -75,7 +75,7 @@ func (d Details) check() error {
 		}
 		problems = append(problems, c.check(i)...)
 	}
-	return together(problems...)
+	return joinProblems(problems...)
 }
 
 // contactField is a field of a contact by its place in the form, empty rows counted.

@@ -77,7 +77,8 @@ func TestSetDetails(t *testing.T) {
 	}
 	isFault(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, given), apperr.NotFound, "partner")
 	isFault(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, given), apperr.NotFound, "partner")
-	isFault(t, "the house", o.SetDetails(t.Context(), scope.System, models.House.Partner, 1, given), apperr.NotFound, "partner")
+	isFault(t, "the house", o.SetDetails(t.Context(), scope.System, models.PlatformIDs.Partner, 1, given),
+		apperr.NotFound, "partner")
 	isFault(t, "another version", o.SetDetails(t.Context(), scope.System, p.ID, 2, given), apperr.Conflict, "changed")
 	isFault(t, "given", o.SetDetails(t.Context(), scope.Partners(p.ID), p.ID, 1, given), "", "")
 
@@ -140,7 +141,7 @@ func TestDetailsInTheAuditTrail(t *testing.T) {
 	}
 }
 
-func TestSetDetailsRefusesAllAtOnce(t *testing.T) {
+func TestSetDetailsRejectsAllAtOnce(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	long := strings.Repeat("é", 201)

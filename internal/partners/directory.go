@@ -77,7 +77,7 @@ func EffectiveMode(account, partner, platform models.SigningMode) models.Signing
 
 // Price is what a partner has of its own (D4, D5).
 type Price struct {
-	pricingrules.Own
+	pricingrules.PartnerPricing
 	DailyLeadCap int       // 0 for none
 	AgreedAt     time.Time // when the first of the present terms began
 }
@@ -155,7 +155,7 @@ func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[
 func (d *Directory) Shared() []*Partner { return d.shared }
 
 // PlatformAccount is the account of unsigned posts that name nobody.
-func (d *Directory) PlatformAccount() *Account { return d.byID[models.House.Partner].Default }
+func (d *Directory) PlatformAccount() *Account { return d.byID[models.PlatformIDs.Partner].Default }
 
 func newDirectory() *Directory {
 	return &Directory{

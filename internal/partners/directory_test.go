@@ -54,7 +54,7 @@ func TestDirectoryFinds(t *testing.T) {
 		d.Account("harbour-search") != nil || d.Account("") != nil {
 		t.Error("found what is not there, or written differently")
 	}
-	if h := d.PlatformAccount(); h.ID != models.House.Account || h.Partner.ID != models.House.Partner ||
+	if h := d.PlatformAccount(); h.ID != models.PlatformIDs.Account || h.Partner.ID != models.PlatformIDs.Partner ||
 		!h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
 		t.Errorf("the house is %+v", h)
 	}
@@ -178,7 +178,7 @@ func TestSecretsInForce(t *testing.T) {
 	}
 	body := []byte(`{"a": 1}`)
 	for _, c := range []struct {
-		secret partners.Created
+		secret partners.CreatedSecret
 		after  time.Duration
 		want   bool
 	}{
@@ -252,18 +252,18 @@ func TestPrices(t *testing.T) {
 
 func TestExclusionCovers(t *testing.T) {
 	for _, c := range []struct {
-		e    pricingrules.OwnExclusion
+		e    pricingrules.PartnerExclusion
 		want bool
 	}{
-		{pricingrules.OwnExclusion{Industry: "plumber"}, true},
-		{pricingrules.OwnExclusion{Category: "home-services"}, true},
-		{pricingrules.OwnExclusion{Country: "GB"}, true},
-		{pricingrules.OwnExclusion{Industry: "plumber", Category: "home-services", Country: "GB"}, true},
-		{pricingrules.OwnExclusion{}, true}, // everything
-		{pricingrules.OwnExclusion{Industry: "roofer"}, false},
-		{pricingrules.OwnExclusion{Category: "legal-services"}, false},
-		{pricingrules.OwnExclusion{Industry: "plumber", Country: "FR"}, false},
-		{pricingrules.OwnExclusion{Industry: "roofer", Country: "GB"}, false},
+		{pricingrules.PartnerExclusion{Industry: "plumber"}, true},
+		{pricingrules.PartnerExclusion{Category: "home-services"}, true},
+		{pricingrules.PartnerExclusion{Country: "GB"}, true},
+		{pricingrules.PartnerExclusion{Industry: "plumber", Category: "home-services", Country: "GB"}, true},
+		{pricingrules.PartnerExclusion{}, true}, // everything
+		{pricingrules.PartnerExclusion{Industry: "roofer"}, false},
+		{pricingrules.PartnerExclusion{Category: "legal-services"}, false},
+		{pricingrules.PartnerExclusion{Industry: "plumber", Country: "FR"}, false},
+		{pricingrules.PartnerExclusion{Industry: "roofer", Country: "GB"}, false},
 	} {
 		if got := c.e.Covers("plumber", "home-services", "GB"); got != c.want {
 			t.Errorf("%+v: %t", c.e, got)

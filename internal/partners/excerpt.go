@@ -7,9 +7,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Excerpt is what pings need of a directory. It holds no secrets, and no caps,
+// PingDirectory is what pings need of a directory. It holds no secrets, and no caps,
 // which are not applied without a database (D29).
-type Excerpt []ExcerptPartner
+type PingDirectory []ExcerptPartner
 
 // ExcerptPartner is a partner of an Excerpt.
 type ExcerptPartner struct {
@@ -19,19 +19,19 @@ type ExcerptPartner struct {
 	// HasAccount reports whether there is a default account. AccountActive and
 	// Sandbox describe it.
 	HasAccount, AccountActive, Sandbox bool
-	Price                              *pricingrules.Own
+	Price                              *pricingrules.PartnerPricing
 }
 
 // Excerpt returns what pings need.
-func (d *Directory) Excerpt() Excerpt {
-	e := make(Excerpt, 0, len(d.byID))
+func (d *Directory) Excerpt() PingDirectory {
+	e := make(PingDirectory, 0, len(d.byID))
 	for _, p := range d.byID {
 		x := ExcerptPartner{ID: p.ID, Slug: p.Slug, Status: p.Status}
 		if a := p.Default; a != nil {
 			x.HasAccount, x.AccountActive, x.Sandbox = true, a.active, a.Sandbox
 		}
 		if p.Price != nil {
-			x.Price = &p.Price.Own
+			x.Price = &p.Price.PartnerPricing
 		}
 		e = append(e, x)
 	}
@@ -39,7 +39,7 @@ func (d *Directory) Excerpt() Excerpt {
 }
 
 // Directory makes a directory that serves pings alone.
-func (e Excerpt) Directory() *Directory {
+func (e PingDirectory) Directory() *Directory {
 	d := newDirectory()
 	d.forPings = true
 	for _, x := range e {
@@ -48,7 +48,7 @@ func (e Excerpt) Directory() *Directory {
 			p.Default = &Account{Partner: p, Sandbox: x.Sandbox, active: x.AccountActive}
 		}
 		if x.Price != nil {
-			p.Price = &Price{Own: *x.Price}
+			p.Price = &Price{PartnerPricing: *x.Price}
 		}
 		d.bySlug[p.Slug], d.byID[p.ID] = p, p
 	}

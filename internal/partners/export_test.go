@@ -3,8 +3,8 @@ package partners
 // FoldAt has Count add ledger entries to daily_lead_counts as soon as it finds n.
 func (c *Caps) FoldAt(n int) { c.foldAt = n }
 
-// FoldMost is how many ledger entries a count reads at most.
-const FoldMost = foldMost
+// RollUpLimit is how many ledger entries a count reads at most.
+const RollUpLimit = rollUpLimit
 
 // Constraints are the errors for what the schema rejects.
 var Constraints = constraints

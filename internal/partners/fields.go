@@ -26,9 +26,9 @@ func clash(reason, field, message string) *apperr.Error {
 	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
-// together makes one fault of all problems of a form, nil ones left out. Its message
+// joinProblems makes one fault of all problems of a form, nil ones left out. Its message
 // holds theirs, for whoever sees no fields; its reason is the first one's.
-func together(problems ...*apperr.Error) error {
+func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
 		return nil

@@ -18,15 +18,15 @@ const (
 	// foldAt is how many ledger entries a count may find outside daily_lead_counts
 	// before it adds them. Fewer make each count cheaper and write more often.
 	foldAt = 1_000
-	// foldMost bounds the ledger entries that one step adds, and the ones that a
+	// rollUpLimit bounds the ledger entries that one step adds, and the ones that a
 	// count reads beside daily_lead_counts.
-	foldMost = 50_000
+	rollUpLimit = 50_000
 	// keptDays is how long the counts of a day are kept.
 	keptDays = 7
 )
 
-// errFoldBehind means that a count would have to read more than foldMost entries.
-var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", foldMost)
+// errFoldBehind means that a count would have to read more than rollUpLimit entries.
+var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", rollUpLimit)
 
 // byIndex keeps Postgres from reading whole tables with a plan that it made, and
 // cached, while they were small.
@@ -115,7 +115,7 @@ func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (a
 		if err := cmp.Or(setting, tx.QueryRow(ctx, foldState).Scan(&counted, &settling, &writing)); err != nil || writing {
 			return err
 		}
-		if to := min(settling, counted+foldMost); to > counted {
+		if to := min(settling, counted+rollUpLimit); to > counted {
 			since := today.AddDate(0, 0, -keptDays)
 			batch := &pgx.Batch{}
 			batch.Queue(foldEntries, counted, to, since)

@@ -299,7 +299,7 @@ func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 func TestLeadCountsCatchUp(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1000)
-	const entries = 2*partners.FoldMost + 10
+	const entries = 2*partners.RollUpLimit + 10
 	p, node := n.partners[0], n.all[0]
 	n.db.Exec(t, addAccruals, p.ID, n.clock.Now(), entries)
 	if err := node.caps.Count(t.Context()); err == nil {

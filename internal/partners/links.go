@@ -21,9 +21,9 @@ import (
 const (
 	linkBytes = 32 // of randomness in a token
 
-	// linkWithin bounds the look-up of a link from this side, as countWithin does.
-	linkWithin = 6 * time.Second
-	linkRetry  = 2 * time.Second
+	// linkTimeout bounds the look-up of a link from this side, as countTimeout does.
+	linkTimeout = 6 * time.Second
+	linkRetry   = 2 * time.Second
 )
 
 var (
@@ -97,14 +97,14 @@ func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []m
 	if !couldBeToken(token) {
 		return models.Partner{}, nil, errUnknownLink
 	}
-	ctx, cancel := context.WithTimeout(ctx, linkWithin)
+	ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 	defer cancel()
 	partner, err := s.linked(ctx, token)
 	if err != nil {
 		return models.Partner{}, nil, err
 	}
 	accounts, err := s.Accounts(ctx, partner)
-	return partner, accounts, away(err)
+	return partner, accounts, unavailable(err)
 }
 
 func (s *Service) linked(ctx context.Context, token string) (partner models.Partner, err error) {
@@ -113,7 +113,7 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 			digestOf(token), models.PartnerSuspended).
 		Limit(1).Find(&partner)
 	if found.Error != nil {
-		return partner, away(found.Error)
+		return partner, unavailable(found.Error)
 	}
 	if found.RowsAffected == 0 {
 		return partner, errUnknownLink
@@ -121,8 +121,8 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 	return partner, nil
 }
 
-// away tells whoever reads a page that the database, and not the link, is at fault.
-func away(err error) error {
+// unavailable tells whoever reads a page that the database, and not the link, is at fault.
+func unavailable(err error) error {
 	var failed *postgres.Err
 	if err = postgres.Translate(err); errors.As(err, &failed) {
 		return apperr.Wrap(err, apperr.Unavailable, "database",

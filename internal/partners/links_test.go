@@ -124,7 +124,7 @@ func TestLinksKeepToTheScope(t *testing.T) {
 	if _, ok, err := o.Link(t.Context(), scope.Partners(p.ID), p); !ok || err != nil {
 		t.Errorf("the partner's own scope does not see it: %v", err)
 	}
-	_, err := o.NewLink(t.Context(), everybody, models.Partner{ID: models.House.Partner})
+	_, err := o.NewLink(t.Context(), everybody, models.Partner{ID: models.PlatformIDs.Partner})
 	isFault(t, "the house", err, apperr.NotFound, "partner")
 }
 

@@ -22,7 +22,7 @@ type partnerService struct {
 
 func newPartnerService(t *testing.T) *partnerService {
 	t.Helper()
-	o := &partnerService{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	o := &partnerService{db: testkit.NewDatabase(t), clock: clock.NewManual(testkit.StartTime())}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 1), o.clock)
 	return o
 }

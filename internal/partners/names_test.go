@@ -44,7 +44,7 @@ func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
 }
 
 // Everything that is wrong is told at once, also what only the database knows.
-func TestCreationTellsAllAtOnce(t *testing.T) {
+func TestCreateReportsAllProblems(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
 	o.account(t, p, "meadow-1")

@@ -58,7 +58,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 		return out, nil // no partner is called what the database cannot hold
 	}
 	db := s.db.Gorm.WithContext(ctx)
-	matching := q.narrow(restrict(db, sc, "p.id").Table("partners AS p").Select("p.id, p.name").Where("p.id <> ?", models.House.Partner))
+	matching := q.narrow(restrict(db, sc, "p.id").Table("partners AS p").Select("p.id, p.name").Where("p.id <> ?", models.PlatformIDs.Partner))
 	by := orderOf(q.Sort)
 	before, after := by.read(q.Before), by.read(q.After)
 	var found []listed
@@ -72,7 +72,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	if found[0].ID == uuid.Nil {
 		return out, nil // a row of the count alone
 	}
-	found, newer, older := postgres.CutAt(found, q.Size, after != nil, before != nil)
+	found, newer, older := postgres.SplitPageAt(found, q.Size, after != nil, before != nil)
 	if newer {
 		out.Newer = by.cursor(found[0])
 	}
@@ -86,7 +86,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 // Managers are the account managers that partners have, for the list's filter.
 func (s *Service) Managers(ctx context.Context, sc scope.Scope) (all []string, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Distinct("account_manager").
-		Where("account_manager <> '' AND id <> ?", models.House.Partner).Order("account_manager").Pluck("account_manager", &all).Error
+		Where("account_manager <> '' AND id <> ?", models.PlatformIDs.Partner).Order("account_manager").Pluck("account_manager", &all).Error
 	return all, postgres.Translate(err)
 }
 

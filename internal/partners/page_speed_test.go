@@ -50,7 +50,7 @@ func TestPageOfManyPartners(t *testing.T) {
 	sent := &statements{Interface: logger.Discard}
 	// Without a pool, so that no statement goes past the count.
 	counted := &postgres.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
-	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.Began()))
+	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.StartTime()))
 	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {
 		for name, q := range map[string]partners.Query{
 			"all":                  {},

@@ -43,15 +43,15 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)
 	a, b := o.partner(t, "a"), o.partner(t, "b")
-	seen := testkit.Began().Truncate(time.Minute)
+	seen := testkit.StartTime().Truncate(time.Minute)
 	o.figure(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
 	o.db.Exec(t,
 		`INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1::timestamptz, $1::timestamptz)`,
-		testkit.Began())
+		testkit.StartTime())
 
 	page, slugs := o.page(t, scope.System, partners.Query{Sort: "name"})
 	if slugs != "ab" || page.Count != 2 || page.More || page.Newer != "" || page.Older != "" ||
-		!page.AsOf.Equal(testkit.Began()) {
+		!page.AsOf.Equal(testkit.StartTime()) {
 		t.Fatalf("%s: %+v", slugs, page)
 	}
 	payouts := []money.Amount{{Minor: 1, Currency: money.EUR}, {Minor: 4560, Currency: money.GBP}}
@@ -104,7 +104,7 @@ func TestPageFinds(t *testing.T) {
 		"a partner's id":          {scope.System, partners.Query{Search: strings.ToLower(id.Format(id.Partner, a.ID))}, "a"},
 		"an account's id":         {scope.System, partners.Query{Search: id.Format(id.Account, account[0].ID)}, "b"},
 		"an unknown id":           {scope.System, partners.Query{Search: id.Format(id.Account, uuid.New())}, ""},
-		"the house's id":          {scope.System, partners.Query{Search: id.Format(id.Partner, models.House.Partner)}, ""},
+		"the house's id":          {scope.System, partners.Query{Search: id.Format(id.Partner, models.PlatformIDs.Partner)}, ""},
 		"a status":                {scope.System, partners.Query{Status: "approved"}, "ab"},
 		"an unknown status":       {scope.System, partners.Query{Status: "nothing"}, ""},
 		"a manager":               {scope.System, partners.Query{Manager: "ada"}, "ab"},
@@ -119,7 +119,7 @@ func TestPageFinds(t *testing.T) {
 		"outside the scope":        {scope.Partners(a.ID), partners.Query{Search: "AFF-77"}, ""},
 		"outside the scope, by id": {scope.Partners(a.ID), partners.Query{Search: id.Format(id.Account, account[0].ID)}, ""},
 		"nobody's":                 {scope.Scope{}, partners.Query{}, ""},
-		"the house, in the scope":  {scope.Partners(models.House.Partner), partners.Query{}, ""},
+		"the house, in the scope":  {scope.Partners(models.PlatformIDs.Partner), partners.Query{}, ""},
 	} {
 		page, slugs := o.page(t, c.sc, c.q)
 		found := strings.Split(slugs, "")
@@ -159,7 +159,7 @@ func TestPageByPage(t *testing.T) {
 		o.clock.Advance(time.Second)
 		o.db.Exec(t, `UPDATE partners SET name = $2 WHERE id = $1`, p.ID, []string{"Same", "same", slug}[i%3])
 		if i%4 > 0 {
-			seen := testkit.Began().Truncate(time.Minute).Add(time.Duration(i/5) * time.Minute)
+			seen := testkit.StartTime().Truncate(time.Minute).Add(time.Duration(i/5) * time.Minute)
 			o.figure(t, p, int64(i/3), `[]`, &seen)
 		}
 	}

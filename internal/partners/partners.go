@@ -29,7 +29,7 @@
 //     one lock.
 //   - A secret is not imported again under another platform key.
 //   - At most MaxSharedAddress partners use the shared address.
-//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetOwnPrice change the version
+//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing change the version
 //     that the caller saw, and no newer one.
 package partners
 
@@ -129,11 +129,11 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		if err != nil {
 			return err
 		}
-		if err := together(append(problems, taken)...); err != nil {
+		if err := joinProblems(append(problems, taken)...); err != nil {
 			return err
 		}
 		if p.SharedAddress {
-			room, err := roomAtSharedAddress(tx)
+			room, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ type Summary struct {
 // List returns partners by slug, the house left out.
 func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	var out []Summary
-	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").Where("partners.id <> ?", models.House.Partner)
+	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").Where("partners.id <> ?", models.PlatformIDs.Partner)
 	err := q.Select(`partners.*,
 		(SELECT count(*) FROM accounts a WHERE a.partner_id = partners.id) AS accounts,
 		(SELECT count(*) FROM signing_secrets x WHERE x.partner_id = partners.id AND x.state = 'active'
@@ -175,7 +175,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 // Find looks a partner up by slug or by id in its prefixed form. The house is
 // none: it has no secrets, and the platform's default mode rules its posts (D13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
-	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.House.Partner)
+	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {
 		q = q.Where("id = ?", partnerID)
 	} else {

@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCreateRejects(t *testing.T) {
 	o := newPartnerService(t)
 	o.partner(t, "harbour-leads")
 	for _, c := range []struct {
@@ -152,7 +152,7 @@ func TestList(t *testing.T) {
 	}{
 		{"the system", scope.System, []string{"harbour-leads 2 1", "meadow-media 0 0"}},
 		{"one partner", scope.Partners(second.ID), []string{"meadow-media 0 0"}},
-		{"the house's", scope.Partners(models.House.Partner), nil},
+		{"the house's", scope.Partners(models.PlatformIDs.Partner), nil},
 		{"nobody", scope.Scope{}, nil},
 		{"somebody unknown", scope.Partners(uuid.New()), nil},
 	} {
@@ -188,7 +188,7 @@ func TestSetStatus(t *testing.T) {
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
 		t.Error("took a status that there is not")
 	}
-	if now := find(); now.Status != models.PartnerPending || now.RowVersion != 1 || !now.UpdatedAt.Equal(testkit.Began()) {
+	if now := find(); now.Status != models.PartnerPending || now.RowVersion != 1 || !now.UpdatedAt.Equal(testkit.StartTime()) {
 		t.Errorf("refused, and yet %s, version %d, at %s", now.Status, now.RowVersion, now.UpdatedAt)
 	}
 	for i, to := range []models.PartnerStatus{models.PartnerApproved, models.PartnerSuspended, models.PartnerApproved} {
@@ -210,9 +210,9 @@ func TestNamed(t *testing.T) {
 		}
 		ids = append(ids, p.ID)
 	}
-	asked := []uuid.UUID{ids[0], ids[1], models.House.Partner, uuid.New()}
+	asked := []uuid.UUID{ids[0], ids[1], models.PlatformIDs.Partner, uuid.New()}
 	all, err := o.ByIDs(t.Context(), scope.Everywhere, asked)
-	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.House.Partner].Slug != "house" {
+	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.PlatformIDs.Partner].Slug != "house" {
 		t.Errorf("%v, %v", all, err)
 	}
 	some, err := o.ByIDs(t.Context(), scope.Partners(ids[0], ids[2]), asked)

@@ -37,7 +37,7 @@ type PriceProposal struct {
 	Proposer   string
 	ProposerID uuid.UUID
 	ProposedAt time.Time
-	BasedOn    int  // the OwnPrice's version that it changes
+	BasedOn    int  // the pricing's version that it changes
 	Unread     bool // its exclusions cannot be read, so it cannot be approved
 }
 
@@ -185,7 +185,7 @@ func (s *Service) decide(
 type PriceChange struct{ Field, Before, After string }
 
 // Changes are the fields that the proposal would change of the present prices.
-func (p PriceProposal) Changes(had OwnPrice) (all []PriceChange) {
+func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
 	e := priceEdit(had, p.Price)
 	for _, field := range []string{"adjustment", "daily_cap", "exclusions"} {
 		if after, changed := e.after[field]; changed {
@@ -196,15 +196,15 @@ func (p PriceProposal) Changes(had OwnPrice) (all []PriceChange) {
 }
 
 // priceEdit is what changes from one price to another.
-func priceEdit(had OwnPrice, to Price) (e edit) {
+func priceEdit(had Pricing, to Price) (e edit) {
 	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
-	e.set("daily_lead_cap", "daily_cap", capWords(had.DailyLeadCap), capWords(to.DailyLeadCap))
-	e.set("exclusions", "exclusions", exclusionWords(had.Exclusions, "; "), exclusionWords(to.Exclusions, "; "))
+	e.set("daily_lead_cap", "daily_cap", capText(had.DailyLeadCap), capText(to.DailyLeadCap))
+	e.set("exclusions", "exclusions", exclusionText(had.Exclusions, "; "), exclusionText(to.Exclusions, "; "))
 	return e
 }
 
 // replacePrice writes a partner's own prices and says so in the audit trail.
-func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had OwnPrice, to Price, e edit) error {
+func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had Pricing, to Price, e edit) error {
 	if to.AgreedAt = had.AgreedAt; had.none() {
 		to.AgreedAt = s.clock.Now()
 	}

@@ -32,7 +32,7 @@ func TestPriceProposal(t *testing.T) {
 	ann, bob := o.staff(t, "ann@example.com"), o.staff(t, "bob@example.com")
 	form := partners.PriceForm{Adjustment: "+5", DailyLeadCap: "40", Exclusions: "country FR"}
 	propose := func(s *partners.Service, version int, f partners.PriceForm) error {
-		return s.SetOwnPrice(t.Context(), scope.System, p.ID, version, f, tax)
+		return s.SetPricing(t.Context(), scope.System, p.ID, version, f, tax)
 	}
 	waiting := func() *partners.PriceProposal {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestPriceProposal(t *testing.T) {
 	// Without the policy, the prices change while a proposal waits.
 	isFault(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
 	isFault(t, "changed directly",
-		o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
+		o.SetPricing(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
 	third := waiting()
 	isFault(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), apperr.Conflict, "stale_proposal")
 	isFault(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")
@@ -109,7 +109,7 @@ func TestPriceProposalIsDecidedOnce(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	ann := o.staff(t, "ann@example.com")
 	deciders := []*partners.Service{o.staff(t, "bob@example.com"), o.staff(t, "cy@example.com"), o.staff(t, "dot@example.com")}
-	if err := ann.SetOwnPrice(t.Context(), scope.System, p.ID, 0, partners.PriceForm{Adjustment: "5"}, tax); err != nil {
+	if err := ann.SetPricing(t.Context(), scope.System, p.ID, 0, partners.PriceForm{Adjustment: "5"}, tax); err != nil {
 		t.Fatal(err)
 	}
 	w, err := o.PriceProposal(t.Context(), p)

@@ -23,8 +23,8 @@ import (
 // MaxDailyLeads bounds a partner's cap: beyond it somebody mistyped.
 const MaxDailyLeads = 10_000_000
 
-// OwnPrice is what a partner has of its own, as the console changes it.
-type OwnPrice struct {
+// Pricing is what a partner has of its own, as the console changes it.
+type Pricing struct {
 	Price
 	Unread    bool // its exclusions are not understood: no price is given until they are set anew
 	Version   int  // 0 where nothing was ever set
@@ -36,25 +36,25 @@ type OwnPrice struct {
 type PriceForm struct{ Adjustment, DailyLeadCap, Exclusions string }
 
 // Form is the price as the form shows it.
-func (o OwnPrice) Form() (f PriceForm) {
+func (o Pricing) Form() (f PriceForm) {
 	if o.Adjustment != 0 {
 		f.Adjustment = strings.TrimSuffix(pricingrules.FormatAdjustment(o.Adjustment), " %")
 	}
-	f.DailyLeadCap = capWords(o.DailyLeadCap)
+	f.DailyLeadCap = capText(o.DailyLeadCap)
 	if !o.Unread {
-		f.Exclusions = exclusionWords(o.Exclusions, "\n")
+		f.Exclusions = exclusionText(o.Exclusions, "\n")
 	}
 	return f
 }
 
-func capWords(most int) string {
+func capText(most int) string {
 	if most == 0 {
 		return ""
 	}
 	return strconv.Itoa(most)
 }
 
-func exclusionWords(list []pricingrules.OwnExclusion, between string) string {
+func exclusionText(list []pricingrules.PartnerExclusion, between string) string {
 	words := make([]string, len(list))
 	for i, e := range list {
 		words[i] = e.String()
@@ -62,12 +62,12 @@ func exclusionWords(list []pricingrules.OwnExclusion, between string) string {
 	return strings.Join(words, between)
 }
 
-// OwnPrice reads what a partner has of its own.
-func (s *Service) OwnPrice(ctx context.Context, p models.Partner) (OwnPrice, error) {
+// Pricing reads what a partner has of its own.
+func (s *Service) Pricing(ctx context.Context, p models.Partner) (Pricing, error) {
 	return ownPrice(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-func ownPrice(db *gorm.DB, partner uuid.UUID) (own OwnPrice, err error) {
+func ownPrice(db *gorm.DB, partner uuid.UUID) (own Pricing, err error) {
 	var row models.PartnerPrice
 	found := db.Where("partner_id = ?", partner).Limit(1).Find(&row)
 	if found.Error != nil || found.RowsAffected == 0 {
@@ -86,16 +86,16 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 		p.DailyLeadCap = *row.DailyLeadCap
 	}
 	if p.Exclusions, err = pricingrules.ParseExclusions([]byte(row.Exclusions)); err != nil {
-		p.Exclusions = []pricingrules.OwnExclusion{{}}
+		p.Exclusions = []pricingrules.PartnerExclusion{{}}
 	}
 	return p, err
 }
 
-// SetOwnPrice replaces what a partner has of its own; in force on every node within a
+// SetPricing replaces what a partner has of its own; in force on every node within a
 // second. It holds on the partner's own base URL, and a quote that was given before is
-// honoured (D5). version is the OwnPrice's that the change was decided on. Under a
+// honoured (D5). version is the pricing's that the change was decided on. Under a
 // policy with a second person it proposes the change instead.
-func (s *Service) SetOwnPrice(
+func (s *Service) SetPricing(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy,
 ) error {
 	to, err := readPrice(form, tax)
@@ -143,7 +143,7 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 
 // priceRow is a price as the database holds it.
 func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
-	text, err := json.Marshal(append([]pricingrules.OwnExclusion{}, p.Exclusions...)) // an empty list, and not null
+	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // an empty list, and not null
 	row = models.PartnerPrice{
 		PartnerID:  partner,
 		Adjustment: p.Adjustment,
@@ -174,11 +174,11 @@ func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) 
 	}
 	var more []*apperr.Error
 	p.Exclusions, more = readExclusions(form.Exclusions, tax)
-	return p, together(append(problems, more...)...)
+	return p, joinProblems(append(problems, more...)...)
 }
 
 // readExclusions reads one a line; empty lines and lines that are there twice are passed over.
-func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.OwnExclusion, problems []*apperr.Error) {
+func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.PartnerExclusion, problems []*apperr.Error) {
 	tell := func(kind apperr.FieldCode, message string) {
 		problems = append(problems, invalid("exclusions", kind, "exclusions", message))
 	}

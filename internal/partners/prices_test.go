@@ -28,9 +28,9 @@ func taxonomy(t *testing.T) *pricingrules.Taxonomy {
 	return tax
 }
 
-func (o *partnerService) ownPrice(t *testing.T, p models.Partner) partners.OwnPrice {
+func (o *partnerService) ownPrice(t *testing.T, p models.Partner) partners.Pricing {
 	t.Helper()
-	own, err := o.OwnPrice(t.Context(), p)
+	own, err := o.Pricing(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestSetOwnPrice(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	set := func(sc scope.Scope, partner uuid.UUID, version int, f partners.PriceForm) error {
-		return o.SetOwnPrice(t.Context(), sc, partner, version, f, tax)
+		return o.SetPricing(t.Context(), sc, partner, version, f, tax)
 	}
 	all := partners.PriceForm{
 		Adjustment:   "+5.25",
@@ -51,7 +51,7 @@ func TestSetOwnPrice(t *testing.T) {
 	}
 	isFault(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), apperr.NotFound, "partner")
 	isFault(t, "unknown", set(scope.System, uuid.New(), 0, all), apperr.NotFound, "partner")
-	isFault(t, "the house", set(scope.System, models.House.Partner, 0, all), apperr.NotFound, "partner")
+	isFault(t, "the house", set(scope.System, models.PlatformIDs.Partner, 0, all), apperr.NotFound, "partner")
 	isFault(t, "stale", set(scope.System, p.ID, 3, all), apperr.Conflict, "changed")
 	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM partner_prices`); n != 0 {
 		t.Fatalf("%d prices", n)
@@ -113,7 +113,7 @@ func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 	began := o.clock.Now()
 	set := func(version int, f partners.PriceForm, agreed time.Time) {
 		t.Helper()
-		if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, version, f, tax); err != nil {
+		if err := o.SetPricing(t.Context(), scope.System, p.ID, version, f, tax); err != nil {
 			t.Fatal(err)
 		}
 		if got := o.ownPrice(t, p).AgreedAt; agreed != (time.Time{}) && !got.Equal(agreed) {
@@ -151,7 +151,7 @@ func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 func TestOwnPriceBounds(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
-	err := o.SetOwnPrice(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
+	err := o.SetPricing(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
 		Adjustment:   "-90.01",
 		DailyLeadCap: "0",
 		Exclusions:   "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
@@ -177,7 +177,7 @@ func TestOwnPriceBounds(t *testing.T) {
 		"１":                    false,
 	} {
 		version := o.ownPrice(t, p).Version
-		if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, version, partners.PriceForm{DailyLeadCap: most}, tax); (err == nil) != ok {
+		if err := o.SetPricing(t.Context(), scope.System, p.ID, version, partners.PriceForm{DailyLeadCap: most}, tax); (err == nil) != ok {
 			t.Errorf("a cap of %q: %v", most, err)
 		}
 	}
@@ -186,16 +186,16 @@ func TestOwnPriceBounds(t *testing.T) {
 		many = append(many, "industry "+industry.Slug)
 	}
 	most := partners.PriceForm{Adjustment: "900", Exclusions: strings.Join(many, "\n")}
-	isFault(t, "as many as may be", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
+	isFault(t, "as many as may be", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
 	if d := o.directory(t).ByID(p.ID).Price; len(d.Exclusions) != pricingrules.MaxExclusions ||
 		d.Adjustment != pricingrules.MaxAdjustment {
 		t.Errorf("%d exclusions, %d", len(d.Exclusions), d.Adjustment)
 	}
 	most.Exclusions += "\ncountry FR"
-	isFault(t, "one more", o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
+	isFault(t, "one more", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
 		apperr.Invalid, "exclusions")
 	nonsense := partners.PriceForm{Exclusions: strings.Repeat("nonsense\n", 100_000)}
-	if err := o.SetOwnPrice(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(paths(err)) != pricingrules.MaxExclusions+1 {
+	if err := o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(paths(err)) != pricingrules.MaxExclusions+1 {
 		t.Errorf("%d problems", len(paths(err)))
 	}
 }
@@ -206,7 +206,7 @@ func TestOwnPriceAtOnce(t *testing.T) {
 	p := o.partner(t, "harbour-leads")
 	for version := range 3 { // the first time there is no row to lock
 		errs := atOnce(8, func(i int) error {
-			return o.SetOwnPrice(t.Context(), scope.System, p.ID, version,
+			return o.SetPricing(t.Context(), scope.System, p.ID, version,
 				partners.PriceForm{DailyLeadCap: fmt.Sprint(10*version + i + 1)}, tax)
 		})
 		if n := succeeded(errs); n != 1 {
@@ -237,7 +237,7 @@ func TestOwnPriceUnread(t *testing.T) {
 	if !own.Unread || own.Version != 1 || own.Form() != (partners.PriceForm{Adjustment: "+5"}) || !own.Excludes(tax.At(0), "GB") {
 		t.Errorf("it is %+v", own)
 	}
-	isFault(t, "as the form has it", o.SetOwnPrice(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
+	isFault(t, "as the form has it", o.SetPricing(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
 	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) ||
 		!maps.Equal(after, map[string]any{"exclusions": ""}) {
 		t.Errorf("told %v → %v", before, after)
@@ -251,7 +251,7 @@ func TestOwnPriceUnread(t *testing.T) {
 func TestLeadsToday(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other := c.partner(t, "harbour-leads"), c.partner(t, "meadow-media")
-	midnight := testkit.Began().Truncate(24 * time.Hour)
+	midnight := testkit.StartTime().Truncate(24 * time.Hour)
 	c.lead(t, p, midnight.Add(-time.Millisecond), false)
 	c.lead(t, p, midnight, false)
 	c.lead(t, p, midnight.Add(time.Hour), false)

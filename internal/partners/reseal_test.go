@@ -33,7 +33,7 @@ func TestReseal(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plain []string
-	keep := func(made partners.Created, err error) models.SigningSecret {
+	keep := func(made partners.CreatedSecret, err error) models.SigningSecret {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func same(a, b models.SigningSecret) bool {
 func TestResealAtOnce(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
-	made := [30]partners.Created{}
+	made := [30]partners.CreatedSecret{}
 	for i := range made {
 		var err error
 		if made[i], err = o.CreateSecret(t.Context(), p, ""); err != nil {

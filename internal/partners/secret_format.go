@@ -75,9 +75,9 @@ func varied(plain string) int {
 	return len(seen)
 }
 
-// shown is how much of a secret a list may show: enough to tell two apart, too
+// secretHint is how much of a secret a list may show: enough to tell two apart, too
 // little to help a guess. An imported one gives less of itself away.
-func shown(plain string) (prefix, last string) {
+func secretHint(plain string) (prefix, last string) {
 	runes := []rune(plain)
 	if strings.HasPrefix(plain, secretPrefix) {
 		prefix = secretPrefix

@@ -138,10 +138,10 @@ func TestSecretsSayWhoMadeThem(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	by := o.By(audit.Actor{Name: "jo@example.org"})
-	for what, made := range map[string]func() (partners.Created, error){
-		"create": func() (partners.Created, error) { return by.CreateSecret(t.Context(), p, "") },
-		"import": func() (partners.Created, error) { return by.ImportSecret(t.Context(), p, "", varied) },
-		"rotate": func() (partners.Created, error) { return by.RotateSecret(t.Context(), p, "", time.Hour, true) },
+	for what, made := range map[string]func() (partners.CreatedSecret, error){
+		"create": func() (partners.CreatedSecret, error) { return by.CreateSecret(t.Context(), p, "") },
+		"import": func() (partners.CreatedSecret, error) { return by.ImportSecret(t.Context(), p, "", varied) },
+		"rotate": func() (partners.CreatedSecret, error) { return by.RotateSecret(t.Context(), p, "", time.Hour, true) },
 	} {
 		s, err := made()
 		if err != nil {

@@ -31,21 +31,21 @@ var (
 	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")
 )
 
-// Created is a new secret with its plaintext, which is shown once and never again.
-type Created struct {
+// CreatedSecret is a new secret with its plaintext, which is shown once and never again.
+type CreatedSecret struct {
 	models.SigningSecret
 	Plain string
 }
 
 // CreateSecret makes a secret beside those that the partner has.
-func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (Created, error) {
+func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (CreatedSecret, error) {
 	return s.addAlone(ctx, "secret.create", partner, label, GenerateSecret())
 }
 
 // ImportSecret takes over a secret that the partner uses already.
-func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, label, plain string) (Created, error) {
-	if err := together(checkImported(plain), checkLabel(label)); err != nil {
-		return Created{}, err
+func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, label, plain string) (CreatedSecret, error) {
+	if err := joinProblems(checkImported(plain), checkLabel(label)); err != nil {
+		return CreatedSecret{}, err
 	}
 	return s.addAlone(ctx, "secret.import", partner, label, plain)
 }
@@ -53,7 +53,7 @@ func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, labe
 // addAlone makes a secret that changes no other.
 func (s *Service) addAlone(
 	ctx context.Context, action string, partner models.Partner, label, plain string,
-) (out Created, err error) {
+) (out CreatedSecret, err error) {
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
 		if out, err = s.addSecret(tx, partner, label, plain); err != nil {
 			return err
@@ -75,11 +75,11 @@ func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecr
 // older secret still retires is refused unless forced.
 func (s *Service) RotateSecret(
 	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
-) (Created, error) {
+) (CreatedSecret, error) {
 	if overlap < 0 {
-		return Created{}, errNegative
+		return CreatedSecret{}, errNegative
 	}
-	var out Created
+	var out CreatedSecret
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
 			return err
@@ -133,28 +133,28 @@ func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text s
 	return out, err
 }
 
-func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain string) (Created, error) {
+func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain string) (CreatedSecret, error) {
 	newID, now := s.newID()
 	if label = strings.TrimSpace(label); label == "" {
 		label = "secret of " + now.Format(time.DateOnly)
 	}
-	if err := together(checkLabel(label)); err != nil {
-		return Created{}, err
+	if err := joinProblems(checkLabel(label)); err != nil {
+		return CreatedSecret{}, err
 	}
 	if err := s.checkKeys(db); err != nil {
-		return Created{}, err
+		return CreatedSecret{}, err
 	}
 	// An older platform key would give another digest of the same secret, which
 	// the unique constraint cannot see.
 	var known int64
 	if err := db.Model(&models.SigningSecret{}).
 		Where("digest IN ?", s.keys.Digests(keyring.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
-		return Created{}, postgres.Translate(err)
+		return CreatedSecret{}, postgres.Translate(err)
 	}
 	if known > 0 {
-		return Created{}, errSecretKnown
+		return CreatedSecret{}, errSecretKnown
 	}
-	prefix, last := shown(plain)
+	prefix, last := secretHint(plain)
 	row := models.SigningSecret{
 		ID: newID, PartnerID: partner.ID, Label: label, Prefix: prefix, LastFour: last,
 		Sealed: s.keys.Seal(keyring.SigningSecret, newID[:], []byte(plain)),
@@ -162,9 +162,9 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 		State:  models.SecretActive, NotBefore: now, CreatedBy: s.by.Name, CreatedAt: now,
 	}
 	if err := db.Create(&row).Error; err != nil {
-		return Created{}, err
+		return CreatedSecret{}, err
 	}
-	return Created{SigningSecret: row, Plain: plain}, nil
+	return CreatedSecret{SigningSecret: row, Plain: plain}, nil
 }
 
 // checkKeys refuses platform keys that are not the platform's: no node could read

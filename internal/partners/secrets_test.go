@@ -310,12 +310,12 @@ func TestSecretsAreNowhereInTheClear(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plains []string
-	for _, newSecret := range []func() (partners.Created, error){
-		func() (partners.Created, error) { return o.CreateSecret(t.Context(), p, "") },
-		func() (partners.Created, error) {
+	for _, newSecret := range []func() (partners.CreatedSecret, error){
+		func() (partners.CreatedSecret, error) { return o.CreateSecret(t.Context(), p, "") },
+		func() (partners.CreatedSecret, error) {
 			return o.ImportSecret(t.Context(), p, "imported", "an imported secret of theirs")
 		},
-		func() (partners.Created, error) { return o.RotateSecret(t.Context(), p, "", time.Hour, false) },
+		func() (partners.CreatedSecret, error) { return o.RotateSecret(t.Context(), p, "", time.Hour, false) },
 	} {
 		made, err := newSecret()
 		if err != nil {

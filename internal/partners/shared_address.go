@@ -31,9 +31,9 @@ func sharedAddresses(db *gorm.DB) (int, error) {
 	return int(n), err
 }
 
-// roomAtSharedAddress counts under a lock, so that two at once do not both take the
+// sharedAddressHasSlot counts under a lock, so that two at once do not both take the
 // last place.
-func roomAtSharedAddress(tx *gorm.DB) (bool, error) {
+func sharedAddressHasSlot(tx *gorm.DB) (bool, error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
 		return false, err
 	}

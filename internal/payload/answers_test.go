@@ -41,7 +41,7 @@ func TestAnswersAccepted(t *testing.T) {
 	checkAccepted(t, rows)
 }
 
-func TestAnswersRefused(t *testing.T) {
+func TestAnswersRejected(t *testing.T) {
 	given := func(answers string) string { return least + `,"answers":` + answers }
 	checkRefused(t, map[string]refusedPost{
 		"a text":                    {given(`"{}"`), []string{"invalid_type answers"}},

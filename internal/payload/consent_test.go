@@ -43,7 +43,7 @@ func TestConsentAccepted(t *testing.T) {
 	})
 }
 
-func TestConsentRefused(t *testing.T) {
+func TestConsentRejected(t *testing.T) {
 	given := func(consent string) string { return unconsented + `,"consent":` + consent }
 	checkRefused(t, map[string]refusedPost{
 		"absent":                  {unconsented, []string{"required consent.acknowledged"}},

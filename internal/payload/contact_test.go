@@ -48,7 +48,7 @@ func TestContactAccepted(t *testing.T) {
 	})
 }
 
-func TestContactRefused(t *testing.T) {
+func TestContactRejected(t *testing.T) {
 	checkRefused(t, map[string]refusedPost{
 		"no e-mail":                     {person, []string{"required contact.email"}},
 		"e-mails null":                  {person + `,"email":null,"contact":{"email":null}`, []string{"required contact.email"}},

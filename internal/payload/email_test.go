@@ -38,7 +38,7 @@ func TestIsEmail(t *testing.T) {
 	}
 }
 
-func TestIsEmailRefuses(t *testing.T) {
+func TestIsEmailRejects(t *testing.T) {
 	for name, address := range map[string]string{
 		"empty":                     "",
 		"no @":                      "jo.example.com",
@@ -109,7 +109,7 @@ func TestIsEmailRefuses(t *testing.T) {
 const invisible = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u206f\u3164\ufe00\ufe0f\ufeff\uffa0\ufff9" +
 	"\U000110bd\U00013430\U0001bca0\U0001d173\U000e0001\U000e0061\U000e0100\U000e0fff"
 
-func TestIsEmailRefusesWhatNobodySees(t *testing.T) {
+func TestIsEmailRejectsWhatNobodySees(t *testing.T) {
 	for _, r := range invisible {
 		for _, address := range []string{"jo" + string(r) + "@example.com", `"jo` + string(r) + `"@example.com`,
 			`"jo\` + string(r) + `"@example.com`, "jo@exa" + string(r) + "mple.com"} {

@@ -29,7 +29,7 @@ func TestLocationAccepted(t *testing.T) {
 	})
 }
 
-func TestLocationRefused(t *testing.T) {
+func TestLocationRejected(t *testing.T) {
 	checkRefused(t, map[string]refusedPost{
 		"location.postcode a number":    {least + `,"location":{"postcode":1}`, []string{"invalid_type location.postcode"}},
 		"location.postal_code a number": {least + `,"location":{"postal_code":1}`, []string{"invalid_type location.postal_code"}},

@@ -101,7 +101,7 @@ func TestPingAccepted(t *testing.T) {
 }
 
 // One row a rule, and the order of the problems.
-func TestPingRefused(t *testing.T) {
+func TestPingRejected(t *testing.T) {
 	const industry, postcode = `"industry":"plumber"`, `"postcode":"75001"`
 	const both = industry + "," + postcode
 	tax := taxonomy(t)

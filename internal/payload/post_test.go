@@ -93,7 +93,7 @@ func TestPostAccepted(t *testing.T) {
 	})
 }
 
-func TestPostRefused(t *testing.T) {
+func TestPostRejected(t *testing.T) {
 	const consent = `"consent":{"acknowledged":true}`
 	const email = `"email":"a@b.example"`
 	checkRefused(t, map[string]refusedPost{
@@ -125,7 +125,7 @@ func TestPostRefused(t *testing.T) {
 }
 
 // What a refused post still gives serves to choose the key (D12, D13).
-func TestRefusedPostNamesItsPartner(t *testing.T) {
+func TestRejectedPostNamesItsPartner(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for name, c := range map[string]struct{ body, transaction, partner string }{
 		"payload":                     {`{"transactionId":"tx_1","partnerId":"p"}`, "tx_1", "p"},

@@ -17,11 +17,11 @@ import (
 
 // NewAdjustment corrects what is owed to an account.
 type NewAdjustment struct {
-	Own     uuid.UUID // the adjustment's own id: the same one again adjusts nothing more
+	ID      uuid.UUID // the adjustment's own id: the same one again adjusts nothing more
 	Account uuid.UUID
 	Lead    uuid.UUID // Nil where it is not about one lead
 	Amount  money.Amount
-	Why     string
+	Reason  string
 }
 
 // MaxAdjustment bounds an adjustment in minor units: more is a slip of the hand.
@@ -32,7 +32,7 @@ var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is in
 
 // Adjust adds a correction to the ledger. Nothing that is there changes.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
-	if a.Why, err = requiredText("why", a.Why, "Enter a reason. The partner will see it on the statement."); err != nil {
+	if a.Reason, err = requiredText("why", a.Reason, "Enter a reason. The partner will see it on the statement."); err != nil {
 		return e, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
@@ -58,7 +58,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 		if err != nil {
 			return err
 		}
-		e = ledger.Adjustment(account.PartnerID, account.ID, lead, a.Amount, a.Own, a.Why, s.by.Name, now)
+		e = ledger.Adjustment(account.PartnerID, account.ID, lead, a.Amount, a.ID, a.Reason, s.by.Name, now)
 		if err := tx.Create(&e).Error; err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 			"amount":   e.AmountMinor,
 			"currency": e.Currency,
 			"account":  account.Identifier,
-		}, a.Why)
+		}, a.Reason)
 	})
 	if errors.Is(err, errEntryExists) {
 		err = ErrAdjusted

@@ -16,11 +16,11 @@ func TestAdjustments(t *testing.T) {
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	good := payouts.NewAdjustment{
-		Own:     tr.NewAdjustmentID(),
+		ID:      tr.NewAdjustmentID(),
 		Account: tr.Required.Accounts[0].ID,
 		Lead:    d.lead,
 		Amount:  money.Amount{Minor: -120, Currency: money.GBP},
-		Why:     "agreed by telephone",
+		Reason:  "agreed by telephone",
 	}
 	for name, c := range map[string]struct {
 		change func(*payouts.NewAdjustment)
@@ -47,8 +47,8 @@ func TestAdjustments(t *testing.T) {
 			a.Account = tr.Off.Accounts[0].ID
 		}, scope.Everywhere, "lead"},
 		"of a lead that is none":   {func(a *payouts.NewAdjustment) { a.Lead = uuid.New() }, scope.Everywhere, "lead"},
-		"without saying why":       {func(a *payouts.NewAdjustment) { a.Why = "" }, scope.Everywhere, "why"},
-		"with a control character": {func(a *payouts.NewAdjustment) { a.Why = "a\x1bb" }, scope.Everywhere, "why"},
+		"without saying why":       {func(a *payouts.NewAdjustment) { a.Reason = "" }, scope.Everywhere, "why"},
+		"with a control character": {func(a *payouts.NewAdjustment) { a.Reason = "a\x1bb" }, scope.Everywhere, "why"},
 	} {
 		a := good
 		c.change(&a)
@@ -56,7 +56,7 @@ func TestAdjustments(t *testing.T) {
 		refused(t, name, err, apperr.Invalid, c.want)
 	}
 	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
-	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Why || e.MadeBy != tr.dmitri.who.Name {
+	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.MadeBy != tr.dmitri.who.Name {
 		t.Fatalf("%+v (%v)", e, err)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)

@@ -29,8 +29,8 @@ type BalancePage struct {
 	After, Before string
 }
 
-// balancesWithin bounds the sum of a page of balances.
-const balancesWithin = "20s"
+// balancesTimeout bounds the sum of a page of balances.
+const balancesTimeout = "20s"
 
 // Balances are those of a page of partners that have entries: after a slug, or before
 // one, or from the beginning. Each is the sum of its entries, added up anew.
@@ -42,14 +42,14 @@ func (s *Service) Balances(
 		return page, postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesWithin+`'`); err != nil {
+	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesTimeout+`'`); err != nil {
 		return page, postgres.Translate(err)
 	}
-	slugs, err := earning(ctx, tx, sc, after, before, partners+1)
+	slugs, err := partnersWithEntries(ctx, tx, sc, after, before, partners+1)
 	if err != nil {
 		return page, postgres.Translate(err)
 	}
-	slugs, newer, older := postgres.CutAt(slugs, partners, after != "", before != "")
+	slugs, newer, older := postgres.SplitPageAt(slugs, partners, after != "", before != "")
 	if len(slugs) == 0 {
 		return page, nil
 	}
@@ -63,8 +63,8 @@ func (s *Service) Balances(
 	return page, postgres.Translate(err)
 }
 
-// earning are the slugs of some partners that have entries.
-func earning(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
+// partnersWithEntries are the slugs of some partners that have entries.
+func partnersWithEntries(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
 	c, order := &conditions{}, "ASC"
 	c.sql = append(c.sql,
 		"EXISTS (SELECT FROM accounts a JOIN ledger_entries e ON e.account_id = a.id WHERE a.partner_id = p.id)")

@@ -76,7 +76,7 @@ func (s *Service) Entries(
 	if all, err = collectEntries(rows); err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.Cut(p, all)
+	all, newer, older = postgres.SplitPage(p, all)
 	return all, newer, older, nil
 }
 

@@ -29,7 +29,7 @@ func TestTheLedgerByFilter(t *testing.T) {
 	tr.Time.Advance(time.Hour)
 	r := tr.pays(t, tr.run(t, money.GBP, 0))
 	c := tr.deliver(t, tr.Required, "GB")
-	began := testkit.Began()
+	began := testkit.StartTime()
 	lead := func(d delivered) string { return id.Format(id.Lead, d.lead) }
 	for name, one := range map[string]struct {
 		sc   scope.Scope

@@ -29,8 +29,8 @@ var Columns = []string{
 	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
 }
 
-// rowsAtOnce is how many entries are in memory while they are streamed.
-const rowsAtOnce = 2000
+// exportBatchSize is how many entries are in memory while they are streamed.
+const exportBatchSize = 2000
 
 // Stream calls each for every entry that the filter chooses, the oldest first, as the
 // ledger was when it began. It holds some thousand entries at most, whatever there are;
@@ -49,7 +49,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
 		return postgres.Translate(err)
 	}
-	some := make([]Entry, 0, rowsAtOnce)
+	some := make([]Entry, 0, exportBatchSize)
 	for {
 		// All of a part is taken before the first of it is handed on: while the server
 		// sends, its time-out runs, and whoever reads may be slow.
@@ -61,7 +61,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 				return err
 			}
 		}
-		if len(some) < rowsAtOnce {
+		if len(some) < exportBatchSize {
 			return nil
 		}
 	}
@@ -69,7 +69,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 
 // fetch appends the cursor's next entries.
 func fetch(ctx context.Context, tx pgx.Tx, some []Entry) ([]Entry, error) {
-	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", rowsAtOnce))
+	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", exportBatchSize))
 	if err != nil {
 		return some, err
 	}
@@ -87,7 +87,7 @@ func fetch(ctx context.Context, tx pgx.Tx, some []Entry) ([]Entry, error) {
 // them, and returns how many. A few are sent at once, since each holds a connection: begin
 // is called when this is one of them.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
-	end, err := s.db.Download()
+	end, err := s.db.AcquireDownload()
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func (s *Service) writeCSV(
 	}
 	record := make([]string, len(Columns))
 	err = s.Stream(ctx, sc, f, func(e *Entry) error {
-		if rows++; rows%rowsAtOnce == 0 {
+		if rows++; rows%exportBatchSize == 0 {
 			pause(rows)
 		}
 		return w.Write(e.record(record))
@@ -132,14 +132,14 @@ func (e *Entry) record(into []string) []string {
 	return append(into[:0],
 		lead, csvcell.Escape(e.TransactionID), csvcell.Escape(e.Partner), csvcell.Escape(e.Identifier),
 		string(e.Kind), e.Amount().Decimal(), e.Currency,
-		e.OccurredAt.Format(Moment), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note))
+		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note))
 }
 
-// Moment is the form of exported times, which are UTC.
-const Moment = "2006-01-02T15:04:05.000Z"
+// TimeLayout is the form of exported times, which are UTC.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// ExportsKept is how long an export can be fetched.
-const ExportsKept = 7 * 24 * time.Hour
+// ExportRetention is how long an export can be fetched.
+const ExportRetention = 7 * 24 * time.Hour
 
 // exportRequest is an export's filter with what its asker may see.
 type exportRequest struct {
@@ -188,7 +188,7 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
 		return err
 	}
-	file, err := s.files.Create(ctx, s.clock.Now().Add(ExportsKept))
+	file, err := s.files.Create(ctx, s.clock.Now().Add(ExportRetention))
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 
 // ExportAvailable reports whether the file of an export that was written can still be fetched.
 func (s *Service) ExportAvailable(e models.Export) bool {
-	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportsKept))
+	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportRetention))
 }
 
 // OpenExport opens an export's file. Whoever may see less by now than when they asked asks anew.
@@ -252,5 +252,5 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool,
 		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`,
-		s.clock.Now().Add(-ExportsKept))
+		s.clock.Now().Add(-ExportRetention))
 }

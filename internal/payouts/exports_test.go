@@ -29,10 +29,10 @@ func TestExportedCells(t *testing.T) {
 	d := tr.deliver(t, tr.Required, "GB")
 	for _, why := range []string{`=HYPERLINK("http://x")`, "+1", "-1", "@x", `a "quoted", one`} {
 		_, err := tr.Adjust(t.Context(), scope.Everywhere, payouts.NewAdjustment{
-			Own:     tr.NewAdjustmentID(),
+			ID:      tr.NewAdjustmentID(),
 			Account: tr.Required.Accounts[0].ID,
 			Amount:  money.Amount{Minor: -5, Currency: money.GBP},
-			Why:     why,
+			Reason:  why,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestExportsAreStreamed(t *testing.T) {
 	tr := newPaidLedger(t)
 	const entries = 200_000
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
-		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3 FROM generate_series(1, $4::int) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began(), entries)
+		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3 FROM generate_series(1, $4::int) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.StartTime(), entries)
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -134,7 +134,7 @@ func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
-		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.Began())
+		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.StartTime())
 	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {
 		testkit.Eventually(t, time.Minute, "no statement is under way", func() bool {
 			return testkit.Value[bool](t, tr.DB,
@@ -153,7 +153,7 @@ func TestSlowReaders(t *testing.T) {
 			all.Go(func() {
 				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{},
 					writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
-				if errors.Is(err, postgres.ErrDownloads) {
+				if errors.Is(err, postgres.ErrTooManyDownloads) {
 					begun.Do(func() { full <- err })
 				} else if err != nil {
 					t.Error(err)

@@ -61,7 +61,7 @@ func TestARunIsKilledHalfway(t *testing.T) {
 	tr.DB.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 		SELECT gen_random_uuid(), $1, 'many-' || n, 'Many', false, false, 'active', 'inherit', now(), now() FROM generate_series(1, $2::int) n`, tr.Required.ID, accounts)
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
-		SELECT partner_id, id, 'adjustment', identifier || '/' || n, n, 'GBP', $1 FROM accounts, generate_series(1, 7) n WHERE name = 'Many'`, testkit.Began())
+		SELECT partner_id, id, 'adjustment', identifier || '/' || n, n, 'GBP', $1 FROM accounts, generate_series(1, 7) n WHERE name = 'Many'`, testkit.StartTime())
 	tr.Time.Advance(time.Hour)
 	r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
 	if err != nil {

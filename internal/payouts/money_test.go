@@ -139,7 +139,7 @@ func (d *ledgerModel) returns(rt *rapid.T) {
 		rt.Fatal(err)
 	}
 	if rapid.Bool().Draw(rt, "refused") {
-		if err := d.RefuseReturn(ctx, scope.Everywhere, r.ID, "the call shows otherwise"); err != nil {
+		if err := d.RejectReturn(ctx, scope.Everywhere, r.ID, "the call shows otherwise"); err != nil {
 			rt.Fatal(err)
 		}
 		return
@@ -157,9 +157,9 @@ func (d *ledgerModel) returns(rt *rapid.T) {
 func (d *ledgerModel) adjusts(rt *rapid.T) {
 	by, c := d.anyPartner(rt), rapid.SampledFrom(money.Currencies[:3]).Draw(rt, "currency")
 	a := payouts.NewAdjustment{
-		Own:     d.NewAdjustmentID(),
+		ID:      d.NewAdjustmentID(),
 		Account: by.Accounts[0].ID,
-		Why:     "a correction",
+		Reason:  "a correction",
 		Amount: money.Amount{
 			Minor:    rapid.OneOf(rapid.Int64Range(-9000, -1), rapid.Int64Range(1, 9000)).Draw(rt, "minor"),
 			Currency: c,

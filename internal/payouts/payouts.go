@@ -18,7 +18,7 @@
 //     finished.
 //   - A lead can be returned for Policy.ReturnWindow after its received_at. What counts is
 //     when the return is requested.
-//   - An export is available for ExportsKept after its made_at.
+//   - An export is available for ExportRetention after its made_at.
 //
 // [models.RunState] lists the states of a run and what changes them: BeginRun, the job
 // (prepare, finish, undoRun), ApproveRun, PayRun and CancelRun.
@@ -74,9 +74,14 @@ type Service struct {
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store, p Policy) *Service {
 	s := &Service{
 		db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs,
-		policy: p, atOnce: accountsAtOnce, by: audit.Service,
+		policy: p, atOnce: accountBatchSize, by: audit.Service,
 	}
-	queue.Handle(models.WorkPayoutRun, jobs.Handler{Object: id.Payout, Do: s.prepare, Undo: s.undoRun, Constraints: constraints()})
+	queue.Handle(models.WorkPayoutRun, jobs.Handler{
+		Object:      id.Payout,
+		Do:          s.prepare,
+		Undo:        s.undoRun,
+		Constraints: constraints(),
+	})
 	queue.Handle(models.WorkExport, jobs.Handler{Object: id.Export, Do: s.writeExport, Constraints: constraints()})
 	return s
 }
@@ -92,7 +97,9 @@ func (s *Service) By(who audit.Actor) *Service {
 func (s *Service) Policy() Policy { return s.policy }
 
 // auditChange writes the change's audit event, as the last statement of its transaction.
-func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string) error {
+func (s *Service) auditChange(
+	tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string,
+) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, After: after, Reason: why,
 	})
@@ -101,8 +108,8 @@ func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner 
 // RunID is how a run is named to people.
 func RunID(run uuid.UUID) string { return id.Format(id.Payout, run) }
 
-// longStatements lets a statement of a piece of work take its time: the pool's time-out
+// extendStatementTimeout lets a statement of a piece of work take its time: the pool's time-out
 // is for what a person or a partner waits for.
-func longStatements(tx *gorm.DB) error {
+func extendStatementTimeout(tx *gorm.DB) error {
 	return tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error
 }

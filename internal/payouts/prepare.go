@@ -85,19 +85,19 @@ func (s *Service) blocked(ctx context.Context, currency string, refused *apperr.
 	return &named
 }
 
-// A step claims the entries of some accounts: of as many as have about entriesAtOnce,
+// A step claims the entries of some accounts: of as many as have about entryBatchSize,
 // which takes seconds, judging by those before; at first of a few. An account is claimed
 // whole, however many it has: its sum decides whether it is claimed at all.
 const (
-	accountsAtOnce  = 200
-	accountsAtFirst = 8
-	entriesAtOnce   = 20_000
+	accountBatchSize = 200
+	accountsAtFirst  = 8
+	entryBatchSize   = 20_000
 )
 
 // accountsNext is how many accounts the next step takes, after one that took some and
 // claimed so many entries of them.
 func accountsNext(took int, claimed int64) int {
-	return max(1, int(min(int64(took)*entriesAtOnce/max(claimed, 1), 2*int64(took))))
+	return max(1, int(min(int64(took)*entryBatchSize/max(claimed, 1), 2*int64(took))))
 }
 
 // claimSQL gives a run every entry of some accounts before its cutoff that no run has,
@@ -168,7 +168,7 @@ func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []u
 
 // claim returns how many entries it claimed.
 func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
-	if err := longStatements(tx); err != nil {
+	if err := extendStatementTimeout(tx); err != nil {
 		return 0, err
 	}
 	q := tx.Exec(claimSQL, map[string]any{
@@ -183,7 +183,7 @@ const nothingToPay = "Nothing to pay."
 // finish writes the run's totals. A run without payments ends here and releases what it
 // claimed: there is nothing to approve, and the next run can begin.
 func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
-	if err := longStatements(tx); err != nil {
+	if err := extendStatementTimeout(tx); err != nil {
 		return err
 	}
 	var sum struct {
@@ -218,7 +218,7 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 		return q.Error
 	}
 	if q.RowsAffected == 0 {
-		return jobs.ErrLost
+		return jobs.ErrSuperseded
 	}
 	return audit.Write(tx, s.clock.Now(), audit.Service, audit.Event{
 		Action: "payout_run.prepared",
@@ -238,7 +238,7 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 }
 
 // undoRun gives up a run whose preparation was cancelled or failed.
-func (s *Service) undoRun(tx *gorm.DB, w models.Work) error {
+func (s *Service) undoRun(tx *gorm.DB, w models.Job) error {
 	if err := release(tx, w.ObjectID); err != nil {
 		return err
 	}

@@ -27,10 +27,10 @@ func TestWhatARunHolds(t *testing.T) {
 	adjust := func(p testkit.Partner, minor int64) {
 		t.Helper()
 		_, err := tr.Adjust(ctx, scope.Everywhere, payouts.NewAdjustment{
-			Own:     tr.NewAdjustmentID(),
+			ID:      tr.NewAdjustmentID(),
 			Account: p.Accounts[0].ID,
 			Amount:  money.Amount{Minor: minor, Currency: money.GBP},
-			Why:     "set-up fee",
+			Reason:  "set-up fee",
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestBadRuns(t *testing.T) {
 
 // A step of a run is bounded by the entries that it claims, and by accounts where those
 // have few.
-func TestHowMuchAStepClaims(t *testing.T) {
+func TestStepSize(t *testing.T) {
 	for _, c := range []struct {
 		took    int
 		claimed int64

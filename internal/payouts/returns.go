@@ -130,17 +130,22 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 		if err != nil {
 			return err
 		}
-		return tx.Create(&models.LeadEvent{LeadID: r.LeadID, Kind: models.EventReturned, Detail: string(detail), At: now}).Error
+		return tx.Create(&models.LeadEvent{
+			LeadID: r.LeadID,
+			Kind:   models.EventReturned,
+			Detail: string(detail),
+			At:     now,
+		}).Error
 	})
 }
 
-// RefuseReturn leaves the ledger as it is. Its answer is for staff.
-func (s *Service) RefuseReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
+// RejectReturn leaves the ledger as it is. Its answer is for staff.
+func (s *Service) RejectReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
 	why, err := requiredText("answer", why, "Enter a reason for rejecting the return.")
 	if err != nil {
 		return err
 	}
-	return s.decide(ctx, sc, ret, models.ReturnRefused, why, func(*gorm.DB, models.Return, time.Time) error { return nil })
+	return s.decide(ctx, sc, ret, models.ReturnRejected, why, func(*gorm.DB, models.Return, time.Time) error { return nil })
 }
 
 func (s *Service) decide(
@@ -175,7 +180,7 @@ func (s *Service) decide(
 		}
 		action := map[models.ReturnState]string{
 			models.ReturnAccepted: "return.accept",
-			models.ReturnRefused:  "return.refuse",
+			models.ReturnRejected: "return.refuse",
 		}[state]
 		return s.auditChange(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
 			map[string]any{
@@ -233,7 +238,7 @@ func (s *Service) Returns(
 	if err := q.Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.CutAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
+	all, newer, older = postgres.SplitPageAt(all, f.Size, f.After != uuid.Nil, f.Before != uuid.Nil)
 	return all, newer, older, nil
 }
 

@@ -62,7 +62,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 	refused(t, "returned again", err, apperr.Conflict, "returned")
 }
 
-func TestARefusedReturn(t *testing.T) {
+func TestARejectedReturn(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
@@ -70,8 +70,8 @@ func TestARefusedReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "without saying why", tr.RefuseReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
-	if err := tr.RefuseReturn(ctx, scope.Everywhere, r.ID, "last week's was for another house"); err != nil {
+	refused(t, "without saying why", tr.RejectReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
+	if err := tr.RejectReturn(ctx, scope.Everywhere, r.ID, "last week's was for another house"); err != nil {
 		t.Fatal(err)
 	}
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
@@ -82,7 +82,7 @@ func TestARefusedReturn(t *testing.T) {
 		t.Errorf("a lead whose return was refused may be returned again: %v", err)
 	}
 	all, err := tr.ReturnsOf(ctx, scope.Everywhere, d.lead)
-	if err != nil || len(all) != 2 || all[0].State != models.ReturnOpen || all[1].State != models.ReturnRefused {
+	if err != nil || len(all) != 2 || all[0].State != models.ReturnOpen || all[1].State != models.ReturnRejected {
 		t.Errorf("%+v (%v)", all, err)
 	}
 	if all, _ := tr.ReturnsOf(ctx, scope.Partners(tr.Off.ID), d.lead); len(all) != 0 {
@@ -119,11 +119,11 @@ func TestWhatCannotBeReturned(t *testing.T) {
 		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond,
 			apperr.Conflict, "window"},
 	} {
-		tr.Time.Set(testkit.Began().Add(c.after))
+		tr.Time.Set(testkit.StartTime().Add(c.after))
 		_, err := tr.RequestReturn(ctx, c.sc, c.lead, c.reason, c.evidence)
 		refused(t, name, err, c.code, c.want)
 	}
-	tr.Time.Set(testkit.Began().Add(window))
+	tr.Time.Set(testkit.StartTime().Add(window))
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote))
 	if err != nil {
 		t.Errorf("at the last moment: %v", err)

@@ -146,7 +146,7 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 // pay mirrors each statement that pays, and has the run claim the mirrors: what it
 // claimed comes to nothing then, account by account.
 func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
-	if err := longStatements(tx); err != nil {
+	if err := extendStatementTimeout(tx); err != nil {
 		return err
 	}
 	var due []models.Statement
@@ -215,7 +215,7 @@ func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, 
 }
 
 func release(tx *gorm.DB, run uuid.UUID) error {
-	if err := longStatements(tx); err != nil {
+	if err := extendStatementTimeout(tx); err != nil {
 		return err
 	}
 	return tx.Exec(`SELECT release_payout_run(?)`, run).Error

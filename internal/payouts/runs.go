@@ -31,7 +31,7 @@ func (s *Service) Runs(
 	if err := q.Find(&all).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.CutAt(all, size, after != uuid.Nil, before != uuid.Nil)
+	all, newer, older = postgres.SplitPageAt(all, size, after != uuid.Nil, before != uuid.Nil)
 	return all, newer, older, nil
 }
 

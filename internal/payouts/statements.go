@@ -91,7 +91,7 @@ func (s *Service) Statements(
 	if all, err = pgx.CollectRows(rows, scanStatement); err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	all, newer, older = postgres.CutAt(all, f.Size, f.After != "", f.Before != "")
+	all, newer, older = postgres.SplitPageAt(all, f.Size, f.After != "", f.Before != "")
 	return all, newer, older, nil
 }
 

@@ -118,7 +118,7 @@ func TestAmbiguousForReal(t *testing.T) {
 			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
 		}},
 		{"the answer was lost", true, func() error {
-			proxy.LoseAnswer("INSERT 0 1", nil)
+			proxy.DropResponse("INSERT 0 1", nil)
 			return exec(t.Context(), insertPartner, uuid.New(), "a-partner", "A partner", "required", "")
 		}},
 		{"what was committed is found", false, func() error {

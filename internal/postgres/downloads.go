@@ -10,16 +10,16 @@ import (
 // under way: a download holds one for as long as somebody reads, and posts need them.
 const connectionsPerDownload = 10
 
-// ErrDownloads says that as many downloads are under way as the pool bears.
-var ErrDownloads = apperr.New(apperr.TooMany, "downloads",
+// ErrTooManyDownloads says that as many downloads are under way as the pool bears.
+var ErrTooManyDownloads = apperr.New(apperr.TooMany, "downloads",
 	"As many files are being sent as this node can send at once: try again in a minute. A large part of the ledger can be prepared as a file.").Retry(time.Minute)
 
-// Download takes a place for what is sent as it is read from the database, until end.
-func (db *DB) Download() (end func(), err error) {
+// AcquireDownload takes a place for what is sent as it is read from the database, until end.
+func (db *DB) AcquireDownload() (end func(), err error) {
 	select {
 	case db.downloads <- struct{}{}:
 		return func() { <-db.downloads }, nil
 	default:
-		return nil, ErrDownloads
+		return nil, ErrTooManyDownloads
 	}
 }

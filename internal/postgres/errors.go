@@ -49,14 +49,14 @@ func (e *Err) Error() string {
 	if e.Table != "" || e.Constraint != "" {
 		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
 	}
-	if mend, ok := mends[e.SQLState]; ok {
+	if mend, ok := operatorHints[e.SQLState]; ok {
 		text += ": " + mend
 	}
 	return text
 }
 
-// mends say to an operator what the server's refusal means.
-var mends = map[string]string{
+// operatorHints say to an operator what the server's refusal means.
+var operatorHints = map[string]string{
 	"28P01": "it refuses the role or its password: check database.url",
 	"28000": "it refuses the role from this address: check database.url and pg_hba.conf",
 	"3D000": "there is no database of this name: check database.url",
@@ -163,9 +163,9 @@ func Ambiguous(err error) bool {
 	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
 }
 
-// Refused reports whether the server refused a statement for the values in it:
+// IsInvalidData reports whether the server refused a statement for the values in it:
 // data exceptions and integrity violations (SQLSTATE classes 22 and 23).
-func Refused(err error) bool {
+func IsInvalidData(err error) bool {
 	var safe *Err
 	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState, "23"))
 }

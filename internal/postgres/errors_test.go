@@ -216,21 +216,21 @@ func TestTemporary(t *testing.T) {
 
 // Refused is for the values of a statement: another statement beside it may do
 // better, which is not so when the server is in the wrong state or we are.
-func TestRefused(t *testing.T) {
+func TestRejected(t *testing.T) {
 	for state, want := range map[string]bool{
 		"23505": true, "23514": true, "23502": true, "22001": true, "22021": true,
 		"42501": false, "42P01": false, "40001": false, "53100": false, "57014": false, "57P01": false, "P0001": false,
 	} {
-		if got := postgres.Refused(&pgconn.PgError{Code: state}); got != want {
+		if got := postgres.IsInvalidData(&pgconn.PgError{Code: state}); got != want {
 			t.Errorf("%s: %t, want %t", state, got, want)
 		}
 	}
 	known := postgres.Constraints{"partners_slug_key": apperr.New(apperr.Conflict, "taken", "Choose another slug.")}
-	if !postgres.Refused(known.Translate(&pgconn.PgError{Code: "23505", ConstraintName: "partners_slug_key"})) {
+	if !postgres.IsInvalidData(known.Translate(&pgconn.PgError{Code: "23505", ConstraintName: "partners_slug_key"})) {
 		t.Error("what was told apart is refused no less")
 	}
 	for _, err := range []error{nil, errors.New("gone"), context.DeadlineExceeded, apperr.New(apperr.Invalid, "form", "No.")} {
-		if postgres.Refused(err) {
+		if postgres.IsInvalidData(err) {
 			t.Errorf("%v was not refused by the server", err)
 		}
 	}

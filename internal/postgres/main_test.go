@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // began is a moment of the service's clock.
-var began = testkit.Began()
+var began = testkit.StartTime()
 
 func openOwner(t *testing.T, d *testkit.Database) *postgres.DB {
 	t.Helper()

@@ -14,9 +14,9 @@ type Page struct {
 	Size                 int
 }
 
-// Of narrows a query to the page, and one row more by which Cut tells whether there
+// Apply narrows a query to the page, and one row more by which Cut tells whether there
 // are others.
-func (p Page) Of(q *gorm.DB) *gorm.DB {
+func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	q = q.Limit(p.Size + 1)
 	switch {
 	case p.NewerThan > 0:
@@ -41,15 +41,15 @@ func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gor
 	return q.Order(column + " DESC")
 }
 
-// Cut makes a page, in the order of its list, of what Of found, and says whether there
+// SplitPage makes a page, in the order of its list, of what Of found, and says whether there
 // are more rows on either side.
-func Cut[T any](p Page, found []T) (rows []T, newer, older bool) {
-	return CutAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
+func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
+	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
-// CutAt is Cut for a list by another key: whether the page comes after a row, or was
+// SplitPageAt is Cut for a list by another key: whether the page comes after a row, or was
 // read backwards from the one that it comes before.
-func CutAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
+func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {
 		found = found[:size]

@@ -74,7 +74,7 @@ func TestTransaction(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	const committed, rolledBack = models.PartnerSuspended, models.PartnerPending
 	change := func(tx *gorm.DB, to models.PartnerStatus) error {
-		return tx.Model(&models.Partner{}).Where("id = ?", models.House.Partner).Update("status", to).Error
+		return tx.Model(&models.Partner{}).Where("id = ?", models.PlatformIDs.Partner).Update("status", to).Error
 	}
 	status := func() models.PartnerStatus {
 		return testkit.Value[models.PartnerStatus](t, d, `SELECT status FROM partners WHERE slug = 'house'`)

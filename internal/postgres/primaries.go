@@ -21,7 +21,7 @@ import (
 
 const (
 	surveyEvery  = time.Second
-	surveyWithin = 2 * time.Second
+	probeTimeout = 2 * time.Second
 )
 
 // Timeline is how far a cluster's history has branched on one of its servers.
@@ -221,27 +221,27 @@ func (p *primaries) surveyOnce(ctx context.Context) {
 	p.surveyed = len(s.ask(ctx)) > 0
 }
 
-// survey asks all hosts for their timelines, over a connection to each that is
+// hostProbe asks all hosts for their timelines, over a connection to each that is
 // kept.
-type survey struct {
+type hostProbe struct {
 	primaries *primaries
 	conns     []*pgconn.PgConn // nil while a host is away
 }
 
-// sighting is a host that accepts writes.
-type sighting struct {
+// primaryStatus is a host that accepts writes.
+type primaryStatus struct {
 	host     int
 	at       Timeline
 	replaced bool
 }
 
-func newSurvey(p *primaries) *survey {
-	return &survey{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
+func newSurvey(p *primaries) *hostProbe {
+	return &hostProbe{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
 }
 
 // ask returns the hosts that accept writes, in the order of the URL.
-func (s *survey) ask(ctx context.Context) (found []sighting) {
-	ctx, cancel := context.WithTimeout(ctx, surveyWithin)
+func (s *hostProbe) ask(ctx context.Context) (found []primaryStatus) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	p := s.primaries
 	var mu sync.Mutex
@@ -254,17 +254,17 @@ func (s *survey) ask(ctx context.Context) (found []sighting) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			found = append(found, sighting{host: i, at: at})
+			found = append(found, primaryStatus{host: i, at: at})
 		})
 	}
 	all.Wait()
 	// The highest first, so that those below it are refused.
-	slices.SortFunc(found, func(a, b sighting) int { return cmp.Compare(b.at.ID, a.at.ID) })
+	slices.SortFunc(found, func(a, b primaryStatus) int { return cmp.Compare(b.at.ID, a.at.ID) })
 	for i := range found {
 		found[i].replaced = p.admit(found[i].at, nil) != nil
 	}
-	slices.SortFunc(found, func(a, b sighting) int { return cmp.Compare(a.host, b.host) })
-	if i := slices.IndexFunc(found, func(f sighting) bool { return !f.replaced }); i >= 0 {
+	slices.SortFunc(found, func(a, b primaryStatus) int { return cmp.Compare(a.host, b.host) })
+	if i := slices.IndexFunc(found, func(f primaryStatus) bool { return !f.replaced }); i >= 0 {
 		p.mu.Lock()
 		p.newest = found[i].host
 		p.mu.Unlock()
@@ -272,7 +272,7 @@ func (s *survey) ask(ctx context.Context) (found []sighting) {
 	return found
 }
 
-func (s *survey) askHost(ctx context.Context, i int) (at Timeline, primary bool, err error) {
+func (s *hostProbe) askHost(ctx context.Context, i int) (at Timeline, primary bool, err error) {
 	if s.conns[i] == nil {
 		if s.conns[i], err = pgconn.ConnectConfig(ctx, s.primaries.hosts[i].Copy()); err != nil {
 			return at, false, err
@@ -285,7 +285,7 @@ func (s *survey) askHost(ctx context.Context, i int) (at Timeline, primary bool,
 	return at, primary, err
 }
 
-func (s *survey) close(ctx context.Context) {
+func (s *hostProbe) close(ctx context.Context) {
 	for _, conn := range s.conns {
 		if conn != nil {
 			conn.Close(ctx) //nolint:errcheck // it only read

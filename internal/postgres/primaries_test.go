@@ -120,7 +120,7 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 }
 
 // A standby has no timeline of its own: what reads from one may go on.
-func TestAStandbyIsNotJudged(t *testing.T) {
+func TestReadinessSkipsStandby(t *testing.T) {
 	primary := testkit.NewServer(t)
 	primary.NewDatabase(t)
 	db := openWith(t, primary.Standby(t).URLs(t).AppURL, nil)

@@ -48,7 +48,7 @@ func seal(t testing.TB, s *Sealer, q Quote, at time.Time) (string, Quote) {
 	return string(token), sealed
 }
 
-func TestWhatIsSealedOpensUnchanged(t *testing.T) {
+func TestSealedQuoteOpensUnchanged(t *testing.T) {
 	s := sealer(t, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		q := Quote{
@@ -147,7 +147,7 @@ func TestTwoKeysWithOneID(t *testing.T) {
 	t.Fatal("no two of 256 keys share an id of one byte")
 }
 
-func TestEveryChangedCharacterIsRefused(t *testing.T) {
+func TestEveryChangedCharacterIsRejected(t *testing.T) {
 	s := sealer(t, 1)
 	token, _ := seal(t, s, sample(), at)
 	for i := range token {
@@ -203,7 +203,7 @@ func TestOnlyTheCanonicalTextOpens(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesWhatItCannotHold(t *testing.T) {
+func TestAppendRejectsWhatItCannotHold(t *testing.T) {
 	s := sealer(t, 1)
 	for name, change := range map[string]func(*Quote){
 		"negative price":    func(q *Quote) { q.Price.Minor = -1 },

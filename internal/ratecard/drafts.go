@@ -61,9 +61,9 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// Begin makes a draft from a version, 0 for the one in force. What it is to replace is
+// CreateDraft makes a draft from a version, 0 for the one in force. What it is to replace is
 // the version in force in any case.
-func (s *Service) Begin(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
+func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
 	}
@@ -177,7 +177,7 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 		}
 	}
 	if version != anyVersion && version != had.RowVersion {
-		return had, errNewer
+		return had, errStale
 	}
 	return had, wrongState(had)
 }
@@ -218,13 +218,13 @@ func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, 
 	})
 }
 
-// CompileCard is a card's rules, compiled. Where the card has gaps or clashes, so has the compiled card.
-func (s *Service) CompileCard(ctx context.Context, card models.RateCard) (*CompiledCard, error) {
+// ExamineCard is a card's rules, compiled. Where the card has gaps or clashes, so has the compiled card.
+func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*ExaminedCard, error) {
 	key := cacheKey{card.ID, card.RowVersion}
 	if known := s.compiled.get(key); known != nil {
 		return known, nil
 	}
-	compiled := &CompiledCard{}
+	compiled := &ExaminedCard{}
 	var now models.RateCard
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`).Error; err != nil {

@@ -24,7 +24,7 @@ func TestBegin(t *testing.T) {
 	})
 	w := newRateCards(t, old, live)
 	for from, want := range map[int]pricingrules.Card{0: live, 1: old, 2: live} {
-		card, err := w.Begin(t.Context(), "  Winter ", from)
+		card, err := w.CreateDraft(t.Context(), "  Winter ", from)
 		must(t, err)
 		if card.State != models.RateCardDraft || card.Version != 0 || card.Title != "Winter" ||
 			card.Author != ann.Name || card.UpdatedBy != ann.Name || !card.CreatedAt.Equal(w.clock.Now()) {
@@ -37,10 +37,10 @@ func TestBegin(t *testing.T) {
 		w.has(t, card.ID, numbered(want.Rules...))
 		w.trail(t, card.ID, "ann@example.com pricing.begin")
 	}
-	_, err := w.Begin(t.Context(), "", 3)
+	_, err := w.CreateDraft(t.Context(), "", 3)
 	refused(t, err, apperr.NotFound, "version")
 	for _, title := range []string{strings.Repeat("é", 201), "two\nlines", "\xff"} {
-		_, err := w.Begin(t.Context(), title, 0)
+		_, err := w.CreateDraft(t.Context(), title, 0)
 		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || len(f.Fields) != 1 || f.Fields[0].Path[0] != "title" {
 			t.Errorf("the title %q: %v", title, err)
 		}
@@ -53,7 +53,7 @@ func TestBegin(t *testing.T) {
 // Nothing is begun where nothing is in force, and not without end.
 func TestBeginHasItsLimits(t *testing.T) {
 	w := newRateCards(t)
-	if _, err := w.Begin(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
+	if _, err := w.CreateDraft(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
 		t.Errorf("beside no version: %v", err)
 	}
 	put(t, w.Database, 1, models.RateCardPublished, everywhere(1000))
@@ -61,7 +61,7 @@ func TestBeginHasItsLimits(t *testing.T) {
 	for range ratecard.MaxDrafts {
 		last = w.draft(t)
 	}
-	_, err := w.Begin(t.Context(), "", 0)
+	_, err := w.CreateDraft(t.Context(), "", 0)
 	refused(t, err, apperr.Conflict, "too_many_drafts")
 	must(t, w.Discard(t.Context(), last.ID, last.RowVersion))
 	w.draft(t)
@@ -192,25 +192,25 @@ func TestSheet(t *testing.T) {
 	card := w.draft(t)
 	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))
 	card = w.now(t, card.ID)
-	compiled, err := w.CompileCard(t.Context(), card)
+	compiled, err := w.ExamineCard(t.Context(), card)
 	must(t, err)
 	if len(compiled.Problems) == 0 || !slices.Equal(compiled.Positions, []int{2}) || compiled.RuleIndex(2) != 0 ||
 		compiled.RuleIndex(1) != -1 {
 		t.Errorf("positions %v, problems %v", compiled.Positions, compiled.Problems)
 	}
-	if again, err := w.bob.CompileCard(t.Context(), card); err != nil || again != compiled {
+	if again, err := w.bob.ExamineCard(t.Context(), card); err != nil || again != compiled {
 		t.Errorf("what did not change was compiled again (%v)", err)
 	}
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, pricingrules.Rule{Base: all(7)}))
-	next, err := w.CompileCard(t.Context(), w.now(t, card.ID))
+	next, err := w.ExamineCard(t.Context(), w.now(t, card.ID))
 	must(t, err)
 	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(compiled.Card.Rules) != 1 {
 		t.Errorf("after the change %d rules, problems %v", len(next.Card.Rules), next.Problems)
 	}
-	if again, err := w.node(t, w.DB).CompileCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
+	if again, err := w.node(t, w.DB).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
 		t.Errorf("another node: %v", err)
 	}
-	_, err = w.CompileCard(t.Context(), models.RateCard{ID: uuid.New()})
+	_, err = w.ExamineCard(t.Context(), models.RateCard{ID: uuid.New()})
 	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
 		t.Errorf("of no card: %v", err)
 	}

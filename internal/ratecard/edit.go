@@ -63,16 +63,16 @@ func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateC
 	return p, s.check(after)
 }
 
-// way is what an edit keeps for the way back: what it did to the rules, and what the
+// editUndo is what an edit keeps for the way back: what it did to the rules, and what the
 // draft was based on before.
-type way struct {
+type editUndo struct {
 	Rules   patch `json:"rules"`
 	BasedOn int   `json:"based_on"`
 }
 
 // keep writes a patch, the edit that tells of it, and the card's columns.
 func (s *Service) keep(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
-	text, err := json.Marshal(way{p, had.BasedOn})
+	text, err := json.Marshal(editUndo{p, had.BasedOn})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	if err := checkBase(minor); err != nil {
 		return err
 	}
-	_, err = s.edit(ctx, card, anyVersion, baseWords(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
+	_, err = s.edit(ctx, card, anyVersion, baseText(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
 		if has := sh.base(target, market.Currency); has != was {
 			theirs := "inherits its base"
 			if has != 0 {
@@ -188,7 +188,7 @@ func checkBase(minor int64) error {
 	return nil
 }
 
-func baseWords(t pricingrules.Target, c money.Currency, minor int64) string {
+func baseText(t pricingrules.Target, c money.Currency, minor int64) string {
 	if minor == 0 {
 		return t.String() + ": base inherited again"
 	}
@@ -268,10 +268,10 @@ func (s *Service) Edits(
 	ctx context.Context, card uuid.UUID, p postgres.Page,
 ) (rows []models.RateCardEdit, newer, older bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Omit("patch").Where("rate_card_id = ?", card)
-	if err := p.Of(q).Find(&rows).Error; err != nil {
+	if err := p.Apply(q).Find(&rows).Error; err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	rows, newer, older = postgres.Cut(p, rows)
+	rows, newer, older = postgres.SplitPage(p, rows)
 	return rows, newer, older, nil
 }
 
@@ -300,7 +300,7 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 			return apperr.New(apperr.Conflict, "changed",
 				fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
 		}
-		var back way
+		var back editUndo
 		if err := json.Unmarshal([]byte(last.Patch), &back); err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func TestSetBaseChangesTheRuleThatIsThere(t *testing.T) {
 	}
 }
 
-func TestSetBaseRefuses(t *testing.T) {
+func TestSetBaseRejects(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	for name, c := range map[string]struct {

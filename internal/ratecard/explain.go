@@ -15,11 +15,11 @@ type Lead struct{ Industry, Country, Urgency string }
 // Explanation is how a lead comes to its price, for a partner with prices of its own.
 type Explanation struct {
 	pricingrules.Explanation
-	OwnExclusion bool // the partner does not sell this
+	PartnerExclusion bool // the partner does not sell this
 }
 
 // Explain shows each step, with the rule that made it.
-func Explain(compiled *CompiledCard, lead Lead, own pricingrules.Own) (e Explanation, err error) {
+func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing) (e Explanation, err error) {
 	tax, markets := compiled.Table.Taxonomy(), compiled.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))
 	if !known {
@@ -36,14 +36,14 @@ func Explain(compiled *CompiledCard, lead Lead, own pricingrules.Own) (e Explana
 		market = markets.Index([2]byte([]byte(country)))
 	}
 	e.Explanation = compiled.Table.ExplainFor(industry, market, pricingrules.ClassOf(lead.Urgency), own.Adjustment)
-	e.OwnExclusion = own.Excludes(tax.At(industry), country)
+	e.PartnerExclusion = own.Excludes(tax.At(industry), country)
 	return e, nil
 }
 
 // String is a small table for people.
 func (e Explanation) String() string {
 	text := e.Explanation.String()
-	if e.OwnExclusion {
+	if e.PartnerExclusion {
 		text += fmt.Sprintln("  the partner's own exclusion: no price is given")
 	}
 	return text

@@ -24,7 +24,7 @@ type GridRow struct {
 
 // Grid lists the rows of a view. with is the card that it is compared with, nil
 // for none. A view of a country that has no market is empty.
-func (s *Service) Grid(compiled, with *CompiledCard, v GridView) (rows []GridRow) {
+func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
 		return nil
@@ -64,14 +64,14 @@ func (s *Service) Grid(compiled, with *CompiledCard, v GridView) (rows []GridRow
 	return rows
 }
 
-func (s *Service) gridRow(compiled *CompiledCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
+func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, category string, currency money.Currency) GridRow {
 	row := GridRow{BaseRow: pricingrules.BaseRow{
 		Category: category,
 		Target:   target,
 		Currency: currency,
 		Base:     compiled.Table.BaseOf(target),
 	}}
-	if row.Base.Rule >= 0 && !row.Base.Own {
+	if row.Base.Rule >= 0 && !row.Base.Direct {
 		row.Source = compiled.Card.Rules[row.Base.Rule].Selector()
 	}
 	return row

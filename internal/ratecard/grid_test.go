@@ -13,9 +13,9 @@ import (
 )
 
 // compiled is a card that is put into a draft.
-func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard.CompiledCard {
+func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard.ExaminedCard {
 	t.Helper()
-	compiled, err := w.CompileCard(t.Context(),
+	compiled, err := w.ExamineCard(t.Context(),
 		w.now(t, put(t, w.Database, 0, models.RateCardDraft, pricingrules.Card{Rules: rules})))
 	must(t, err)
 	return compiled
@@ -87,7 +87,7 @@ func TestGrid(t *testing.T) {
 		{french, pricingrules.Target{Industry: "plumber", Country: "FR"}, 1000, false, "every lead", "10.00 EUR", ""},
 	} {
 		row := find(c.rows, c.target)
-		if row.Base.Minor != c.minor || row.Base.Own != c.own || row.Source != c.source || row.Price != c.price {
+		if row.Base.Minor != c.minor || row.Base.Direct != c.own || row.Source != c.source || row.Price != c.price {
 			t.Errorf("%s is %+v", c.target, row)
 		}
 		if row.Compared != (c.lived != "") || (row.Compared && row.Live.String() != c.lived) {
@@ -180,7 +180,7 @@ func TestBulkOnADraft(t *testing.T) {
 	card := w.draft(t)
 	view := ratecard.GridView{Country: "GB", Category: "home-services"}
 	grid := func() []ratecard.GridRow {
-		compiled, err := w.CompileCard(t.Context(), w.now(t, card.ID))
+		compiled, err := w.ExamineCard(t.Context(), w.now(t, card.ID))
 		must(t, err)
 		return w.Grid(compiled, nil, view)
 	}
@@ -192,7 +192,7 @@ func TestBulkOnADraft(t *testing.T) {
 		t.Fatalf("%d rules changed (%v)", rules, err)
 	}
 	for _, row := range grid()[1:] {
-		if !row.Base.Own || row.Base.Minor != 1050 || row.Price != "10.50 GBP" {
+		if !row.Base.Direct || row.Base.Minor != 1050 || row.Price != "10.50 GBP" {
 			t.Errorf("%+v", row)
 		}
 	}
@@ -202,37 +202,39 @@ func TestExplain(t *testing.T) {
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: all(1000)}, pricingrules.Rule{Urgency: "emergency", Multiplier: 15_000}, pricingrules.Rule{Country: "other", Multiplier: 5_000},
 		pricingrules.Rule{Industry: "roofer", Exclude: pricingrules.ExcludeTrue})
-	own := pricingrules.Own{
+	own := pricingrules.PartnerPricing{
 		Adjustment: 500,
-		Exclusions: []pricingrules.OwnExclusion{{Country: "PL"}, {Category: "legal-services"}},
+		Exclusions: []pricingrules.PartnerExclusion{{Country: "PL"}, {Category: "legal-services"}},
 	}
 	for _, c := range []struct {
 		lead  ratecard.Lead
-		own   pricingrules.Own
+		own   pricingrules.PartnerPricing
 		name  string
 		price string
 		mine  bool
 	}{
-		{ratecard.Lead{Industry: "plumber", Country: "GB"}, pricingrules.Own{}, "plumber/GB/standard", "10.00 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "GB"}, pricingrules.PartnerPricing{}, "plumber/GB/standard",
+			"10.00 GBP", false},
 		{ratecard.Lead{
 			Industry: " plumber ",
 			Country:  " gb ",
 			Urgency:  " EMERGENCY ",
-		}, pricingrules.Own{}, "plumber/GB/emergency", "15.00 GBP", false},
+		}, pricingrules.PartnerPricing{}, "plumber/GB/emergency", "15.00 GBP", false},
 		{ratecard.Lead{
 			Industry: "plumber",
 			Country:  "GB",
 			Urgency:  "whenever it suits",
 		}, own, "plumber/GB/standard", "10.50 GBP", false},
-		{ratecard.Lead{Industry: "plumber", Country: "pl"}, pricingrules.Own{}, "plumber/other/standard", "5.00 GBP", false},
+		{ratecard.Lead{Industry: "plumber", Country: "pl"}, pricingrules.PartnerPricing{}, "plumber/other/standard",
+			"5.00 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "other"}, own, "plumber/other/standard", "5.25 GBP", false},
 		{ratecard.Lead{Industry: "plumber", Country: "PL"}, own, "plumber/other/standard", "5.25 GBP", true},
 		{ratecard.Lead{Industry: "adoption-lawyer", Country: "FR"}, own, "adoption-lawyer/FR/standard", "10.50 EUR", true},
 		{ratecard.Lead{Industry: "roofer", Country: "FR"}, own, "roofer/FR/standard", "excluded", false},
 	} {
 		e, err := ratecard.Explain(compiled, c.lead, c.own)
-		if err != nil || e.Name() != c.name || e.Cell.String() != c.price || e.OwnExclusion != c.mine {
-			t.Errorf("%+v: %s at %v, own exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.OwnExclusion, err)
+		if err != nil || e.Name() != c.name || e.Cell.String() != c.price || e.PartnerExclusion != c.mine {
+			t.Errorf("%+v: %s at %v, own exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.PartnerExclusion, err)
 		}
 		if text := e.String(); !strings.HasPrefix(text, c.name+": ") {
 			t.Errorf("%+v is told as\n%s", c.lead, text)
@@ -256,7 +258,7 @@ func TestExplain(t *testing.T) {
 func TestExplainAGap(t *testing.T) {
 	w := newRateCards(t)
 	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}),
-		ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.Own{Adjustment: 500})
+		ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.PartnerPricing{Adjustment: 500})
 	if err != nil || !e.Cell.Gap() || len(e.Steps) != 0 || !strings.Contains(e.String(), "plumber/FR/standard: no price") {
 		t.Errorf("%s (%v)", e, err)
 	}

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func service(t *testing.T, d *testkit.Database) *ratecard.Service {
 	t.Helper()
-	s, err := ratecard.NewService(d.DB, clock.NewManual(testkit.Began()))
+	s, err := ratecard.NewService(d.DB, clock.NewManual(testkit.StartTime()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func shippedCard(t *testing.T) pricingrules.Card {
 // state has one.
 func put(t *testing.T, d *testkit.Database, version int, state models.RateCardState, card pricingrules.Card) uuid.UUID {
 	t.Helper()
-	now := testkit.Began()
+	now := testkit.StartTime()
 	row := models.RateCard{
 		ID:        uuid.New(),
 		State:     models.RateCardDraft,
@@ -99,7 +99,7 @@ var (
 // newRateCards has the cards as its versions 1, 2 and so on, the last of them in force.
 func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	t.Helper()
-	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
 	for i, card := range cards {
 		state := models.RateCardSuperseded
 		if i+1 == len(cards) {
@@ -126,7 +126,7 @@ func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 // draft begins one from the version in force.
 func (w *rateCards) draft(t *testing.T) models.RateCard {
 	t.Helper()
-	card, err := w.Begin(t.Context(), "", 0)
+	card, err := w.CreateDraft(t.Context(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

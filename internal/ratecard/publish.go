@@ -57,7 +57,7 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 		columns["state"] = models.RateCardSubmitted
 		return s.move(tx, had, "pricing.submit", columns)
 	}
-	return s.bringIn(tx, had, columns, at, now)
+	return s.publishOrSchedule(tx, had, columns, at, now)
 }
 
 // Approve publishes what somebody else submitted, or schedules it where its time is
@@ -71,7 +71,7 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 		if had.EffectiveAt != nil {
 			at = *had.EffectiveAt
 		}
-		return s.bringIn(tx, had, map[string]any{"approver": s.by.Name}, at, s.clock.Now())
+		return s.publishOrSchedule(tx, had, map[string]any{"approver": s.by.Name}, at, s.clock.Now())
 	})
 }
 
@@ -185,8 +185,8 @@ func orDash(note string) string {
 	return strings.TrimRight(note, ".")
 }
 
-// bringIn publishes a card, now or at a time to come.
-func (s *Service) bringIn(tx *gorm.DB, card models.RateCard, columns map[string]any, at, now time.Time) error {
+// publishOrSchedule publishes a card, now or at a time to come.
+func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns map[string]any, at, now time.Time) error {
 	if at.After(now) {
 		columns["state"], columns["effective_at"] = models.RateCardScheduled, at
 		return s.move(tx, card, "pricing.schedule", columns)
@@ -269,7 +269,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		switch err := s.mayPublish(tx, due); {
 		case err == nil:
 			return s.publish(tx, &due, now)
-		case problemOfPerson(err):
+		case isUserError(err):
 			if err := s.set(tx, &due, reopenDraft()); err != nil {
 				return err
 			}
@@ -286,5 +286,5 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	return done && err == nil, err
 }
 
-// problemOfPerson reports whether a failure is one that a person mends.
-func problemOfPerson(err error) bool { return apperr.As(err) != nil }
+// isUserError reports whether a failure is one that a person mends.
+func isUserError(err error) bool { return apperr.As(err) != nil }

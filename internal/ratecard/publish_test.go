@@ -24,7 +24,7 @@ func TestPublishShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if card.Version != 1 || card.State != models.RateCardPublished || card.Author != "pingpost" || card.Note == "" ||
-		!card.CreatedAt.Equal(testkit.Began()) || card.EffectiveAt == nil || !card.EffectiveAt.Equal(testkit.Began()) {
+		!card.CreatedAt.Equal(testkit.StartTime()) || card.EffectiveAt == nil || !card.EffectiveAt.Equal(testkit.StartTime()) {
 		t.Errorf("published %+v", card)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish' AND actor = 'the service'`); n != 1 {
@@ -56,7 +56,7 @@ func TestShippedIsPublishedOnceByNodesAtOnce(t *testing.T) {
 	var published atomic.Int64
 	var all sync.WaitGroup
 	for range 4 {
-		s, err := ratecard.NewService(testkit.Open(t, d.AppURL), clock.NewManual(testkit.Began()))
+		s, err := ratecard.NewService(testkit.Open(t, d.AppURL), clock.NewManual(testkit.StartTime()))
 		if err != nil {
 			t.Fatal(err)
 		}

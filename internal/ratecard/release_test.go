@@ -76,7 +76,7 @@ func TestPublish(t *testing.T) {
 }
 
 // What cannot be published names what to mend, and leaves the draft as it was.
-func TestPublishRefusesACard(t *testing.T) {
+func TestPublishRejectsACard(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, times(12_000, "plumber")))
 	for name, c := range map[string]struct {
 		sql   string
@@ -108,7 +108,7 @@ func TestPublishRefusesACard(t *testing.T) {
 }
 
 // A refusal of a card with very many problems stays readable.
-func TestRefusalsAreBounded(t *testing.T) {
+func TestRejectionsAreBounded(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	w.Exec(t,
@@ -232,7 +232,7 @@ func TestASecondPerson(t *testing.T) {
 }
 
 // What was submitted is approved as long as nothing else was published meanwhile.
-func TestApproveIsJudgedAnew(t *testing.T) {
+func TestApproveChecksDraftAgain(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	sent, err := w.WithPolicy(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)

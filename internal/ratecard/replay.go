@@ -22,10 +22,10 @@ const (
 	// retention says.
 	MaxReplayDays = 90
 	// replayLease is how long a node may be silent about a replay before another takes
-	// it over; replayStepWithin bounds the work of one step from this side.
-	replayLease      = 2 * time.Minute
-	replayStepWithin = 90 * time.Second
-	maxWaiting       = 20
+	// it over; replayStepTimeout bounds the work of one step from this side.
+	replayLease       = 2 * time.Minute
+	replayStepTimeout = 90 * time.Second
+	maxWaiting        = 20
 )
 
 // RequestReplay asks for a card to be put to the pings and posts of the last days,
@@ -114,7 +114,7 @@ func (s *Service) noteReplay(ctx context.Context, r *models.RateCardReplay, done
 	return nil
 }
 
-func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *Replayed) error {
+func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state models.ReplayState, result *ReplayResult) error {
 	columns := map[string]any{"state": state, "ended_at": s.clock.Now()}
 	if result != nil {
 		text, err := json.Marshal(result)
@@ -127,17 +127,17 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 }
 
 // replay puts the card to some days after the other.
-func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replayed, error) {
+func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*ReplayResult, error) {
 	began := s.clock.Now()
 	var card models.RateCard
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", r.RateCardID).Take(&card).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
-	compiled, err := s.CompileCard(ctx, card)
+	compiled, err := s.ExamineCard(ctx, card)
 	if err != nil {
 		return nil, err
 	}
-	own, err := s.ownPrices(ctx)
+	own, err := s.partnerPricing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,30 +157,30 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	return result, nil
 }
 
-// ownPrices are the partners' own, as they are now.
-func (s *Service) ownPrices(ctx context.Context) (map[uuid.UUID]pricingrules.Own, error) {
+// partnerPricing are the partners' own, as they are now.
+func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrules.PartnerPricing, error) {
 	var rows []models.PartnerPrice
 	if err := s.db.Gorm.WithContext(ctx).Find(&rows).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
-	all := map[uuid.UUID]pricingrules.Own{}
+	all := map[uuid.UUID]pricingrules.PartnerPricing{}
 	for _, row := range rows {
 		exclusions, err := pricingrules.ParseExclusions([]byte(row.Exclusions))
 		if err != nil {
-			exclusions = []pricingrules.OwnExclusion{{}} // as the directory reads it: no price
+			exclusions = []pricingrules.PartnerExclusion{{}} // as the directory reads it: no price
 		}
 		if row.Adjustment != 0 || len(exclusions) > 0 {
-			all[row.PartnerID] = pricingrules.Own{Adjustment: row.Adjustment, Exclusions: exclusions}
+			all[row.PartnerID] = pricingrules.PartnerPricing{Adjustment: row.Adjustment, Exclusions: exclusions}
 		}
 	}
 	return all, nil
 }
 
 // ReadReplay reads the result of a replay that is done.
-func ReadReplay(r models.RateCardReplay) (*Replayed, error) {
+func ReadReplay(r models.RateCardReplay) (*ReplayResult, error) {
 	if r.Result == nil {
 		return nil, apperr.New(apperr.NotFound, "replay", "The replay has no result yet.")
 	}
-	var out Replayed
+	var out ReplayResult
 	return &out, json.Unmarshal([]byte(*r.Result), &out)
 }

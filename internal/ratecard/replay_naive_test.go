@@ -84,14 +84,14 @@ func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusion
 // naive sums up what passed row by row, with nothing grouped and no database.
 type naive struct {
 	table       *pricingrules.Table
-	own         map[uuid.UUID]pricingrules.Own
+	own         map[uuid.UUID]pricingrules.PartnerPricing
 	from, until time.Time
-	sums        [4]map[[2]string]*ratecard.Line // total, by category, by country, by partner
+	sums        [4]map[[2]string]*ratecard.ReplayLine // total, by category, by country, by partner
 }
 
 func (n *naive) all(rows []passed) {
 	for i := range n.sums {
-		n.sums[i] = map[[2]string]*ratecard.Line{}
+		n.sums[i] = map[[2]string]*ratecard.ReplayLine{}
 	}
 	for _, one := range rows {
 		industry, known := n.table.Taxonomy().ByTermID(one.term)
@@ -113,7 +113,7 @@ func (n *naive) all(rows []passed) {
 			}
 			at := [2]string{key, one.currency}
 			if n.sums[i][at] == nil {
-				n.sums[i][at] = &ratecard.Line{Key: key, Currency: one.currency}
+				n.sums[i][at] = &ratecard.ReplayLine{Key: key, Currency: one.currency}
 			}
 			figures := &n.sums[i][at].Pings
 			if one.lead {
@@ -126,7 +126,7 @@ func (n *naive) all(rows []passed) {
 
 const noKey = "none"
 
-func (n *naive) one(f *ratecard.Figures, one passed, industry, market int, known bool) {
+func (n *naive) one(f *ratecard.ReplayTotals, one passed, industry, market int, known bool) {
 	f.Count++
 	if one.lead || one.outcome == "priced" {
 		f.Then++
@@ -135,7 +135,7 @@ func (n *naive) one(f *ratecard.Figures, one passed, industry, market int, known
 	if !known || (!one.lead && one.outcome != "priced" && one.outcome != "excluded") {
 		return // paused or capped: no card decides that
 	}
-	var own pricingrules.Own
+	var own pricingrules.PartnerPricing
 	if !one.lead || one.named {
 		own = n.own[one.partner]
 	}
@@ -149,7 +149,7 @@ func (n *naive) one(f *ratecard.Figures, one passed, industry, market int, known
 }
 
 // agrees compares a part of a replay's result with the naive sum.
-func agrees(t *testing.T, what string, got []ratecard.Line, want map[[2]string]*ratecard.Line) {
+func agrees(t *testing.T, what string, got []ratecard.ReplayLine, want map[[2]string]*ratecard.ReplayLine) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
@@ -188,9 +188,9 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 			`[{"industry":"plumber","country":"PL"}]`),
 		w.partner(t, "choosy", 0, `[{"category":"legal-services"},{"country":"FR"}]`), w.partner(t, "cheaper", -9_000, `[]`),
 	}
-	own := map[uuid.UUID]pricingrules.Own{
-		partners[3]: {Adjustment: 1_525, Exclusions: []pricingrules.OwnExclusion{{Industry: "plumber", Country: "PL"}}},
-		partners[4]: {Exclusions: []pricingrules.OwnExclusion{{Category: "legal-services"}, {Country: "FR"}}},
+	own := map[uuid.UUID]pricingrules.PartnerPricing{
+		partners[3]: {Adjustment: 1_525, Exclusions: []pricingrules.PartnerExclusion{{Industry: "plumber", Country: "PL"}}},
+		partners[4]: {Exclusions: []pricingrules.PartnerExclusion{{Category: "legal-services"}, {Country: "FR"}}},
 		partners[5]: {Adjustment: -9_000},
 	}
 	today := w.clock.Now().Truncate(24 * time.Hour)

@@ -53,7 +53,7 @@ const stepPages = 128 << 20 / (8 << 10)
 // replayStep sums up the first days of those that are left, as many as make a step,
 // and returns how many that were.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, replayStepWithin)
+	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	// A step takes longer than a page may, its groups want memory, and compiling its
 	// expressions takes longer than they do.
 	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
-		fmt.Sprint(replayStepWithin.Milliseconds())); err != nil {
+		fmt.Sprint(replayStepTimeout.Milliseconds())); err != nil {
 		return 0, postgres.Translate(err)
 	}
 	if days, err = stepDays(ctx, tx, first, left, s.stepPages); err != nil {
@@ -102,7 +102,7 @@ func (t *tally) cells(ctx context.Context, tx pgx.Tx, sql string, args pgx.Named
 	if err != nil {
 		return err
 	}
-	var g group
+	var g recordedGroup
 	_, err = pgx.ForEachRow(rows, []any{&g.term, &g.country, &g.urgency, &g.own, &g.outcome, &g.currency, &g.count,
 		&g.minor}, func() error {
 		t.addCell(g, leads)
@@ -131,10 +131,14 @@ func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 }
 
 // newTally sums up a replay with a table.
-func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.Own) *tally {
+func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerPricing) *tally {
 	t := &tally{
-		table: table, own: own, total: map[lineKey]*Line{},
-		byCategory: map[lineKey]*Line{}, byCountry: map[lineKey]*Line{}, byPartner: map[lineKey]*Line{},
+		table:      table,
+		own:        own,
+		total:      map[lineKey]*ReplayLine{},
+		byCategory: map[lineKey]*ReplayLine{},
+		byCountry:  map[lineKey]*ReplayLine{},
+		byPartner:  map[lineKey]*ReplayLine{},
 	}
 	tax, markets := table.Taxonomy(), table.Markets()
 	// A Postgres array counts from 1. Nulls in it would make each look-up a search.

@@ -12,33 +12,33 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// mostPartnerLines is how many of the lines by partner a replay keeps: those whose
+// maxPartnerLines is how many of the lines by partner a replay keeps: those whose
 // payout changes most.
-const mostPartnerLines = 100
+const maxPartnerLines = 100
 
-// Replayed is what a card would have done. Lines are one for each currency; currencies
+// ReplayResult is what a card would have done. Lines are one for each currency; currencies
 // are never added up.
-type Replayed struct {
-	Total, Categories, Countries, Partners []Line
+type ReplayResult struct {
+	Total, Categories, Countries, Partners []ReplayLine
 	MorePartners                           int // that are not told of one by one
 	Took                                   time.Duration
 }
 
-// Line is a part of the trade: a category's slug, a market's code or a partner's UUID.
-type Line struct {
+// ReplayLine is a part of the trade: a category's slug, a market's code or a partner's UUID.
+type ReplayLine struct {
 	Key, Currency string
-	Pings, Leads  Figures
+	Pings, Leads  ReplayTotals
 }
 
-// Figures are what was recorded and what the draft makes of it. Minor units: of pings
+// ReplayTotals are what was recorded and what the draft makes of it. Minor units: of pings
 // what was offered for them, of leads what is paid for them.
-type Figures struct {
+type ReplayTotals struct {
 	Count           int64
 	Then, ThenMinor int64 // had a price, as recorded
 	Now, NowMinor   int64 // have one, with the draft
 }
 
-func (f *Figures) add(more Figures) {
+func (f *ReplayTotals) add(more ReplayTotals) {
 	f.Count += more.Count
 	f.Then += more.Then
 	f.ThenMinor += more.ThenMinor
@@ -46,7 +46,7 @@ func (f *Figures) add(more Figures) {
 	f.NowMinor += more.NowMinor
 }
 
-func (l *Line) add(f Figures, leads bool) {
+func (l *ReplayLine) add(f ReplayTotals, leads bool) {
 	if leads {
 		l.Leads.add(f)
 		return
@@ -58,21 +58,21 @@ type lineKey struct{ key, currency string }
 
 type tally struct {
 	table                                   *pricingrules.Table
-	own                                     map[uuid.UUID]pricingrules.Own
+	own                                     map[uuid.UUID]pricingrules.PartnerPricing
 	args                                    pgx.NamedArgs
-	total, byCategory, byCountry, byPartner map[lineKey]*Line
+	total, byCategory, byCountry, byPartner map[lineKey]*ReplayLine
 }
 
-func (t *tally) line(of map[lineKey]*Line, key, currency string) *Line {
+func (t *tally) line(of map[lineKey]*ReplayLine, key, currency string) *ReplayLine {
 	at := lineKey{key, currency}
 	if of[at] == nil {
-		of[at] = &Line{Key: key, Currency: currency}
+		of[at] = &ReplayLine{Key: key, Currency: currency}
 	}
 	return of[at]
 }
 
-// group is what was recorded alike.
-type group struct {
+// recordedGroup is what was recorded alike.
+type recordedGroup struct {
 	term             int
 	country, urgency string
 	own              *uuid.UUID // a partner with prices of its own
@@ -94,15 +94,15 @@ func decides(outcome string) bool {
 }
 
 // recorded is what was recorded of an outcome.
-func recorded(outcome string, count, minor int64) Figures {
-	f := Figures{Count: count}
+func recorded(outcome string, count, minor int64) ReplayTotals {
+	f := ReplayTotals{Count: count}
 	if outcome == wasPriced || outcome == wasUnnamed {
 		f.Then, f.ThenMinor = count, minor
 	}
 	return f
 }
 
-func (t *tally) addCell(g group, leads bool) {
+func (t *tally) addCell(g recordedGroup, leads bool) {
 	f := recorded(g.outcome, g.count, g.minor)
 	market := t.table.Markets().Index([2]byte([]byte(g.country)))
 	industry, known := t.table.Taxonomy().ByTermID(g.term) // else one that the program had once: it has no price
@@ -120,7 +120,7 @@ func (t *tally) addCell(g group, leads bool) {
 }
 
 // price is what the draft gives one of the group; 0 for none.
-func (t *tally) price(g group, industry, market int) int64 {
+func (t *tally) price(g recordedGroup, industry, market int) int64 {
 	if !decides(g.outcome) {
 		return 0
 	}
@@ -135,19 +135,19 @@ func (t *tally) price(g group, industry, market int) int64 {
 	return t.table.PriceFor(industry, market, class, own.Adjustment).Minor
 }
 
-func (t *tally) result() *Replayed {
-	r := &Replayed{Total: sorted(t.total), Categories: sorted(t.byCategory), Countries: sorted(t.byCountry)}
+func (t *tally) result() *ReplayResult {
+	r := &ReplayResult{Total: sorted(t.total), Categories: sorted(t.byCategory), Countries: sorted(t.byCountry)}
 	r.Partners = sorted(t.byPartner)
-	slices.SortStableFunc(r.Partners, func(a, b Line) int { return cmp.Compare(b.moved(), a.moved()) })
-	if len(r.Partners) > mostPartnerLines {
-		r.MorePartners = more(r.Partners[:mostPartnerLines], r.Partners[mostPartnerLines:])
-		r.Partners = r.Partners[:mostPartnerLines]
+	slices.SortStableFunc(r.Partners, func(a, b ReplayLine) int { return cmp.Compare(b.moved(), a.moved()) })
+	if len(r.Partners) > maxPartnerLines {
+		r.MorePartners = more(r.Partners[:maxPartnerLines], r.Partners[maxPartnerLines:])
+		r.Partners = r.Partners[:maxPartnerLines]
 	}
 	return r
 }
 
 // more is how many keys only the rest has: a partner has a line for each currency.
-func more(shown, rest []Line) int {
+func more(shown, rest []ReplayLine) int {
 	keys := map[string]bool{}
 	for _, line := range rest {
 		keys[line.Key] = true
@@ -160,17 +160,17 @@ func more(shown, rest []Line) int {
 
 // moved is by how much a line's payout changes, up or down, and its offers where no
 // lead was delivered.
-func (l Line) moved() int64 {
+func (l ReplayLine) moved() int64 {
 	abs := func(n int64) int64 { return max(n, -n) }
 	return cmp.Or(abs(l.Leads.NowMinor-l.Leads.ThenMinor), abs(l.Pings.NowMinor-l.Pings.ThenMinor))
 }
 
-func sorted(of map[lineKey]*Line) []Line {
-	list := make([]Line, 0, len(of))
+func sorted(of map[lineKey]*ReplayLine) []ReplayLine {
+	list := make([]ReplayLine, 0, len(of))
 	for _, line := range of {
 		list = append(list, *line)
 	}
-	slices.SortFunc(list, func(a, b Line) int {
+	slices.SortFunc(list, func(a, b ReplayLine) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Currency, b.Currency))
 	})
 	return list

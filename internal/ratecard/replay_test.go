@@ -18,7 +18,7 @@ import (
 )
 
 // result reads that of a replay, which is done.
-func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.Replayed {
+func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.ReplayResult {
 	t.Helper()
 	r, found, err := w.Replay(t.Context(), card)
 	must(t, err)
@@ -120,13 +120,13 @@ func TestRequestReplay(t *testing.T) {
 		t.Fatalf("replayed %t (%v)", did, err)
 	}
 	if result := w.result(t, card.ID, second.ID); len(result.Total) != 1 ||
-		result.Total[0].Pings != (ratecard.Figures{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
+		result.Total[0].Pings != (ratecard.ReplayTotals{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
 		t.Errorf("it came to %+v", result.Total)
 	}
 }
 
 // What waits is done in its turn, and not without bound.
-func TestReplaysTakeTurns(t *testing.T) {
+func TestOneReplayRunsAtATime(t *testing.T) {
 	w, _ := replayed(t)
 	var cards []models.RateCard
 	for range 20 {
@@ -182,7 +182,7 @@ func TestNodesReplayOnce(t *testing.T) {
 }
 
 // A page shows how far a replay is.
-func TestReplayTellsItsProgress(t *testing.T) {
+func TestReplayReportsProgress(t *testing.T) {
 	w, card := replayed(t)
 	w.DayByDay()
 	_, err := w.RequestReplay(t.Context(), card, 3)
@@ -232,7 +232,7 @@ func TestReplayIsTakenOver(t *testing.T) {
 }
 
 // Whoever asks anew does not get the result of what was asked for before.
-func TestReplayAskedForAnewWhileItRuns(t *testing.T) {
+func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	w, card := replayed(t)
 	_, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)

@@ -63,7 +63,7 @@ func TestSchedule(t *testing.T) {
 }
 
 // Until a scheduled card's time nothing else is published or scheduled.
-func TestNothingElseIsPublishedMeanwhile(t *testing.T) {
+func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	other, card := w.changed(t, 3000), w.scheduled(t)
 	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
@@ -175,7 +175,7 @@ func TestAScheduledCardThatCannotBePublished(t *testing.T) {
 
 // Somebody takes a card back in the moment that it is due: then it is not published, and
 // that is no failure.
-func TestTakenBackWhileItIsReleased(t *testing.T) {
+func TestWithdrawDuringRelease(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(time.Hour)

@@ -85,7 +85,7 @@ func TestEditsArePaged(t *testing.T) {
 
 // Whatever is done to a draft, undone step by step it is the identical card again, and
 // what its compiled card says is always what the stored rules come to.
-func TestUndoGoesAllTheWayBack(t *testing.T) {
+func TestUndoRevertsAllEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
 			Industry:   "plumber",
@@ -94,7 +94,7 @@ func TestUndoGoesAllTheWayBack(t *testing.T) {
 			Multiplier: 11_000,
 		}))
 	rapid.Check(t, func(rt *rapid.T) {
-		card, err := w.Begin(t.Context(), "", rapid.IntRange(0, 2).Draw(rt, "from"))
+		card, err := w.CreateDraft(t.Context(), "", rapid.IntRange(0, 2).Draw(rt, "from"))
 		must(t, err)
 		states := []map[int]pricingrules.Rule{w.rules(t, card.ID)}
 		for range rapid.IntRange(1, 6).Draw(rt, "edits") {
@@ -133,7 +133,7 @@ func same(rt *rapid.T, got, want map[int]pricingrules.Rule) {
 
 // checkCompiled compares a draft's compiled card with its rows, read and compiled by themselves.
 func (w *rateCards) checkCompiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
-	compiled, err := w.CompileCard(t.Context(), w.now(t, card))
+	compiled, err := w.ExamineCard(t.Context(), w.now(t, card))
 	must(t, err)
 	rules := w.rules(t, card)
 	var read pricingrules.Card

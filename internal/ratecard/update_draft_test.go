@@ -132,7 +132,7 @@ func TestUpdate(t *testing.T) {
 // draft is up to date all the same, and the edit says so.
 func TestUpdateWithoutADifferentRule(t *testing.T) {
 	w := newRateCards(t, everywhere(1000), everywhere(2000))
-	card, err := w.Begin(t.Context(), "", 1) // rolls back to version 1
+	card, err := w.CreateDraft(t.Context(), "", 1) // rolls back to version 1
 	must(t, err)
 	w.supersede(t, 3, everywhere(2000))
 	w.supersede(t, 4, everywhere(2000, times(12_000, "plumber")))

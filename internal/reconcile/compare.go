@@ -46,10 +46,10 @@ func (s *Service) CompareNow(
 	if err != nil {
 		return err
 	}
-	alone := jobs.NewInlineRun(s.db, s.clock, models.Work{Kind: models.WorkReconciliation, ObjectID: reconciliation})
-	if err = s.put(ctx, alone, progress); err != nil {
+	alone := jobs.NewInlineRun(s.db, s.clock, models.Job{Kind: models.WorkReconciliation, ObjectID: reconciliation})
+	if err = s.runComparison(ctx, alone, progress); err != nil {
 		err = errors.Join(err, s.db.Transaction(context.WithoutCancel(ctx), func(tx *gorm.DB) error {
-			return s.undo(tx.Where("row_version = ?", version+1), alone.Work) // not what somebody began meanwhile
+			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // not what somebody began meanwhile
 		}))
 	}
 	return err
@@ -224,7 +224,7 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 
 // undo gives a comparison up that was cancelled or failed. Its lines would have come
 // with its end: there are none.
-func (s *Service) undo(tx *gorm.DB, w models.Work) error {
+func (s *Service) undo(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{
 			"state":       models.ReconciliationUploaded,

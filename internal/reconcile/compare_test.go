@@ -137,7 +137,7 @@ func TestFindings(t *testing.T) {
 	}
 	last := got.lines[len(got.lines)-1]
 	if *last.LeadID != missing || *last.OursMinor != price || last.Account != "acme-1" ||
-		!last.ReceivedAt.Equal(testkit.Began()) {
+		!last.ReceivedAt.Equal(testkit.StartTime()) {
 		t.Errorf("missing: %+v", last)
 	}
 	if l := got.lines[4]; *l.OursMinor != 0 || *l.TheirsMinor != price {
@@ -198,7 +198,7 @@ func TestErrorsThatCancelOut(t *testing.T) {
 	}
 }
 
-func TestMappingsThatAreRefused(t *testing.T) {
+func TestMappingsThatAreRejected(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
@@ -243,7 +243,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 		"what is not": {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
 		"stale": {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1),
 			january(2)), apperr.Conflict},
-		"not compared": {o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
+		"not compared": {o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
 	} {
 		if f := apperr.As(c.err); f == nil || f.Code != c.code {
 			t.Errorf("%s: %v", name, c.err)
@@ -255,7 +255,7 @@ func TestMappingsThatAreRefused(t *testing.T) {
 }
 
 // From a dry run to the result: compared twice, kept, and then as it is for good.
-func TestFromUploadToKept(t *testing.T) {
+func TestUploadCompareSave(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -279,7 +279,7 @@ func TestFromUploadToKept(t *testing.T) {
 	if lines := o.lines(t, scope.Everywhere, r.ID); len(lines) != 2 || lines[0].Finding != models.OutsidePeriod {
 		t.Errorf("the second comparison: %+v", lines)
 	}
-	if err := o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
+	if err := o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	r = o.get(t, r.ID)
@@ -289,7 +289,7 @@ func TestFromUploadToKept(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"compared":  o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)),
-		"kept":      o.Keep(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
+		"kept":      o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
 		"discarded": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
 	} {
 		if f := apperr.As(err); f == nil || f.Code != apperr.Conflict {

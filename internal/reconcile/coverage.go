@@ -51,14 +51,14 @@ func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 		}
 		part := leads(t.Lines) + " in " + t.Currency
 		if slices.Contains(r.Covered.Currencies, t.Currency) {
-			part += " on " + r.Covered.accountWords(number)
+			part += " on " + r.Covered.accountText(number)
 		}
 		parts = append(parts, part)
 	}
 	return compared, strings.Join(parts, ", ")
 }
 
-func (c *Covered) accountWords(number func(int64) string) string {
+func (c *Covered) accountText(number func(int64) string) string {
 	words := "accounts without a lead in the file (" + strings.Join(c.AccountNames, ", ")
 	if more := c.Accounts - len(c.AccountNames); more > 0 {
 		words += fmt.Sprintf(" and %s more", number(int64(more)))

@@ -9,12 +9,12 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// dropAtOnce is how many lines go in a transaction: few enough for a page to wait for.
-const dropAtOnce = 20_000
+// deleteBatchSize is how many lines go in a transaction: few enough for a page to wait for.
+const deleteBatchSize = 20_000
 
 // deleteSomeLines lets go of lines of what is neither compared nor kept.
 func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
-	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, dropAtOnce).Error
+	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, deleteBatchSize).Error
 }
 
 // hasLines reports whether there are lines left.

@@ -29,8 +29,8 @@ var Columns = []string{
 	"row", "finding", "problem", "lead_id", "partner_id", "theirs", "ours", "difference", "currency", "received_at", "settled_by", "settled_at", "note",
 }
 
-// linesAtOnce is how many lines are in memory while they are written.
-const linesAtOnce = 2000
+// exportBatchSize is how many lines are in memory while they are written.
+const exportBatchSize = 2000
 
 // CSV writes the lines, with a head, in bounded memory; finding "" is all of them.
 func (s *Service) CSV(
@@ -40,7 +40,7 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	end, err := s.db.Download() // it holds a connection for as long as somebody reads
+	end, err := s.db.AcquireDownload() // it holds a connection for as long as somebody reads
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +74,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	for q.Size = linesAtOnce; ; {
+	for q.Size = exportBatchSize; ; {
 		some, err := page(ctx, tx, sc, q)
 		if err != nil {
 			return err
@@ -107,10 +107,10 @@ func (l *Line) record(into []string) []string {
 		lead = id.Format(id.Lead, *l.LeadID)
 	}
 	if l.ReceivedAt != nil {
-		received = l.ReceivedAt.Format(payouts.Moment)
+		received = l.ReceivedAt.Format(payouts.TimeLayout)
 	}
 	if !l.SettledAt.IsZero() {
-		settled = l.SettledAt.Format(payouts.Moment)
+		settled = l.SettledAt.Format(payouts.TimeLayout)
 	}
 	theirs, ours, difference, currency := l.amounts()
 	return append(into[:0], row, string(l.Finding), problem, lead, csvcell.Escape(l.Account), theirs, ours, difference, currency,

@@ -60,7 +60,7 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
 		return nil, false, false, err
 	}
-	all, newer, older = postgres.CutAt(all, q.Size, q.After > 0, q.Before > 0)
+	all, newer, older = postgres.SplitPageAt(all, q.Size, q.After > 0, q.Before > 0)
 	return all, newer, older, nil
 }
 

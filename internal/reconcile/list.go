@@ -83,7 +83,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 	if all, err = find(db); err != nil {
 		return nil, false, false, err
 	}
-	all, newer, older = postgres.CutAt(all, q.Size, q.After != uuid.Nil, q.Before != uuid.Nil)
+	all, newer, older = postgres.SplitPageAt(all, q.Size, q.After != uuid.Nil, q.Before != uuid.Nil)
 	return all, newer, older, nil
 }
 

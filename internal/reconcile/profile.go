@@ -17,7 +17,7 @@ func profile(list io.Reader) (p Profile, err error) {
 	if err != nil {
 		return p, err
 	}
-	looks := make([]look, len(t.names))
+	looks := make([]columnStats, len(t.names))
 	for {
 		r, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -27,7 +27,7 @@ func profile(list io.Reader) (p Profile, err error) {
 			return p, err
 		}
 		if t.rows > MaxRows {
-			return p, refuse("file_rows",
+			return p, invalidFile("file_rows",
 				fmt.Sprintf("The list has more than %d rows: cut it by days, and give each part by itself.", MaxRows))
 		}
 		if r.problem != "" {
@@ -38,7 +38,7 @@ func profile(list io.Reader) (p Profile, err error) {
 		}
 	}
 	if t.rows == 0 {
-		return p, refuse("file_empty", "The list has no row below the names of its columns: export it again.")
+		return p, invalidFile("file_empty", "The list has no row below the names of its columns: export it again.")
 	}
 	p = Profile{
 		Delimiter: string(t.delimiter),
@@ -52,8 +52,8 @@ func profile(list io.Reader) (p Profile, err error) {
 	return p, nil
 }
 
-// look is what was seen of a column so far.
-type look struct {
+// columnStats is what was seen of a column so far.
+type columnStats struct {
 	filled, leads, coded int
 	codes                currencies
 	numbers              [2]tally // by NumberForms
@@ -65,7 +65,7 @@ type look struct {
 // otherwise than in another form, and those that it reads without a problem.
 type tally struct{ fits, alone, differs, reads int }
 
-func (l *look) at(text string) {
+func (l *columnStats) at(text string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return
@@ -87,7 +87,7 @@ func (l *look) at(text string) {
 	l.atDate(text)
 }
 
-func (l *look) atNumber(text string) {
+func (l *columnStats) atNumber(text string) {
 	var read [2]amount
 	var problems [2]string
 	var fits [2]bool
@@ -104,7 +104,7 @@ func (l *look) atNumber(text string) {
 	}
 }
 
-func (l *look) atDate(text string) {
+func (l *columnStats) atDate(text string) {
 	if len(text) < len("1/1/2026") || !isDigit(text[0]) {
 		return
 	}
@@ -144,7 +144,7 @@ func (t *tally) count(fits, alone, differs bool) {
 }
 
 // column is what the column was found to hold.
-func (l *look) column(name string) Column {
+func (l *columnStats) column(name string) Column {
 	c := Column{Name: name, Filled: l.filled, LeadIDs: l.leads}
 	if l.filled == 0 {
 		return c
@@ -171,12 +171,12 @@ func (l *look) column(name string) Column {
 }
 
 // mostly reports whether so many of the column's texts are all but a few, one in twenty.
-func (l *look) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
+func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
 // forms are those in which all the column's texts but a few can be read.
 // Two are left only where they read something differently and no text speaks for one of
 // them alone.
-func (l *look) forms(all []tally) (fit []int) {
+func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {
 			fit = append(fit, i)

@@ -100,7 +100,7 @@ func TestFormsOfColumns(t *testing.T) {
 	}
 }
 
-func TestHowListsAreWritten(t *testing.T) {
+func TestListFormats(t *testing.T) {
 	for name, c := range map[string]struct{ text, delimiter string }{
 		"commas":               {"lead,amount\n" + lead(1) + ",12.50\n", ","},
 		"semicolons":           {"lead;amount, GBP\r\n" + lead(1) + ";12,50\r\n", ";"},
@@ -153,7 +153,7 @@ func TestListsInWindows1252(t *testing.T) {
 	}
 }
 
-func TestListsThatAreRefused(t *testing.T) {
+func TestListsThatAreRejected(t *testing.T) {
 	long := strings.Repeat("a", 70<<10)
 	for name, c := range map[string]struct{ text, reason, says string }{
 		"nothing":                    {"", "file_empty", ""},

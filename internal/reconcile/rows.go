@@ -89,9 +89,9 @@ func readCode(text string) (money.Currency, string) {
 	return 0, problemCurrency
 }
 
-// copied is a list in COPY's text form, row by row as it is asked for: line, row, lead,
+// copyReader is a list in COPY's text form, row by row as it is asked for: line, row, lead,
 // minor units, currency, problem.
-type copied struct {
+type copyReader struct {
 	from *reader
 	line int
 	told func(rows int64)
@@ -100,10 +100,10 @@ type copied struct {
 	err  error
 }
 
-// copiedAtOnce is how many bytes are made ready for COPY.
-const copiedAtOnce = 64 << 10
+// copyChunkSize is how many bytes are made ready for COPY.
+const copyChunkSize = 64 << 10
 
-func (c *copied) Read(p []byte) (int, error) {
+func (c *copyReader) Read(p []byte) (int, error) {
 	if len(c.left) == 0 && c.err == nil {
 		c.fill()
 	}
@@ -115,9 +115,9 @@ func (c *copied) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (c *copied) fill() {
+func (c *copyReader) fill() {
 	c.buf = c.buf[:0]
-	for len(c.buf) < copiedAtOnce {
+	for len(c.buf) < copyChunkSize {
 		e, err := c.from.next()
 		if err != nil {
 			c.err = err

@@ -13,8 +13,8 @@ import (
 
 var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "Only a comparison can be kept: compare the list first.")
 
-// Keep makes the dry run the result, which never changes. The file goes.
-func (s *Service) Keep(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
+// Save makes the dry run the result, which never changes. The file goes.
+func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	return s.change(ctx, sc, reconciliation, version, "reconciliation.keep", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		if r.State != models.ReconciliationCompared {
 			return nil, errNotCompared

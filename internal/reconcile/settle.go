@@ -19,8 +19,8 @@ import (
 const MaxNote = 2000
 
 var (
-	errNotKept = apperr.New(apperr.Conflict, "not_kept", "Only lines of a kept result are settled: keep the comparison first.")
-	errNoLine  = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
+	errNotSaved = apperr.New(apperr.Conflict, "not_kept", "Only lines of a kept result are settled: keep the comparison first.")
+	errNoLine   = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
 // Settle writes down how a line of a kept result was settled. Said again, the newest
@@ -36,7 +36,7 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 		return err
 	}
 	if r.State != models.ReconciliationKept {
-		return errNotKept
+		return errNotSaved
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var l models.ReconciliationLine

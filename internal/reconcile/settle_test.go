@@ -36,7 +36,7 @@ func TestSettleAndExport(t *testing.T) {
 	if code := settle(scope.Everywhere, 1, "x"); code != apperr.Conflict {
 		t.Errorf("a dry run: %q", code)
 	}
-	if err := o.Keep(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
+	if err := o.Save(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestSettleAndExport(t *testing.T) {
 		t.Errorf("open lines: %+v, %v", left, err)
 	}
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
-	received := testkit.Began().Format("2006-01-02T15:04:05.000Z")
+	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
 		"row,finding,problem,lead_id,partner_id,theirs,ours,difference,currency,received_at,settled_by,settled_at,note",
 		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right",

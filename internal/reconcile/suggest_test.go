@@ -88,7 +88,7 @@ func TestSuggestions(t *testing.T) {
 
 // A list with the same columns is read as the last one was, whatever their order; what
 // was said of one column is not said of another.
-func TestWhatIsRemembered(t *testing.T) {
+func TestMappingIsRemembered(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)

@@ -10,9 +10,9 @@ import (
 // onlyNamed is the outcome of leads that only unreadable rows name; they have no line of their own.
 const onlyNamed = "named"
 
-// part is a row of compareSQL's result: lines with one outcome in one pair of currencies.
+// resultRow is a row of compareSQL's result: lines with one outcome in one pair of currencies.
 // An outcome is a finding, onlyNamed, or the reason why leads were left out.
-type part struct {
+type resultRow struct {
 	outcome             string
 	account             *uuid.UUID // of leads that were left out because of their account
 	theirIn, ourIn      string
@@ -39,7 +39,7 @@ func (s *sums) tally(finding models.Finding, currency string) *Tally {
 	return s.tallies[key]
 }
 
-func (s *sums) add(p part) {
+func (s *sums) add(p resultRow) {
 	finding := models.Finding(p.outcome)
 	switch p.outcome {
 	case onlyNamed:

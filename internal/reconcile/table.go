@@ -29,8 +29,8 @@ const (
 	sampleSize = 64 << 10
 )
 
-// refuse is a list that cannot be taken at all; the words say the mend.
-func refuse(reason, message string) *apperr.Error {
+// invalidFile is a list that cannot be taken at all; the words say the mend.
+func invalidFile(reason, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, reason, apperr.InvalidValue, "file", message)
 }
 
@@ -44,7 +44,7 @@ type table struct {
 	utf8    bool // a cell so far has characters beyond ASCII, in UTF-8
 	western bool // a cell so far is not UTF-8, and was read as Windows-1252
 	csv     *csv.Reader
-	guard   *guard
+	guard   *rowLimitReader
 	row     int // of the row read last, as a spreadsheet numbers it
 	line    int // where it ended
 }
@@ -84,7 +84,7 @@ func openTable(list io.Reader) (*table, error) {
 	if t.delimiter == 0 {
 		t.delimiter = findDelimiter(sample)
 	}
-	t.guard = &guard{from: in}
+	t.guard = &rowLimitReader{from: in}
 	t.csv = csv.NewReader(t.guard)
 	t.csv.Comma, t.csv.FieldsPerRecord, t.csv.ReuseRecord = t.delimiter, -1, true
 	err = t.readNames()
@@ -95,24 +95,24 @@ func openTable(list io.Reader) (*table, error) {
 func looksLikeText(sample []byte) error {
 	switch {
 	case len(bytes.TrimSpace(bytes.TrimPrefix(sample, []byte("\ufeff")))) == 0:
-		return refuse("file_empty", "The file is empty: export the list again.")
+		return invalidFile("file_empty", "The file is empty: export the list again.")
 	case bytes.HasPrefix(sample, []byte("PK\x03\x04")), bytes.HasPrefix(sample, []byte("\xd0\xcf\x11\xe0")):
-		return refuse("file_workbook", "This is a spreadsheet's own file: save the list as CSV UTF-8, and give that.")
-	case bytes.HasPrefix(sample, []byte("\xff\xfe")), bytes.HasPrefix(sample, []byte("\xfe\xff")), halfNUL(sample):
-		return refuse("file_utf16", "The file is in UTF-16: save the list as CSV UTF-8, and give that.")
+		return invalidFile("file_workbook", "This is a spreadsheet's own file: save the list as CSV UTF-8, and give that.")
+	case bytes.HasPrefix(sample, []byte("\xff\xfe")), bytes.HasPrefix(sample, []byte("\xfe\xff")), looksLikeUTF16(sample):
+		return invalidFile("file_utf16", "The file is in UTF-16: save the list as CSV UTF-8, and give that.")
 	case bytes.IndexByte(sample, 0) >= 0:
 		return errBinary
 	case len(sample) == sampleSize && bytes.IndexByte(sample, '\n') < 0:
-		return refuse("file_lines",
+		return invalidFile("file_lines",
 			"The file has no line end in its first 64 KiB, so that it is no list: save the list as CSV UTF-8, and give that.")
 	}
 	return nil
 }
 
-var errBinary = refuse("file_binary", "This is not a CSV file: save the list as CSV UTF-8, and give that.")
+var errBinary = invalidFile("file_binary", "This is not a CSV file: save the list as CSV UTF-8, and give that.")
 
-// halfNUL reports whether every other byte at the beginning is 0, as in UTF-16 without a mark.
-func halfNUL(sample []byte) bool {
+// looksLikeUTF16 reports whether every other byte at the beginning is 0, as in UTF-16 without a mark.
+func looksLikeUTF16(sample []byte) bool {
 	sample = sample[:min(len(sample), 64)]
 	n := bytes.Count(sample, []byte{0})
 	return len(sample) >= 4 && n >= len(sample)/2-1 && n <= len(sample)/2+1 && (sample[0] == 0) != (sample[1] == 0)
@@ -157,13 +157,13 @@ func (t *table) readNames() error {
 	head, err := t.next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return refuse("file_empty", "The file is empty: export the list again.")
+		return invalidFile("file_empty", "The file is empty: export the list again.")
 	case err != nil:
 		return err
 	case head.problem != "":
-		return refuse("file_head", "The first row, which names the columns, cannot be read. "+ProblemText(head.problem))
+		return invalidFile("file_head", "The first row, which names the columns, cannot be read. "+ProblemText(head.problem))
 	case len(head.cells) > maxColumns:
-		return refuse("file_columns",
+		return invalidFile("file_columns",
 			fmt.Sprintf("The list has %d columns and at most %d are taken: leave out those that are not needed.",
 				len(head.cells), maxColumns))
 	}
@@ -173,16 +173,16 @@ func (t *table) readNames() error {
 			name = fmt.Sprintf("column %d", i+1)
 		}
 		if isLead(name) || isAmount(name) {
-			return refuse("file_head",
+			return invalidFile("file_head",
 				"The first row has to name the columns, and it holds a leadId or an amount: add a row of names before it.")
 		}
 		if len(name) > maxName || strings.ContainsAny(name, "\r\n") {
-			return refuse("file_head",
+			return invalidFile("file_head",
 				fmt.Sprintf("The name of column %d is too long or has a line end in it: the first row has to name the columns, in a line of its own.",
 					i+1))
 		}
 		if slices.Contains(t.names, name) {
-			return refuse("file_head", fmt.Sprintf("Two columns are named %q: give each a name of its own.", name))
+			return invalidFile("file_head", fmt.Sprintf("Two columns are named %q: give each a name of its own.", name))
 		}
 		t.names = append(t.names, name)
 	}
@@ -206,13 +206,13 @@ func (t *table) next() (r row, err error) {
 		var wrong *csv.ParseError
 		switch {
 		case errors.Is(t.guard.failed, errLongRow):
-			return r, refuse("file_row",
+			return r, invalidFile("file_row",
 				fmt.Sprintf("Row %d is longer than 1 MiB: perhaps a quotation mark in it is opened and not closed. Mend that row.",
 					t.row+1))
 		case t.guard.failed != nil:
 			return r, t.guard.failed
 		case errors.As(err, &wrong) && wrong.Line > wrong.StartLine:
-			return r, refuse("file_quotes",
+			return r, invalidFile("file_quotes",
 				fmt.Sprintf("A quotation mark in row %d is not closed before the row ends: mend that row.",
 					t.row+wrong.StartLine-t.line))
 		case wrong != nil:
@@ -240,7 +240,7 @@ func (t *table) next() (r row, err error) {
 		case t.names == nil:
 		case len(cells) != len(t.names):
 			r.problem = problemCells
-		case t.headAgain(cells):
+		case t.isRepeatedHeader(cells):
 			r.problem = problemHead
 		}
 		return r, nil
@@ -256,14 +256,14 @@ func (t *table) decode(cell *string) error {
 	} else {
 		text, err := charmap.Windows1252.NewDecoder().String(*cell)
 		if err != nil || t.bom || strings.ContainsRune(text, utf8.RuneError) {
-			return refuse("file_utf8",
+			return invalidFile("file_utf8",
 				fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the list as CSV UTF-8 and upload it again.",
 					t.row))
 		}
 		*cell, t.western = text, true
 	}
 	if t.utf8 && t.western {
-		return refuse("file_encoding",
+		return invalidFile("file_encoding",
 			fmt.Sprintf("The list mixes UTF-8 and Windows-1252 (found at row %d). Save it as CSV UTF-8 and upload it again.",
 				t.row))
 	}
@@ -278,7 +278,7 @@ func (t *table) encoding() string {
 	return UTF8
 }
 
-func (t *table) headAgain(cells []string) bool {
+func (t *table) isRepeatedHeader(cells []string) bool {
 	for i, name := range t.names {
 		if cell := strings.TrimSpace(cells[i]); cell != name && (cell != "" || !strings.HasPrefix(name, "column ")) {
 			return false
@@ -296,8 +296,8 @@ func blank(cells []string) bool {
 	return true
 }
 
-// guard bounds a row, and lets no NUL through. What failed stays so.
-type guard struct {
+// rowLimitReader bounds a row, and lets no NUL through. What failed stays so.
+type rowLimitReader struct {
 	from   io.Reader
 	left   int // of the row
 	failed error
@@ -305,7 +305,7 @@ type guard struct {
 
 var errLongRow = errors.New("a row is too long")
 
-func (g *guard) Read(p []byte) (int, error) {
+func (g *rowLimitReader) Read(p []byte) (int, error) {
 	if g.left <= 0 {
 		g.failed = errLongRow
 	}

@@ -31,7 +31,7 @@ const filesKept = 7 * 24 * time.Hour
 var (
 	errNotFound  = apperr.New(apperr.NotFound, "reconciliation", "Not Found")
 	errNoPartner = apperr.New(apperr.NotFound, "partner", "Not Found")
-	errTooLarge  = refuse("file_size",
+	errTooLarge  = invalidFile("file_size",
 		fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", MaxFile>>20))
 )
 
@@ -52,7 +52,7 @@ func (s *Service) Upload(
 			s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is left expires
 		}
 	}()
-	found, err := takeIn(file, list)
+	found, err := storeUpload(file, list)
 	if err != nil {
 		return r, err
 	}
@@ -99,8 +99,8 @@ func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) 
 	return postgres.Translate(err)
 }
 
-// takeIn writes a list into its file while it is looked at.
-func takeIn(file *blobstore.Writer, list io.Reader) (p Profile, err error) {
+// storeUpload writes a list into its file while it is looked at.
+func storeUpload(file *blobstore.Writer, list io.Reader) (p Profile, err error) {
 	out := bufio.NewWriterSize(file, sampleSize)
 	p, err = profile(io.TeeReader(&limited{from: list, left: MaxFile}, out))
 	if err == nil {

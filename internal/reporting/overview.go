@@ -42,8 +42,8 @@ type Step struct {
 	Pings, Posts int64
 }
 
-// Refusal is how often one reason refused.
-type Refusal struct {
+// RejectionCount is how often one reason refused.
+type RejectionCount struct {
 	Endpoint, Reason string
 	Count            int64
 }
@@ -63,7 +63,7 @@ type Figures struct {
 	Posts     int64 // all, including retries and rejected ones
 	Replayed  int64 // retries that got the first answer again
 	Delivered int64 // leads
-	Refusals  []Refusal
+	Refusals  []RejectionCount
 	Payouts   []Payout
 }
 
@@ -85,7 +85,7 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 		return err
 	}
 	defer rows.Close()
-	refused := map[Refusal]int64{}
+	refused := map[RejectionCount]int64{}
 	for rows.Next() {
 		var step int
 		var endpoint, outcome string
@@ -109,14 +109,14 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 		case models.KindReplayed:
 			f.Replayed += n
 		case models.KindRejected:
-			refused[Refusal{Endpoint: endpoint, Reason: outcome}] += n
+			refused[RejectionCount{Endpoint: endpoint, Reason: outcome}] += n
 		}
 	}
 	for key, n := range refused {
 		key.Count = n
 		f.Refusals = append(f.Refusals, key)
 	}
-	slices.SortFunc(f.Refusals, func(a, b Refusal) int {
+	slices.SortFunc(f.Refusals, func(a, b RejectionCount) int {
 		if a.Count != b.Count {
 			return int(b.Count - a.Count)
 		}

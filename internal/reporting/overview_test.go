@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 func TestRead(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)
-	now := testkit.Began()
+	now := testkit.StartTime()
 	mine, theirs, sandbox := uuid.New(), uuid.New(), uuid.New()
 	count := func(at time.Time, partner, account uuid.UUID, endpoint, outcome string, n int) {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 			Posts:     19,
 			Replayed:  3,
 			Delivered: 7,
-			Refusals:  []reporting.Refusal{{"post", "signature", 9}, {"ping", "payload", 7}},
+			Refusals:  []reporting.RejectionCount{{"post", "signature", 9}, {"ping", "payload", 7}},
 			Payouts: []reporting.Payout{
 				{money.Amount{Minor: 101, Currency: money.EUR}, 2},
 				{money.Amount{Minor: 4600, Currency: money.GBP}, 2},
@@ -87,7 +87,7 @@ func TestRead(t *testing.T) {
 			Posts:     19,
 			Replayed:  3,
 			Delivered: 7,
-			Refusals:  []reporting.Refusal{{"post", "signature", 9}},
+			Refusals:  []reporting.RejectionCount{{"post", "signature", 9}},
 			Payouts: []reporting.Payout{
 				{money.Amount{Minor: 100, Currency: money.EUR}, 1},
 				{money.Amount{Minor: 4600, Currency: money.GBP}, 2},

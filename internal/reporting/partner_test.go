@@ -70,7 +70,7 @@ func (f *traffic) count(
 func TestReadPartner(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
-	now := testkit.Began()
+	now := testkit.StartTime()
 	f.count(t, now, f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 50, 0)
 	f.count(t, now.Add(-time.Hour), f.mine, uuid.Nil, uuid.Nil, "ping", "priced", 45, 1)
 	f.count(t, now.Add(-time.Hour), f.mine, uuid.Nil, uuid.Nil, "ping", "payload", 4, 2)
@@ -126,7 +126,7 @@ func TestReadPartner(t *testing.T) {
 func TestReadSecrets(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
-	now := testkit.Began()
+	now := testkit.StartTime()
 	for _, outcome := range []string{"delivered", "replayed", "already_delivered", "signature"} {
 		f.count(t, now, f.mine, f.account, f.fresh, "post", outcome, 1, 0)
 		f.count(t, now.Add(-time.Hour), f.mine, f.account, f.old, "post", outcome, 10, 0)
@@ -160,7 +160,7 @@ func TestReadSecrets(t *testing.T) {
 func TestReadUnsigned(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
-	now := testkit.Began()
+	now := testkit.StartTime()
 	minute := now.Truncate(time.Minute)
 	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused",
 		"signature_missing", "already_delivered", "delivered_would_be_refused", "replayed_unsigned"} {
@@ -211,7 +211,7 @@ func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UU
 func TestArrivals(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
-	now := testkit.Began()
+	now := testkit.StartTime()
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	f.lead(t, f.mine, f.account, nil, at(-1), 1) // before the moment
 	f.refuse(t, f.mine, at(-1), "signature")

@@ -15,10 +15,10 @@ import (
 
 const (
 	rollEvery = 20 * time.Second
-	// rollWithin bounds a pass from this side: the server's own time-out does not
+	// rollUpTimeout bounds a pass from this side: the server's own time-out does not
 	// help when the network between has gone. What is left is done by the next one.
-	rollWithin = 10 * time.Minute
-	day        = 24 * time.Hour
+	rollUpTimeout = 10 * time.Minute
+	day           = 24 * time.Hour
 	// settled is how old an entry is when it is added: a post's entry is committed
 	// some time after the moment that it bears, and one that comes later still is
 	// found when its day is added up as a whole.
@@ -67,7 +67,7 @@ func (r *Rollup) Run(ctx context.Context) {
 // transaction of its own: on a database whose entries were never added up, that is
 // how it catches up.
 func (r *Rollup) Update(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, rollWithin)
+	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
 	for {
 		more := false
@@ -203,7 +203,7 @@ type statement struct {
 // inOrder runs statements, each of which may take as long as the pass: to add up a
 // day of many leads is not a request that somebody waits for.
 func inOrder(ctx context.Context, tx pgx.Tx, all ...statement) error {
-	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollWithin.Milliseconds())); err != nil {
+	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollUpTimeout.Milliseconds())); err != nil {
 		return err
 	}
 	for _, s := range all {

@@ -29,7 +29,7 @@ type ledgerRollup struct {
 
 func newLedgerRollup(t *testing.T) *ledgerRollup {
 	t.Helper()
-	b := &ledgerRollup{Database: testkit.NewDatabase(t), clock: clock.NewManual(testkit.Began())}
+	b := &ledgerRollup{Database: testkit.NewDatabase(t), clock: clock.NewManual(testkit.StartTime())}
 	b.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`) // leads are not the test's subject
 	b.roll = b.node(b.DB)
 	return b
@@ -105,7 +105,7 @@ func want(t *testing.T, what, got string, lines ...string) {
 func TestRollupAddsUp(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
-	now := testkit.Began()
+	now := testkit.StartTime()
 	mine, theirs := b.partner(t, "mine"), b.partner(t, "theirs")
 	b.partner(t, "new")
 	today := now.Truncate(24 * time.Hour)
@@ -153,10 +153,10 @@ func TestRollupFindsWhatCameLate(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
-	b.accrue(t, mine, testkit.Began().Add(-time.Hour), 100)
+	b.accrue(t, mine, testkit.StartTime().Add(-time.Hour), 100)
 	b.pass(t)
-	b.accrue(t, mine, testkit.Began().Add(-time.Hour), 20)
-	midnight := testkit.Began().Truncate(24*time.Hour).AddDate(0, 0, 1)
+	b.accrue(t, mine, testkit.StartTime().Add(-time.Hour), 20)
+	midnight := testkit.StartTime().Truncate(24*time.Hour).AddDate(0, 0, 1)
 	b.accrue(t, mine, midnight, 3)
 	b.clock.Set(midnight.Add(15*time.Minute - time.Microsecond))
 	b.pass(t)
@@ -172,12 +172,12 @@ func TestRollupCatchesUp(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
-	b.accrue(t, mine, testkit.Began().Add(-time.Hour), 1)
+	b.accrue(t, mine, testkit.StartTime().Add(-time.Hour), 1)
 	b.pass(t)
 	for _, days := range []int{1, 50, 60, 61} {
-		b.accrue(t, mine, testkit.Began().AddDate(0, 0, days), int64(days))
+		b.accrue(t, mine, testkit.StartTime().AddDate(0, 0, days), int64(days))
 	}
-	b.clock.Set(testkit.Began().AddDate(0, 0, 61).Add(time.Hour))
+	b.clock.Set(testkit.StartTime().AddDate(0, 0, 61).Add(time.Hour))
 	b.pass(t)
 	want(t, "the days", b.days(t), "2026-02-21 mine GBP 1 50", "2026-03-03 mine GBP 1 60", "2026-03-04 mine GBP 1 61")
 	want(t, "what is shown", b.shown(t), `mine 3 [{"minor": 171, "currency": "GBP"}]`)
@@ -189,7 +189,7 @@ func TestRollupsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
-	b.clock.Set(testkit.Began().Truncate(24 * time.Hour).Add(-2 * time.Minute)) // midnight comes while they are at it
+	b.clock.Set(testkit.StartTime().Truncate(24 * time.Hour).Add(-2 * time.Minute)) // midnight comes while they are at it
 	nodes := []*reporting.Rollup{b.roll, b.node(testkit.Open(t, b.AppURL)), b.node(testkit.Open(t, b.AppURL))}
 	for round := range 20 {
 		b.accrue(t, mine, b.clock.Now(), int64(round+1), 1)
@@ -229,7 +229,7 @@ func TestRollupLeavesItToTheNodeAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.pass(t)
-	if got := b.until(t); !got.Equal(testkit.Began().Add(-time.Minute)) {
+	if got := b.until(t); !got.Equal(testkit.StartTime().Add(-time.Minute)) {
 		t.Errorf("added up until %s", got)
 	}
 }
@@ -239,7 +239,7 @@ func TestAnIdleRollupWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	for i := range 3 {
-		b.accrue(t, b.partner(t, fmt.Sprint("p", i)), testkit.Began().Add(-time.Hour), 1)
+		b.accrue(t, b.partner(t, fmt.Sprint("p", i)), testkit.StartTime().Add(-time.Hour), 1)
 	}
 	b.pass(t)
 	versions := func(table string) string {

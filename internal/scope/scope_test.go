@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestWhoSeesWhat(t *testing.T) {
+func TestScopeAllows(t *testing.T) {
 	one, two, other := uuid.New(), uuid.New(), uuid.New()
 	for _, c := range []struct {
 		name  string

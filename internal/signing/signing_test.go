@@ -92,7 +92,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestVerifyRefusesAnythingElse(t *testing.T) {
+func TestVerifyRejectsAnythingElse(t *testing.T) {
 	claim, err := Check(headers(stamp(0), nil), now)
 	if err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func TestOneThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 	w.sees(t, "not loaded")
 }
 
-func TestLoadTellsWhatFailed(t *testing.T) {
+func TestLoadReportsFailures(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	broken := newFollower(d.Pool, "directory", `SELECT name FROM partners`)
 	broken.failing.Store(true)

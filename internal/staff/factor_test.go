@@ -389,7 +389,7 @@ func TestConfirm(t *testing.T) {
 	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !isFault(err, apperr.TooMany) {
 		t.Errorf("guesses in an open session are not slowed down: %v", err)
 	}
-	if n := h.events(t, "confirm", models.AuditRefused); n < 5 {
+	if n := h.events(t, "confirm", models.AuditRejected); n < 5 {
 		t.Errorf("%d refused confirmations are in the audit trail", n)
 	}
 }

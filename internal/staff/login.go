@@ -18,8 +18,9 @@ import (
 
 var (
 	errLogin = apperr.New(apperr.Unauthorized, "login", "The e-mail address or the password is not right.")
-	errCode  = apperr.New(apperr.Unauthorized, "code", "This code is not right, or has been used already: wait for the next one.")
-	errAgain = apperr.New(apperr.Unauthorized, "again", "Log in again, please.")
+	errCode  = apperr.New(apperr.Unauthorized, "code",
+		"This code is not right, or has been used already: wait for the next one.")
+	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Log in again, please.")
 )
 
 // codeAttempts is how many wrong codes end a login.
@@ -66,12 +67,12 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 // without what they called themselves.
 func (s *Service) refuse(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
 	e := audit.Event{Action: action, Kind: "staff", Reason: why}
-	by.Name = audit.Nobody.Name
+	by.Name = audit.Anonymous.Name
 	if p.Email != "" {
 		by.Name, by.Staff = p.Email, p.ID
 		e.Object = id.Format(id.Staff, p.ID)
 	}
-	return s.trail().Refused(ctx, by, e)
+	return s.trail().LogRejected(ctx, by, e)
 }
 
 func (s *Service) trail() *audit.Log { return audit.New(s.db, s.clock) }
@@ -126,7 +127,7 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 		return err == nil, err
 	})
 	switch {
-	case errors.Is(err, errAgain):
+	case errors.Is(err, errSessionExpired):
 		return "", errors.Join(err, s.End(ctx, session, "too many wrong codes"))
 	case err == nil && !right:
 		err = errors.Join(errCode, s.refuse(ctx, session.Staff, by, "login", "wrong code"))
@@ -143,7 +144,7 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 		return "", postgres.Translate(err)
 	}
 	if counted.RowsAffected() == 0 {
-		return "", errAgain
+		return "", errSessionExpired
 	}
 	token, hash := newToken()
 	err = s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error {
@@ -171,7 +172,7 @@ func (s *Service) promote(tx *gorm.DB, session Session, tokenHash []byte) error 
 			"totp_sealed":  nil,
 		})
 	if res.Error == nil && res.RowsAffected == 0 {
-		return errAgain
+		return errSessionExpired
 	}
 	return res.Error
 }

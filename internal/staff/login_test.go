@@ -24,7 +24,7 @@ func TestLogin(t *testing.T) {
 	if err := h.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
+	if _, err := h.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "new@example.com", Name: "New", Roles: everywhere(models.Finance)}); err != nil {
 		t.Fatal(err)
 	}
 	for n, email := range []string{"Ada@example.com", "ada@EXAMPLE.com", "  ada@example.com\t"} {
@@ -65,7 +65,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%.40q: %v, and for a wrong password %s", c.email, err, first)
 		}
 	}
-	if n := h.events(t, "login", models.AuditRefused); n != 14 {
+	if n := h.events(t, "login", models.AuditRejected); n != 14 {
 		t.Errorf("%d refusals are in the audit trail", n)
 	}
 	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'refused' AND (actor LIKE 'nobody%' OR reason LIKE '%nobody%')`); n != 0 {
@@ -86,7 +86,7 @@ func TestPasswordsAreHashedAtOWASPsCost(t *testing.T) {
 }
 
 // Unknown people cost what known ones do: a hash.
-func TestUnknownPeopleTakeAsLong(t *testing.T) {
+func TestUnknownUsersTakeAsLong(t *testing.T) {
 	t.Parallel()
 	production := settings()
 	production.PasswordCost = nil
@@ -170,7 +170,7 @@ func TestThrottling(t *testing.T) {
 
 // Whoever guesses from many addresses is slowed down, and does not lock the person
 // out where they usually log in.
-func TestAnAttackLocksNobodyOut(t *testing.T) {
+func TestAttackLocksOutNoUser(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)

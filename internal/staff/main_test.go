@@ -40,7 +40,7 @@ func newStaffPlatform(t *testing.T, s staff.Settings) staffPlatform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.Began())
+	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
 	return staffPlatform{d, staff.NewService(d.DB, keys, c, s), c}
 }
 
@@ -56,7 +56,7 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 // person is one of the staff with the usual password.
 func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
-	p, err := h.Seed(t.Context(), audit.Operator, staff.NewPerson{
+	p, err := h.Seed(t.Context(), audit.Operator, staff.NewMember{
 		Email: email,
 		Name:  "Ada Example",
 		Roles: everywhere(roles...),

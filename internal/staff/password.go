@@ -21,8 +21,8 @@ import (
 const (
 	minPassword = 12
 	maxPassword = 256
-	// hashWithin bounds the wait for a place to hash.
-	hashWithin = 3 * time.Second
+	// hashTimeout bounds the wait for a place to hash.
+	hashTimeout = 3 * time.Second
 )
 
 var (
@@ -55,8 +55,8 @@ func hashToken(token string) []byte {
 	return sum[:]
 }
 
-func (s *Service) place(ctx context.Context) (leave func(), err error) {
-	timer := time.NewTimer(hashWithin)
+func (s *Service) acquireHashSlot(ctx context.Context) (leave func(), err error) {
+	timer := time.NewTimer(hashTimeout)
 	defer timer.Stop()
 	select {
 	case s.hashing <- struct{}{}:
@@ -68,7 +68,7 @@ func (s *Service) place(ctx context.Context) (leave func(), err error) {
 }
 
 func (s *Service) hash(ctx context.Context, password string) (string, error) {
-	leave, err := s.place(ctx)
+	leave, err := s.acquireHashSlot(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 // matches compares a password with a person's hash, and takes as long for one who
 // has none.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
-	leave, err := s.place(ctx)
+	leave, err := s.acquireHashSlot(ctx)
 	if err != nil {
 		return false, err
 	}

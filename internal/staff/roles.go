@@ -78,7 +78,7 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID
 	}
 	return s.changeRoles(ctx, person, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
 		if p.RowVersion != version {
-			return errNewer
+			return errStale
 		}
 		if by.Staff == person && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
 			return !slices.ContainsFunc(had, func(h models.StaffRole) bool { return same(w, h) })
@@ -143,7 +143,7 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UU
 	}
 	return s.changeRoles(ctx, person, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
 		if p.RowVersion != version {
-			return errNewer
+			return errStale
 		}
 		if err := s.setStatus(tx, by, p, models.StaffDeactivated); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (s *Service) Reactivate(ctx context.Context, by audit.Actor, person uuid.UU
 	}
 	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
 		if p.RowVersion != version {
-			return errNewer
+			return errStale
 		}
 		to := models.StaffActive
 		if p.PasswordHash == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func (h staffPlatform) find(t *testing.T, person uuid.UUID) staff.Person {
+func (h staffPlatform) find(t *testing.T, person uuid.UUID) staff.Member {
 	t.Helper()
 	p, err := h.Find(t.Context(), id.Format(id.Staff, person))
 	if err != nil {
@@ -42,8 +42,8 @@ func (h staffPlatform) reactivate(t *testing.T, person uuid.UUID) {
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	invite := func(n staff.NewPerson) (staff.Invited, error) { return h.Invite(t.Context(), audit.Operator, n) }
-	ada, err := invite(staff.NewPerson{
+	invite := func(n staff.NewMember) (staff.Invited, error) { return h.Invite(t.Context(), audit.Operator, n) }
+	ada, err := invite(staff.NewMember{
 		Email: " ada@example.com ",
 		Name:  " Ada ",
 		Roles: everywhere(models.Administrator, models.Administrator),
@@ -87,7 +87,7 @@ func TestInvitation(t *testing.T) {
 	}
 	h.in(t, "ada@example.com")
 
-	late, err := invite(staff.NewPerson{Email: "late@example.com", Name: "Late", Roles: everywhere(models.Auditor)})
+	late, err := invite(staff.NewMember{Email: "late@example.com", Name: "Late", Roles: everywhere(models.Auditor)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestInvitation(t *testing.T) {
 		t.Errorf("three days later: %v", err)
 	}
 	partner := uuid.New()
-	for name, n := range map[string]staff.NewPerson{
+	for name, n := range map[string]staff.NewMember{
 		"email":            {Email: "no address", Name: "X", Roles: everywhere(models.Auditor)},
 		"email, with name": {Email: "X <x@example.com>", Name: "X", Roles: everywhere(models.Auditor)},
 		"email, long":      {Email: strings.Repeat("x", 250) + "@example.com", Name: "X", Roles: everywhere(models.Auditor)},
@@ -110,7 +110,7 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := invite(staff.NewPerson{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, apperr.Conflict) {
+	if _, err := invite(staff.NewMember{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, apperr.Conflict) {
 		t.Errorf("the same address twice: %v", err)
 	}
 	h.intact(t)

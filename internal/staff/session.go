@@ -68,7 +68,7 @@ func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 // an open page does not keep an idle session alive.
 func (s *Service) PeekSession(ctx context.Context, token string) (out Session, err error) {
 	if token == "" {
-		return out, errAgain
+		return out, errSessionExpired
 	}
 	now := s.clock.Now()
 	db := s.db.Gorm.WithContext(ctx)
@@ -76,13 +76,13 @@ func (s *Service) PeekSession(ctx context.Context, token string) (out Session, e
 		return out, postgres.Translate(err)
 	}
 	if out.ID == uuid.Nil {
-		return out, errAgain
+		return out, errSessionExpired
 	}
 	if err := db.Where("id = ? AND status = ?", out.StaffID, models.StaffActive).Limit(1).Find(&out.Staff).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
 	if out.Staff.ID == uuid.Nil {
-		return out, errAgain
+		return out, errSessionExpired
 	}
 	return out, nil
 }
@@ -169,7 +169,7 @@ func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session S
 	if err != nil {
 		return err
 	}
-	return s.proven(ctx, by, session, budgets, func() (bool, error) {
+	return s.verifyAndAudit(ctx, by, session, budgets, func() (bool, error) {
 		return s.matches(ctx, password, session.Staff.PasswordHash)
 	})
 }
@@ -180,7 +180,7 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	if err != nil {
 		return err
 	}
-	return s.proven(ctx, by, session, budgets, func() (bool, error) {
+	return s.verifyAndAudit(ctx, by, session, budgets, func() (bool, error) {
 		err := s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, code) })
 		if errors.Is(err, errCode) {
 			return false, nil
@@ -189,9 +189,9 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// proven runs an attempt by a signed-in user and audits a wrong one.
-func (s *Service) proven(
-	ctx context.Context, by audit.Actor, session Session, budgets []budget, right func() (bool, error),
+// verifyAndAudit runs an attempt by a signed-in user and audits a wrong one.
+func (s *Service) verifyAndAudit(
+	ctx context.Context, by audit.Actor, session Session, budgets []attemptLimit, right func() (bool, error),
 ) error {
 	ok, err := s.attempt(ctx, budgets, right)
 	if err == nil && !ok {
@@ -213,7 +213,7 @@ func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 		`DELETE FROM staff_invitations WHERE expires_at < $1`:           now,
 		`DELETE FROM login_attempts WHERE last_at < $1 AND NOT lasting`: now.Add(-24 * time.Hour),
 		`DELETE FROM form_submissions WHERE at < $1`:                    now.Add(-24 * time.Hour),
-		`DELETE FROM kept_forms WHERE kept_at < $1`:                     now.Add(-formKept),
+		`DELETE FROM kept_forms WHERE kept_at < $1`:                     now.Add(-savedFormTTL),
 	} {
 		done, err := s.db.Pool.Exec(ctx, sql, before)
 		if err != nil {

@@ -46,8 +46,8 @@ type Service struct {
 	hashing   chan struct{} // places for passwords that are hashed at once: each takes memory and a core
 }
 
-// hashesAtOnce bounds how many passwords are hashed at once.
-const hashesAtOnce = 2
+// maxConcurrentHashes bounds how many passwords are hashed at once.
+const maxConcurrentHashes = 2
 
 // NewService needs the platform keys to seal second factors.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
@@ -63,27 +63,27 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 	dummyHash := func() (string, error) { return newDummyHash(s.PasswordCost) }
 	return &Service{
 		db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s,
-		dummyHash: sync.OnceValues(dummyHash), hashing: make(chan struct{}, hashesAtOnce),
+		dummyHash: sync.OnceValues(dummyHash), hashing: make(chan struct{}, maxConcurrentHashes),
 	}
 }
 
 var (
-	errNobody = apperr.New(apperr.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
-	errEmail  = apperr.New(apperr.Invalid, "email",
+	errStaffNotFound = apperr.New(apperr.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
+	errEmail         = apperr.New(apperr.Invalid, "email",
 		"An e-mail address has the form name@example.com and at most 254 characters.")
 	errName   = apperr.New(apperr.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
 	errNoRole = apperr.New(apperr.Invalid, "role",
 		"Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
 	errInvited = apperr.New(apperr.Conflict, "accepted", "The invitation has been accepted already.")
-	errNewer   = apperr.New(apperr.Conflict, "changed",
+	errStale   = apperr.New(apperr.Conflict, "changed",
 		"Somebody else changed this person meanwhile: look at the change, then decide again.")
 )
 
 // InvitationLife is how long an invitation can be accepted.
 const InvitationLife = 72 * time.Hour
 
-// NewPerson is whom to invite.
-type NewPerson struct {
+// NewMember is whom to invite.
+type NewMember struct {
 	Email, Name string
 	Roles       []models.StaffRole // StaffID is filled in
 }
@@ -96,7 +96,7 @@ type Invited struct {
 }
 
 // Invite makes a person who has yet to choose a password.
-func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewPerson) (Invited, error) {
+func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invited, error) {
 	p, roles, err := s.newPerson(n)
 	if err != nil {
 		return Invited{}, err
@@ -137,7 +137,7 @@ func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, person uu
 
 // Seed makes a person with a password and no second factor, as the embedded default
 // does. Of whoever is there already only another password is taken on.
-func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewPerson, password string) (models.Staff, error) {
+func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, password string) (models.Staff, error) {
 	p, roles, err := s.newPerson(n)
 	if err != nil {
 		return p, err
@@ -173,7 +173,7 @@ func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewPerson, passwor
 	return p, err
 }
 
-func (s *Service) newPerson(n NewPerson) (models.Staff, []models.StaffRole, error) {
+func (s *Service) newPerson(n NewMember) (models.Staff, []models.StaffRole, error) {
 	now := s.clock.Now()
 	p := models.Staff{
 		ID: id.New(now), Email: strings.TrimSpace(n.Email), Name: strings.TrimSpace(n.Name),
@@ -229,7 +229,7 @@ func (s *Service) change(ctx context.Context, person uuid.UUID, do func(tx *gorm
 func locked(tx *gorm.DB, person uuid.UUID) (p models.Staff, err error) {
 	err = tx.Raw(`SELECT * FROM staff WHERE id = ? FOR UPDATE`, person).Scan(&p).Error
 	if err == nil && p.ID == uuid.Nil {
-		err = errNobody
+		err = errStaffNotFound
 	}
 	return p, err
 }
@@ -249,18 +249,18 @@ func described(p models.Staff, roles []models.StaffRole) map[string]any {
 	return map[string]any{"email": p.Email, "name": p.Name, "roles": roleTexts(roles)}
 }
 
-// Person is one of the staff as lists and pages show them.
-type Person struct {
+// Member is one of the staff as lists and pages show them.
+type Member struct {
 	models.Staff
 	Roles  []models.StaffRole
 	SeenAt time.Time // zero for never
 }
 
 // SecondFactor reports whether the person has one.
-func (p Person) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
+func (p Member) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
 
 // List returns everybody by name: there are dozens, not thousands.
-func (s *Service) List(ctx context.Context) ([]Person, error) {
+func (s *Service) List(ctx context.Context) ([]Member, error) {
 	var rows []struct {
 		models.Staff
 		SeenAt *time.Time
@@ -273,7 +273,7 @@ func (s *Service) List(ctx context.Context) ([]Person, error) {
 	if err := db.Order("role, partner_id").Find(&roles).Error; err != nil {
 		return nil, postgres.Translate(err)
 	}
-	people := make([]Person, len(rows))
+	people := make([]Member, len(rows))
 	for i, row := range rows {
 		people[i].Staff = row.Staff
 		if row.SeenAt != nil {
@@ -289,16 +289,16 @@ func (s *Service) List(ctx context.Context) ([]Person, error) {
 }
 
 // Find looks a person up by e-mail address or by id in its prefixed form.
-func (s *Service) Find(ctx context.Context, emailOrID string) (Person, error) {
+func (s *Service) Find(ctx context.Context, emailOrID string) (Member, error) {
 	people, err := s.List(ctx)
 	if err != nil {
-		return Person{}, err
+		return Member{}, err
 	}
 	staffID, err := id.Parse(id.Staff, emailOrID)
 	i := slices.IndexFunc(people,
-		func(p Person) bool { return err == nil && p.ID == staffID || strings.EqualFold(p.Email, emailOrID) })
+		func(p Member) bool { return err == nil && p.ID == staffID || strings.EqualFold(p.Email, emailOrID) })
 	if i < 0 {
-		return Person{}, errNobody
+		return Member{}, errStaffNotFound
 	}
 	return people[i], nil
 }

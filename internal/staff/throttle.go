@@ -27,9 +27,9 @@ const (
 	knownFor = 30 * 24 * time.Hour
 )
 
-// budget is a number of failures that cost nothing, for what an attempt is counted
+// attemptLimit is a number of failures that cost nothing, for what an attempt is counted
 // against.
-type budget struct {
+type attemptLimit struct {
 	digest  []byte
 	free    int
 	cleared bool // a right attempt clears the count; otherwise it takes back only itself
@@ -45,9 +45,9 @@ func (s *Service) budgetDigest(parts ...string) []byte {
 // first, so that one that has used up its budget writes no rows for further people.
 // The last does not hold at an address from which the person has logged in before: an
 // attacker elsewhere cannot lock them out.
-func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, email, address string) ([]budget, error) {
+func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, email, address string) ([]attemptLimit, error) {
 	email, address = strings.ToLower(email), clientaddr.Group(address).String()
-	all := []budget{
+	all := []attemptLimit{
 		{digest: s.budgetDigest("address", address), free: 30},
 		{digest: s.budgetDigest("both", email, address), free: 5, cleared: true},
 	}
@@ -56,7 +56,7 @@ func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, emai
 		return nil, err
 	}
 	if !known {
-		all = append(all, budget{digest: s.budgetDigest("person", email), free: 20})
+		all = append(all, attemptLimit{digest: s.budgetDigest("person", email), free: 20})
 	}
 	return all, nil
 }
@@ -65,17 +65,17 @@ func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, emai
 // the person, whatever the session, or the person at this address where they have
 // logged in from it before. Only a right code clears the count. The wait starts with
 // the 20th wrong code.
-func (s *Service) codeBudget(ctx context.Context, person models.Staff, address string) ([]budget, error) {
+func (s *Service) codeBudget(ctx context.Context, person models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
 	known, err := s.knownAddress(ctx, person, address)
 	if err != nil {
 		return nil, err
 	}
-	b := budget{digest: s.budgetDigest("code", person.ID.String()), free: 19, cleared: true, lasting: true}
+	b := attemptLimit{digest: s.budgetDigest("code", person.ID.String()), free: 19, cleared: true, lasting: true}
 	if known {
 		b.digest = s.budgetDigest("code", person.ID.String(), address)
 	}
-	return []budget{b}, nil
+	return []attemptLimit{b}, nil
 }
 
 // knownAddress reports whether the person has logged in from this group of addresses.
@@ -93,14 +93,14 @@ func (s *Service) knownAddress(ctx context.Context, person models.Staff, group s
 // attempt makes one attempt. It reports whether it was right, or fails with a TooMany
 // fault when a budget is used up; then right was not run. One that could not be judged
 // is not counted.
-func (s *Service) attempt(ctx context.Context, budgets []budget, right func() (bool, error)) (bool, error) {
+func (s *Service) attempt(ctx context.Context, budgets []attemptLimit, right func() (bool, error)) (bool, error) {
 	if err := s.spend(ctx, budgets); err != nil {
 		return false, err
 	}
 	ok, err := right()
 	switch {
 	case err != nil:
-		s.giveBack(ctx, budgets)
+		s.refundAttempt(ctx, budgets)
 	case ok:
 		s.succeeded(ctx, budgets)
 	}
@@ -110,11 +110,11 @@ func (s *Service) attempt(ctx context.Context, budgets []budget, right func() (b
 // spend counts an attempt as failed before it is made, so that many at once do not
 // get more guesses. It fails with how long to wait when a
 // budget is used up.
-func (s *Service) spend(ctx context.Context, all []budget) error {
+func (s *Service) spend(ctx context.Context, all []attemptLimit) error {
 	for i, b := range all {
 		wait, err := s.spendOne(ctx, b)
 		if err != nil || wait > 0 {
-			s.giveBack(ctx, all[:i])
+			s.refundAttempt(ctx, all[:i])
 		}
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ const spendSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, fr
 	WHERE a.free_at <= $2
 	RETURNING failures`
 
-func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, err error) {
+func (s *Service) spendOne(ctx context.Context, b attemptLimit) (wait time.Duration, err error) {
 	now := s.clock.Now()
 	var failures int
 	err = s.db.Pool.QueryRow(ctx, spendSQL, b.digest, now, now.Add(-forgetAfter), b.free,
@@ -154,19 +154,19 @@ func (s *Service) spendOne(ctx context.Context, b budget) (wait time.Duration, e
 }
 
 // succeeded records that an attempt was right.
-func (s *Service) succeeded(ctx context.Context, all []budget) {
+func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {
 			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // as below
 		} else {
-			s.giveBack(ctx, []budget{b})
+			s.refundAttempt(ctx, []attemptLimit{b})
 		}
 	}
 }
 
-// giveBack takes an attempt back that was none. What cannot be given back costs a
+// refundAttempt takes an attempt back that was none. What cannot be given back costs a
 // person a guess, and nobody's security.
-func (s *Service) giveBack(ctx context.Context, all []budget) {
+func (s *Service) refundAttempt(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		_, _ = s.db.Pool.Exec(ctx,
 			`UPDATE login_attempts SET failures = greatest(failures - 1, 0), free_at = $2 WHERE digest = $1`, b.digest,

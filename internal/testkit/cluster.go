@@ -145,7 +145,7 @@ func makeTemplate(ctx context.Context, server *devpg.Server) error {
 	if err := server.Provision(ctx, templateName, passwords); err != nil {
 		return err
 	}
-	owner, err := postgres.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectWithin)
+	owner, err := postgres.OpenOwner(server.URL(devpg.OwnerRole, passwords.Owner, templateName), connectTimeout)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func TestValidateExchange(t *testing.T) {
 	}
 }
 
-func TestNewContractRefuses(t *testing.T) {
+func TestNewContractRejects(t *testing.T) {
 	for name, document := range map[string]string{
 		"not YAML":               "openapi: [",
 		"nothing in it":          "openapi: 3.1.0\ninfo: {title: t, version: '1'}",

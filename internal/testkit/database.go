@@ -17,7 +17,7 @@ import (
 // templateName is the migrated database that every test's own is cloned from.
 const templateName = "pingpost_template"
 
-const connectWithin = 5 * time.Second
+const connectTimeout = 5 * time.Second
 
 var passwords = devpg.Passwords{Owner: "owner-of-tests", App: "app-of-tests"}
 
@@ -56,7 +56,7 @@ func (r *rootPool) open(url string) (*pgxpool.Pool, error) {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) { return c.Ping(ctx) == nil, nil }
 		config.AfterRelease = func(c *pgx.Conn) bool {
-			ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
+			ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 			defer cancel()
 			_, err := c.Exec(ctx, "DISCARD ALL")
 			return err == nil
@@ -130,7 +130,7 @@ func Open(t testing.TB, url string) *postgres.DB {
 	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL:              url,
 		MaxConnections:   20,
-		ConnectTimeout:   connectWithin,
+		ConnectTimeout:   connectTimeout,
 		StatementTimeout: 10 * time.Second,
 	})
 	if err != nil {

@@ -39,9 +39,9 @@ func (n *Network) Up(t testing.TB) {
 	}
 }
 
-// Spoil disturbs what the server answers until the returned function is called:
+// AddFault disturbs what the server answers until the returned function is called:
 // with a kind of toxiproxy's toxics and its attributes as JSON.
-func (n *Network) Spoil(t testing.TB, kind, attributes string) (mend func()) {
+func (n *Network) AddFault(t testing.TB, kind, attributes string) (mend func()) {
 	t.Helper()
 	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
 	if _, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {

@@ -24,12 +24,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// KeptRefusals is how many refusals a Platform keeps for each partner.
-const KeptRefusals = 5
+// RejectionsPerPartner is how many refusals a Platform keeps for each partner.
+const RejectionsPerPartner = 5
 
-// Began is when a Platform's clock stands still at first. It has milliseconds,
+// StartTime is when a Platform's clock stands still at first. It has milliseconds,
 // so that whatever drops them is seen.
-func Began() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
+func StartTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
 // Platform is everything that intake works with, on a test's own database, with
 // a clock that stands still, the shipped rate card published, and a partner for
@@ -58,7 +58,7 @@ type Partner struct {
 // NewPlatform builds on the given database.
 func NewPlatform(t testing.TB, d *Database) *Platform {
 	t.Helper()
-	p := &Platform{DB: d, Time: clock.NewManual(Began())}
+	p := &Platform{DB: d, Time: clock.NewManual(StartTime())}
 	p.Keys = PlatformKeys(t, 1)
 	p.Partners = partners.NewService(d.DB, p.Keys, p.Time)
 	p.Required = p.AddPartner(t, "harbour-leads", models.SigningRequired)
@@ -95,7 +95,7 @@ func (p *Platform) build(t testing.TB) {
 	p.Recorder = intake.NewRecorder(p.DB.Pool, log, 0, func(ctx context.Context) error {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
-	p.Traffic = intake.NewTraffic(p.DB.Pool, log, KeptRefusals)
+	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RejectionsPerPartner)
 }
 
 // PlatformKeys are the keys that derive from platform keys filled with these bytes.

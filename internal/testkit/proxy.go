@@ -25,7 +25,7 @@ type Proxy struct {
 }
 
 // NewProxy listens on a free port of this machine until the test ends. The
-// database URL must not ask for TLS: LoseAnswer reads the bytes that pass.
+// database URL must not ask for TLS: DropResponse reads the bytes that pass.
 func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -64,11 +64,11 @@ func (p *Proxy) Up() {
 	p.down = false
 }
 
-// LoseAnswer cuts the connection instead of passing on the first answer of the
+// DropResponse cuts the connection instead of passing on the first answer of the
 // server that contains text. It calls meanwhile, unless that is nil, before the
 // client learns. A statement outside a transaction has been committed by the time
 // it is answered.
-func (p *Proxy) LoseAnswer(text string, meanwhile func()) {
+func (p *Proxy) DropResponse(text string, meanwhile func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose, p.meanwhile = []byte(text), meanwhile

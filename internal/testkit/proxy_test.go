@@ -35,7 +35,7 @@ func TestProxyLosesAnAnswerToWhatWasCommitted(t *testing.T) {
 	d := NewDatabaseURLs(t)
 	proxy := NewProxy(t, d.AppURL)
 	var called atomic.Bool
-	proxy.LoseAnswer("INSERT 0 1", func() { called.Store(true) })
+	proxy.DropResponse("INSERT 0 1", func() { called.Store(true) })
 
 	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields)
 		VALUES (gen_random_uuid(), now(), gen_random_uuid(), 'post', 'payload', '{}')`)

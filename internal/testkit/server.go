@@ -91,7 +91,7 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 		t.Fatal(err)
 	}
 	d := s.URLs(t)
-	owner, err := postgres.OpenOwner(d.OwnerURL, connectWithin)
+	owner, err := postgres.OpenOwner(d.OwnerURL, connectTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ const (
 	pauseLogins = 16 * time.Minute
 	// attemptLasts is longer than a login may take. An attempt whose result is not
 	// recorded, because the node was killed, counts for that long.
-	attemptLasts = time.Minute
-	recordWithin = time.Second
+	attemptLasts  = time.Minute
+	recordTimeout = time.Second
 )
 
 // Attempts limits AppRole logins with a rejected credential, for all nodes on a
@@ -78,7 +78,7 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 // a rejection makes all of them count for the whole pause, and an attempt that
 // Vault did not judge does not count.
 func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	record := func(sql string, args ...any) {
 		a.db.Pool.Exec(ctx, sql, args...) //nolint:errcheck // an attempt without a result counts for attemptLasts

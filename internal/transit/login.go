@@ -57,15 +57,15 @@ type session struct {
 	clock    clock.Clock
 	calls    *calls
 
-	mu      sync.Mutex
-	current string
-	proven  bool // Vault has taken it
-	since   time.Time
-	fresh   time.Time // until then no other is looked for; zero: for ever
-	ends    time.Time // zero: never
-	wait    time.Duration
-	notYet  time.Time // no login before
-	failure error     // of the last login
+	mu       sync.Mutex
+	current  string
+	accepted bool // Vault has taken it
+	since    time.Time
+	fresh    time.Time // until then no other is looked for; zero: for ever
+	ends     time.Time // zero: never
+	wait     time.Duration
+	notYet   time.Time // no login before
+	failure  error     // of the last login
 }
 
 // token returns a token to use.
@@ -100,7 +100,7 @@ func (s *session) renew(ctx context.Context, now time.Time) error {
 		s.notYet, s.failure = now.Add(s.wait), err
 		return err
 	}
-	s.current, s.proven, s.since, s.wait, s.failure = auth.ClientToken, false, now, 0, nil
+	s.current, s.accepted, s.since, s.wait, s.failure = auth.ClientToken, false, now, 0, nil
 	s.use(s.current)
 	s.fresh, s.ends = time.Time{}, time.Time{}
 	if life := time.Duration(auth.LeaseDuration) * time.Second; life > 0 {
@@ -115,32 +115,32 @@ func (s *session) attempt(ctx context.Context) (*api.SecretAuth, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth, err := s.enter(ctx)
+	auth, err := s.authenticate(ctx)
 	err = explainLogin(err)
 	end(ctx, err)
 	return auth, err
 }
 
-// refused says that Vault did not take the token, and reports whether another may
+// markRejected says that Vault did not take the token, and reports whether another may
 // be had at once.
-func (s *session) refused(token string) bool {
+func (s *session) markRejected(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if token != s.current {
 		return true // another has been had since
 	}
-	if now := s.clock.Now(); !s.proven && now.Sub(s.since) < settleLogin {
+	if now := s.clock.Now(); !s.accepted && now.Sub(s.since) < settleLogin {
 		return false
 	}
 	s.current = ""
 	return true
 }
 
-// taken says that Vault took the token.
-func (s *session) taken(token string) {
+// markAccepted says that Vault took the token.
+func (s *session) markAccepted(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proven = s.proven || token == s.current
+	s.accepted = s.accepted || token == s.current
 }
 
 // life is how long the token may still be used; false when it has no end or
@@ -158,7 +158,7 @@ func (s *session) life() (time.Duration, bool) {
 // there is none.
 func (w *Wrapper) TokenLife() (time.Duration, bool) { return w.session.life() }
 
-func (s *session) enter(ctx context.Context) (*api.SecretAuth, error) {
+func (s *session) authenticate(ctx context.Context) (*api.SecretAuth, error) {
 	var secret *api.Secret
 	var err error
 	switch s.login.Method {

@@ -97,7 +97,7 @@ func TestLoginsThatFail(t *testing.T) {
 }
 
 // A policy that refuses is not answered with login after login.
-func TestARefusalIsNotALoginStorm(t *testing.T) {
+func TestRejectedLoginIsNotRetriedAtOnce(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	w := with(t, v.Options(devvault.Rotate)) // may not encrypt

@@ -217,7 +217,7 @@ func (r result) wrapped() ([]byte, error) {
 	if r.Error != "" {
 		return nil, fmt.Errorf("%w: Vault says: %s", envelope.ErrNotWrapped, r.Error)
 	}
-	name, version, err := envelope.Origin([]byte(r.Ciphertext))
+	name, version, err := envelope.ParseWrapped([]byte(r.Ciphertext))
 	if err != nil || name != Name || Version(version) == 0 {
 		return nil, errors.New("what Vault answered is not a wrapped key")
 	}
@@ -280,11 +280,11 @@ func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte
 		}
 		answer, err := w.attempt(ctx, operation, path, body)
 		var refused *Error
-		if errors.As(err, &refused) && refused.Status == statusForbidden && !again && w.session.refused(token) {
+		if errors.As(err, &refused) && refused.Status == statusForbidden && !again && w.session.markRejected(token) {
 			continue
 		}
 		if err == nil {
-			w.session.taken(token)
+			w.session.markAccepted(token)
 		}
 		return answer, err
 	}

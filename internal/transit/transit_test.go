@@ -62,7 +62,7 @@ func TestABatchIsOneCall(t *testing.T) {
 		calls[transit.Call{Operation: "login", Reason: "ok"}] != 1 {
 		t.Errorf("calls %v", calls)
 	}
-	name, version, err := envelope.Origin(wrapped[0])
+	name, version, err := envelope.ParseWrapped(wrapped[0])
 	if err != nil || name != transit.Name || transit.Version(version) != 1 || !w.Reads(version) {
 		t.Errorf("%s is of %q %q, %v", wrapped[0], name, version, err)
 	}
@@ -117,7 +117,7 @@ func TestRotationAndRewrap(t *testing.T) {
 	if err := v.Wrapper(t, devvault.Rotate).Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, version, _ := envelope.Origin(wrap(t, serve, randomKeys(1)...)[0]); version != "v2" {
+	if _, version, _ := envelope.ParseWrapped(wrap(t, serve, randomKeys(1)...)[0]); version != "v2" {
 		t.Errorf("writes with %s after the rotation", version)
 	}
 	moved, err := mover.Rewrap(t.Context(), old)
@@ -127,7 +127,7 @@ func TestRotationAndRewrap(t *testing.T) {
 	fresh := make([][]byte, len(moved))
 	for i, m := range moved {
 		fresh[i] = m.Wrapped
-		if _, version, _ := envelope.Origin(m.Wrapped); version != "v2" || m.Err != nil {
+		if _, version, _ := envelope.ParseWrapped(m.Wrapped); version != "v2" || m.Err != nil {
 			t.Fatalf("moved to %s (%v)", m.Wrapped, m.Err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestErrorsTellNoSecret(t *testing.T) {
+func TestErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	o := v.Options(devvault.Serve)

@@ -51,7 +51,7 @@ func designForms() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "choice", Label: "One of several", Type: "select", Options: []ui.Option{{Value: "off", Label: "Off"}, {Value: "report", Label: "Report only", Chosen: true}, {Value: "required", Label: "Required"}}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "choice", Label: "One of several", Type: "select", Options: []ui.Option{{Value: "off", Label: "Off"}, {Value: "report", Label: "Report only", Selected: true}, {Value: "required", Label: "Required"}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -79,11 +79,11 @@ func designForms() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "boxes", Label: "Any number of several", Hint: "None is an answer too.", Options: []ui.Option{{Value: "a", Label: "One", Chosen: true}, {Value: "b", Label: "Another", Hint: "With what it means."}, {Value: "c", Label: "A third"}}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "boxes", Label: "Any number of several", Hint: "None is an answer too.", Options: []ui.Option{{Value: "a", Label: "One", Selected: true}, {Value: "b", Label: "Another", Hint: "With what it means."}, {Value: "c", Label: "A third"}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.RoleChoices("design", []ui.RoleChoice{{Value: "manager", Label: "Account manager", Hint: "A role with its scope.", Chosen: true, Scopable: true, Some: true, Partners: "harbour-leads"}, {Value: "auditor", Label: "Auditor", Chosen: true, Locked: "A role that cannot be changed here."}}, nil).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.RoleChoices("design", []ui.RoleChoice{{Value: "manager", Label: "Account manager", Hint: "A role with its scope.", Selected: true, Scopable: true, Some: true, Partners: "harbour-leads"}, {Value: "auditor", Label: "Auditor", Selected: true, Locked: "A role that cannot be changed here."}}, nil).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -549,7 +549,7 @@ func designButtons() templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.ConfirmForm(ui.ConfirmView{Prefix: "design", Action: "/design", Consequence: "The secret stops working at once, and cannot be brought back.", TypeName: "harbour-leads", AskReason: true, StepUp: ui.StepUp{Needed: true, Code: true}, Submit: "Revoke", Cancel: "/design"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.ConfirmForm(ui.ConfirmView{Prefix: "design", Action: "/design", Consequence: "The secret stops working at once, and cannot be brought back.", TypeName: "harbour-leads", RequireReason: true, StepUp: ui.StepUp{Needed: true, Code: true}, Submit: "Revoke", Cancel: "/design"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

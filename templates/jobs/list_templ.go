@@ -31,7 +31,7 @@ type Row struct {
 	AskedBy string
 	Asked   time.Time
 	Ended   time.Time
-	Status  ui.WorkStatus
+	Status  ui.JobStatus
 }
 
 var workColumns = []ui.Column{{Label: "What"}, {Label: "State"}, {Label: "Asked for"}, {Label: "Ended"}, {Label: "Stop", NoLabel: true}}
@@ -183,9 +183,9 @@ func Line(r Row, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var7 string
-		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.ResolveAttributeValue(r.Status.News(r.Kind))
+		templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.ResolveAttributeValue(r.Status.Announcement(r.Kind))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `jobs/list.templ`, Line: 55, Col: 35}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `jobs/list.templ`, Line: 55, Col: 43}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var7)
 		if templ_7745c5c3_Err != nil {
@@ -296,7 +296,7 @@ func Line(r Row, now time.Time) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.WorkState(r.Status.State).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.JobStateBadge(r.Status.State).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -304,7 +304,7 @@ func Line(r Row, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.WorkProgress("work-progress-"+r.Key, "", r.Status).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.JobProgress("work-progress-"+r.Key, "", r.Status).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -393,7 +393,7 @@ func Line(r Row, now time.Time) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.StopWork(r.Status.StopURL, "/work").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.CancelJob(r.Status.StopURL, "/work").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

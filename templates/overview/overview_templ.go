@@ -20,7 +20,7 @@ type View struct {
 	Shell      ui.Shell
 	Ranges     []ui.Tab // 1 h, 24 h, 7 d, 30 d
 	RangeWords string   // "in the last 24 hours": ends sentences
-	Needs      []ui.Need
+	Attention  []ui.AttentionItem
 	Tiles      []ui.StatTile // pings, posts, accepted share, leads
 	StepHead   string        // what a step of the chart is: "Hour (UTC)"
 	Traffic    []ui.TrafficStep
@@ -64,7 +64,7 @@ func Page(v View) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.Needs(v.Needs).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.AttentionList(v.Attention).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -140,7 +140,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.VersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.RowVersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -152,7 +152,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Posts without a signature", Options: v.Signing, Hint: v.forecastWords(), Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Posts without a signature", Options: v.Signing, Hint: v.forecastText(), Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -227,7 +227,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "For trial posts", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Chosen: v.Sandbox, Hint: "Its leads are real in every way, but pay nobody, count in no figure and are deleted after 7 days. It cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "For trial posts", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "Its leads are real in every way, but pay nobody, count in no figure and are deleted after 7 days. It cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -302,7 +302,7 @@ func (v AccountFormView) nameHint() string {
 	return ""
 }
 
-func (v AccountFormView) forecastWords() string {
+func (v AccountFormView) forecastText() string {
 	switch {
 	case v.New:
 		return ""
@@ -315,8 +315,8 @@ func (v AccountFormView) forecastWords() string {
 
 func (v AccountFormView) statuses() []ui.Option {
 	return []ui.Option{
-		{Value: "active", Label: "Active", Chosen: !v.Suspended},
-		{Value: "suspended", Label: "Suspended", Chosen: v.Suspended, Hint: "Its posts are refused within a second, on every node. The partner's other accounts go on."},
+		{Value: "active", Label: "Active", Selected: !v.Suspended},
+		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: "Its posts are refused within a second, on every node. The partner's other accounts go on."},
 	}
 }
 

@@ -75,9 +75,9 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
-		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.News())
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.Announcement())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 32, Col: 155}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 32, Col: 163}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var3)
 		if templ_7745c5c3_Err != nil {
@@ -134,9 +134,9 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 	})
 }
 
-// News is what somebody who cannot see the page is told: it differs from what was
+// Announcement is what somebody who cannot see the page is told: it differs from what was
 // said before only where something has arrived.
-func (v OnboardingLive) News() string {
+func (v OnboardingLive) Announcement() string {
 	if len(v.Events) == 0 {
 		return "Waiting for the first post"
 	}

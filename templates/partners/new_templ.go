@@ -8,9 +8,7 @@ package partners
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-import (
-	"github.com/pingpost/pingpost/templates/ui"
-)
+import "github.com/pingpost/pingpost/templates/ui"
 
 // PartnerNewView creates a partner. Field names: name, slug, legal_name, manager,
 // signing, proof.

@@ -394,7 +394,7 @@ func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.VersionField(h.Version).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.RowVersionField(h.Version).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -28,11 +28,11 @@ type PartnerHead struct {
 	Tabs          []ui.Tab
 	Version       int
 	CanWrite      bool
-	Approve       string          // the button: "Approve", or "Lift the suspension"; empty where there is none. POST URL/approve
-	Suspend       *ui.ConfirmView // nil where there is nothing to suspend, or it is not theirs
-	OnboardingURL string          // empty once the partner sells
-	LeadsURL      string          // empty where this person sees none
-	Needs         []ui.Need       // what should be done next, each with its page
+	Approve       string             // the button: "Approve", or "Lift the suspension"; empty where there is none. POST URL/approve
+	Suspend       *ui.ConfirmView    // nil where there is nothing to suspend, or it is not theirs
+	OnboardingURL string             // empty once the partner sells
+	LeadsURL      string             // empty where this person sees none
+	Attention     []ui.AttentionItem // what should be done next, each with its page
 }
 
 // partnerPage is a page of a partner: what it is, what waits for a person, and its tabs.
@@ -85,7 +85,7 @@ func partnerPage(h PartnerHead, errors ui.Errors) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Needs(h.Needs).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.AttentionList(h.Attention).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -168,7 +168,7 @@ func partnerFacts(h PartnerHead) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Status").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -184,13 +184,13 @@ func partnerFacts(h PartnerHead) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.OrSoft(h.Manager, "nobody yet").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.ValueOrPlaceholder(h.Manager, "nobody yet").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Account manager").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Account manager").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -212,7 +212,7 @@ func partnerFacts(h PartnerHead) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Base URL").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Base URL").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -234,7 +234,7 @@ func partnerFacts(h PartnerHead) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Id").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Id").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -307,7 +307,7 @@ func partnerActions(h PartnerHead) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.VersionField(h.Version).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.RowVersionField(h.Version).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -102,7 +102,7 @@ func PartnerPrices(v PartnerPricesView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = ownPrices(v).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = partnerPricing(v).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -117,7 +117,7 @@ func PartnerPrices(v PartnerPricesView) templ.Component {
 	})
 }
 
-func ownPrices(v PartnerPricesView) templ.Component {
+func partnerPricing(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -525,7 +525,7 @@ func ownPricesForm(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.VersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.RowVersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -533,7 +533,7 @@ func ownPricesForm(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cap", Label: "Daily cap of leads", Value: v.Cap, Autocomplete: "off", Optional: true, Hint: v.todayWords() + " " + capHint, Error: v.Errors.For("cap")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cap", Label: "Daily cap of leads", Value: v.Cap, Autocomplete: "off", Optional: true, Hint: v.todayText() + " " + capHint, Error: v.Errors.For("cap")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -586,7 +586,7 @@ func ownPricesRead(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Adjustment", v.adjustmentWords(), "none").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Adjustment", v.adjustmentText(), "none").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -594,7 +594,7 @@ func ownPricesRead(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Leads of today", v.todayWords(), "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Leads of today", v.todayText(), "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -610,14 +610,14 @@ func ownPricesRead(v PartnerPricesView) templ.Component {
 	})
 }
 
-func (v PartnerPricesView) adjustmentWords() string {
+func (v PartnerPricesView) adjustmentText() string {
 	if v.Adjustment == "" {
 		return ""
 	}
 	return v.Adjustment + " %"
 }
 
-func (v PartnerPricesView) todayWords() string {
+func (v PartnerPricesView) todayText() string {
 	text := ui.Plural(v.LeadsToday, "lead", "leads") + " of today so far."
 	if v.Capped {
 		text += " The cap is reached until midnight UTC."
@@ -705,9 +705,9 @@ func priceExample(e PartnerPriceExample) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var25 string
-		templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(e.outcomeWords())
+		templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(e.outcomeText())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 170}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 169}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 		if templ_7745c5c3_Err != nil {
@@ -824,7 +824,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.OrSoft(s.Value, "none").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.ValueOrPlaceholder(s.Value, "none").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -927,7 +927,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 // outcome says whether the lead has a price.
 func (e PartnerPriceExample) outcome() string {
 	switch {
-	case e.OwnExclusion:
+	case e.PartnerExclusion:
 		return "own_exclusion"
 	case e.Cell.Excluded:
 		return "excluded"
@@ -938,8 +938,8 @@ func (e PartnerPriceExample) outcome() string {
 	}
 }
 
-func (e PartnerPriceExample) outcomeWords() string {
-	if e.OwnExclusion {
+func (e PartnerPriceExample) outcomeText() string {
+	if e.PartnerExclusion {
 		return "no price"
 	}
 	return e.Cell.String()
@@ -947,7 +947,7 @@ func (e PartnerPriceExample) outcomeWords() string {
 
 // steps are those of the rate card, and the partner's own exclusion.
 func (e PartnerPriceExample) steps() []pricingrules.Step {
-	if !e.OwnExclusion {
+	if !e.PartnerExclusion {
 		return e.Steps
 	}
 	return append(e.Steps[:len(e.Steps):len(e.Steps)], pricingrules.Step{Name: "partner's exclusion", Effect: "the partner does not sell it", Rule: -1})

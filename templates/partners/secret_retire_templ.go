@@ -16,15 +16,15 @@ import (
 
 // RetireFormView sets when a secret ends. Field names: when, proof.
 type RetireFormView struct {
-	Shell  ui.Shell
-	Action string
-	Cancel string
-	Label  string
-	Ends   time.Time   // as it is now; zero for never
-	Whens  []ui.Option // with the exact end as their hint
-	Last   bool        // the partner has no other that is valid after it
-	StepUp ui.StepUp
-	Errors ui.Errors
+	Shell    ui.Shell
+	Action   string
+	Cancel   string
+	Label    string
+	Ends     time.Time   // as it is now; zero for never
+	EndTimes []ui.Option // with the exact end as their hint
+	Last     bool        // the partner has no other that is valid after it
+	StepUp   ui.StepUp
+	Errors   ui.Errors
 }
 
 func RetireForm(v RetireFormView) templ.Component {
@@ -146,7 +146,7 @@ func RetireForm(v RetireFormView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.Machine(v.Ends))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.RFC3339(v.Ends))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/secret_retire.templ`, Line: 35, Col: 66}
 				}
@@ -189,7 +189,7 @@ func RetireForm(v RetireFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "when", Label: "It ends", Options: v.Whens, Error: v.Errors.For("when"), Hint: "Posts signed with it are refused from then on, on every node."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "when", Label: "It ends", Options: v.EndTimes, Error: v.Errors.For("when"), Hint: "Posts signed with it are refused from then on, on every node."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -518,7 +518,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.VersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.RowVersionField(v.Version).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -591,7 +591,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Mistake(ui.FieldID("", "shared_address"), "shared_address", v.Errors.For("shared_address")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FieldErrorMessage(ui.FieldID("", "shared_address"), "shared_address", v.Errors.For("shared_address")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -647,7 +647,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "shared_address", Label: "The shared address", Error: v.Errors.For("shared_address"), Options: []ui.Option{{Value: "yes", Label: "Recognise this partner there by its signature", Chosen: v.Shared, Hint: sharedHint + " " + v.SharedWords + "."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "shared_address", Label: "The shared address", Error: v.Errors.For("shared_address"), Options: []ui.Option{{Value: "yes", Label: "Recognise this partner there by its signature", Selected: v.Shared, Hint: sharedHint + " " + v.SharedWords + "."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

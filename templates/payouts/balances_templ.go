@@ -106,7 +106,7 @@ func Balances(v BalancesView) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = linkOrWord(b.Partner).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = linkOrText(b.Partner).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

@@ -412,9 +412,9 @@ func runRow(r RunRow, now time.Time) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var17 string
-					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(paysWords(r.State, r.Payouts))
+					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(paymentsText(r.State, r.Payouts))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/runs.templ`, Line: 82, Col: 80}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/runs.templ`, Line: 82, Col: 83}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 					if templ_7745c5c3_Err != nil {
@@ -505,8 +505,8 @@ func runRow(r RunRow, now time.Time) templ.Component {
 	})
 }
 
-// paysWords is how many accounts a run pays, as far as it has come.
-func paysWords(state string, payouts int) string {
+// paymentsText is how many accounts a run pays, as far as it has come.
+func paymentsText(state string, payouts int) string {
 	switch state {
 	case "paid":
 		return ui.Number(payouts) + " paid"

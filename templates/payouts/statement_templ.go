@@ -190,9 +190,9 @@ func Statement(v StatementView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
-			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(v.totalWords())
+			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(v.totalText())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 78, Col: 26}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 78, Col: 25}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -294,7 +294,7 @@ func statementActions(v StatementView) templ.Component {
 
 func (v StatementView) cancelled() bool { return v.State == "cancelled" }
 
-func (v StatementView) totalWords() string {
+func (v StatementView) totalText() string {
 	switch v.State {
 	case "paid":
 		return "Paid with this run"
@@ -416,9 +416,9 @@ func statementAccount(a StatementAccount, v StatementView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var15 string
-		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(v.outcomeWords(a))
+		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(v.outcomeText(a))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 123, Col: 149}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 123, Col: 148}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 		if templ_7745c5c3_Err != nil {
@@ -761,8 +761,8 @@ func statementLine(name string, a money.Amount) templ.Component {
 	})
 }
 
-// outcomeWords says what becomes of the balance.
-func (v StatementView) outcomeWords(a StatementAccount) string {
+// outcomeText says what becomes of the balance.
+func (v StatementView) outcomeText(a StatementAccount) string {
 	switch {
 	case v.cancelled():
 		return "The run was cancelled: nothing of it is paid or closed, and the next run takes it along."

@@ -72,8 +72,8 @@ func (r CompareRow) kind() string {
 	return "changed"
 }
 
-// changeWords is a change in a word, or as a percentage of the old price.
-func (r CompareRow) changeWords() string {
+// changeText is a change in a word, or as a percentage of the old price.
+func (r CompareRow) changeText() string {
 	switch r.kind() {
 	case "excluded":
 		return "newly excluded"
@@ -82,11 +82,11 @@ func (r CompareRow) changeWords() string {
 	case "priced":
 		return "newly priced"
 	}
-	return percentWords(r.Old.Minor, r.New.Minor)
+	return percentText(r.Old.Minor, r.New.Minor)
 }
 
-// percentWords is by how much an amount differs from what it was: "+12.5 %".
-func percentWords(was, is int64) string {
+// percentText is by how much an amount differs from what it was: "+12.5 %".
+func percentText(was, is int64) string {
 	switch {
 	case was == is:
 		return "0.0 %"
@@ -434,9 +434,9 @@ func compareCounts(t CompareTable) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var16 string
-			templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(t.outlierWords())
+			templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(t.outlierText())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 141, Col: 75}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 141, Col: 74}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 			if templ_7745c5c3_Err != nil {
@@ -451,7 +451,7 @@ func compareCounts(t CompareTable) templ.Component {
 	})
 }
 
-func (t CompareTable) outlierWords() string {
+func (t CompareTable) outlierText() string {
 	what := fmt.Sprintf("An outlier is a change of more than %d %%, or from or to no price at all; outliers come first.", t.Percent)
 	switch t.Outliers {
 	case 0:
@@ -644,7 +644,7 @@ func compareList(t CompareTable, none templ.Component) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.Why(t.State, none).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.ListPlaceholder(t.State, none).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -903,9 +903,9 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var37 string
-					templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(r.changeWords())
+					templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(r.changeText())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 212, Col: 77}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 212, Col: 76}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var37))
 					if templ_7745c5c3_Err != nil {

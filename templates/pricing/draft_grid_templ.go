@@ -37,10 +37,10 @@ type EditToUndo struct {
 
 // BulkForm is what was typed to change all that is shown.
 type BulkForm struct {
-	Bys    []ui.Option
-	Amount string
-	Error  string
-	Open   bool
+	Operations []ui.Option
+	Amount     string
+	Error      string
+	Open       bool
 }
 
 func DraftGrid(v DraftGridView) templ.Component {
@@ -192,7 +192,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.VersionField(v.Head.Version).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.RowVersionField(v.Head.Version).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -488,7 +488,7 @@ func bulkForm(v DraftGridView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.VersionField(v.Head.Version).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.RowVersionField(v.Head.Version).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -496,7 +496,7 @@ func bulkForm(v DraftGridView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "by", Label: "How", Type: "select", Options: v.Bulk.Bys}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "by", Label: "How", Type: "select", Options: v.Bulk.Operations}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -23,11 +23,11 @@ type DraftEditsView struct {
 
 // EditRow is one edit.
 type EditRow struct {
-	At        time.Time
-	Who, What string
-	Rules     int
-	Undone    time.Time // zero where it was not
-	UndoneBy  string
+	At          time.Time
+	Actor, What string
+	Rules       int
+	Undone      time.Time // zero where it was not
+	UndoneBy    string
 }
 
 var editColumns = []ui.Column{{Label: "What"}, {Label: "Time (UTC)"}, {Label: "Who"}, {Label: "Rules", Number: true}, {Label: "Undone"}}
@@ -242,9 +242,9 @@ func editRow(e EditRow, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				var templ_7745c5c3_Var11 string
-				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(e.Who)
+				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(e.Actor)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/edits.templ`, Line: 54, Col: 10}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/edits.templ`, Line: 54, Col: 12}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 				if templ_7745c5c3_Err != nil {

@@ -339,7 +339,7 @@ func explainField(f ui.Field, list string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Mistake(f.InputID(), f.Name, f.Error).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FieldErrorMessage(f.InputID(), f.Name, f.Error).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -510,9 +510,9 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var21 string
-		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(explainWords(e))
+		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(explainText(e))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 105, Col: 95}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 105, Col: 94}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 		if templ_7745c5c3_Err != nil {
@@ -621,7 +621,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 // explainState is "priced", or why there is no price: "own_exclusion", "excluded" or "no_price".
 func explainState(e ratecard.Explanation) string {
 	switch {
-	case e.OwnExclusion:
+	case e.PartnerExclusion:
 		return "own_exclusion"
 	case e.Cell.Excluded:
 		return "excluded"
@@ -632,8 +632,8 @@ func explainState(e ratecard.Explanation) string {
 	}
 }
 
-// explainWords says what an answer without a price means for the partner.
-func explainWords(e ratecard.Explanation) string {
+// explainText says what an answer without a price means for the partner.
+func explainText(e ratecard.Explanation) string {
 	switch explainState(e) {
 	case "own_exclusion":
 		return "The partner's own exclusion covers it, whatever the rate card says: the ping is answered with accepted false."

@@ -371,9 +371,9 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var17 string
-					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(inversionWords(i))
+					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(inversionText(i))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 79, Col: 122}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 79, Col: 121}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 					if templ_7745c5c3_Err != nil {
@@ -403,7 +403,7 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 	})
 }
 
-func inversionWords(i pricingrules.Inversion) string {
+func inversionText(i pricingrules.Inversion) string {
 	price := func(c pricingrules.Cell) string { return money.Amount{Minor: c.Minor, Currency: c.Currency}.String() }
 	what := "costs no more than standard"
 	if i.Class == pricingrules.Flexible {

@@ -184,9 +184,9 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var5 string
-		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.News())
+		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.Announcement())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 75, Col: 22}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 75, Col: 30}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var5)
 		if templ_7745c5c3_Err != nil {
@@ -295,9 +295,9 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 
 func (v ReplayLive) open() bool { return v.State == "waiting" || v.State == "running" }
 
-// News is what somebody who cannot see the page is told: it differs from what was said
+// Announcement is what somebody who cannot see the page is told: it differs from what was said
 // before only where the state does.
-func (v ReplayLive) News() string {
+func (v ReplayLive) Announcement() string {
 	switch v.State {
 	case "waiting":
 		return "The replay waits for its turn"
@@ -355,7 +355,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Replay").Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Replay").Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -395,7 +395,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Days (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Days (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -434,7 +434,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Fact("Asked for").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Asked for").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -457,7 +457,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Fact("Took").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Took").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -673,7 +673,7 @@ func replayResult(r ReplayResult) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = replayTable("By partner", "Partner", r.partnerWords(), r.Partners).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = replayTable("By partner", "Partner", r.partnerText(), r.Partners).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -682,7 +682,7 @@ func replayResult(r ReplayResult) templ.Component {
 	})
 }
 
-func (r ReplayResult) partnerWords() string {
+func (r ReplayResult) partnerText() string {
 	words := "Those whose payout changes most come first. Pings that name no partner are in no line."
 	if r.MorePartners > 0 {
 		words += " " + ui.Plural(r.MorePartners, "line more is", "lines more are") + " not listed: with a smaller change, or of partners that are not yours to see."
@@ -1191,9 +1191,9 @@ func replaySums(s ReplaySums) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var49 string
-			templ_7745c5c3_Var49, templ_7745c5c3_Err = templ.JoinStringErrs(percentWords(s.Then.Minor, s.Now.Minor))
+			templ_7745c5c3_Var49, templ_7745c5c3_Err = templ.JoinStringErrs(percentText(s.Then.Minor, s.Now.Minor))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 247, Col: 110}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 247, Col: 109}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var49))
 			if templ_7745c5c3_Err != nil {

@@ -32,18 +32,18 @@ type AuditListView struct {
 
 // AuditRow is an event.
 type AuditRow struct {
-	At        time.Time
-	Who, Role string // Who is "the system" where nobody did it
-	Action    string // in words
-	Code      string // of the action: "pricing.publish"
-	Kind      string // of the object, in words: "partner"
-	Object    string // its id, in full
-	ObjectURL string // its page, where there is one
-	Outcome   string // "done", "refused" or "failed"
-	Reason    string
-	Address   string
-	RequestID string
-	Changes   []Change
+	At          time.Time
+	Actor, Role string // Actor is "the system" where nobody did it
+	Action      string // in words
+	Code        string // of the action: "pricing.publish"
+	Kind        string // of the object, in words: "partner"
+	Object      string // its id, in full
+	ObjectURL   string // its page, where there is one
+	Outcome     string // "done", "refused" or "failed"
+	Reason      string
+	Address     string
+	RequestID   string
+	Changes     []Change
 }
 
 // Change is a value before and after. What there was not is empty.
@@ -322,7 +322,7 @@ func chainResult(c ChainResult, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var10 string
-				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.ResolveAttributeValue(Machine(c.At))
+				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.ResolveAttributeValue(RFC3339(c.At))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 93, Col: 165}
 				}
@@ -476,7 +476,7 @@ func AuditTable(caption string, rows []AuditRow, s ListState, now time.Time) tem
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = Why(s, EmptyState("audit", "No events yet", "Every sign-in, change and refusal is written here, with who did it and what was there before. Nothing can be removed.")).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ListPlaceholder(s, EmptyState("audit", "No events yet", "Every sign-in, change and refusal is written here, with who did it and what was there before. Nothing can be removed.")).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -573,9 +573,9 @@ func auditRow(r AuditRow, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var22 string
-				templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(r.Who)
+				templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(r.Actor)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 127, Col: 29}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 127, Col: 31}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 				if templ_7745c5c3_Err != nil {
@@ -810,7 +810,7 @@ func auditRow(r AuditRow, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = auditMore(r).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = auditDetails(r).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -822,7 +822,7 @@ func auditRow(r AuditRow, now time.Time) templ.Component {
 	})
 }
 
-func auditMore(r AuditRow) templ.Component {
+func auditDetails(r AuditRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -11,21 +11,21 @@ import templruntime "github.com/a-h/templ/runtime"
 // ConfirmView asks for confirmation before a change. It is a page, or a dialog on the
 // page of what changes. Field names: name, proof, reason, and those in Hidden.
 type ConfirmView struct {
-	Shell       Shell
-	Prefix      string // sets it apart where a page holds several
-	Action      string
-	Consequence string // what will happen, and that it cannot be undone
-	Warning     string // what else this one brings about, or nothing
-	TypeName    string // what has to be typed; nothing when it is empty
-	AskReason   bool
-	StepUp      StepUp
-	Submit      string // the button: says what it does
-	Harmless    bool   // the change can be undone and takes nothing away: the button is not red
-	Cancel      string // where "Cancel" leads
-	Hidden      []Hidden
-	Name        string // what was typed before
-	Reason      string
-	Errors      Errors
+	Shell         Shell
+	Prefix        string // sets it apart where a page holds several
+	Action        string
+	Consequence   string // what will happen, and that it cannot be undone
+	Warning       string // what else this one brings about, or nothing
+	TypeName      string // what has to be typed; nothing when it is empty
+	RequireReason bool
+	StepUp        StepUp
+	Submit        string // the button: says what it does
+	Harmless      bool   // the change can be undone and takes nothing away: the button is not red
+	Cancel        string // where "Cancel" leads
+	Hidden        []Hidden
+	Name          string // what was typed before
+	Reason        string
+	Errors        Errors
 }
 
 // Hidden is a field that a form carries along.
@@ -205,13 +205,13 @@ func ConfirmForm(v ConfirmView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if v.AskReason {
+		if v.RequireReason {
 			templ_7745c5c3_Err = FormField(Field{Name: "reason", Prefix: v.Prefix, Label: "Reason", Value: v.Reason, Autocomplete: "off", Autofocus: v.TypeName == "" && len(v.Errors) == 0, Hint: "It is kept in the audit trail.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = StepUpField(v.Prefix, v.StepUp, v.Errors, v.TypeName == "" && !v.AskReason && len(v.Errors) == 0).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = StepUpField(v.Prefix, v.StepUp, v.Errors, v.TypeName == "" && !v.RequireReason && len(v.Errors) == 0).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -367,7 +367,7 @@ type JumpView struct {
 	LeadsURL string // where they are looked up; empty where this person may not
 }
 
-func JumpNothing(v JumpView) templ.Component {
+func JumpNotFound(v JumpView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -413,7 +413,7 @@ func JumpNothing(v JumpView) templ.Component {
 					var templ_7745c5c3_Var16 templ.SafeURL
 					templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(v.LeadsURL)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 98, Col: 61}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 99, Col: 61}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 					if templ_7745c5c3_Err != nil {
@@ -436,7 +436,7 @@ func JumpNothing(v JumpView) templ.Component {
 				var templ_7745c5c3_Var17 string
 				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(v.Query)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 102, Col: 63}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 103, Col: 63}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 				if templ_7745c5c3_Err != nil {
@@ -454,7 +454,7 @@ func JumpNothing(v JumpView) templ.Component {
 			var templ_7745c5c3_Var18 string
 			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.Query)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 106, Col: 73}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 107, Col: 73}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var18)
 			if templ_7745c5c3_Err != nil {

@@ -90,7 +90,7 @@ func ErrorPage(v ErrorView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = Alone(v.titled(), true).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = StandalonePage(v.titled(), true).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -119,7 +119,7 @@ func (v ErrorView) titled() Shell {
 	return v.Shell
 }
 
-func (v ErrorView) roleWords() string {
+func (v ErrorView) roleText() string {
 	words := strings.ReplaceAll(strings.Join(v.Roles, " or "), "_", " ")
 	if v.Everywhere {
 		words += ", for all partners"
@@ -206,9 +206,9 @@ func errorBody(v ErrorView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var7 string
-					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.roleWords())
+					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.roleText())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/errors.templ`, Line: 72, Col: 124}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/errors.templ`, Line: 72, Col: 123}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 					if templ_7745c5c3_Err != nil {
@@ -246,9 +246,9 @@ func errorBody(v ErrorView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(Wait(v.RetryAfter))
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(RetryDelayText(v.RetryAfter))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/errors.templ`, Line: 84, Col: 74}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/errors.templ`, Line: 84, Col: 84}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -264,9 +264,9 @@ func errorBody(v ErrorView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var9 string
-			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(Wait(v.RetryAfter))
+			templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(RetryDelayText(v.RetryAfter))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/errors.templ`, Line: 86, Col: 116}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/errors.templ`, Line: 86, Col: 126}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 			if templ_7745c5c3_Err != nil {
@@ -335,7 +335,7 @@ func errorBody(v ErrorView) templ.Component {
 	})
 }
 
-func Wait(seconds int) string {
+func RetryDelayText(seconds int) string {
 	if seconds <= 0 {
 		return "a moment"
 	}

@@ -37,7 +37,7 @@ func Amount(a money.Amount) string {
 
 func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-func Machine(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+func RFC3339(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // Ago is the time from at to now as a person says it.
 func Ago(at, now time.Time) string {
@@ -66,8 +66,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d s", d/time.Second)
 }
 
-// Took is a duration as it is measured: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
-func Took(d time.Duration) string {
+// DurationText is a duration as it is measured: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
+func DurationText(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())

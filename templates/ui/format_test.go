@@ -55,7 +55,7 @@ func TestTimes(t *testing.T) {
 		252 * time.Second:        "4 min 12 s",
 		125 * time.Minute:        "2 h 05 min",
 	} {
-		if got := Took(d); got != want {
+		if got := DurationText(d); got != want {
 			t.Errorf("Took(%v) = %s, want %s", d, got, want)
 		}
 	}

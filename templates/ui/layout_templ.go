@@ -108,7 +108,7 @@ func Page(s Shell, actions templ.Component) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = lead(s.Lead).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = intro(s.Intro).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -146,9 +146,9 @@ func Page(s Shell, actions templ.Component) templ.Component {
 	})
 }
 
-// Alone is a page without navigation: before somebody is signed in, or where
+// StandalonePage is a page without navigation: before somebody is signed in, or where
 // nothing else should be done first.
-func Alone(s Shell, wide bool) templ.Component {
+func StandalonePage(s Shell, wide bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -224,7 +224,7 @@ func Alone(s Shell, wide bool) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = lead(s.Lead).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = intro(s.Intro).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -843,7 +843,7 @@ func crumbs(above []Link) templ.Component {
 	})
 }
 
-func lead(text string) templ.Component {
+func intro(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

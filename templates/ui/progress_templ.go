@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// WorkStatus is how far a piece of long work is.
-type WorkStatus struct {
+// JobStatus is how far a piece of long work is.
+type JobStatus struct {
 	State       string // "waiting", "running", "done", "failed" or "cancelled"; "" where there is none
 	Phase       string // what it does just now
 	Done, Total int64  // Total is 0 while nobody knows
@@ -18,10 +18,10 @@ type WorkStatus struct {
 }
 
 // Open reports whether it goes on.
-func (s WorkStatus) Open() bool { return s.State == "waiting" || s.State == "running" }
+func (s JobStatus) Open() bool { return s.State == "waiting" || s.State == "running" }
 
-// News is what somebody who cannot see the page is told when the state changes.
-func (s WorkStatus) News(what string) string {
+// Announcement is what somebody who cannot see the page is told when the state changes.
+func (s JobStatus) Announcement(what string) string {
 	switch s.State {
 	case "waiting":
 		return what + " waits for its turn"
@@ -36,7 +36,7 @@ func (s WorkStatus) News(what string) string {
 	}
 }
 
-func WorkState(word string) templ.Component {
+func JobStateBadge(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -89,7 +89,7 @@ func WorkState(word string) templ.Component {
 }
 
 // workProgress says how far it is, or what went wrong; id sets it apart on its page.
-func WorkProgress(id, page string, s WorkStatus) templ.Component {
+func JobProgress(id, page string, s JobStatus) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -129,9 +129,9 @@ func WorkProgress(id, page string, s WorkStatus) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.progressWords())
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(s.progressText())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/progress.templ`, Line: 49, Col: 55}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/progress.templ`, Line: 49, Col: 54}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 			if templ_7745c5c3_Err != nil {
@@ -251,7 +251,7 @@ func WorkProgress(id, page string, s WorkStatus) templ.Component {
 	})
 }
 
-func StopWork(url, back string) templ.Component {
+func CancelJob(url, back string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -308,7 +308,7 @@ func StopWork(url, back string) templ.Component {
 	})
 }
 
-func (s WorkStatus) progressWords() string {
+func (s JobStatus) progressText() string {
 	switch {
 	case s.State == "waiting":
 		return "It waits for a node that has room for it."

@@ -128,7 +128,7 @@ func RecoveryCodes(v RecoveryCodesView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = Alone(v.Shell, true).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = StandalonePage(v.Shell, true).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -248,7 +248,7 @@ func ErrorState(text, retryURL string) templ.Component {
 
 // why chooses what an empty list says; first is what it says when there is
 // nothing at all yet.
-func Why(s ListState, first templ.Component) templ.Component {
+func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

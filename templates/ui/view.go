@@ -7,7 +7,7 @@ import (
 // Shell is what every page has around it.
 type Shell struct {
 	Title       string // the h1, and the start of <title>
-	Lead        string // one sentence under the h1, or none
+	Intro       string // one sentence under the h1, or none
 	Environment string // "development" or "production"
 	Theme       string // "light", "dark", or "" to follow the system
 	Path        string // this page's address: where the theme's form comes back to
@@ -15,7 +15,7 @@ type Shell struct {
 	Assets      Assets
 	Nav         []NavItem // the areas that this person may see
 	Crumbs      []Link    // the pages above this one
-	Person      Person    // who is signed in; nobody when it is empty
+	Person      User      // who is signed in; nobody when it is empty
 	Notices     []Notice
 }
 
@@ -35,8 +35,8 @@ type NavItem struct {
 	Current          bool
 }
 
-// Person is whoever is signed in, with the roles in words.
-type Person struct {
+// User is whoever is signed in, with the roles in words.
+type User struct {
 	Name, Role string
 }
 
@@ -70,7 +70,7 @@ func (e Errors) For(field string) string {
 // Option is a choice of a select or one of several boxes.
 type Option struct {
 	Value, Label, Hint string
-	Chosen             bool
+	Selected           bool
 }
 
 // Sort is a column's way to be sorted: the address that sorts by it (again: the

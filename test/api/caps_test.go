@@ -24,7 +24,7 @@ func metricOf(t *testing.T, n *node.Node, name string) string {
 func TestCapOverNodes(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
-	nodes := []*node.Node{n, n.Beside(t)}
+	nodes := []*node.Node{n, n.StartPeer(t)}
 	p := n.NewPartner(t, "special", models.SigningRequired)
 	nodes[1].AwaitPartner(t, p)
 	quoted := func(n *node.Node) node.Quoted { return n.Ping(t, p.Base(), node.MinimalPing) }
@@ -41,7 +41,7 @@ func TestCapOverNodes(t *testing.T) {
 	for _, each := range nodes {
 		testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool { return quoted(each).Reason == "capped" })
 	}
-	if got := quoted(n.Beside(t)); got.Reason != "capped" {
+	if got := quoted(n.StartPeer(t)); got.Reason != "capped" {
 		t.Errorf("a node that starts after the cap was reached answers %+v", got)
 	}
 	node.Decode[node.Delivered](t, n.Post(t, p, posts[4]))
@@ -65,7 +65,7 @@ func TestStartWithoutLeadCounts(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `LOCK TABLE leads, ledger_entries IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	beside := n.Beside(t)
+	beside := n.StartPeer(t)
 	if got := quoted(beside); !got.Accepted {
 		t.Errorf("a node that has not counted answers %+v", got)
 	}

@@ -94,7 +94,7 @@ func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partn
 		t.Fatal(err)
 	}
 	before := n.Ping(t, p.Base(), node.MinimalPing)
-	if err := n.Partners.SetOwnPrice(t.Context(), scope.System, p.ID, version, f, taxonomy); err != nil {
+	if err := n.Partners.SetPricing(t.Context(), scope.System, p.ID, version, f, taxonomy); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, time.Second, "the node knows the agreed price", func() bool {

@@ -35,7 +35,7 @@ func publishAt(t testing.TB, s *ratecard.Service, version int) {
 	for _, currency := range money.Currencies {
 		base[currency] = int64(version) * 100
 	}
-	draft, err := s.Begin(t.Context(), "everything costs the same", 0)
+	draft, err := s.CreateDraft(t.Context(), "everything costs the same", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestAScheduledDraftIsPublishedAtItsTime(t *testing.T) {
 	was := n.Ping(t, "", node.MinimalPing).BidPrice
 	const loads = `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`
 	before := testkit.Value[int64](t, n.DB, loads)
-	draft, err := s.Begin(t.Context(), "later", 0)
+	draft, err := s.CreateDraft(t.Context(), "later", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
-	ahead := clock.NewManual(node.Began)
-	other := n.Beside(t, func(n *node.Node) { n.Clock = ahead })
+	ahead := clock.NewManual(node.StartTime)
+	other := n.StartPeer(t, func(n *node.Node) { n.Clock = ahead })
 	for name, terms := range map[string]partners.PriceForm{
 		"price":     {Adjustment: "-40"},
 		"exclusion": {Exclusions: "country GB"},

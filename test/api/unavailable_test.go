@@ -42,7 +42,7 @@ func TestWithoutKeyWrapper(t *testing.T) {
 	})
 	n.Manual.Advance(-16 * time.Minute)
 
-	withKey := n.Beside(t, func(n *node.Node) { n.Config.Keys.Local = node.NewKey() })
+	withKey := n.StartPeer(t, func(n *node.Node) { n.Config.Keys.Local = node.NewKey() })
 	var first node.Delivered
 	n.Stores(t, node.OneLead, func() { first = node.Decode[node.Delivered](t, withKey.Post(t, n.Required, body)) })
 	withKey.Lead(t, first.LeadID)

@@ -14,11 +14,11 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestWhatCouldNotBeReadIsCounted sends bodies that are too large or break off:
+// TestUnreadableRequestsAreCounted sends bodies that are too large or break off:
 // they are counted by endpoint and outcome like every other rejection, and those that
 // are too large are kept for the partner of the base URL, under the request id that
 // the answer carried (D24, D26).
-func TestWhatCouldNotBeReadIsCounted(t *testing.T) {
+func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	large := strings.Repeat(" ", 64<<10) + "{}"

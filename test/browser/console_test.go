@@ -80,7 +80,7 @@ func has(p *browser.Page, selector string) bool {
 // anything else that it said.
 func quiet(t *testing.T, p *browser.Page) {
 	t.Helper()
-	for _, c := range p.Complaints() {
+	for _, c := range p.ConsoleErrors() {
 		if !strings.Contains(c, "Failed to load resource") {
 			t.Error(c)
 		}
@@ -94,11 +94,11 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
 	h.AddMonthOfTraffic(t)
-	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
+	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
 		t.Fatal(err)
 	}
 	person := "/staff/" + h.StaffID(models.Finance)
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(h.URL + "/login")
 	see(p, "login")
 	signIn(h, p, "administrator@example.com")
@@ -127,7 +127,7 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		p.Open(h.URL + one.path)
 		see(p, one.name)
 	}
-	auditor := chromium.Page(t, browser.Look{})
+	auditor := chromium.Page(t, browser.Emulation{})
 	signIn(h, auditor, "auditor@example.com")
 	auditor.Open(h.URL + "/staff/invite")
 	see(auditor, "forbidden")
@@ -140,7 +140,7 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "account_manager@example.com")
 	secret := partner + "/secrets/" + id.Format(id.Secret,
 		testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM signing_secrets WHERE label = 'live 2026'`))
@@ -183,12 +183,12 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
 	see(p, "secret-made")
 	quiet(t, p)
-	reader := chromium.Page(t, browser.Look{})
+	reader := chromium.Page(t, browser.Emulation{})
 	signIn(h, reader, "auditor@example.com")
 	reader.Open(h.URL + partner + "?tab=details")
 	see(reader, "partner-details-read")
 	quiet(t, reader)
-	pricing := chromium.Page(t, browser.Look{})
+	pricing := chromium.Page(t, browser.Emulation{})
 	signIn(h, pricing, "pricing_manager@example.com")
 	pricing.Open(h.URL + partner + "?tab=prices")
 	pricing.Type(`input[name="adjustment"]`, "+5.25")
@@ -200,7 +200,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	pricing.Type(`textarea[name="exclusions"]`, "\nroofers")
 	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
 	see(pricing, "partner-prices-refused")
-	pricing.Complaints() // the browser tells of the 422, as it should
+	pricing.ConsoleErrors() // the browser tells of the 422, as it should
 	reader.Open(h.URL + partner + "?tab=prices")
 	see(reader, "partner-prices-read")
 	quiet(t, reader)
@@ -217,7 +217,7 @@ func everyProofPage(t *testing.T, chromium *browser.Browser) {
 	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.Finance].ID, 1); err != nil {
 		t.Fatal(err)
 	}
-	fay, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewPerson{
+	fay, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{
 		Email: "fay@example.com",
 		Name:  "Fay Invited",
 		Roles: []models.StaffRole{{Role: models.Finance}},
@@ -225,9 +225,9 @@ func everyProofPage(t *testing.T, chromium *browser.Browser) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "administrator@example.com")
-	manager := chromium.Page(t, browser.Look{})
+	manager := chromium.Page(t, browser.Emulation{})
 	signIn(h, manager, "account_manager@example.com")
 	h.Time.Advance(11 * time.Minute)
 	for page, all := range map[*browser.Page][]address{
@@ -257,7 +257,7 @@ func everyProofPage(t *testing.T, chromium *browser.Browser) {
 func sentOnce(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := web.PartnerURL(h.AddPartner(t, "harbour-leads"))
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "account_manager@example.com")
 	for made := range 2 { // and again, once one has come back
 		p.Open(h.URL + partner + "/secrets/new")
@@ -276,32 +276,32 @@ func see(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
 		name  string
-		look  browser.Look
+		look  browser.Emulation
 		tried bool
 	}{
-		{"light", browser.Look{}, true},
-		{"dark", browser.Look{Dark: true}, false},
-		{"narrow-dark", browser.Look{Width: 320, Height: 700, Dark: true}, true},
-		{"narrow", browser.Look{Width: 320, Height: 700}, false},
+		{"light", browser.Emulation{}, true},
+		{"dark", browser.Emulation{Dark: true}, false},
+		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, true},
+		{"narrow", browser.Emulation{Width: 320, Height: 700}, false},
 	} {
 		p.At(name + ", " + one.name)
 		if one.tried || folder != "" {
-			p.See(one.look)
+			p.Emulate(one.look)
 		}
 		if one.tried {
 			p.Axe()
-			p.Fits()
+			p.CheckNoOverflow()
 		}
 		if folder != "" && one.name != "narrow-dark" {
 			p.Screenshot(filepath.Join(folder, name+"-"+one.name+".png"))
 		}
 	}
-	p.See(browser.Look{})
+	p.Emulate(browser.Emulation{})
 }
 
 func keyboardOnly(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(h.URL + "/login")
 	p.Wait(`document.activeElement.name === "email"`)
 	p.Press("auditor@example.com")
@@ -339,7 +339,7 @@ func keyboardOnly(t *testing.T, chromium *browser.Browser) {
 
 func secondFactorInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{SecondFactor: []models.Role{models.Finance}})
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "finance@example.com")
 	p.Wait(`location.pathname === "/login/second-factor" && document.querySelector("img.qr").naturalWidth > 100`)
 	p.Axe()
@@ -352,7 +352,7 @@ func secondFactorInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Wait(overview)
 
 	h.Time.Advance(time.Minute)
-	again := chromium.Page(t, browser.Look{Dark: true})
+	again := chromium.Page(t, browser.Emulation{Dark: true})
 	signIn(h, again, "finance@example.com")
 	again.Wait(`location.pathname === "/login/code" && document.activeElement.name === "code"`)
 	again.Axe()
@@ -367,7 +367,7 @@ func secondFactorInBrowser(t *testing.T, chromium *browser.Browser) {
 
 func throttledInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(h.URL + "/login")
 	p.Type(`input[name="email"]`, "auditor@example.com")
 	for range 7 {
@@ -387,7 +387,7 @@ func throttledInBrowser(t *testing.T, chromium *browser.Browser) {
 
 func revokedInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
-	ada, bob := chromium.Page(t, browser.Look{}), chromium.Page(t, browser.Look{})
+	ada, bob := chromium.Page(t, browser.Emulation{}), chromium.Page(t, browser.Emulation{})
 	signIn(h, bob, "auditor@example.com")
 	bob.Wait(overview)
 	signIn(h, ada, "administrator@example.com")
@@ -402,7 +402,7 @@ func revokedInBrowser(t *testing.T, chromium *browser.Browser) {
 // withoutScript signs in, filters, invites and leaves where no script runs.
 func withoutScript(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
-	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(h, p, "administrator@example.com")
 	at := func(path string) {
 		t.Helper()
@@ -426,7 +426,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 	if text := p.Text("main"); !strings.Contains(text, "/invite/") {
 		t.Error(text)
 	}
-	p.Fits()
+	p.CheckNoOverflow()
 	p.Open(h.URL + "/staff/" + h.StaffID(models.Finance))
 	p.Submit(`a[href$="/deactivate"]`)
 	p.Type(`main form[action$="/deactivate"] input[name="name"]`, "finance@example.com")
@@ -442,7 +442,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 // jumpInBrowser takes an id from the keyboard to its page.
 func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "administrator@example.com")
 	p.Wait(overview)
 	p.Press("k", chromedp.ModifierCtrl)
@@ -458,7 +458,7 @@ func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 // filterInBrowser narrows a list while one types, and the address follows.
 func filterInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "administrator@example.com")
 	p.Open(h.URL + "/staff")
 	p.Type(`.filters input[name="q"]`, "finance")

@@ -15,15 +15,15 @@ import (
 // everyLeadPage looks at the pages about leads, as those who see most of them.
 func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, p, "finance@example.com")
 	p.Open(s.URL + "/leads")
 	see(p, "leads-none")
-	first := s.Sell(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
-	s.Sell(t, s.Other, admintest.JoContact, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
-	trial := s.Sell(t, s.Harbour, admintest.SamContact,
+	first := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
+	s.AddLead(t, s.Other, admintest.JoContact, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
+	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
-	erased := s.Sell(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
+	erased := s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
 	s.Exec(t,
 		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
 		erased.ID)
@@ -52,7 +52,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	p.Click(`details.panel summary`)
 	see(p, "leads-find")
 	quiet(t, p)
-	auditor := chromium.Page(t, browser.Look{})
+	auditor := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, auditor, "auditor@example.com")
 	auditor.Open(s.URL + web.LeadURL(first.ID))
 	see(auditor, "lead-explained")
@@ -64,10 +64,10 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 // findInBrowser looks leads up by each thing that they can be found by.
 func findInBrowser(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
-	first := s.Sell(t, s.Harbour, admintest.JoContact, nil)
-	s.Sell(t, s.Other, admintest.JoContact, nil)
-	alone := s.Sell(t, s.Other, leads.Contact{Email: "sam@example.com", E164: "+442079460111"}, nil)
-	for name, look := range map[string]browser.Look{
+	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	s.AddLead(t, s.Other, admintest.JoContact, nil)
+	alone := s.AddLead(t, s.Other, leads.Contact{Email: "sam@example.com", E164: "+442079460111"}, nil)
+	for name, look := range map[string]browser.Emulation{
 		"with script":            {},
 		"narrow, without script": {NoScript: true, Width: 320, Height: 700},
 	} {
@@ -110,9 +110,9 @@ func findInBrowser(t *testing.T, chromium *browser.Browser) {
 }
 
 // looked looks at a page in every way, and at one without scripts as it is.
-func looked(p *browser.Page, look browser.Look, name string) {
+func looked(p *browser.Page, look browser.Emulation, name string) {
 	if look.NoScript {
-		p.Fits()
+		p.CheckNoOverflow()
 		return
 	}
 	see(p, name)

@@ -18,7 +18,7 @@ import (
 // person to another and to the bank, and a large export is written.
 func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
-	p, fay := chromium.Page(t, browser.Look{}), chromium.Page(t, browser.Look{})
+	p, fay := chromium.Page(t, browser.Emulation{}), chromium.Page(t, browser.Emulation{})
 	signIn(c.Console, p, "finance@example.com")
 	signIn(c.Console, fay, "fay@example.com")
 	open := func(name, path string) {
@@ -149,28 +149,28 @@ func printsStatement(c *admintest.ConsoleWithLedger, t *testing.T, p *browser.Pa
 	see(p, "statement-held")
 	p.Open(c.URL + run + "/statements/" + id.Format(id.Partner, c.Harbour.ID))
 	see(p, "statement")
-	p.See(browser.Look{Print: true, Width: 700})
-	p.Fits()
+	p.Emulate(browser.Emulation{Print: true, Width: 700})
+	p.CheckNoOverflow()
 	shown := browser.Eval[string](p,
 		`[".bar", ".side", ".crumbs", ".copy", ".statement-files", ".heading .button"].filter((s) => document.querySelector(s)?.checkVisibility()).join(" ")`)
 	if text := p.Text("main"); shown != "" || !strings.Contains(text, "Harbour Leads Limited") ||
 		!strings.Contains(text, "BACS 77") {
 		t.Errorf("on paper: %q, %s", shown, text)
 	}
-	p.See(browser.Look{})
+	p.Emulate(browser.Emulation{})
 }
 
 // payoutsWithoutScript goes the same way on a narrow screen where no script runs.
 func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
-	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(c.Console, p, "finance@example.com")
 	p.Open(c.URL + "/payouts/runs/new")
 	p.Submit(`form[method="post"][action="/payouts/runs/new"] button[type="submit"]`)
-	p.Fits()
+	p.CheckNoOverflow()
 	address := p.Address()
 	p.Open(c.URL + "/work")
-	p.Fits()
+	p.CheckNoOverflow()
 	p.Open(address)
 	p.Submit(`form[action$="/cancel"] button`)
 	if p.Address() != address || !has(p, "main [data-state=cancelled]") {
@@ -188,7 +188,7 @@ func workIsHeard(t *testing.T, chromium *browser.Browser) {
 	for range 2 {
 		c.Post(t, "/payouts/exports", url.Values{"kind": {"accrual"}})
 	}
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(c.Console, p, "finance@example.com")
 	p.Open(c.URL + "/work")
 	c.Exec(t,

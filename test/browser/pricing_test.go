@@ -35,7 +35,7 @@ func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 		"floor-GBP": {"250"},
 		"note":      {"Climbing gear is dear"},
 	})
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(d.Console, p, "pricing_manager@example.com")
 	pages := []address{
 		{"pricing", "/pricing?category=home-services"},
@@ -74,7 +74,7 @@ func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 	p.Submit(`.bulk button[type="submit"]`)
 	see(p, "draft-bulk-mistake")
 	quiet(t, p)
-	reader := chromium.Page(t, browser.Look{})
+	reader := chromium.Page(t, browser.Emulation{})
 	signIn(d.Console, reader, "auditor@example.com")
 	reader.Open(d.Console.URL + d.DraftURL + "?q=pl")
 	see(reader, "draft-grid-read")
@@ -91,7 +91,7 @@ type gridOf struct {
 
 func openGrid(t *testing.T, chromium *browser.Browser) gridOf {
 	t.Helper()
-	p := gridOf{admintest.NewConsoleWithDraft(t), chromium.Page(t, browser.Look{})}
+	p := gridOf{admintest.NewConsoleWithDraft(t), chromium.Page(t, browser.Emulation{})}
 	signIn(p.Console, p.Page, "pricing_manager@example.com")
 	p.Open(p.Console.URL + p.ConsoleWithDraft.DraftURL + "?category=home-services")
 	return p
@@ -207,7 +207,7 @@ func columnInBrowser(t *testing.T, chromium *browser.Browser) {
 // gridWithoutScript saves a cell with Enter alone, on a narrow screen.
 func gridWithoutScript(t *testing.T, chromium *browser.Browser) {
 	d := admintest.NewConsoleWithDraft(t)
-	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(d.Console, p, "pricing_manager@example.com")
 	p.Open(d.Console.URL + d.DraftURL + "?q=plumb")
 	p.Type("#f-base-plumber", "61.5")
@@ -215,7 +215,7 @@ func gridWithoutScript(t *testing.T, chromium *browser.Browser) {
 	if got := p.Address(); got != d.Console.URL+d.DraftURL+"?country=GB&q=plumb#f-base-plumber" || d.Base(t, "plumber") != 6150 {
 		t.Errorf("at %s, base %d", got, d.Base(t, "plumber"))
 	}
-	p.Fits()
+	p.CheckNoOverflow()
 	p.Submit("#grid-undo button")
 	if d.Base(t, "plumber") != 0 {
 		t.Error("it was not undone")

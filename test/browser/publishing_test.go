@@ -33,7 +33,7 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	if _, err := h.PricingManagerPrices().Publish(t.Context(), sent.ID, 2, "As agreed with finance", h.Time.Now().Add(50*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "pricing_manager@example.com")
 	pages := []address{
 		{"draft-preview", full + "?tab=preview"},
@@ -83,10 +83,10 @@ func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft 
 // approveWithoutScript is the second person, where no script runs.
 func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard) {
 	t.Helper()
-	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(h, p, "colleague@example.com")
 	p.Open(h.URL + web.DraftURL(sent.ID) + "?tab=preview&q=plumber")
-	p.Fits()
+	p.CheckNoOverflow()
 	p.Open(h.URL + web.DraftURL(sent.ID) + "?tab=publish")
 	p.Submit(`form[action$="/approve"] button`)
 	if !has(p, "main [data-state=scheduled]") {
@@ -101,5 +101,5 @@ func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.
 	if !has(p, "main [data-state=submitted]") || has(p, "form[action$='/approve']") {
 		t.Error(p.Text("main"))
 	}
-	p.Fits()
+	p.CheckNoOverflow()
 }

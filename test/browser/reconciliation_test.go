@@ -36,7 +36,7 @@ func pick(p *browser.Page, name, value string) {
 // is settled, and looks at each page on the way.
 func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	signIn(b.Console, p, "finance@example.com")
 	p.Open(b.Console.URL + "/reconciliation")
 	see(p, "reconciliation-none")
@@ -45,7 +45,7 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	chooseFile(p, "march.csv", "leadId,amount,amount\n")
 	p.Submit(`form[action="/reconciliation/new"] button[type="submit"]`)
 	see(p, "reconciliation-new-refused")
-	p.Complaints() // the browser tells of the 422, as it should
+	p.ConsoleErrors() // the browser tells of the 422, as it should
 	browser.Eval[bool](p, `(() => { document.querySelector("#f-file").dataset.most = "10"; return true })()`)
 	chooseFile(p, "march.csv", strings.Repeat("x", 11))
 	p.Wait(`document.querySelector("#f-file").validationMessage === document.querySelector("#f-file").dataset.tooLarge`)
@@ -63,7 +63,7 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	p.Wait(`document.activeElement.id === "error-summary" && document.querySelector("#f-numbers-error")`)
 	see(p, "reconciliation-mapping-refused")
-	p.Complaints()
+	p.ConsoleErrors()
 	p.Click(`input[name="numbers"][value="1,234.56"]`)
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	// The page comes anew by itself once the comparison is over.
@@ -114,11 +114,11 @@ func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	// The first lead comes to a thousand: an amount that says nothing of how they are written.
 	service := b.Options.Payouts.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
 	_, err = service.Adjust(t.Context(), scope.System, payouts.NewAdjustment{
-		Own:     uuid.New(),
+		ID:      uuid.New(),
 		Account: b.Harbour().Accounts[0].ID,
 		Lead:    lead,
 		Amount:  money.Amount{Minor: 100_000 - earned, Currency: money.GBP},
-		Why:     "A round sum",
+		Reason:  "A round sum",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func comparing(b admintest.ConsoleWithDeliveries, t *testing.T) (at string) {
 // atComparison has the page open of a list that is being compared.
 func atComparison(t *testing.T, chromium *browser.Browser) (b admintest.ConsoleWithDeliveries, p *browser.Page, held string) {
 	t.Helper()
-	b, p = admintest.NewConsoleWithDeliveries(t), chromium.Page(t, browser.Look{})
+	b, p = admintest.NewConsoleWithDeliveries(t), chromium.Page(t, browser.Emulation{})
 	held = comparing(b, t)
 	signIn(b.Console, p, "finance@example.com")
 	p.Open(b.Console.URL + held)
@@ -218,7 +218,7 @@ func pressedWhileItComes(t *testing.T, chromium *browser.Browser) {
 		document.addEventListener("htmx:afterRequest", () => { document.body.dataset.came = "" });
 		return true;
 	})()`)
-	letGo := p.Hold(`form[action$="/stop"] button`)
+	letGo := p.MouseDown(`form[action$="/stop"] button`)
 	p.Wait(`document.body.dataset.came === "" && document.activeElement === document.body`)
 	letGo()
 	p.Wait(`document.querySelector("form[action$='/compare']")`)
@@ -233,16 +233,16 @@ func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
 	at := b.UploadList(t, "harbour-leads", rows...) // a file is chosen in the browser's own window
-	p := chromium.Page(t, browser.Look{NoScript: true, Width: 320, Height: 700})
+	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(b.Console, p, "finance@example.com")
 	p.Open(b.Console.URL + at)
-	p.Fits()
+	p.CheckNoOverflow()
 	p.Type(`input[name="from"]`, "01012026")
 	p.Type(`input[name="to"]`, "01312026")
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	b.AwaitState(t, at, models.ReconciliationCompared)
 	p.Open(b.Console.URL + at)
-	p.Fits()
+	p.CheckNoOverflow()
 	p.Submit(`form[action$="/keep"] button`)
 	if got := b.StateOf(t, at); got != models.ReconciliationKept {
 		t.Errorf("it is %s: %s", got, p.Text("main"))

@@ -36,7 +36,7 @@ func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 		PasswordCost: testkit.CheapPasswords(),
 	})
 	by := audit.Actor{Address: ownersAddress}
-	_, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{
+	_, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{
 		Email: staffEmail,
 		Name:  "Dmitri Sand",
 		Roles: []models.StaffRole{{Role: models.Finance}},

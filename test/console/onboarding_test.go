@@ -51,10 +51,10 @@ func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Pag
 		Lifetime:     time.Hour,
 		PasswordCost: testkit.CheapPasswords(),
 	})
-	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewPerson{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
+	if _, err := people.Seed(t.Context(), audit.Operator, staff.NewMember{Email: "ben@example.com", Name: "Ben Okafor", Roles: []models.StaffRole{{Role: models.AccountManager}}}, password); err != nil {
 		t.Fatal(err)
 	}
-	p := chromium.Page(t, browser.Look{})
+	p := chromium.Page(t, browser.Emulation{})
 	p.Open(n.Admin + "/login")
 	p.Type(`input[name="email"]`, "ben@example.com")
 	p.Type(`input[name="password"]`, password)
@@ -126,7 +126,7 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	p.Submit(`main a.button-primary`)
 	p.Wait(`document.querySelector("[aria-current=step] #first-post") !== null`)
 	p.Axe()
-	theirs := chromium.Page(t, browser.Look{})
+	theirs := chromium.Page(t, browser.Emulation{})
 	theirs.Open(link)
 	if text := theirs.Text("main"); !strings.Contains(text, "north-road-sandbox") || strings.Contains(text, partner.Secret) {
 		t.Errorf("the partner's own page: %.300s", text)
@@ -282,7 +282,7 @@ func conflicts(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) 
 		t.Error("what was chosen is gone")
 	}
 	p.Axe()
-	for _, said := range p.Complaints() { // of the status, which is the point
+	for _, said := range p.ConsoleErrors() { // of the status, which is the point
 		if !strings.Contains(said, "409") {
 			t.Error(said)
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestADrainingNodeLetsGoOfItsClients answers requests as ever while a node is
+// TestDrainingNodeClosesConnections answers requests as ever while a node is
 // draining, and tells each client to open its next connection elsewhere: one that
 // is merely closed under a proxy loses a request.
-func TestADrainingNodeLetsGoOfItsClients(t *testing.T) {
+func TestDrainingNodeClosesConnections(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.DrainDelay = 2 * time.Second })
 	requests := []struct {

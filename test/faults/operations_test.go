@@ -53,7 +53,7 @@ func metrics(t *testing.T, n *node.Node) {
 // tryRestart starts a second node beside the first, as a restart would, and stops it.
 func tryRestart(t *testing.T, n *node.Node) error {
 	t.Helper()
-	another, err := n.TryBeside(t)
+	another, err := n.TryStartPeer(t)
 	if err == nil {
 		another.Close(t)
 	}

@@ -40,10 +40,10 @@ func skewable(t *testing.T) node.Option {
 	}
 }
 
-// TestAClockThatIsOffIsToldOf sets the database's clock: a node whose own differs
+// TestReadinessReportsClockSkew sets the database's clock: a node whose own differs
 // by more than 5 seconds, either way, is not ready, and says by how much. Pings
 // need no database, and go on.
-func TestAClockThatIsOffIsToldOf(t *testing.T) {
+func TestReadinessReportsClockSkew(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock, skewable(t))
 	for _, c := range []struct {
@@ -75,9 +75,9 @@ func TestAClockThatIsOffIsToldOf(t *testing.T) {
 	}
 }
 
-// TestARowThatCannotBeReadIsToldOf seals a partner's secret under a platform key
+// TestReadinessReportsUnreadableRow seals a partner's secret under a platform key
 // that the running node has not: it says whose, and serves everyone else.
-func TestARowThatCannotBeReadIsToldOf(t *testing.T) {
+func TestReadinessReportsUnreadableRow(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	foreign, err := keyring.NewKeys([][]byte{bytes.Repeat([]byte{9}, keyring.KeySize)})

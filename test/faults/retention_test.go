@@ -32,10 +32,10 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 	return k
 }
 
-// TestANodeLetsGoOfWhatMayNotBeKept starts a node on what another has left behind
+// TestRetentionDeletesExpiredData starts a node on what another has left behind
 // at several moments: body digests go after 24 hours (D3), sandbox leads after 7
 // days (D25), pings and traffic when the configuration says, and nothing else.
-func TestANodeLetsGoOfWhatMayNotBeKept(t *testing.T) {
+func TestRetentionDeletesExpiredData(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays, n.Config.Retention.TrafficDays = 7, 7 })
 	trial := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{
@@ -45,7 +45,7 @@ func TestANodeLetsGoOfWhatMayNotBeKept(t *testing.T) {
 	testkit.Eventually(t, node.Patience, "the node knows the new partner",
 		func() bool { return n.Post(t, trial, "{}").Status == http.StatusBadRequest })
 	const day = 24 * time.Hour
-	now := node.Began.Add(8*day + time.Hour)
+	now := node.StartTime.Add(8*day + time.Hour)
 	rows := []struct {
 		age  time.Duration
 		want kept
@@ -69,7 +69,7 @@ func TestANodeLetsGoOfWhatMayNotBeKept(t *testing.T) {
 	}
 
 	n.Manual.Set(now)
-	next := n.Beside(t)
+	next := n.StartPeer(t)
 	var wrong map[time.Duration]kept // by age
 	asWanted := func() bool {
 		wrong = map[time.Duration]kept{}

@@ -51,7 +51,7 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	for range 20 {
 		retried(t, n)
 	}
-	another := n.Beside(t)
+	another := n.StartPeer(t)
 	for range 20 {
 		retried(t, another)
 	}
@@ -66,7 +66,7 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 
 // A node that is started while only the old primary answers remembers that it was
 // replaced, and stores nothing on it.
-func TestAnOldPrimaryIsRefusedAfterARestart(t *testing.T) {
+func TestAnOldPrimaryIsRejectedAfterARestart(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)
 	var standby *testkit.Server

@@ -42,9 +42,9 @@ func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid 
 	}
 }
 
-// Began is when a node's manual clock stands still at first. It has
+// StartTime is when a node's manual clock stands still at first. It has
 // milliseconds, so that whatever drops them is seen.
-var Began = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
+var StartTime = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
 // Node is a whole service on free ports, on a database of its own.
 type Node struct {
@@ -98,7 +98,7 @@ func Start(t *testing.T, options ...Option) *Node {
 	n := &Node{
 		Config: config.Defaults(config.Dev),
 		DB:     testkit.NewDatabase(t),
-		Manual: clock.NewManual(Began),
+		Manual: clock.NewManual(StartTime),
 		Log:    &testkit.Log{},
 		seen:   &seen{requestIDs: map[string]bool{}},
 	}
@@ -145,18 +145,18 @@ func (n *Node) StartAgain(t *testing.T) {
 	}
 }
 
-// Beside starts another node on the same database. It is stopped when the test ends.
-func (n *Node) Beside(t *testing.T, options ...Option) *Node {
+// StartPeer starts another node on the same database. It is stopped when the test ends.
+func (n *Node) StartPeer(t *testing.T, options ...Option) *Node {
 	t.Helper()
-	other, err := n.TryBeside(t, options...)
+	other, err := n.TryStartPeer(t, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return other
 }
 
-// TryBeside is Beside for a node that may fail to start.
-func (n *Node) TryBeside(t *testing.T, options ...Option) (*Node, error) {
+// TryStartPeer is Beside for a node that may fail to start.
+func (n *Node) TryStartPeer(t *testing.T, options ...Option) (*Node, error) {
 	t.Helper()
 	other, config := *n, *n.Config
 	other.Config = &config

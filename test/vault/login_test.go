@@ -60,7 +60,7 @@ func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
 		})
 		bad.Manual.Advance(time.Minute)
 	}
-	shared := bad.Beside(t)
+	shared := bad.StartPeer(t)
 	testkit.Eventually(t, 10*time.Second, "a node that shares the credential pauses its logins", func() bool {
 		return vaultLogins(t, shared, "paused") > 0
 	})
@@ -71,7 +71,7 @@ func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
 		t.Error("a node that cannot log in to Vault is ready for posts")
 	}
 
-	good := bad.Beside(t, func(n *node.Node) { n.Config.Vault.SecretID = config.Secret(v.Roles[devvault.Serve].SecretID) })
+	good := bad.StartPeer(t, func(n *node.Node) { n.Config.Vault.SecretID = config.Secret(v.Roles[devvault.Serve].SecretID) })
 	testkit.Eventually(t, 5*time.Second, "a node with the right credential is ready", answersReady(t, good))
 	good.Stores(t, node.OneLead, func() { good.Deliver(t, good.Required, node.MinimalPost) })
 
@@ -108,7 +108,7 @@ func TestLockedVaultRole(t *testing.T) {
 			t.Fatal("a login with a wrong SecretID succeeded")
 		}
 	}
-	another := n.Beside(t)
+	another := n.StartPeer(t)
 	testkit.Eventually(t, 5*time.Second, "Vault rejects the login of a node that starts",
 		func() bool { return vaultLogins(t, another, "login") == 1 })
 	n.Deliver(t, n.Required, node.MinimalPost)

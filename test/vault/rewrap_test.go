@@ -33,10 +33,10 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 	store := leads.NewStore(n.DB.DB.Pool)
 	move := func(ctx context.Context, tell func(leads.RotationProgress)) error {
 		done, err := (&leads.KeyRotation{
-			Leads:    store,
-			Wrappers: wrappers,
-			Clock:    clock.System{},
-			Tell:     tell,
+			Leads:      store,
+			Wrappers:   wrappers,
+			Clock:      clock.System{},
+			OnProgress: tell,
 		}).Rewrap(ctx)
 		if done.Failed > 0 {
 			t.Errorf("%d leads do not move: %v", done.Failed, done.Cause)

@@ -150,11 +150,17 @@ func TestVaultFaults(t *testing.T) {
 		return func() { n.network.Up(t) }
 	}
 	for name, disturb := range map[string]func(*testing.T, *vaultNode) (mend func()){
-		"sealed":           func(t *testing.T, n *vaultNode) func() { n.vault.Seal(t); return func() { n.vault.Unseal(t) } },
-		"slow by 5 s":      func(t *testing.T, n *vaultNode) func() { return n.network.Spoil(t, "latency", `{"latency":5000}`) },
-		"cut":              cut,
-		"reset mid-answer": func(t *testing.T, n *vaultNode) func() { return n.network.Spoil(t, "limit_data", `{"bytes":200}`) },
-		"reset":            func(t *testing.T, n *vaultNode) func() { return n.network.Spoil(t, "reset_peer", `{"timeout":0}`) },
+		"sealed": func(t *testing.T, n *vaultNode) func() { n.vault.Seal(t); return func() { n.vault.Unseal(t) } },
+		"slow by 5 s": func(t *testing.T, n *vaultNode) func() {
+			return n.network.AddFault(t, "latency", `{"latency":5000}`)
+		},
+		"cut": cut,
+		"reset mid-answer": func(t *testing.T, n *vaultNode) func() {
+			return n.network.AddFault(t, "limit_data", `{"bytes":200}`)
+		},
+		"reset": func(t *testing.T, n *vaultNode) func() {
+			return n.network.AddFault(t, "reset_peer", `{"timeout":0}`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := startWithVault(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/hashicorp/vault/vault"
 )
 
-// stopWithin bounds the end of requests under way: everything goes anyway.
-const stopWithin = 100 * time.Millisecond
+// stopTimeout bounds the end of requests under way: everything goes anyway.
+const stopTimeout = 100 * time.Millisecond
 
 // server is a Vault that is initialised and unsealed.
 type server struct {
@@ -82,7 +82,7 @@ func (s *server) open(ctx context.Context) error {
 }
 
 func (s *server) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		s.http.Close()

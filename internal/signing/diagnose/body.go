@@ -4,16 +4,16 @@ import "bytes"
 
 // variant is a message that may have been signed instead, and what that means.
 type variant struct {
-	bytes             []byte
-	cause, what, mend string
+	bytes            []byte
+	cause, what, fix string
 }
 
 // and is the finding of two mistakes at once.
 func (v variant) and(other variant) finding {
 	if other.what == "" {
-		return finding{v.cause, v.what, v.mend}
+		return finding{v.cause, v.what, v.fix}
 	}
-	return finding{v.cause + "+" + other.cause, v.what + " And: " + other.what, v.mend + " " + other.mend}
+	return finding{v.cause + "+" + other.cause, v.what + " And: " + other.what, v.fix + " " + other.fix}
 }
 
 const sameBytes = "Sign the very bytes that are sent: write the body once, keep it, sign it and send it."

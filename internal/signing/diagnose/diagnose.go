@@ -70,15 +70,15 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	}
 	d.Notes = append(d.Notes, sig.note)
 	if sig.mac != nil {
-		found = append(found, d.judge(newTrial(sig.mac, keys), timestamp, body, sent, keys, len(found) > 0)...)
+		found = append(found, d.explain(newTrial(sig.mac, keys), timestamp, body, sent, keys, len(found) > 0)...)
 	}
 	d.conclude(found, sent, keys)
 	return d
 }
 
-// judge finds the secret, and what is wrong beyond the form of the headers.
-func (d *Diagnosis) judge(
-	t *trial, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
+// explain finds the secret, and what is wrong beyond the form of the headers.
+func (d *Diagnosis) explain(
+	t *matcher, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
 ) (found []finding) {
 	if len(t.mac) == sha256.Size {
 		if d.Key = t.hmac(d.Signed); d.Key < 0 {
@@ -88,7 +88,7 @@ func (d *Diagnosis) judge(
 	} else {
 		d.Key = t.otherHash(d.Signed) // that it is another hash was found before
 	}
-	if t.spent() {
+	if t.overBudget() {
 		d.Notes = append(d.Notes, "The body is long and the secrets are many: not every combination of mistakes was tried.")
 	}
 	if d.Key < 0 {

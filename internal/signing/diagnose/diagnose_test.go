@@ -56,7 +56,7 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 }
 
 // A signature that is right stays right when its time is over; how far it is off is told.
-func TestDiagnoseTellsTheWindow(t *testing.T) {
+func TestDiagnoseReportsWindow(t *testing.T) {
 	for _, c := range []struct {
 		offset       int64
 		cause, shows string

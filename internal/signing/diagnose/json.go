@@ -37,7 +37,7 @@ func spacings() []spacing {
 	}
 }
 
-func manners() []escapes {
+func escapeStyles() []escapes {
 	return []escapes{
 		{name: "with its characters as they are"},
 		{name: `with \uXXXX for what is not ASCII, as Python writes it`, unicode: true},
@@ -57,7 +57,7 @@ func rewritten(body []byte) (out []variant) {
 	}
 	var styles []style
 	for _, sorted := range []bool{false, true} {
-		for _, e := range manners() {
+		for _, e := range escapeStyles() {
 			for _, s := range spacings() {
 				styles = append(styles, style{s, e, sorted})
 			}

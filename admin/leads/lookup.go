@@ -1,0 +1,32 @@
+package leads
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// URLForID returns the page of the lead with this leadId, this transactionId as the
+// partner holds it, or this id of the request that delivered it; "" when there is no such
+// lead or the user may not see it.
+func (h *Handlers) URLForID(k *web.Request, text string) string {
+	sc, ok := k.ScopeOf(web.ReadLeads)
+	if !ok || !web.ValidText(text) {
+		return ""
+	}
+	if lead, err := id.Parse(id.Lead, text); err == nil {
+		if _, err := h.Leads.Get(k.R.Context(), sc, lead); err == nil {
+			return web.LeadURL(lead)
+		}
+		return ""
+	}
+	if request, err := id.Parse(id.Request, text); err == nil {
+		if lead, err := h.Leads.FindRequest(k.R.Context(), sc, request); err == nil {
+			return web.LeadURL(lead)
+		}
+		return ""
+	}
+	if lead, err := h.Leads.FindTransaction(k.R.Context(), sc, text); err == nil {
+		return web.LeadURL(lead)
+	}
+	return ""
+}

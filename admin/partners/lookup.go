@@ -1,0 +1,25 @@
+package partners
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// URLForID is the page of a partner, or of a request of theirs that was refused.
+func (h *Handlers) URLForID(k *web.Request, text string) string {
+	sc, ok := k.ScopeOf(web.ReadPartners)
+	if !ok {
+		return ""
+	}
+	if partner, err := id.Parse(id.Partner, text); err == nil {
+		if p, err := h.Partners.Find(k.R.Context(), sc, id.Format(id.Partner, partner)); err == nil {
+			return web.PartnerURL(p.ID)
+		}
+	}
+	if request, err := id.Parse(id.Request, text); err == nil {
+		if r, there, err := h.Reporting.FindRejection(k.R.Context(), sc, request); err == nil && there {
+			return web.PartnerURL(r.Partner) + "?tab=refusals&request=" + id.Format(id.Request, request)
+		}
+	}
+	return ""
+}

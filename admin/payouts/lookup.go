@@ -1,0 +1,25 @@
+package payouts
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/id"
+)
+
+// URLForID is the page of a payout run or a return.
+func (h *Handlers) URLForID(k *web.Request, text string) string {
+	sc, ok := k.ScopeOf(web.ReadPayouts)
+	if !ok {
+		return ""
+	}
+	if object, err := id.Parse(id.Payout, text); err == nil {
+		if r, err := h.Payouts.Run(k.R.Context(), sc, object); err == nil {
+			return web.RunURL(r.ID)
+		}
+	}
+	if object, err := id.Parse(id.Return, text); err == nil {
+		if r, err := h.Payouts.Return(k.R.Context(), sc, object); err == nil {
+			return returnURL(r.ID)
+		}
+	}
+	return ""
+}

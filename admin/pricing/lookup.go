@@ -1,0 +1,20 @@
+package pricing
+
+import (
+	"github.com/pingpost/pingpost/admin/web"
+)
+
+// URLForID is the page of a draft of prices, or of the version that it became.
+func (h *Handlers) URLForID(k *web.Request, text string) string {
+	if !k.May(web.ReadPricing) {
+		return ""
+	}
+	card, err := h.Prices.Draft(k.R.Context(), text)
+	switch {
+	case err != nil:
+		return ""
+	case card.Version > 0:
+		return web.VersionURL(card.Version)
+	}
+	return web.DraftURL(card.ID)
+}

@@ -1,0 +1,20 @@
+package app
+
+import (
+	"time"
+
+	"github.com/pingpost/pingpost/internal/blobstore"
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/reconcile"
+)
+
+// newJobServices builds what finance works with, and the queue that does their long work.
+func (a *App) newJobServices(keys *keyring.Keys) {
+	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
+	a.files = blobstore.NewStore(a.db, keys, a.clock)
+	policy := payouts.Policy{ReturnWindow: time.Duration(a.cfg.Payouts.ReturnDays) * 24 * time.Hour}
+	a.payouts = payouts.NewService(a.db, a.clock, a.queue, a.files, policy)
+	a.reconcile = reconcile.NewService(a.db, a.clock, a.queue, a.files)
+}

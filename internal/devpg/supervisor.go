@@ -1,0 +1,209 @@
+package devpg
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+const (
+	// downloadLimit bounds fetching Postgres where the system has none.
+	downloadLimit = 10 * time.Minute
+	// stopLimit is past every wait of a keeper that stops Postgres: one that
+	// still runs then hangs.
+	stopLimit = 2 * time.Minute
+)
+
+// supervisor is the caller's end of the process that keeps Postgres.
+type supervisor struct {
+	job   job
+	runAs *account
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+
+	gone chan struct{} // closed when the process, and its Postgres with it, has ended
+	lost chan struct{} // closed before gone when nobody had asked for that
+
+	mu       sync.Mutex
+	stopping bool
+	err      error // how the process ended
+}
+
+// startSupervisor starts a keeper and waits until its Postgres answers.
+func startSupervisor(ctx context.Context, j job, runAs *account) (k *supervisor, password string, err error) {
+	k = &supervisor{job: j, runAs: runAs, gone: make(chan struct{}), lost: make(chan struct{})}
+	reports, err := k.launch()
+	if err != nil {
+		return nil, "", err
+	}
+	limit := time.NewTimer(j.StartTimeout)
+	defer limit.Stop()
+	for {
+		select {
+		case r := <-reports:
+			switch {
+			case r.Ready:
+				return k, r.Password, nil
+			case r.Downloading:
+				limit.Reset(downloadLimit + j.StartTimeout)
+			}
+		case <-k.lost:
+			<-k.gone
+			return nil, "", k.err
+		case <-limit.C:
+			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is only busy, try again; its log is %s",
+				j.StartTimeout, layout(j.DataDir).log())
+			return nil, "", errors.Join(err, k.stop())
+		case <-ctx.Done():
+			err = fmt.Errorf("starting Postgres was called off: %w", context.Cause(ctx))
+			return nil, "", errors.Join(err, k.stop())
+		}
+	}
+}
+
+// launch starts the process. What it says of its start comes through the channel.
+func (k *supervisor) launch() (<-chan report, error) {
+	var err error
+	if k.cmd, err = command(k.job, k.runAs); err != nil {
+		return nil, err
+	}
+	stderr := &tail{}
+	k.cmd.Stderr = stderr
+	if k.stdin, err = k.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := k.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := k.cmd.Start(); err != nil {
+		return nil, notRunnable(err, k.runAs)
+	}
+	reports := make(chan report, maxReports)
+	go k.watch(stdout, stderr, reports)
+	// A failure to write means that the process has ended: watch finds out why.
+	_ = json.NewEncoder(k.stdin).Encode(k.job)
+	return reports, nil
+}
+
+// watch follows the process to its end; stop waits for it.
+func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report) {
+	defer close(k.gone)
+	var failure error
+	dec := json.NewDecoder(stdout)
+	for {
+		var r report
+		err := dec.Decode(&r)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			failure = errors.New("the copy of this program that should keep Postgres did something else: call devpg.RunIfChild first in main (in a test: in TestMain)")
+			_ = k.cmd.Process.Kill()
+			break
+		}
+		if r.Failure != "" {
+			failure = r.failure()
+			continue
+		}
+		select {
+		case reports <- r:
+		default: // more than maxReports: not a keeper's, and nobody waits for it
+		}
+	}
+	_, _ = io.Copy(io.Discard, stdout) // Wait needs it drained
+	if err := k.cmd.Wait(); err != nil && failure == nil {
+		// Killed or crashed: Postgres has lost its keeper and has to go too.
+		failure = errors.Join(fmt.Errorf("the process that keeps Postgres ended: %w%s", err, stderr), k.sweep())
+	}
+	k.end(failure)
+}
+
+func (k *supervisor) end(failure error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.err = failure
+	if k.stopping {
+		return
+	}
+	if k.err == nil {
+		k.err = errors.New("the process that keeps Postgres ended")
+	}
+	close(k.lost)
+}
+
+func (k *supervisor) stop() error {
+	k.mu.Lock()
+	k.stopping = true
+	k.mu.Unlock()
+	_ = k.stdin.Close()
+	hung := time.AfterFunc(stopLimit, func() { _ = k.cmd.Process.Kill() })
+	defer hung.Stop()
+	<-k.gone
+	if k.lostErr() != nil {
+		return nil // told through Err; there was nothing left to stop
+	}
+	return k.err
+}
+
+func (k *supervisor) lostErr() error {
+	select {
+	case <-k.lost:
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.err
+	default:
+		return nil
+	}
+}
+
+// sweep takes down a Postgres that lost its keeper. A process of the same
+// unprivileged user does it, for root would be signalling whatever process
+// number stands in a file that this user can write.
+func (k *supervisor) sweep() error {
+	j := k.job
+	j.Sweep = true
+	cmd, err := command(j, k.runAs)
+	if err != nil {
+		return err
+	}
+	in, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err == nil {
+		return nil
+	}
+	var r report
+	if json.Unmarshal(out, &r) == nil && r.Failure != "" {
+		return r.failure()
+	}
+	return fmt.Errorf("a Postgres may still be running on %s: %w", j.DataDir, err)
+}
+
+// tail keeps the end of what a process writes to its standard error.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 4096
+	t.text = append(t.text, p...)
+	if over := len(t.text) - most; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	if len(t.text) == 0 {
+		return ""
+	}
+	return "\n" + string(t.text)
+}

@@ -1,0 +1,62 @@
+package devstack
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/staff"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Person is one of the demonstration staff, as the ready file shows them.
+type Person struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	Role     string `json:"role"`
+}
+
+// demoStaff are the roles of the demonstration staff: each once, and finance twice,
+// since nobody approves a payout run that they prepared.
+func demoStaff() []Person {
+	var all []Person
+	for _, role := range models.Roles {
+		all = append(all, Person{
+			Email: strings.ReplaceAll(string(role), "_", "-") + "@example.com",
+			Role:  string(role),
+		})
+	}
+	return append(all, Person{Email: "second-finance@example.com", Role: string(models.Finance)})
+}
+
+// Staff makes the demonstration staff where they are missing, without a second factor,
+// and returns them with their passwords, which are the same on every start.
+func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person, err error) {
+	if s.Keys.Passwords == nil {
+		s.Keys.Passwords = map[string]string{}
+	}
+	for _, p := range demoStaff() {
+		if p.Password = s.Keys.Passwords[p.Email]; p.Password == "" {
+			// Written down before it is stored: the other way round it would be lost.
+			p.Password = rand.Text()
+			s.Keys.Passwords[p.Email] = p.Password
+			if err := writeJSON(filepath.Join(s.dir, keysFile), s.Keys); err != nil {
+				return nil, err
+			}
+		}
+		role := models.Role(p.Role)
+		n := staff.NewMember{
+			Email: p.Email,
+			Name:  "Demonstration " + staff.RoleName(role),
+			Roles: []models.StaffRole{{Role: role}},
+		}
+		if _, err := service.Seed(ctx, audit.Service, n, p.Password); err != nil {
+			return nil, fmt.Errorf("the demonstration staff: %w", err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}

@@ -1,0 +1,82 @@
+package intake
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func numberedPartner(i int) (u uuid.UUID) {
+	binary.BigEndian.PutUint32(u[:], uint32(i+1))
+	return u
+}
+
+// addNumbered adds a refusal whose request id is its number among its partner's.
+func (q *rejectionQueue) addNumbered(partner, number int) int64 {
+	r := rejection{TrafficKey: TrafficKey{Partner: numberedPartner(partner)}}
+	binary.BigEndian.PutUint64(r.request[:], uint64(number))
+	return q.add(r)
+}
+
+// Whatever is sent, the queue is bounded, each partner keeps its newest in order, and
+// none with fewer than an equal share loses one to a partner with more.
+func TestRejectionQueueIsSharedFairly(t *testing.T) {
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		keep, partners := 1+random.IntN(3*maxQueuedRefusals), 1+random.IntN(300)
+		q := newRefusalQueue(keep)
+		sent := make([]int, partners)
+		var lost int64
+		for range 3 * maxQueuedRefusals {
+			p := int(float64(partners) * random.ExpFloat64() / 8) // a few send most
+			p = min(p, partners-1)
+			sent[p]++
+			lost += q.addNumbered(p, sent[p])
+		}
+		size, share := 0, maxQueuedRefusals/len(q.of)
+		for p, n := range sent {
+			list := q.of[numberedPartner(p)]
+			size += len(list)
+			if len(list) > keep || len(list) < min(n, keep, share) {
+				t.Errorf("seed %d: partner %d has %d of %d; kept are %d, a share is %d", seed, p, len(list), n, keep, share)
+			}
+			for i, r := range list {
+				if got, want := binary.BigEndian.Uint64(r.request[:]), uint64(n-len(list)+1+i); got != want {
+					t.Fatalf("seed %d: partner %d has number %d where %d belongs", seed, p, got, want)
+				}
+			}
+		}
+		if size != q.size || size > maxQueuedRefusals {
+			t.Errorf("seed %d: %d refusals, counted as %d", seed, size, q.size)
+		}
+		if size < maxQueuedRefusals && lost > 0 {
+			t.Errorf("seed %d: %d lost while there is room", seed, lost)
+		}
+	}
+}
+
+// More partners than there is room for: each newest refusal still gets in.
+func TestRejectionQueueWithMorePartnersThanRoom(t *testing.T) {
+	q := newRefusalQueue(200)
+	for i := range 2 * maxQueuedRefusals {
+		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRefusals) {
+			t.Fatalf("partner %d: %d lost", i, lost)
+		}
+		if len(q.of[numberedPartner(i)]) != 1 || q.size != min(i+1, maxQueuedRefusals) {
+			t.Fatalf("partner %d has %d of %d", i, len(q.of[numberedPartner(i)]), q.size)
+		}
+	}
+}
+
+func BenchmarkRejectionQueueFlooded(b *testing.B) {
+	q := newRefusalQueue(200)
+	for i := range 2 * maxQueuedRefusals {
+		q.addNumbered(i%1000, i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		q.addNumbered(0, i)
+	}
+}

@@ -1,0 +1,66 @@
+package intake
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// maxQueuedRefusals bounds the refusals in memory between two writes.
+const maxQueuedRefusals = 5_000
+
+type rejection struct {
+	TrafficKey
+	request uuid.UUID
+	at      time.Time
+	fields  []string
+}
+
+// rejectionQueue holds the newest refusals of each partner, oldest first, until they
+// are written. When it is full, the room is shared equally: the partner with the
+// most gives up its oldest.
+type rejectionQueue struct {
+	keep int // of a partner: the database keeps no more
+	size int
+	of   map[uuid.UUID][]rejection
+}
+
+func newRefusalQueue(keep int) *rejectionQueue {
+	return &rejectionQueue{keep: keep, of: map[uuid.UUID][]rejection{}}
+}
+
+// add returns how many refusals were lost to the bound.
+func (q *rejectionQueue) add(r rejection) (lost int64) {
+	switch mine := len(q.of[r.Partner]); {
+	case mine >= q.keep:
+		q.removeOldest(r.Partner)
+	case q.size >= maxQueuedRefusals:
+		q.removeOldest(q.longest(r.Partner))
+		lost = 1
+	}
+	q.of[r.Partner] = append(q.of[r.Partner], r)
+	q.size++
+	return lost
+}
+
+// longest returns the partner with the most refusals. One with its equal share of
+// the room already is taken for it, so that a flood pays for no search.
+func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
+	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRefusals/len(q.of) {
+		return adding
+	}
+	var longest uuid.UUID
+	for partner, list := range q.of {
+		if len(list) > len(q.of[longest]) {
+			longest = partner
+		}
+	}
+	return longest
+}
+
+func (q *rejectionQueue) removeOldest(partner uuid.UUID) {
+	if q.of[partner] = q.of[partner][1:]; len(q.of[partner]) == 0 {
+		delete(q.of, partner)
+	}
+	q.size--
+}

@@ -1,0 +1,181 @@
+package intake_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/clientaddr"
+	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+type refusalRow struct {
+	request           uuid.UUID
+	at                time.Time
+	endpoint, outcome string
+	fields            []string
+}
+
+// refusals are a partner's, the newest first.
+func (n *node) refusals(t testing.TB, p testkit.Partner) []refusalRow {
+	t.Helper()
+	rows, err := n.sees.Query(t.Context(),
+		`SELECT request_id, at, endpoint, outcome, fields FROM refusals WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r refusalRow, err error) {
+		return r, row.Scan(&r.request, &r.at, &r.endpoint, &r.outcome, &r.fields)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Each partner keeps its own newest refusals; nobody's are counted only (D24).
+func TestRejectionsAreARing(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	var sent []uuid.UUID // of Required, the newest first
+	for round := range 3 {
+		for range 3 {
+			n.Time.Advance(time.Second)
+			r := n.signed(n.Required, n.Required.Slug, []byte(`{"contact":{"email":""},"answers":7}`))
+			n.refused(t, r, badPost)
+			sent = slices.Insert(sent, 0, r.ID)
+		}
+		if round == 0 {
+			n.refused(t, unsigned(shared, []byte("{")), noSignature) // the house's
+			n.refused(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
+			n.refused(t, n.signed(n.Off, shared, body("tx_1", partnerID(nobodys))), badSignature) // nobody's
+		}
+		n.Traffic.Flush(t.Context())
+	}
+	kept := n.refusals(t, n.Required)
+	if len(kept) != testkit.RejectionsPerPartner {
+		t.Fatalf("%d refusals kept, want %d", len(kept), testkit.RejectionsPerPartner)
+	}
+	for i, r := range kept {
+		at := n.Time.Now().Add(-time.Duration(i) * time.Second)
+		if r.request != sent[i] || !r.at.Equal(at) || r.endpoint != "post" || r.outcome != "payload" {
+			t.Errorf("refusal %d is %+v", i, r)
+		}
+		if want := []string{"transactionId", "contact.email", "consent.acknowledged", "answers"}; !slices.Equal(r.fields, want) {
+			t.Errorf("the fields at fault are %v, want %v", r.fields, want)
+		}
+	}
+	if kept := n.refusals(t, n.Off); len(kept) != 1 || kept[0].outcome != "json" || len(kept[0].fields) != 0 {
+		t.Errorf("the other partner's: %+v", kept)
+	}
+	if all := see[int64](t, n, `SELECT count(*) FROM refusals`); all != testkit.RejectionsPerPartner+2 {
+		t.Errorf("%d refusals in all: nobody's was kept", all)
+	}
+}
+
+// A refused request leaves nothing of what it held, in no table and in no line
+// of the log: names of fields alone are kept (D24).
+func TestRejectionsHoldNoValues(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const canary = "KANARIENVOGEL"
+	long := strings.Repeat(canary, 1000)
+	everywhere := []string{
+		body1("email", canary), body1("email", long), body1("partnerId", canary), body1("partnerId", n.Off.Accounts[0].Identifier+canary),
+		body1("transactionId", canary), body1("transactionId", "tx_"+canary), body1("notes", long), body1("postcode", long), body1("country", canary),
+		body1(canary, canary), `{"` + canary + `":`, canary, `["` + canary + `"]`,
+		`{"contact":{"email":"` + canary + `","name":"` + long + `","phoneE164":"` + canary + `","` + canary + `":1}}`,
+		`{"location":{"country":"` + canary + `","postcode":"` + long + `","address":"` + long + `"}}`,
+		`{"consent":{"acknowledged":"` + canary + `","acknowledgedAt":"` + canary + `","recipientHash":"` +
+			canary + `","thirdPartyFormCertUrl":"` + canary + `"}}`,
+		`{"answers":{"` + long + `":"` + canary + `"},"contact":"` + canary + `","consent":"` + canary +
+			`","location":"` + canary + `"}`,
+		string(body("tx_"+canary, `"name":"`+canary+`"`)),
+		string(body(n.quote(t, n.Off.Slug), partnerID(n.Required.Accounts[0].Identifier), `"name":"`+canary+`"`)),
+	}
+	refuse := func(r intake.PostRequest) {
+		t.Helper()
+		if _, err := n.in.Post(t.Context(), r); err == nil {
+			t.Fatalf("accepted: %.80s", r.Body)
+		} else if strings.Contains(err.Error(), canary) {
+			t.Errorf("the refusal repeats what was sent: %v", err)
+		}
+	}
+	for _, text := range everywhere {
+		for _, slug := range []string{shared, n.Required.Slug} {
+			refuse(n.signed(n.Required, slug, []byte(text)))
+			refuse(unsigned(slug, []byte(text)))
+			if _, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(text)}); err == nil {
+				t.Fatalf("priced: %.80s", text)
+			}
+		}
+	}
+	for _, headers := range []signing.Headers{
+		{Timestamp: []string{canary}, Signature: []string{canary}},
+		{Timestamp: []string{"1"}, Alias: []string{canary}},
+		{Timestamp: []string{canary}},
+	} {
+		r := unsigned(n.Off.Slug, body("tx_1"))
+		r.Headers, r.Address = headers, clientaddr.Group(canary)
+		refuse(r)
+	}
+	_, _ = n.in.Post(t.Context(), unsigned(canary, body("tx_1")))
+	n.Traffic.Flush(t.Context())
+	run(t, n.Recorder.Run)()
+
+	if see[int64](t, n, `SELECT count(*) FROM refusals`) < testkit.RejectionsPerPartner {
+		t.Error("no refusals were kept: the search below would find nothing anyhow")
+	}
+	for _, table := range n.tables(t) {
+		if rows := see[int64](t, n, `SELECT count(*) FROM `+table+` AS row WHERE row::text ILIKE '%' || $1 || '%'`, canary); rows != 0 {
+			t.Errorf("%d rows of %s hold what was sent", rows, table)
+		}
+	}
+	if strings.Contains(n.Log.String(), canary) {
+		t.Error("the log holds what was sent")
+	}
+}
+
+func body1(name, value string) string { return fmt.Sprintf(`{%q:%q}`, name, value) }
+
+func (n *node) tables(t testing.TB) []string {
+	t.Helper()
+	return see[[]string](t, n, `SELECT array_agg(tablename::text ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'`)
+}
+
+// A partner that is not active is told what a stranger is told; whoever looks after
+// it sees why, whichever of its identifiers the post named.
+func TestRejectionsOfTheInactive(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	gone := n.AddPartner(t, "gone", models.SigningRequired)
+	n.DB.Exec(t, `UPDATE partners SET status = 'suspended' WHERE id = $1`, gone.ID)
+	n.Reload(t)
+	n.refused(t, n.signed(gone, gone.Slug, body("tx_1")), badSignature)
+	n.refused(t, n.signed(gone, shared, body("tx_1", partnerID(gone.Accounts[1].Identifier))), badSignature)
+	n.refused(t, unsigned(gone.Slug, body("tx_1")), noSignature)
+	n.Traffic.Flush(t.Context())
+	got := n.refusals(t, gone)
+	if len(got) != 3 {
+		t.Fatalf("%d refusals: %+v", len(got), got)
+	}
+	for _, r := range got {
+		if r.outcome != "inactive" {
+			t.Errorf("the refusal says %q", r.outcome)
+		}
+	}
+	sandbox := see[int](t, n,
+		`SELECT count(*) FROM traffic_minutes WHERE partner_id = $1 AND account_id = $2 AND outcome = 'inactive'`,
+		gone.ID, gone.Accounts[1].ID)
+	if sandbox != 1 {
+		t.Errorf("%d counters of the account that was named", sandbox)
+	}
+}

@@ -1,0 +1,88 @@
+package partners
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/signing/diagnose"
+	"github.com/pingpost/pingpost/models"
+)
+
+// maxTried bounds the secrets that a signature is checked against, the newest first.
+const maxTried = 100
+
+// DiagnoseSignature says which of a partner's secrets made a signature, those that are
+// over too, or what is wrong with it. Nothing of the post that was signed is kept, or
+// looked up. The body is as a form sends it, where every line ends with CR LF.
+func (s *Service) DiagnoseSignature(
+	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
+) (diagnose.Diagnosis, error) {
+	if !sc.Allows(partner.ID) {
+		return diagnose.Diagnosis{}, errNoPartner
+	}
+	var rows []models.SigningSecret
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		q := restrict(tx, sc, "partner_id").Where("partner_id = ?", partner.ID)
+		if err := q.Order("created_at DESC, id DESC").Limit(maxTried).Find(&rows).Error; err != nil {
+			return err
+		}
+		return s.auditChange(tx, "signature.check", "partner", id.Format(id.Partner, partner.ID), partner.ID, nil, nil)
+	})
+	if err != nil {
+		return diagnose.Diagnosis{}, err
+	}
+	keys, unread := s.decryptSecrets(rows)
+	defer func() {
+		for _, k := range keys {
+			clear(k.Key)
+		}
+	}()
+	d := diagnoseSignature(timestamp, body, signature, keys, s.clock.Now())
+	for _, name := range unread {
+		d.Notes = append(d.Notes, "The secret "+name+" was left out: no platform key that is configured here opens it.")
+	}
+	if len(rows) == maxTried {
+		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were tried.", maxTried))
+	}
+	return d, nil
+}
+
+// diagnose takes the body with the line ends that it may have had, LF first.
+func diagnoseSignature(timestamp, body, signature string, keys []diagnose.CandidateKey, now time.Time) diagnose.Diagnosis {
+	plain := strings.ReplaceAll(body, "\r\n", "\n")
+	d := diagnose.Signature(timestamp, plain, signature, keys, now)
+	if d.Matches || plain == body {
+		return d
+	}
+	if windows := diagnose.Signature(timestamp, body, signature, keys, now); windows.Matches {
+		windows.Notes = append(windows.Notes, "Its lines end with CR LF.")
+		return windows
+	}
+	return d
+}
+
+// decryptSecrets opens secrets for a diagnosis, and names those that it cannot open.
+func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
+	now := s.clock.Now()
+	for _, row := range rows {
+		name := row.Label + " (…" + row.LastFour + ")"
+		plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
+		if err != nil {
+			unread = append(unread, name)
+			continue
+		}
+		state := StateOf(row, now)
+		if state == StateRetiring {
+			state = diagnose.KeyActive
+		}
+		keys = append(keys, diagnose.CandidateKey{Name: name, Key: plain, State: state})
+	}
+	return keys, unread
+}

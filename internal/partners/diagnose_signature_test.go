@@ -1,0 +1,105 @@
+package partners_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/signing"
+	"github.com/pingpost/pingpost/internal/testkit"
+)
+
+func TestCheckSignature(t *testing.T) {
+	o := newPartnerService(t)
+	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
+	made := map[string]string{}
+	for _, label := range []string{"active", "retiring", "retired", "revoked"} {
+		s, err := o.CreateSecret(t.Context(), p, label)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[label] = s.Plain
+		switch label {
+		case "retiring":
+			err = o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(time.Hour))
+		case "retired":
+			err = o.RetireSecret(t.Context(), p, s.ID, o.clock.Now())
+		case "revoked":
+			err = o.RevokeSecret(t.Context(), p, s.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign, err := o.CreateSecret(t.Context(), other, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made["another's"] = foreign.Plain
+	const body = `{"transactionId":"tx_1","contact":{"email":"jo@example.org"}}`
+	ts := strconv.FormatInt(o.clock.Now().Unix(), 10)
+	for label, plain := range made {
+		signature := signing.Sign([]byte(plain), ts, []byte(body))
+		d, err := o.DiagnoseSignature(t.Context(), scope.Partners(p.ID), p, ts, body, signature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hint := label + " (…" + plain[len(plain)-4:] + ")"
+		if d.Matches != (label == "active" || label == "retiring") || (d.Key >= 0) != (label != "another's") ||
+			strings.Contains(d.Verdict, hint) != (d.Key >= 0) {
+			t.Errorf("%s: %+v", label, d)
+		}
+		if (label == "retired" || label == "revoked") && !slices.Equal(d.Causes, []string{"secret_" + label}) {
+			t.Errorf("%s: %s", label, d.Verdict)
+		}
+	}
+	e, before, after, n := o.told(t)
+	if e.Action != "signature.check" || *e.PartnerID != p.ID || before != nil || after != nil {
+		t.Errorf("told %s %v %v", e.Action, before, after)
+	}
+	_, err = o.DiagnoseSignature(t.Context(), scope.Partners(other.ID), p, ts, body, "")
+	isFault(t, "out of scope", err, apperr.NotFound, "partner")
+	if _, _, _, after := o.told(t); after != n {
+		t.Error("what was refused was told as done")
+	}
+	// A secret that cannot be opened is named, and keeps no other from being found.
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
+	d, err := o.DiagnoseSignature(t.Context(), everybody, p, ts, body, signing.Sign([]byte(made["active"]), ts, []byte(body)))
+	if err != nil || d.Key != -1 || len(d.Notes) != 4 ||
+		!strings.Contains(strings.Join(d.Notes, ""), "active (…"+made["active"][len(made["active"])-4:]+")") {
+		t.Errorf("%+v (%v)", d, err)
+	}
+}
+
+// A text field sends every line end as CR LF, whatever was pasted: a body is tried with
+// LF and as it came, and that is one event in the audit log.
+func TestCheckSignatureOfLines(t *testing.T) {
+	o := newPartnerService(t)
+	p := o.partner(t, "harbour-leads")
+	made, err := o.CreateSecret(t.Context(), p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := strconv.FormatInt(o.clock.Now().Unix(), 10)
+	const pasted = "{\r\n}\r\n"
+	for _, c := range []struct {
+		signed  string
+		matches bool
+		crlf    bool
+	}{{"{\n}\n", true, false}, {pasted, true, true}, {"{}", false, false}} {
+		_, _, _, before := o.told(t)
+		d, err := o.DiagnoseSignature(t.Context(), everybody, p, ts, pasted,
+			signing.Sign([]byte(made.Plain), ts, []byte(c.signed)))
+		if err != nil || d.Matches != c.matches || (len(d.Notes) > 0) != c.crlf && c.matches {
+			t.Errorf("signed %q: %+v (%v)", c.signed, d, err)
+		}
+		if _, _, _, after := o.told(t); after != before+1 {
+			t.Errorf("signed %q: %d events", c.signed, after-before)
+		}
+	}
+}

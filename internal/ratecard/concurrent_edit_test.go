@@ -1,0 +1,96 @@
+package ratecard_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/ratecard"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// Two people at two nodes work on one draft: what they do to different cells is all
+// there, and can be undone; of one cell the second is told of the first.
+func TestTwoPeopleEditOneDraft(t *testing.T) {
+	w := newRateCards(t, everywhere(1000))
+	card := w.draft(t)
+	number := w.snapshotNumber(t)
+	codes := []string{"GB", "FR", "DE", "US", "other"}
+	var conflicts atomic.Int64
+	var all sync.WaitGroup
+	for i, who := range []string{"plumber", "roofer"} {
+		node := w.node(t, testkit.Open(t, w.AppURL)).By(ann)
+		all.Go(func() {
+			for _, code := range codes {
+				if err := node.SetBase(t.Context(), card.ID, pricingrules.Target{Industry: who, Country: code}, 0, int64(i+1)); err != nil {
+					t.Error(err)
+				}
+			}
+			err := node.SetBase(t.Context(), card.ID, pricingrules.Target{Industry: "locksmith", Country: "GB"}, 0, int64(i+1))
+			if f := apperr.As(err); f != nil && f.Reason == "cell_changed" {
+				conflicts.Add(1)
+			} else if err != nil {
+				t.Error(err)
+			}
+			if compiled, err := node.ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(compiled.Problems) > 0 {
+				t.Errorf("%v (%v)", compiled, err)
+			}
+		})
+	}
+	all.Wait()
+	const edits = 11
+	if n := conflicts.Load(); n != 1 {
+		t.Errorf("%d were told of the other's change of the one cell", n)
+	}
+	if now, rules := w.now(t, card.ID), w.rules(t, card.ID); now.RowVersion != card.RowVersion+edits || len(rules) != 1+edits {
+		t.Errorf("%d rules after %d edits", len(rules), now.RowVersion-card.RowVersion)
+	}
+	for range edits {
+		must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
+	}
+	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
+	if after := w.snapshotNumber(t); after != number {
+		t.Errorf("the number went from %d to %d", number, after)
+	}
+}
+
+// An edit and a publication of one draft take turns: either the edit is in the version,
+// or it is refused, and then it is not.
+func TestEditsAndPublishingTakeTurns(t *testing.T) {
+	w := newRateCards(t, everywhere(1000))
+	card := w.changed(t, 2000)
+	editor, publisher := w.node(t, testkit.Open(t, w.AppURL)).By(bob), w.node(t, testkit.Open(t, w.AppURL)).By(ann)
+	var edited, published error
+	var all sync.WaitGroup
+	all.Go(func() { edited = editor.SetBase(t.Context(), card.ID, plumbers, 0, 5) })
+	all.Go(func() { _, published = publisher.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0) })
+	all.Wait()
+	now := w.now(t, card.ID)
+	switch {
+	case published == nil:
+		refused(t, edited, apperr.Conflict, "state", "published as version 2")
+		if now.State != models.RateCardPublished || len(w.rules(t, card.ID)) != 1 {
+			t.Errorf("it is %s with %v", now.State, w.rules(t, card.ID))
+		}
+	default: // the publisher had not seen the edit
+		refused(t, published, apperr.Conflict, "changed")
+		if edited != nil || now.State != models.RateCardDraft || len(w.rules(t, card.ID)) != 2 {
+			t.Errorf("it is %s with %v (%v)", now.State, w.rules(t, card.ID), edited)
+		}
+	}
+}
+
+func TestACardHasSoManyRules(t *testing.T) {
+	w := newRateCards(t, everywhere(1000))
+	card := w.draft(t)
+	var many pricingrules.Card
+	for n := range ratecard.MaxRules + 1 {
+		many.Rules = append(many.Rules, pricingrules.Rule{Multiplier: int64(n + 1)})
+	}
+	_, err := w.Replace(t.Context(), card.ID, card.RowVersion, "too many", many)
+	refused(t, err, apperr.Invalid, "too_many_rules", "50000")
+	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
+}

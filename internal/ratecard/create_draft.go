@@ -1,0 +1,108 @@
+package ratecard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/models"
+	pricingrules "github.com/pingpost/pingpost/pricing_rules"
+)
+
+// CreateDraftWithBases makes a draft of the version in force with other bases. All of it
+// happens, or nothing: bases that change no rule leave no draft behind.
+func (s *Service) CreateDraftWithBases(ctx context.Context, title, what string, changes []BaseChange) (models.RateCard, error) {
+	do, err := s.setBases(changes)
+	if err != nil {
+		return models.RateCard{}, err
+	}
+	return s.beginWith(ctx, title, what, do)
+}
+
+// CreateDraftWithCard makes a draft that holds the rules of another card, in the same way.
+func (s *Service) CreateDraftWithCard(ctx context.Context, title, what string, with pricingrules.Card) (models.RateCard, error) {
+	return s.beginWith(ctx, title, what, func(_ models.RateCard, sh *draftRules) error {
+		sh.replace(with)
+		return nil
+	})
+}
+
+func (s *Service) beginWith(
+	ctx context.Context, title, what string, do func(models.RateCard, *draftRules) error,
+) (draft models.RateCard, err error) {
+	if title, err = checkLine("title", "title", title); err != nil {
+		return draft, err
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var tell func() error
+		if draft, tell, err = s.makeWith(tx, title, what, do); err != nil {
+			return err
+		}
+		return tell()
+	})
+	return draft, err
+}
+
+// makeWith makes a draft and its first edit. To tell of both is left to the caller:
+// whoever writes to the audit trail holds it until the transaction ends.
+func (s *Service) makeWith(
+	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
+) (draft models.RateCard, tell func() error, err error) {
+	begun, source, err := s.begin(tx, title, 0)
+	if err != nil {
+		return draft, nil, err
+	}
+	p, err := s.patchBy(tx, begun, do)
+	if err == nil && len(p) == 0 {
+		err = errSame
+	}
+	if err == nil {
+		err = s.keep(tx, begun, what, nil, p)
+	}
+	if err == nil {
+		err = tx.Where("id = ?", begun.ID).Take(&draft).Error
+	}
+	return draft, func() error {
+		if err := s.auditBegin(tx, draft, source); err != nil {
+			return err
+		}
+		return s.auditEdit(tx, draft, what, p)
+	}, err
+}
+
+// PublishBases is CreateDraftWithBases and Publish at once: where it cannot be published
+// nothing happened.
+func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (now models.RateCard, err error) {
+	do, err := s.setBases(changes)
+	if err != nil {
+		return now, err
+	}
+	if note, err = checkNote(note); err != nil {
+		return now, err
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		if err := lockVersions(tx); err != nil {
+			return err
+		}
+		draft, tell, err := s.makeWith(tx, "", what, do)
+		if err != nil {
+			return err
+		}
+		if err := s.mayPublish(tx, draft); err != nil {
+			return err
+		}
+		if err := tell(); err != nil {
+			return err
+		}
+		if err := s.submit(tx, draft, note, time.Time{}, s.clock.Now()); err != nil {
+			return err
+		}
+		return tx.Where("id = ?", draft.ID).Take(&now).Error
+	})
+	return now, err
+}
+
+// IsNoChange reports whether there was nothing to make a draft of, or to publish.
+func IsNoChange(err error) bool { return errors.Is(err, errNothing) }

@@ -1,0 +1,236 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// listSQL is the list as it was read, for the length of the transaction.
+const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
+
+// compareSQL writes a line for each row of the list, then one for each lead of the period
+// that no row names, and adds them up. It is one statement, so that all of it is
+// compared with the ledger of one moment.
+//
+// A lead that no row names is missing if the list covers it: its currency is one that the
+// readable rows have, and its account one of the leads that they name. Other leads are left
+// out. Without readable rows the list covers every currency; without leads of the partner
+// in them, every account.
+//
+// Of the ledger it reads what each half needs, the list's leads and the partner's
+// period: ours is not materialized, which would be every lead of every partner.
+//
+// A lead's accrual came about when the lead was received; sandbox leads have none.
+const compareSQL = `
+WITH others AS MATERIALIZED (
+	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
+	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner GROUP BY lead_id, currency
+), ours AS NOT MATERIALIZED (
+	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
+	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
+	WHERE a.kind = 'accrual'
+), again AS (
+	SELECT lead_id, min(file_row) AS file_row FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1
+), judged AS (
+	SELECT l.*, again.file_row AS first_row, ours.partner_id, ours.account_id, ours.currency AS our_currency, ours.minor AS our_minor, ours.received_at,
+		CASE WHEN l.problem <> '' THEN 'unreadable'
+			WHEN again.file_row < l.file_row THEN 'duplicate'
+			WHEN ours.partner_id IS DISTINCT FROM @partner THEN 'unknown'
+			WHEN ours.received_at < @from OR ours.received_at >= @until THEN 'outside_period'
+			WHEN ours.currency <> l.currency OR ours.minor <> l.minor THEN 'amount_differs'
+			ELSE 'matched' END AS finding
+	FROM list l LEFT JOIN ours ON ours.lead_id = l.lead_id AND l.problem = '' LEFT JOIN again ON again.lead_id = l.lead_id
+), written AS (
+	INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding, problem, lead_id, account_id, other_partner, first_row,
+		currency, theirs_minor, our_currency, ours_minor, received_at)
+	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND our_currency <> currency THEN 'currency' ELSE problem END, lead_id,
+		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN finding = 'duplicate' THEN first_row END,
+		currency, minor, CASE WHEN known THEN our_currency END, CASE WHEN known THEN our_minor END, CASE WHEN known THEN received_at END
+	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j
+	RETURNING finding, account_id, currency, our_currency, theirs_minor, ours_minor
+), findings AS MATERIALIZED (
+	SELECT finding, account_id, currency, our_currency, count(*) AS lines, sum(theirs_minor) AS theirs, sum(ours_minor) AS ours
+	FROM written GROUP BY finding, account_id, currency, our_currency
+), unlisted AS MATERIALIZED ( -- the period's leads without a readable row
+	SELECT ours.lead_id, account_id, currency, minor, received_at, CASE
+			WHEN unreadable.lead_id IS NOT NULL THEN 'named'
+			WHEN @everything THEN 'missing'
+			WHEN currency NOT IN (SELECT currency FROM findings WHERE currency IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE currency IS NOT NULL) THEN '` + problemOtherCurrency + `'
+			WHEN account_id NOT IN (SELECT account_id FROM findings WHERE account_id IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE account_id IS NOT NULL) THEN '` + problemOtherAccount + `'
+			ELSE 'missing' END AS outcome
+	FROM ours LEFT JOIN (SELECT DISTINCT lead_id FROM list WHERE problem <> '') AS unreadable USING (lead_id)
+	WHERE partner_id = @partner AND received_at >= @from AND received_at < @until
+		AND NOT EXISTS (SELECT FROM list l WHERE l.lead_id = ours.lead_id AND l.problem = '')
+), unlisted_lines AS (
+	INSERT INTO reconciliation_lines (reconciliation_id, line, finding, problem, lead_id, account_id, our_currency, ours_minor, received_at)
+	SELECT @id::uuid, @rows::integer + (row_number() OVER (ORDER BY outcome <> 'missing', received_at, lead_id))::integer,
+		CASE outcome WHEN 'missing' THEN 'missing' ELSE 'left_out' END, CASE outcome WHEN 'missing' THEN '' ELSE outcome END,
+		lead_id, account_id, currency, minor, received_at
+	FROM unlisted WHERE outcome <> 'named'
+)
+SELECT finding, NULL::uuid, coalesce(currency, ''), coalesce(our_currency, ''), sum(lines)::bigint, coalesce(sum(theirs), 0)::bigint, coalesce(sum(ours), 0)::bigint
+FROM findings GROUP BY finding, currency, our_currency
+UNION ALL
+SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
+FROM unlisted GROUP BY 1, 2, 4`
+
+// compare is the queue's.
+func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
+	return s.runComparison(ctx, w, func(string, int64, int64) {})
+}
+
+// runComparison puts the list beside the ledger. All of it is one transaction on one connection:
+// what fails leaves nothing behind.
+func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(phase string, done, total int64)) error {
+	began := s.clock.Now()
+	r, err := s.Get(ctx, scope.System, w.ObjectID) // whoever asked might
+	if err != nil {
+		return err
+	}
+	if r.State != models.ReconciliationComparing || r.FileID == nil {
+		return errStale
+	}
+	file, err := s.files.Open(ctx, *r.FileID)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	list, err := newReader(file, *r.Mapping)
+	if err != nil {
+		return err
+	}
+	tell := func(phase string, done, total int64) {
+		w.Progress(phase, done, total)
+		progress(phase, done, total)
+	}
+	err = s.deleteLines(ctx, r.ID, func(drop func(*gorm.DB) error) error {
+		tell("dropping what was found before", 0, 0)
+		return w.Step(ctx, drop)
+	})
+	if err != nil {
+		return err
+	}
+	tx, err := s.db.Pool.Begin(ctx)
+	if err != nil {
+		return postgres.Translate(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	if w.JobID == nil { // nobody else knows that it is under way
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
+			return postgres.Translate(err)
+		}
+	}
+	if err := copyList(ctx, tx, list, r, tell); err != nil {
+		return err
+	}
+	tell("comparing with the ledger, and writing the findings", 0, 0) // the database does not say how far it is
+	result, asOf, err := s.classifyLines(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	return w.CommitPgx(ctx, tx, func() error { return s.compared(ctx, tx, r, result, asOf, began) })
+}
+
+// copyList reads the list into its table.
+func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, tell func(phase string, done, total int64)) error {
+	for _, sql := range []string{
+		`SET LOCAL statement_timeout = '30min'`,
+		`SET LOCAL work_mem = '64MB'`, // of a pool of two such, beside everybody else's 4
+		listSQL,
+	} {
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return postgres.Translate(err)
+		}
+	}
+	source := &copyReader{from: list, told: func(rows int64) { tell("reading the list", rows, int64(r.Profile.Rows)) }}
+	if _, err := tx.Conn().PgConn().CopyFrom(ctx, source, `COPY list FROM STDIN`); err != nil {
+		if source.err != nil && !errors.Is(source.err, io.EOF) {
+			return source.err
+		}
+		return postgres.Translate(err)
+	}
+	_, err := tx.Exec(ctx, `ANALYZE list`)
+	return postgres.Translate(err)
+}
+
+// classifyLines writes the lines, and says what they come to.
+func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
+	asOf = s.clock.Now()
+	everything := r.Mapping.Coverage == FullCoverage
+	rows, err := tx.Query(ctx, compareSQL, pgx.NamedArgs{
+		"id":         r.ID,
+		"partner":    r.PartnerID,
+		"from":       *r.PeriodFrom,
+		"until":      r.PeriodTo.AddDate(0, 0, 1),
+		"rows":       r.Profile.Rows,
+		"everything": everything,
+	})
+	if err != nil {
+		return result, asOf, constraints().Translate(err)
+	}
+	sums := newSums()
+	var p resultRow
+	if _, err = pgx.ForEachRow(rows, []any{&p.outcome, &p.account, &p.theirIn, &p.ourIn, &p.lines, &p.theirs, &p.ours}, func() error {
+		sums.add(p)
+		return nil
+	}); err != nil {
+		return result, asOf, constraints().Translate(err)
+	}
+	result = Result{Rows: r.Profile.Rows, Tallies: sums.sorted(), Covered: sums.covered(everything)}
+	result.Covered.AccountNames, err = accountNames(ctx, tx, sums.otherAccounts)
+	return result, asOf, err
+}
+
+// maxNamed bounds how many of the accounts that were left out are named in a result.
+const maxNamed = 20
+
+func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) ([]string, error) {
+	if len(accounts) == 0 {
+		return nil, nil
+	}
+	rows, err := tx.Query(ctx, `SELECT identifier FROM accounts WHERE id = ANY ($1) ORDER BY identifier LIMIT $2`,
+		slices.Collect(maps.Keys(accounts)), maxNamed)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, postgres.Translate(err)
+}
+
+func durationText(d time.Duration) string {
+	if d < 100*time.Millisecond {
+		return "less than 0.1 s"
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// compared writes what the comparison came to, unless it was given up meanwhile.
+func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
+	now := s.clock.Now()
+	result.Took = durationText(now.Sub(began))
+	text, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	q, err := tx.Exec(ctx, `UPDATE reconciliations SET state = 'compared', result = $3, as_of = $4, compared_at = $5, row_version = row_version + 1
+		WHERE id = $1 AND row_version = $2 AND state = 'comparing'`, r.ID, r.RowVersion, string(text), asOf, now)
+	if err == nil && q.RowsAffected() == 0 {
+		return jobs.ErrSuperseded
+	}
+	return constraints().Translate(err)
+}

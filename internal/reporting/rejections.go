@@ -1,0 +1,75 @@
+package reporting
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+)
+
+// RejectedRequest is one request that was refused: why, and the names of the fields at
+// fault, never their values (D24).
+type RejectedRequest struct {
+	ID        int64
+	At        time.Time
+	Partner   uuid.UUID `gorm:"column:partner_id"`
+	RequestID uuid.UUID
+	Endpoint  string
+	Outcome   string
+	Fields    []string `gorm:"serializer:json"`
+}
+
+// RejectionFilter narrows a list; what is zero narrows nothing.
+type RejectionFilter struct {
+	Partner, Request uuid.UUID
+	Outcome          string
+}
+
+// RejectionPage is a page of refusals, the newest first.
+type RejectionPage struct {
+	Refusals     []RejectedRequest
+	Newer, Older bool // whether there are more on either side
+}
+
+// Rejections finds refusals among the recent ones that are kept of each partner.
+func (in *Reader) Rejections(
+	ctx context.Context, sc scope.Scope, f RejectionFilter, p postgres.Page,
+) (out RejectionPage, err error) {
+	q := refusals(ctx, in.db, sc)
+	if f.Partner != uuid.Nil {
+		q = q.Where("partner_id = ?", f.Partner)
+	}
+	if f.Request != uuid.Nil {
+		q = q.Where("request_id = ?", f.Request)
+	}
+	if f.Outcome != "" {
+		q = q.Where("outcome = ?", f.Outcome)
+	}
+	if err := p.Apply(q).Find(&out.Refusals).Error; err != nil {
+		return out, postgres.Translate(err)
+	}
+	out.Refusals, out.Newer, out.Older = postgres.SplitPage(p, out.Refusals)
+	return out, nil
+}
+
+// FindRejection looks a refused request up by the id that the partner was answered with.
+func (in *Reader) FindRejection(ctx context.Context, sc scope.Scope, request uuid.UUID) (RejectedRequest, bool, error) {
+	var found []RejectedRequest
+	err := refusals(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
+	if err != nil || len(found) == 0 {
+		return RejectedRequest{}, false, postgres.Translate(err)
+	}
+	return found[0], true, nil
+}
+
+func refusals(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
+	q := db.Gorm.WithContext(ctx).Table("refusals").Select("id, at, partner_id, request_id, endpoint, outcome, to_json(fields) AS fields")
+	if sc.All() {
+		return q
+	}
+	return q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil)) // never an empty list, which GORM writes as NULL
+}

@@ -1,0 +1,78 @@
+package staff
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/models"
+)
+
+const (
+	// savedFormTTL is how long a form can be restored.
+	savedFormTTL = 30 * time.Minute
+	// expiredFor is how long after its last use an expired session may still leave a form.
+	expiredFor = 24 * time.Hour
+)
+
+// SavedForm is what a person typed into a form whose session had expired.
+type SavedForm struct {
+	Action string // the path that the form was sent to
+	Values url.Values
+}
+
+// ExpiredSession finds whose session had this token, where it has expired within the last
+// day. It finds nothing for a session that was ended, or whose user is not active.
+func (s *Service) ExpiredSession(ctx context.Context, token string) (person uuid.UUID, ok bool, err error) {
+	if token == "" {
+		return uuid.Nil, false, nil
+	}
+	now := s.clock.Now()
+	err = s.db.Pool.QueryRow(ctx, `SELECT p.id FROM staff_sessions e JOIN staff p ON p.id = e.staff_id AND p.status = $2
+		WHERE e.token_hash = $1 AND e.stage = $3 AND e.ended_at IS NULL AND e.seen_at > $4 AND (e.expires_at <= $5 OR e.seen_at <= $6)`,
+		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-expiredFor), now, now.Add(-s.settings.Idle)).Scan(&person)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return uuid.Nil, false, nil
+	}
+	return person, err == nil, postgres.Translate(err)
+}
+
+// SaveForm keeps a form for a person, in place of an earlier one.
+func (s *Service) SaveForm(ctx context.Context, person uuid.UUID, f SavedForm) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	_, err = s.db.Pool.Exec(ctx, `INSERT INTO kept_forms (staff_id, sealed, kept_at) VALUES ($1, $2, $3)
+		ON CONFLICT (staff_id) DO UPDATE SET sealed = excluded.sealed, kept_at = excluded.kept_at`,
+		person, s.keys.Seal(keyring.SavedForm, person[:], text), s.clock.Now())
+	return postgres.Translate(err)
+}
+
+// TakeSavedForm deletes and returns the form that is kept for a person, or nil.
+func (s *Service) TakeSavedForm(ctx context.Context, person uuid.UUID) (*SavedForm, error) {
+	var value []byte
+	var at time.Time
+	err := s.db.Pool.QueryRow(ctx, `DELETE FROM kept_forms WHERE staff_id = $1 RETURNING sealed, kept_at`, person).Scan(&value, &at)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, postgres.Translate(err)
+	case s.clock.Now().Sub(at) > savedFormTTL:
+		return nil, nil
+	}
+	text, err := s.keys.Open(keyring.SavedForm, person[:], value)
+	if err != nil {
+		return nil, err
+	}
+	f := new(SavedForm)
+	return f, json.Unmarshal(text, f)
+}

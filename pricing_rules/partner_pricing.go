@@ -1,0 +1,95 @@
+package pricingrules
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// PartnerPricing is what a partner has of its own, which comes last (D4, D5). The zero Own is
+// nothing.
+type PartnerPricing struct {
+	Adjustment int // ten-thousandths added to the rate card's price
+	Exclusions []PartnerExclusion
+}
+
+// MaxExclusions bounds a partner's.
+const MaxExclusions = 200
+
+// PartnerExclusion is a part of the trade that the partner does not sell; "" is any.
+type PartnerExclusion struct {
+	Industry string `json:"industry,omitempty"`
+	Category string `json:"category,omitempty"`
+	Country  string `json:"country,omitempty"` // ISO 3166-1, also one without a market of its own
+}
+
+// Covers reports whether the exclusion applies to a cell.
+func (e PartnerExclusion) Covers(industry, category, country string) bool {
+	return (e.Industry == "" || e.Industry == industry) &&
+		(e.Category == "" || e.Category == category) &&
+		(e.Country == "" || e.Country == country)
+}
+
+// String is the exclusion as ParseExclusion reads it: "industry plumber, country FR".
+func (e PartnerExclusion) String() string {
+	return Target{Industry: e.Industry, Category: e.Category, Country: e.Country}.String()
+}
+
+// ParseExclusion reads an exclusion as a person writes it, and checks that what it
+// names is there.
+func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		words := strings.Fields(part)
+		if len(words) != 2 {
+			return e, fmt.Errorf("%s is not understood: write what it is and its name, like “industry plumber, country FR”",
+				quoted(strings.TrimSpace(part)))
+		}
+		if err := e.set(words[0], words[1], tax); err != nil {
+			return e, err
+		}
+	}
+	if at, named := tax.BySlug(e.Industry); named && e.Category != "" && tax.At(at).Category != e.Category {
+		return e, fmt.Errorf("%s is in %s, not in %s: name one of the two", e.Industry, tax.At(at).Category, e.Category)
+	}
+	return e, nil
+}
+
+func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
+	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
+	if into == nil {
+		return fmt.Errorf("%s is not one of industry, category, country", quoted(what))
+	}
+	if *into != "" {
+		return fmt.Errorf("%s is named twice: write a line for each", what)
+	}
+	_, industry := tax.BySlug(name)
+	_, category := tax.byCategory[name]
+	switch {
+	case what == "industry" && !industry, what == "category" && !category:
+		return fmt.Errorf("%s %s is not in the taxonomy", what, quoted(name))
+	case what == "country":
+		if name = strings.ToUpper(name); !isCountry(name) {
+			return fmt.Errorf("country %s is not two letters, like FR", quoted(name))
+		}
+	}
+	*into = name
+	return nil
+}
+
+// Excludes reports whether the partner does not sell an industry in a country.
+func (o PartnerPricing) Excludes(industry Industry, country string) bool {
+	for _, e := range o.Exclusions {
+		if e.Covers(industry.Slug, industry.Category, country) {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseExclusions reads the list as it is stored.
+func ParseExclusions(text []byte) (list []PartnerExclusion, err error) {
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("exclusions are no list of industry, category and country: %w", err)
+	}
+	return list, nil
+}
