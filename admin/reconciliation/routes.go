@@ -79,14 +79,6 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// reconciliationForm reads a form about it.
-func (h *Handlers) reconciliationForm(k *web.Request) (r reconcile.Reconciliation, err error) {
-	if err := k.ParseForm(); err != nil {
-		return r, err
-	}
-	return h.reconciliation(k)
-}
-
 // partnerOptions are the partners at whom the person may do something, by their slugs.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.ScopeOf(needs)

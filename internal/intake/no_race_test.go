@@ -1,0 +1,5 @@
+//go:build !race
+
+package intake_test
+
+const raceAllocations = 0
