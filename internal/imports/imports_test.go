@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/pingpost/pingpost/"
 
-// layers are the levels of docs/architecture.md. A package imports only from
+// layers are those of docs/architecture.md. A package imports only from
 // lower ones, but for the sideways steps below.
 var layers = map[string]int{
 	"internal/apperr":           0,
@@ -99,7 +99,7 @@ var layers = map[string]int{
 var excludedPackages = []string{"admin/admintest", "test", "internal/testkit", "internal/browser", "internal/imports",
 	"bench", "soak"}
 
-// sameLayerImports are the imports allowed between packages of one floor.
+// sameLayerImports are the imports allowed between packages of one layer.
 var sameLayerImports = map[string][]string{
 	"internal/leads":     {"internal/partners", "internal/ratecard"},
 	"internal/reconcile": {"internal/payouts"},
@@ -174,17 +174,17 @@ func within(name string, list []string) bool {
 	return false
 }
 
-func TestEveryPackageHasItsFloor(t *testing.T) {
+func TestEveryPackageHasALayer(t *testing.T) {
 	for _, p := range packages(t) {
 		if _, known := layers[p.ImportPath]; !known && !within(p.ImportPath, excludedPackages) {
-			t.Errorf("%s is on no floor: give it one here and in docs/architecture.md", p.ImportPath)
+			t.Errorf("%s has no layer: give it one here and in docs/architecture.md", p.ImportPath)
 		}
 	}
 }
 
 func TestImportsGoDown(t *testing.T) {
 	for _, p := range packages(t) {
-		floor, known := layers[p.ImportPath]
+		layer, known := layers[p.ImportPath]
 		if !known {
 			continue
 		}
@@ -196,8 +196,8 @@ func TestImportsGoDown(t *testing.T) {
 			below, known := layers[name]
 			if !known {
 				t.Errorf("%s imports %s, which is not part of the service", p.ImportPath, name)
-			} else if below >= floor {
-				t.Errorf("%s (floor %d) imports %s (floor %d): imports go down", p.ImportPath, floor, name, below)
+			} else if below >= layer {
+				t.Errorf("%s (layer %d) imports %s (layer %d): imports go down", p.ImportPath, layer, name, below)
 			}
 		}
 	}
