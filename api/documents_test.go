@@ -27,8 +27,8 @@ func TestDocsAnswerQuestions(t *testing.T) {
 		reasons = append(reasons, string(one.Reason))
 	}
 	answers := map[string][]string{
-		"declined-pings": {models.OutcomeExcluded, models.OutcomePaused, models.OutcomeExcluded,
-			models.OutcomeCapped, "accepted: false"},
+		"declined-pings": {string(models.OutcomeExcluded), string(models.OutcomePaused), string(models.OutcomeExcluded),
+			string(models.OutcomeCapped), "accepted: false"},
 		"timeouts-and-retries": {"5 seconds", "Idempotent-Replayed: true", "408", "429", "Retry-After", "503",
 			"500", "409", "Transaction has expired", "deliveredAt"},
 		"rate-limits": {"429", "Retry-After", "/64", number(d.Limits.PingsPerAddress),

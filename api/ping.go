@@ -31,7 +31,7 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 	if err != nil {
 		return err
 	}
-	rec.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
+	rec.Outcome = cmp.Or(r.Reason, string(models.OutcomePriced))
 	rec.Answer = appendPing(rec.Answer, &r)
 	s.setTimingHeaders(c, rec, &r.Quote, r.Industry, r.Timing)
 	write(c, rec, http.StatusOK)

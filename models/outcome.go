@@ -1,17 +1,20 @@
 package models
 
-// Outcomes of requests in pings and traffic_minutes. A rejected request has the
-// reason of its error there.
+// Outcome is how a request ended, as in pings and traffic_minutes. A rejected request has
+// the reason of its error there.
+type Outcome string
+
+// The outcomes of requests that were not rejected, and of one rejection.
 const (
-	OutcomePriced = "priced"
+	OutcomePriced Outcome = "priced"
 
 	// Why a valid ping gets no price (D4): the reason in its answer too.
-	OutcomeExcluded = "excluded"
-	OutcomePaused   = "paused"
-	OutcomeCapped   = "capped"
+	OutcomeExcluded Outcome = "excluded"
+	OutcomePaused   Outcome = "paused"
+	OutcomeCapped   Outcome = "capped"
 
-	OutcomeDelivered = "delivered"
-	OutcomeReplayed  = "replayed"
+	OutcomeDelivered Outcome = "delivered"
+	OutcomeReplayed  Outcome = "replayed"
 
 	// An unsigned post that was accepted, where signing is off and where it is
 	// report-only (D14).
@@ -22,7 +25,7 @@ const (
 
 	// OutcomeInactive is a rejection of which the partner learns no more than that
 	// the post was not authorised.
-	OutcomeInactive = "inactive"
+	OutcomeInactive Outcome = "inactive"
 )
 
 // OutcomeKind is what an outcome is counted as.
@@ -39,7 +42,7 @@ const (
 
 // KindOf is the kind of an outcome.
 func KindOf(outcome string) OutcomeKind {
-	switch outcome {
+	switch Outcome(outcome) {
 	case OutcomePriced:
 		return KindPriced
 	case OutcomeExcluded, OutcomePaused, OutcomeCapped:
@@ -48,6 +51,7 @@ func KindOf(outcome string) OutcomeKind {
 		return KindDelivered
 	case OutcomeReplayed, OutcomeReplayedUnsigned, OutcomeReplayedReportOnly:
 		return KindReplayed
+	case OutcomeInactive:
 	}
-	return KindRejected // OutcomeInactive, and the reason of each error
+	return KindRejected // the reason of an error, OutcomeInactive among them
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestKindOf(t *testing.T) {
-	for kind, outcomes := range map[models.OutcomeKind][]string{
+	for kind, outcomes := range map[models.OutcomeKind][]models.Outcome{
 		models.KindPriced:    {models.OutcomePriced},
 		models.KindUnpriced:  {models.OutcomeExcluded, models.OutcomePaused, models.OutcomeCapped},
 		models.KindDelivered: {models.OutcomeDelivered, models.OutcomeDeliveredUnsigned, models.OutcomeDeliveredReportOnly},
@@ -15,7 +15,7 @@ func TestKindOf(t *testing.T) {
 		models.KindRejected:  {models.OutcomeInactive, "already_delivered", "delivered_", "signature", ""},
 	} {
 		for _, outcome := range outcomes {
-			if got := models.KindOf(outcome); got != kind {
+			if got := models.KindOf(string(outcome)); got != kind {
 				t.Errorf("%q: kind %d, want %d", outcome, got, kind)
 			}
 		}

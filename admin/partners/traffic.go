@@ -86,9 +86,9 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 			rejected[o.Endpoint] += o.Count
 		case o.Outcome == "priced":
 			priced += o.Count
-		case strings.HasPrefix(o.Outcome, models.OutcomeDelivered):
+		case strings.HasPrefix(o.Outcome, string(models.OutcomeDelivered)):
 			leads += o.Count
-		case strings.HasPrefix(o.Outcome, models.OutcomeReplayed):
+		case strings.HasPrefix(o.Outcome, string(models.OutcomeReplayed)):
 			retries += o.Count
 		}
 	}

@@ -27,7 +27,7 @@ func (o owner) key() TrafficKey {
 		k.Secret = o.secret.ID
 	}
 	if o.inactive {
-		k.Outcome = models.OutcomeInactive
+		k.Outcome = string(models.OutcomeInactive)
 	}
 	return k
 }

@@ -123,25 +123,25 @@ func (in *Intake) unpricedReason(
 	cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte,
 ) string {
 	if cell.Excluded {
-		return models.OutcomeExcluded
+		return string(models.OutcomeExcluded)
 	}
 	if partner == nil {
 		return ""
 	}
 	if partner.Default == nil || !partner.Default.Active() {
-		return models.OutcomePaused
+		return string(models.OutcomePaused)
 	}
 	if partner.Price != nil && partner.Price.Excludes(industry, string(country[:])) {
-		return models.OutcomeExcluded
+		return string(models.OutcomeExcluded)
 	}
 	if in.Caps.Reached(partner) {
-		return models.OutcomeCapped
+		return string(models.OutcomeCapped)
 	}
 	return ""
 }
 
 func (in *Intake) recordPing(k TrafficKey, ping *payload.Ping, r *PingResult, start time.Time) {
-	k.Outcome = cmp.Or(r.Reason, models.OutcomePriced)
+	k.Outcome = cmp.Or(r.Reason, string(models.OutcomePriced))
 	took := r.Timing.Auction
 	in.Recorder.Offer(PingRecord{
 		Quote: r.Quote, IssuedAt: start, Urgency: ping.Urgency, JobType: ping.JobType, Budget: ping.Budget,

@@ -155,7 +155,7 @@ func ownExclusions(t *testing.T, n *node) {
 			if strings.Contains(ping, "FR") {
 				currency = money.EUR
 			}
-			n.notPriced(t, n.Required.Slug, ping, models.OutcomeExcluded, currency)
+			n.notPriced(t, n.Required.Slug, ping, string(models.OutcomeExcluded), currency)
 			if !n.ping(t, shared, ping).Accepted || !n.ping(t, n.Off.Slug, ping).Accepted {
 				t.Errorf("%s holds for others too", exclusion)
 			}
@@ -196,7 +196,7 @@ func TestExcludedByTheRateCard(t *testing.T) {
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.Reload(t)
 	for _, slug := range []string{shared, n.Required.Slug, n.Off.Slug} {
-		n.notPriced(t, slug, leastPing, models.OutcomeExcluded, money.GBP)
+		n.notPriced(t, slug, leastPing, string(models.OutcomeExcluded), money.GBP)
 	}
 	if r := n.ping(t, shared, `{"industry":"roofer","postcode":"1"}`); !r.Accepted || r.Quote.CardVersion != 2 {
 		t.Errorf("the rest of the rate card: %+v", r)
@@ -212,7 +212,7 @@ func TestPaused(t *testing.T) {
 	empty := n.AddPartner(t, "without-accounts", models.SigningOff, []partners.NewAccount{}...)
 	n.setPrice(t, n.Required, 0, `[{"industry":"plumber"}]`, nil)
 	for _, p := range []testkit.Partner{n.Required, n.Off, n.ReportOnly, empty} {
-		n.notPriced(t, p.Slug, leastPing, models.OutcomePaused, money.GBP)
+		n.notPriced(t, p.Slug, leastPing, string(models.OutcomePaused), money.GBP)
 	}
 	n.setStatus(t, n.Off, models.PartnerApproved)
 	n.Reload(t)
@@ -240,18 +240,18 @@ func TestDailyCap(t *testing.T) {
 		t.Fatal("capped at one lead of two")
 	}
 	deliver(n.quote(t, own))
-	n.notPriced(t, own, leastPing, models.OutcomeCapped, money.GBP)
+	n.notPriced(t, own, leastPing, string(models.OutcomeCapped), money.GBP)
 	if !n.ping(t, shared, leastPing).Accepted || !n.ping(t, n.Off.Slug, leastPing).Accepted {
 		t.Error("the cap holds for others too")
 	}
 	// A price that was told holds.
 	n.stores(t, oneLead, func() { deliver(issued) })
-	n.notPriced(t, own, leastPing, models.OutcomeCapped, money.GBP)
+	n.notPriced(t, own, leastPing, string(models.OutcomeCapped), money.GBP)
 
 	midnight := n.Time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	n.Time.Set(midnight.Add(-time.Millisecond))
 	n.Reload(t)
-	n.notPriced(t, own, leastPing, models.OutcomeCapped, money.GBP)
+	n.notPriced(t, own, leastPing, string(models.OutcomeCapped), money.GBP)
 	n.Time.Set(midnight)
 	n.Reload(t)
 	if !n.ping(t, own, leastPing).Accepted {

@@ -83,15 +83,15 @@ func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 	reportOnly := account.Mode(in.settings.DefaultMode) == models.SigningReportOnly
 	switch {
 	case r.HMACVerified && r.Replayed:
-		return models.OutcomeReplayed
+		return string(models.OutcomeReplayed)
 	case r.HMACVerified:
-		return models.OutcomeDelivered
+		return string(models.OutcomeDelivered)
 	case reportOnly && r.Replayed:
-		return models.OutcomeReplayedReportOnly
+		return string(models.OutcomeReplayedReportOnly)
 	case reportOnly:
-		return models.OutcomeDeliveredReportOnly
+		return string(models.OutcomeDeliveredReportOnly)
 	case r.Replayed:
-		return models.OutcomeReplayedUnsigned
+		return string(models.OutcomeReplayedUnsigned)
 	}
-	return models.OutcomeDeliveredUnsigned
+	return string(models.OutcomeDeliveredUnsigned)
 }

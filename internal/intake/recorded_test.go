@@ -38,7 +38,7 @@ func TestRecordedAsOffered(t *testing.T) {
 		},
 		{
 			Quote:    quote.Quote{Price: money.Amount{Currency: money.EUR}, Country: [2]byte{'F', 'R'}, TermID: 1},
-			IssuedAt: testkit.StartTime(), Outcome: models.OutcomeExcluded,
+			IssuedAt: testkit.StartTime(), Outcome: string(models.OutcomeExcluded),
 		},
 	}
 	stop := run(t, n.Recorder.Run)
@@ -118,7 +118,7 @@ func TestPingsAreRecorded(t *testing.T) {
 	if !strings.EqualFold(strings.TrimSpace(p.Urgency), "asap") {
 		t.Errorf("the urgency was recorded as %q", p.Urgency)
 	}
-	if refused.Quote.ID != uuid.Nil || refused.Outcome != models.OutcomeExcluded ||
+	if refused.Quote.ID != uuid.Nil || refused.Outcome != string(models.OutcomeExcluded) ||
 		refused.Quote.Price.Minor != 0 || refused.Quote.Partner != n.Off.ID {
 		t.Errorf("recorded %+v", refused)
 	}

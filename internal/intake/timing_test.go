@@ -36,7 +36,7 @@ func TestTheTimingIsRecorded(t *testing.T) {
 	n.eventuallyFlushed(t, 2)
 	n.Traffic.Flush(t.Context())
 	recorded, counters := n.readPings(t), n.counters(t)
-	for i, name := range []string{"priced", models.OutcomeExcluded} {
+	for i, name := range []string{"priced", string(models.OutcomeExcluded)} {
 		took := answers[i].Timing.Auction
 		if cell := answers[i].Timing.Cell; cell != step || took <= cell || took%step != 0 {
 			t.Errorf("%s: the price took %s, of which the look-up %s", name, took, cell)

@@ -84,9 +84,9 @@ type recordedGroup struct {
 // Outcomes of what was recorded that this card decides anew. What was paused or capped
 // stays so: no card decides that.
 const (
-	wasPriced   = models.OutcomePriced
+	wasPriced   = string(models.OutcomePriced)
 	wasUnnamed  = "unnamed" // a lead on a quote that named no partner
-	wasExcluded = models.OutcomeExcluded
+	wasExcluded = string(models.OutcomeExcluded)
 )
 
 func decides(outcome string) bool {

@@ -13,12 +13,12 @@ import (
 )
 
 // unsigned are the outcomes of accepted posts without a signature.
-const unsigned = `'` + models.OutcomeDeliveredUnsigned + `', '` + models.OutcomeDeliveredReportOnly + `', '` +
-	models.OutcomeReplayedUnsigned + `', '` + models.OutcomeReplayedReportOnly + `'`
+const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string(models.OutcomeDeliveredReportOnly) + `', '` +
+	string(models.OutcomeReplayedUnsigned) + `', '` + string(models.OutcomeReplayedReportOnly) + `'`
 
 // accepted is the condition of an accepted post.
-const accepted = `endpoint = 'post' AND outcome IN ('` + models.OutcomeDelivered + `', '` +
-	models.OutcomeReplayed + `', ` + unsigned + `)`
+const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDelivered) + `', '` +
+	string(models.OutcomeReplayed) + `', ` + unsigned + `)`
 
 // signed is the condition of an index, which is written as the index has it.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
@@ -90,7 +90,7 @@ func (in *Reader) MostUnsigned(
 		WHERE t.minute >= $2 AND t.endpoint = 'post' AND t.outcome IN ($1, $3) AND ($4 OR t.partner_id = ANY ($5))
 			AND coalesce(nullif(a.signing_mode, $8), nullif(p.signing_mode, $9), $7) <> $10
 		GROUP BY 1, 2 ORDER BY 3 DESC, 1 LIMIT $6`,
-		models.OutcomeDeliveredReportOnly, since, models.OutcomeDeliveredUnsigned, sc.All(), ids(sc), n,
+		string(models.OutcomeDeliveredReportOnly), since, string(models.OutcomeDeliveredUnsigned), sc.All(), ids(sc), n,
 		platform, models.SigningInherit, models.SigningDefault, models.SigningRequired)
 	if err != nil {
 		return nil, postgres.Translate(err)
