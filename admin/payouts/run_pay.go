@@ -45,7 +45,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 		return err
 	}
 	if run.RowVersion != web.FormRowVersion(k) || payouts.CheckPay(run) != nil {
-		return h.runRefused(k, "payout_run.pay", payouts.ErrRunStale)
+		return h.runRefused(k, "payout_run.pay", payouts.ErrStaleRun)
 	}
 	var mistakes ui.Errors
 	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()

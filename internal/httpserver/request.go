@@ -112,37 +112,3 @@ func (l *Listener) protect(c *gin.Context, rec *Record, handle Handler) (err err
 	}()
 	return handle(c, rec)
 }
-
-// recordRequest writes the access log's line for a request, an error's line for a failure of
-// ours, and counts the request in the metrics.
-func (l *Listener) recordRequest(c *gin.Context, rec *Record, counted *routeMetrics) {
-	took := l.Clock.Now().Sub(rec.Start)
-	status := c.Writer.Status()
-	counted.observe(answer{status, rec.Outcome}, took)
-	if status < http.StatusInternalServerError {
-		if l.AccessLog != nil {
-			l.AccessLog.writeRequest(rec, method(c.Request.Method), status, took)
-		}
-		return
-	}
-	attrs := []any{
-		"request_id", rec.IDText, "method", method(c.Request.Method), "route", rec.Route, "status", status,
-		"outcome", rec.Outcome, "duration_us", took.Microseconds(),
-	}
-	if rec.Partner != uuid.Nil {
-		attrs = append(attrs, "partner", id.Format(id.Partner, rec.Partner))
-	}
-	if rec.Cause != nil {
-		attrs = append(attrs, "error", rec.Cause.Error())
-	}
-	l.Log.Error("request", attrs...)
-}
-
-// method keeps made-up methods, which are the client's free text, out of the log.
-func method(m string) string {
-	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return m
-	}
-	return "other"
-}

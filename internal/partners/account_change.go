@@ -16,7 +16,7 @@ import (
 
 var (
 	errNoAccount    = apperr.New(apperr.NotFound, "account", "No such account: `pingpost account list` shows the partner's.")
-	errNewerAccount = apperr.New(apperr.Conflict, "changed",
+	errStaleAccount = apperr.New(apperr.Conflict, "changed",
 		"Somebody else changed this account meanwhile: look at the change, then decide again.")
 	errSuspendedDefault = clash("default_suspended", "default",
 		"A suspended account cannot become the default, whose posts would all be refused: make it active, or choose another.")
@@ -69,7 +69,7 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 			return err
 		}
 		if had.RowVersion != version {
-			return errNewerAccount
+			return errStaleAccount
 		}
 		var e edit
 		e.set("name", "name", had.Name, c.Name)

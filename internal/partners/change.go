@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-var errNewerPartner = apperr.New(apperr.Conflict, "changed",
+var errStalePartner = apperr.New(apperr.Conflict, "changed",
 	"Somebody else changed this partner meanwhile: look at the change, then decide again.")
 
 // anyVersion is for whoever changes a row whatever it says now: the command line.
@@ -51,7 +51,7 @@ func (s *Service) change(
 		case err != nil:
 			return err
 		case version != anyVersion && version != had.RowVersion:
-			return errNewerPartner
+			return errStalePartner
 		}
 		e, err := do(tx, had)
 		if err != nil || len(e.columns) == 0 {

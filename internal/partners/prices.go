@@ -112,7 +112,7 @@ func (s *Service) SetPricing(
 		case err != nil:
 			return err
 		case had.Version != version:
-			return errNewerPrices
+			return errStalePrices
 		}
 		switch e := priceEdit(had, to); {
 		case len(e.columns) == 0:
@@ -125,7 +125,7 @@ func (s *Service) SetPricing(
 	})
 }
 
-var errNewerPrices = apperr.New(apperr.Conflict, "changed",
+var errStalePrices = apperr.New(apperr.Conflict, "changed",
 	"Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
 
 func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Price) error {

@@ -69,7 +69,7 @@ func TestSetOwnPrice(t *testing.T) {
 		!maps.Equal(after, map[string]any{"adjustment": "+5.25 %", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
 		t.Errorf("told %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
-	const want = "&{Own:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"
+	const want = "&{PartnerPricing:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"
 	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); !strings.HasPrefix(got, want) {
 		t.Errorf("the directory has %s", got)
 	}

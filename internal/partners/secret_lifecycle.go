@@ -71,7 +71,7 @@ func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	var young int64
 	err := active.Session(&gorm.Session{}).Where("retires_at IS NULL AND created_at > ?", ends.Add(-settling)).Count(&young).Error
 	if err == nil && young > 0 {
-		err = errJustMade
+		err = errTooRecent
 	}
 	return err
 }
@@ -110,6 +110,7 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 }
 
 // RevokeSecret ends a secret at once, on every node within a second.
+// The caller checks the permission, secrets write in internal/authz/policy.csv.
 func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)

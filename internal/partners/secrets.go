@@ -25,7 +25,7 @@ var (
 		"Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
 	errOverlap = apperr.New(apperr.Conflict, "overlap",
 		"A rotation is under way: wait for the older secret to retire, or force another one.")
-	errJustMade = apperr.New(apperr.Conflict, "overlap",
+	errTooRecent = apperr.New(apperr.Conflict, "overlap",
 		"A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
 	errNegative    = invalid("overlap", apperr.InvalidValue, "overlap", "The overlap is zero or longer.")
 	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")

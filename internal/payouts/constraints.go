@@ -19,7 +19,7 @@ func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"returns_one_a_lead":           errReturned,
 		"payout_runs_one_open":         errOpenRun,
-		"payout_runs_immutable":        ErrRunStale,
+		"payout_runs_immutable":        ErrStaleRun,
 		"payout_runs_two_people":       errSameUser,
 		"ledger_entries_reference_key": errEntryExists,
 	}

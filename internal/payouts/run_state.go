@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	// ErrRunStale means that the run has changed since the caller read it.
-	ErrRunStale = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
+	// ErrStaleRun means that the run has changed since the caller read it.
+	ErrStaleRun = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
 
 	errNoRun  = apperr.New(apperr.NotFound, "run", "Not Found")
 	errNoUser = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
@@ -63,7 +63,7 @@ func (s *Service) change(
 			return errNoRun
 		}
 		if r.RowVersion != version {
-			return ErrRunStale
+			return ErrStaleRun
 		}
 		t, err := do(tx, r, now)
 		if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) change(
 func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
 	switch {
 	case r.State != models.RunPrepared:
-		return ErrRunStale
+		return ErrStaleRun
 	case r.PreparerID == user:
 		return errSameUser
 	case r.Payouts == 0:
@@ -111,7 +111,7 @@ func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID,
 // CheckPay returns the reason why r cannot be marked as paid, or nil.
 func CheckPay(r models.PayoutRun) error {
 	if r.State != models.RunApproved {
-		return ErrRunStale
+		return ErrStaleRun
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func CheckCancel(r models.PayoutRun) error {
 	case models.RunPreparing:
 		return errPreparing
 	default:
-		return ErrRunStale
+		return ErrStaleRun
 	}
 }
 
