@@ -14,7 +14,7 @@ type Handlers struct {
 }
 
 // Routes are the pages about work that takes longer than a page may. Whoever may
-// ask for an export may stop that one; for others' work it takes more (mayStop).
+// ask for an export may stop that one; for others' work it takes more.
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.list},

@@ -46,10 +46,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 		return h.showGridOf(k, http.StatusUnprocessableEntity, d, selection, e)
 	}
 	if d.RowVersion != web.FormRowVersion(k) {
-		return h.showCellErrors(k, selection,
-			apperr.New(apperr.Conflict, "changed",
-				"Somebody else changed this draft meanwhile: look at the change, then decide again."),
-			e)
+		return h.showCellErrors(k, selection, ratecard.ErrStale, e)
 	}
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {

@@ -77,6 +77,9 @@ func (h *Handlers) draftCell(k *web.Request) error {
 				typed: map[string]string{key: web.Short(f.Get("base"))},
 				wrong: map[string]string{key: r.Message()},
 			}
+			if r.Err == nil { // otherwise the page shows what the cell has become
+				e.was = map[string]int64{key: was}
+			}
 			e.errors = ui.Errors{{Field: "base-" + key, Code: r.Errors[0].Code, Message: key + ": " + r.Message()}}
 			return h.showCell(k, r.Status, selection, target, e)
 		},

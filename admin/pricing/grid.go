@@ -184,6 +184,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 // gridInput is what a person typed into a grid and what is wrong with it, by the row.
 type gridInput struct {
 	typed, wrong map[string]string
+	was          map[string]int64 // the bases that rejected amounts were typed over
 	errors       ui.Errors
 	bulk         view.BulkForm
 }
@@ -224,6 +225,9 @@ func (h *Handlers) draftGrid(
 	for i := range v.Grid.Rows {
 		row := &v.Grid.Rows[i]
 		row.Typed, row.Error = e.typed[row.Key], e.wrong[row.Key]
+		if was, ok := e.was[row.Key]; ok {
+			row.Was = was
+		}
 	}
 	last, there, err := h.Prices.LastEdit(k.R.Context(), d.ID)
 	if there {

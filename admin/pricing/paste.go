@@ -13,6 +13,9 @@ import (
 
 // paste gives a column of rows their bases. Each line names its row, a tab, and the cell.
 func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
+	if d.RowVersion != web.FormRowVersion(k) {
+		return h.showCellErrors(k, selection, ratecard.ErrStale, gridInput{})
+	}
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
 		return err

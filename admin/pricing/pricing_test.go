@@ -190,6 +190,30 @@ func TestTwoChangeOneCell(t *testing.T) {
 	}
 }
 
+// A cell or a column that is rejected for a mistake keeps what it was made from, so that
+// its correction overwrites nobody's change unseen.
+func TestRejectedCellsKeepWhatTheyWereMadeFrom(t *testing.T) {
+	t.Parallel()
+	d := admintest.NewConsoleWithDraft(t)
+	opened := admintest.VersionAt(t, d.Get(t, d.DraftURL))
+	plumber := pricingrules.Target{Industry: "plumber", Country: "GB"}
+	if err := d.Service(models.Administrator).SetBase(t.Context(), d.Draft.ID, plumber, 0, 5100); err != nil {
+		t.Fatal(err)
+	}
+	p := d.Cell(t, "plumber", "0", "-1")
+	if p.Status != http.StatusUnprocessableEntity || strings.Contains(p.Body, `name="was" value="5100"`) {
+		t.Errorf("a mistake in a cell: %d %s", p.Status, p.Text())
+	}
+	column := url.Values{"version": {opened}, "mode": {"paste"}, "lines": {"plumber\t49\r\narborist\t-1"}}
+	if p := d.Post(t, d.DraftURL+"/cells?country=GB", column); p.Status != http.StatusConflict ||
+		!slices.Equal(p.Codes(), []string{"changed"}) {
+		t.Errorf("a mistake in a column of a stale form: %d %v %s", p.Status, p.Codes(), p.Text())
+	}
+	if base := d.Base(t, "plumber"); base != 5100 {
+		t.Errorf("base %d", base)
+	}
+}
+
 // A column is taken as a whole or not at all.
 func TestPastedColumn(t *testing.T) {
 	t.Parallel()

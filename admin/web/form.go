@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/pingpost/pingpost/internal/apperr"
-
 	"github.com/pingpost/pingpost/templates/ui"
 )
 

@@ -181,7 +181,7 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
-// mappingText say how the list is read.
+// mappingText says how the list is read.
 func mappingText(m reconcile.Suggestion) string {
 	var says []string
 	say := func(known bool, form string, values ...any) {

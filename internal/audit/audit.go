@@ -38,7 +38,7 @@ var (
 	Service = Actor{Name: "the service"}
 	// Operator is whoever runs a command on the service's machine.
 	Operator = Actor{Name: "the command line"}
-	// Anonymous is known: a login that was refused.
+	// Anonymous is an unknown actor, as of a rejected login.
 	Anonymous = Actor{Name: "unknown"}
 )
 

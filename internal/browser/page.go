@@ -72,7 +72,7 @@ func (p *Page) listen(event any) {
 	}
 }
 
-// ConsoleErrors are what the browser said so far, and forgets them.
+// ConsoleErrors returns what the browser reported so far, and forgets it.
 func (p *Page) ConsoleErrors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// marker in the environment makes a copy of this program a keeper.
+// marker in the environment makes a copy of this program a supervisor.
 const marker = "PINGPOST_DEVPG_KEEPER"
 
-// job is what a keeper is told on its standard input, which then stays open
+// job is what a supervisor is told on its standard input, which then stays open
 // until Postgres is to stop.
 type job struct {
 	Options
 	Search search
 	Parent int      // the process that the data folder is used by
-	Sweep  bool     // only take down what a lost keeper left running
+	Sweep  bool     // only take down what a lost supervisor left running
 	Proxy  []string // the caller's settings for reaching the network, for a download
 }
 
-// report is what a keeper says on its standard output, one JSON object a line:
+// report is what a supervisor says on its standard output, one JSON object a line:
 // at most maxReports, then a failure, if there is one, as its last word.
 type report struct {
 	Downloading bool   `json:",omitzero"`

@@ -1,8 +1,8 @@
 // Package devpg runs a private Postgres for `pingpost dev` and for tests.
 //
 // Postgres refuses to run as root and detaches itself from whoever starts it,
-// so this program starts a second copy of itself, the keeper, which runs as an
-// unprivileged user when the program is root. The keeper starts Postgres on the
+// so this program starts a second copy of itself, the supervisor, which runs as an
+// unprivileged user when the program is root. The supervisor starts Postgres on the
 // data folder, holds the folder's lock, and stops Postgres as soon as its
 // standard input closes. The kernel closes it when the program dies, however it
 // dies, so no Postgres is ever left behind.
@@ -55,7 +55,7 @@ type Options struct {
 
 // Server is a running Postgres. The caller stops it.
 type Server struct {
-	keeper   *supervisor
+	supervisor   *supervisor
 	port     int
 	password string
 }
@@ -92,7 +92,7 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 		}
 		k, password, err := startSupervisor(ctx, j, runAs)
 		if err == nil {
-			return &Server{keeper: k, port: j.Port, password: password}, nil
+			return &Server{supervisor: k, port: j.Port, password: password}, nil
 		}
 		var taken portTaken
 		if o.Port != 0 || attempt == portAttempts || !errors.As(err, &taken) {
@@ -123,14 +123,14 @@ func (s *Server) SuperuserURL(database string) string {
 
 // Stop stops Postgres and waits until it has ended. Calling it again, or after
 // Postgres has ended by itself, is harmless.
-func (s *Server) Stop() error { return s.keeper.stop() }
+func (s *Server) Stop() error { return s.supervisor.stop() }
 
 // Done is closed when Postgres, or the process that keeps it, ends without
 // Stop having been called. Err then says why.
-func (s *Server) Done() <-chan struct{} { return s.keeper.lost }
+func (s *Server) Done() <-chan struct{} { return s.supervisor.lost }
 
 // Err is why Done was closed; nil before that.
-func (s *Server) Err() error { return s.keeper.lostErr() }
+func (s *Server) Err() error { return s.supervisor.lostErr() }
 
 // unsafeInShell are the characters that pg_ctl, which starts Postgres through a
 // shell and quotes with double quotes, cannot pass on.

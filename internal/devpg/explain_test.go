@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A port that another program took after the keeper had looked: the failure goes
+// A port that another program took after the supervisor had looked: the failure goes
 // through the pipe and still asks for another port.
 func TestPortTakenLate(t *testing.T) {
 	l := layout(newFolder(t))

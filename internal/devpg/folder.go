@@ -16,7 +16,7 @@ import (
 //
 //	cluster/          Postgres's own data folder
 //	password          the superuser's password, 0600
-//	lock              locked by the keeper; holds the number of the process it works for
+//	lock              locked by the supervisor; holds the number of the process it works for
 //	initialising      there while the cluster is being made: what is found then is thrown away
 //	postgres.log      this run's log; postgres.log.old is the run before
 //	run/              what a start needs and the next start clears away

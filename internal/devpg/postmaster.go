@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// watchEvery is how often a keeper looks whether Postgres is there.
+	// watchEvery is how often a supervisor looks whether Postgres is there.
 	watchEvery = 500 * time.Millisecond
 	pollEvery  = 20 * time.Millisecond
 )
 
 // lock takes the data folder for the process parent, for as long as the file is
 // open. A folder whose last user is dead is being cleaned up by that user's
-// keeper: this is waited for. One whose user lives is refused at once.
+// supervisor: this is waited for. One whose user lives is refused at once.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -56,8 +56,8 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 // postmaster is the process number that Postgres left in the cluster; 0 when none.
 func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 
-// stopOrphan takes down a Postgres on this folder whose keeper is dead. It must
-// be called with the folder locked: then no living keeper's Postgres is meant.
+// stopOrphan takes down a Postgres on this folder whose supervisor is dead. It must
+// be called with the folder locked: then no living supervisor's Postgres is meant.
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {

@@ -24,7 +24,7 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	// On Linux the link opens the program also for a user who may not enter the
 	// folder that it lies in, such as root's home or the go tool's own.
 	cmd := exec.Command(program)
-	cmd.Args = []string{"pingpost: postgres keeper"}
+	cmd.Args = []string{"pingpost: postgres supervisor"}
 	cmd.Dir = j.DataDir
 	cmd.Env = []string{
 		marker + "=1",

@@ -100,13 +100,13 @@ func testModes(t *testing.T, folder string) {
 	}
 }
 
-// Postgres and its keeper show other users of the machine nothing.
+// Postgres and its supervisor show other users of the machine nothing.
 func testSecrets(t *testing.T, s *Server, l layout) {
 	password, err := l.passwordFor(oldest)
 	if err != nil || len(password) < 20 {
 		t.Fatalf("%d characters of password, %v", len(password), err)
 	}
-	for _, pid := range []int{s.keeper.cmd.Process.Pid, l.postmaster()} {
+	for _, pid := range []int{s.supervisor.cmd.Process.Pid, l.postmaster()} {
 		if words := commandLine(pid); words == "" || strings.Contains(words, password) {
 			t.Errorf("process %d is called %q", pid, words)
 		}
@@ -129,11 +129,11 @@ func testSecrets(t *testing.T, s *Server, l layout) {
 }
 
 // Signals to the whole process group, or to every process of a service, leave
-// the keeper at its work: its caller decides.
+// the supervisor at its work: its caller decides.
 func testSignals(t *testing.T, s *Server) {
-	pid := s.keeper.cmd.Process.Pid
+	pid := s.supervisor.cmd.Process.Pid
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
-		t.Errorf("the keeper is in process group %d (%v)", group, err)
+		t.Errorf("the supervisor is in process group %d (%v)", group, err)
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if err := syscall.Kill(pid, signal); err != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	// downloadLimit bounds fetching Postgres where the system has none.
 	downloadLimit = 10 * time.Minute
-	// stopLimit is past every wait of a keeper that stops Postgres: one that
+	// stopLimit is past every wait of a supervisor that stops Postgres: one that
 	// still runs then hangs.
 	stopLimit = 2 * time.Minute
 )
@@ -35,7 +35,7 @@ type supervisor struct {
 	err      error // how the process ended
 }
 
-// startSupervisor starts a keeper and waits until its Postgres answers.
+// startSupervisor starts a supervisor and waits until its Postgres answers.
 func startSupervisor(ctx context.Context, j job, runAs *account) (k *supervisor, password string, err error) {
 	k = &supervisor{job: j, runAs: runAs, gone: make(chan struct{}), lost: make(chan struct{})}
 	reports, err := k.launch()
@@ -114,12 +114,12 @@ func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report
 		}
 		select {
 		case reports <- r:
-		default: // more than maxReports: not a keeper's, and nobody waits for it
+		default: // more than maxReports: not a supervisor's, and nobody waits for it
 		}
 	}
 	_, _ = io.Copy(io.Discard, stdout) // Wait needs it drained
 	if err := k.cmd.Wait(); err != nil && failure == nil {
-		// Killed or crashed: Postgres has lost its keeper and has to go too.
+		// Killed or crashed: Postgres has lost its supervisor and has to go too.
 		failure = errors.Join(fmt.Errorf("the process that keeps Postgres ended: %w%s", err, stderr), k.sweep())
 	}
 	k.end(failure)
@@ -163,7 +163,7 @@ func (k *supervisor) lostErr() error {
 	}
 }
 
-// sweep takes down a Postgres that lost its keeper. A process of the same
+// sweep takes down a Postgres that lost its supervisor. A process of the same
 // unprivileged user does it, for root would be signalling whatever process
 // number stands in a file that this user can write.
 func (k *supervisor) sweep() error {

@@ -18,7 +18,7 @@ import (
 const parentMarker = "DEVPG_TEST_PARENT"
 
 type parentWord struct {
-	Keeper int
+	Supervisor int
 	URL    string
 	Error  string
 }
@@ -31,7 +31,7 @@ func runParent() {
 	} else if s, err := Start(context.Background(), o); err != nil {
 		word.Error = err.Error()
 	} else {
-		word.Keeper, word.URL = s.keeper.cmd.Process.Pid, s.SuperuserURL("postgres")
+		word.Supervisor, word.URL = s.supervisor.cmd.Process.Pid, s.SuperuserURL("postgres")
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(word)
 	select {}
@@ -111,9 +111,9 @@ func TestDeaths(t *testing.T) {
 	}{
 		{"parent", testKilledParent},
 		{"parent, started again at once", testKilledParentAndAgain},
-		{"keeper", testKilledKeeper},
+		{"supervisor", testKilledSupervisor},
 		{"postgres", testKilledPostgres},
-		{"parent and keeper", testOrphan},
+		{"parent and supervisor", testOrphan},
 		{"the machine", testNumberOfAnotherProgram},
 	} {
 		t.Run(death.name, func(t *testing.T) {
@@ -131,24 +131,24 @@ func testKilledParent(t *testing.T, o Options) {
 	}
 	kill(t, parent)
 	mustEnd(t, postgres, "Postgres")
-	mustEnd(t, word.Keeper, "the keeper")
+	mustEnd(t, word.Supervisor, "the supervisor")
 }
 
-// The start that follows at once waits for the old keeper to stop its Postgres.
+// The start that follows at once waits for the old supervisor to stop its Postgres.
 func testKilledParentAndAgain(t *testing.T, o Options) {
 	parent, _ := startParent(t, o)
 	kill(t, parent)
 }
 
-func testKilledKeeper(t *testing.T, o Options) {
+func testKilledSupervisor(t *testing.T, o Options) {
 	s := mustStart(t, o)
 	postgres := layout(o.DataDir).postmaster()
-	if err := syscall.Kill(s.keeper.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(s.supervisor.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	mustBeLost(t, s, "killed")
 	if alive(postgres) {
-		t.Error("Postgres outlived its keeper")
+		t.Error("Postgres outlived its supervisor")
 	}
 }
 
@@ -165,15 +165,15 @@ func testKilledPostgres(t *testing.T, o Options) {
 func testOrphan(t *testing.T, o Options) {
 	parent, word := startParent(t, o)
 	orphan := layout(o.DataDir).postmaster()
-	// Held still, the parent cannot clean up after its keeper.
+	// Held still, the parent cannot clean up after its supervisor.
 	if err := parent.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(word.Keeper, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(word.Supervisor, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	kill(t, parent)
-	mustEnd(t, word.Keeper, "the keeper")
+	mustEnd(t, word.Supervisor, "the supervisor")
 	if !alive(orphan) {
 		t.Fatal("there is no orphan")
 	}
@@ -209,7 +209,7 @@ func TestKilledParentTakesTemporaryFolderWithIt(t *testing.T) {
 	o := Options{DataDir: newFolder(t), Temporary: true}
 	parent, word := startParent(t, o)
 	kill(t, parent)
-	mustEnd(t, word.Keeper, "the keeper")
+	mustEnd(t, word.Supervisor, "the supervisor")
 	// The folder itself lies in one of root's: what can go is what is inside.
 	if entries, err := os.ReadDir(o.DataDir); err == nil && len(entries) > 0 {
 		t.Errorf("left behind: %v", entries)

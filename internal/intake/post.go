@@ -15,7 +15,7 @@ import (
 
 // Post verifies a post and delivers its lead, in the order of D12. ctx ends
 // with the client's connection; a commit under way is not undone by that. Whatever
-// the post waits for, the answer comes within leads.Within.
+// the post waits for, the answer comes within leads.DeliverTimeout.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()

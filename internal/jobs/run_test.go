@@ -59,7 +59,7 @@ func TestCommitPgxOfLostWorkWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
-		t.Errorf("CommitPgx returned %v, want ErrLost", err)
+		t.Errorf("CommitPgx returned %v, want ErrSuperseded", err)
 	}
 	if w = s.get(t, w); w.State != models.WorkCancelled || s.wrote(t) != 0 {
 		t.Errorf("%s, %d lines, want cancelled and no line", w.State, s.wrote(t))

@@ -126,7 +126,7 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 //
 //	the attempt returned           the work's row          River
 //	nil                            done, by Run.Commit     completes the job
-//	ErrLost, or job cancelled      unchanged               cancels the job
+//	ErrSuperseded, or cancelled    unchanged               cancels the job
 //	an error while the node stops  waiting, attempt - 1    makes the job available, attempt - 1
 //	an apperr error                failed                  cancels the job
 //	another error, last attempt    failed                  cancels the job

@@ -30,7 +30,7 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 // Deliver stores the lead, or finds the one that its transaction already holds;
 // stored tells which. Posts that arrive together share a database transaction,
 // so ctx must outlive the client's connection: pass one that does not end with
-// it. Deliver returns by ctx's deadline, or within Within if that is earlier.
+// it. Deliver returns by ctx's deadline, or within DeliverTimeout if that is earlier.
 // Errors: ErrInactive, or a failure after which the same post may be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)

@@ -15,7 +15,7 @@ import (
 // 5 that it may take (D27).
 const DeliverTimeout = 4 * time.Second
 
-// readBackTimeout is the part of Within that is kept for the read-back of a commit
+// readBackTimeout is the part of DeliverTimeout that is kept for the read-back of a commit
 // whose outcome is unknown.
 const readBackTimeout = time.Second
 

@@ -26,7 +26,7 @@ const MaxFound = 100
 
 var errNoAccount = apperr.New(apperr.NotFound, "account", "Not Found")
 
-// SearchResult are a person's leads, the newest first.
+// SearchResult holds a person's leads, the newest first.
 type SearchResult struct {
 	Rows []Row
 	More bool

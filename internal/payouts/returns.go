@@ -210,7 +210,7 @@ func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID)
 	return all, postgres.Translate(err)
 }
 
-// ReturnQuery chooses returns. Before and After are cursors of ReturnPage.
+// ReturnQuery chooses returns. Before and After are cursors.
 type ReturnQuery struct {
 	Partner, Lead uuid.UUID // Nil: any
 	State         models.ReturnState

@@ -28,8 +28,8 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 }
 
 // AroundID narrows a query to a page of a list by UUIDv7, the newest first: after a row,
-// towards older ones, or before one, towards newer ones; Nil is neither. As Of, it reads
-// one row more, for CutAt.
+// towards older ones, or before one, towards newer ones; Nil is neither. As Apply, it reads
+// one row more, for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {
@@ -41,7 +41,7 @@ func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gor
 	return q.Order(column + " DESC")
 }
 
-// SplitPage makes a page, in the order of its list, of what Of found, and says whether there
+// SplitPage makes a page, in the order of its list, of what Apply found, and says whether there
 // are more rows on either side.
 func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)

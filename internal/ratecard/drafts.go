@@ -177,7 +177,7 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 		}
 	}
 	if version != anyVersion && version != had.RowVersion {
-		return had, errStale
+		return had, ErrStale
 	}
 	return had, wrongState(had)
 }

@@ -28,7 +28,8 @@ func refusal(problems pricingrules.Problems) *apperr.Error {
 var (
 	errNoDraft   = apperr.New(apperr.NotFound, "draft", "There is no such draft.")
 	errNoVersion = apperr.New(apperr.NotFound, "version", "There is no such version.")
-	errStale     = apperr.New(apperr.Conflict, "changed",
+	// ErrStale means that the draft has changed since the form was opened.
+	ErrStale = apperr.New(apperr.Conflict, "changed",
 		"Somebody else changed this draft meanwhile: look at the change, then decide again.")
 	errNothing = apperr.New(apperr.Invalid, "nothing",
 		"The draft changes no rule of the version in force: there is nothing to publish.")

@@ -28,7 +28,7 @@ func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.
 }
 
 // Discard gives up what was not kept: neither a result nor the file stays. Of many lines
-// the rest goes afterwards (DropLines, Forget).
+// the rest goes afterwards (DeleteLines).
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{

@@ -110,7 +110,7 @@ func Pair(name, value, none string) templ.Component {
 	})
 }
 
-// orSoft is a word, or what is said where there is none.
+// ValueOrPlaceholder is a word, or what is said where there is none.
 func ValueOrPlaceholder(word, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -165,7 +165,7 @@ func ValueOrPlaceholder(word, none string) templ.Component {
 	})
 }
 
-// idLink is an id in full that leads to its page, with a button that copies it.
+// IDLink is an id in full that leads to its page, with a button that copies it.
 func IDLink(l Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
