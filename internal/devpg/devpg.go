@@ -55,9 +55,9 @@ type Options struct {
 
 // Server is a running Postgres. The caller stops it.
 type Server struct {
-	supervisor   *supervisor
-	port     int
-	password string
+	supervisor *supervisor
+	port       int
+	password   string
 }
 
 // Start starts Postgres and returns when it answers. ctx bounds the start only.

@@ -19,8 +19,8 @@ const parentMarker = "DEVPG_TEST_PARENT"
 
 type parentWord struct {
 	Supervisor int
-	URL    string
-	Error  string
+	URL        string
+	Error      string
 }
 
 func runParent() {
