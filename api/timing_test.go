@@ -109,8 +109,9 @@ func tellsTheTime(
 	if at < 1 {
 		t.Fatalf("%s in all, of which the clock told none: %v", total, ages)
 	}
-	if part := (auction + step/2) / step; part < 1 || auction != (part*step).Truncate(time.Microsecond) ||
-		auction >= total { //nolint:durationcheck // part counts steps
+	if part := (auction + step/2) / step; part < 1 ||
+		auction != (part*step).Truncate(time.Microsecond) || //nolint:durationcheck // part counts steps
+		auction >= total {
 		t.Errorf("the auction took %s of %s in steps of %s", auction, total, step)
 	}
 	whole := ages[at] / time.Millisecond

@@ -22,14 +22,14 @@ func sessionToken(k *Request) string {
 
 // SetSessionCookie sets the session's cookie. An empty token removes it.
 func SetSessionCookie(k *Request, token string) {
-	cookie := &http.Cookie{
+	cookie := &http.Cookie{ //nolint:gosec // a development console has no https
 		Name:     k.console.cookieName(),
 		Value:    token,
 		Path:     "/",
 		HttpOnly: true,
 		Secure:   k.console.production(),
 		SameSite: http.SameSiteLaxMode,
-	} //nolint:gosec // a development console has no https
+	}
 	if token == "" {
 		cookie.MaxAge = -1
 	}

@@ -17,7 +17,7 @@ func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // does nothing after the commit
+	defer tx.Rollback(context.WithoutCancel(ctx))
 	return r.CommitPgx(ctx, tx, func() error {
 		_, err := tx.Exec(ctx, `INSERT INTO exports (id, staff_id, filter, made_at) VALUES ($1, $1, '{}', now())`, uuid.New())
 		return err
